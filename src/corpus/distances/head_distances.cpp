@@ -103,7 +103,7 @@ HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOpt
 std::unique_ptr<Accumulator> HeadDistances::fresh() const {
     auto other = std::make_unique<HeadDistances>(*this);
     other->pairs_.assign(pairs_.size(), Pair());
-    other->texts_ = other->queries_ = other->squares_of_queries_ = 0;
+    other->texts_ = other->compared_ = other->queries_ = other->squares_of_queries_ = 0;
     return other;
 }
 
@@ -111,6 +111,7 @@ void HeadDistances::begin(const TextRun& run) {
     const std::int64_t first = std::max<std::int64_t>(run.first_query, causal_ ? 1 : 0);
     drawn_.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, run.trace.tokens() - first)));
     std::iota(drawn_.begin(), drawn_.end(), first);
+    of_text_ = std::ssize(drawn_);
     if (options_.queries > 0 && std::ssize(drawn_) > options_.queries) {
         const auto drawn = [&](std::int64_t p) { return std::pair(draw(options_.seed, run.number, p), p); };
         std::ranges::nth_element(drawn_, drawn_.begin() + options_.queries, {}, drawn);
@@ -151,16 +152,18 @@ void HeadDistances::add(const TextRun&) {
             });
         }
         for (std::int64_t pair = begin; pair < end; ++pair) {
-            const double sum = sums[static_cast<std::size_t>(pair - begin)];
+            const double sum =
+                sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(of_text_);
             Pair& to = pairs_[static_cast<std::size_t>(pair)];
             to.sum.add(sum);
             to.squares.add(sum * sum);
-            to.products.add(sum * static_cast<double>(n));
+            to.products.add(sum * static_cast<double>(of_text_));
         }
     });
     ++texts_;
-    queries_ += n;
-    squares_of_queries_ += n * n;
+    compared_ += n;
+    queries_ += of_text_;
+    squares_of_queries_ += of_text_ * of_text_;
 }
 
 void HeadDistances::merge(const Accumulator& from) {
@@ -168,6 +171,7 @@ void HeadDistances::merge(const Accumulator& from) {
     for (std::size_t i = 0; i < pairs_.size(); ++i)
         for (const auto field : {&Pair::sum, &Pair::squares, &Pair::products}) (pairs_[i].*field).merge(other.pairs_[i].*field);
     texts_ += other.texts_;
+    compared_ += other.compared_;
     queries_ += other.queries_;
     squares_of_queries_ += other.squares_of_queries_;
 }
@@ -180,8 +184,8 @@ void HeadDistances::save(Arrays& arrays) const {
             sums.push_back(sum.high());
         }
     arrays.put<std::int64_t>("distances.sums", {pairs(), 3, 2}, sums);
-    const std::int64_t counted[] = {texts_, queries_, squares_of_queries_};
-    arrays.put<std::int64_t>("distances.counted", {3}, counted);
+    const std::int64_t counted[] = {texts_, compared_, queries_, squares_of_queries_};
+    arrays.put<std::int64_t>("distances.counted", {4}, counted);
 }
 
 void HeadDistances::load(const Arrays& arrays) {
@@ -190,10 +194,11 @@ void HeadDistances::load(const Arrays& arrays) {
         const std::int64_t* at = sums.data() + 6 * i;
         pairs_[i] = {FixedSum::of(at[0], at[1]), FixedSum::of(at[2], at[3]), FixedSum::of(at[4], at[5])};
     }
-    const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("distances.counted", {3});
+    const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("distances.counted", {4});
     texts_ = counted[0];
-    queries_ = counted[1];
-    squares_of_queries_ = counted[2];
+    compared_ = counted[1];
+    queries_ = counted[2];
+    squares_of_queries_ = counted[3];
 }
 
 template <class Fn>

@@ -2,6 +2,7 @@
 #include "headlight/corpus/distances/head_map.h"
 
 #include "headlight/base/error.h"
+#include "headlight/corpus/accumulate/examples.h"
 
 #include <Eigen/Eigenvalues>
 
@@ -10,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
@@ -36,6 +38,13 @@ void fix_signs(Eigen::MatrixXd& x) {
     }
 }
 
+/// Rotated to the axes of largest variance, so that one picture has one orientation whatever start it came from.
+void turn_to_axes(Eigen::MatrixXd& x) {
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(x.transpose() * x);
+    x = (x * solver.eigenvectors().rowwise().reverse()).eval();
+    fix_signs(x);
+}
+
 /// Scores of the doubly centred -delta^2 / 2. An axis without variance stays thin rather than flat: majorisation cannot leave a
 /// line.
 Eigen::MatrixXd classical_scaling(const Eigen::MatrixXd& distances, std::int64_t dimensions) {
@@ -48,12 +57,33 @@ Eigen::MatrixXd classical_scaling(const Eigen::MatrixXd& distances, std::int64_t
     const double largest = std::max(0.0, solver.eigenvalues()(n - 1));
     for (Eigen::Index c = 0; c < std::min<Eigen::Index>(dimensions, n); ++c)
         x.col(c) = solver.eigenvectors().col(n - 1 - c) * std::sqrt(std::max(solver.eigenvalues()(n - 1 - c), 1e-8 * largest));
-    fix_signs(x);
     return x;
 }
 
 double stress_of(const Eigen::MatrixXd& plane, const Eigen::MatrixXd& distances) {
     return (plane - distances).squaredNorm() / 2;  // every pair stands twice
+}
+
+Scaling majorise(const Eigen::MatrixXd& from, const Eigen::MatrixXd& distances, const ScalingOptions& options) {
+    Scaling out;
+    out.coordinates = from;
+    Eigen::MatrixXd plane = plane_distances(from);
+    out.stresses.push_back(stress_of(plane, distances));
+    for (std::int64_t i = 0; i < options.iterations; ++i) {
+        // The Guttman transform X <- B(X) X / n; where two points coincide their pair pulls nowhere.
+        Eigen::MatrixXd b = (plane.array() > 0).select(-distances.array() / plane.array(), 0.0);
+        b.diagonal().setZero();
+        b.diagonal() = -b.rowwise().sum();
+        const Eigen::MatrixXd moved = b * out.coordinates / static_cast<double>(from.rows());
+        plane = plane_distances(moved);
+        const double stress = stress_of(plane, distances), gain = out.stresses.back() - stress;
+        if (gain < 0) break;  // rounding at the bottom
+        out.coordinates = moved;
+        out.stresses.push_back(stress);
+        if (gain <= options.tolerance * distances.squaredNorm()) break;
+    }
+    out.stress = out.stresses.back();
+    return out;
 }
 
 std::vector<std::int64_t> groups_after(const std::vector<GroupMerge>& merges, std::size_t undone_from) {
@@ -77,32 +107,23 @@ std::vector<std::int64_t> groups_after(const std::vector<GroupMerge>& merges, st
 
 Scaling metric_scaling(const Eigen::MatrixXd& distances, const ScalingOptions& options) {
     check_distances(distances);
-    const Eigen::Index n = distances.rows();
-    Scaling out;
-    if (n == 0) return out;
-    const double total = distances.squaredNorm() / 2;
-    out.coordinates = classical_scaling(distances, options.dimensions);
-    Eigen::MatrixXd plane = plane_distances(out.coordinates);
-    out.stresses.push_back(stress_of(plane, distances));
-    while (out.iterations < options.iterations) {
-        // The Guttman transform X <- B(X) X / n; where two points coincide their pair pulls nowhere.
-        Eigen::MatrixXd b = (plane.array() > 0).select(-distances.array() / plane.array(), 0.0);
-        b.diagonal().setZero();
-        b.diagonal() = -b.rowwise().sum();
-        const Eigen::MatrixXd moved = b * out.coordinates / static_cast<double>(n);
-        plane = plane_distances(moved);
-        const double stress = stress_of(plane, distances);
-        const double gain = out.stresses.back() - stress;
-        if (gain < 0) break;  // rounding at the bottom
-        out.coordinates = moved;
-        out.stresses.push_back(stress);
-        ++out.iterations;
-        if (gain <= options.tolerance * total) break;
+    Scaling best;
+    if (distances.rows() == 0) return best;
+    const Eigen::MatrixXd classical = classical_scaling(distances, options.dimensions);
+    best = majorise(classical, distances, options);
+    const double spread = classical.cwiseAbs().maxCoeff();
+    for (std::int64_t start = 0; start < options.starts; ++start) {
+        std::int64_t place = 0;
+        const Eigen::MatrixXd random = Eigen::MatrixXd::NullaryExpr(classical.rows(), classical.cols(), [&] {
+            return spread * (static_cast<double>(draw(options.seed, start, place++)) * 0x1p-63 - 1);
+        });
+        if (Scaling found = majorise(random, distances, options); found.stress < best.stress) best = std::move(found);
     }
-    fix_signs(out.coordinates);
-    out.stress = out.stresses.back();
-    out.relative_stress = total > 0 ? std::sqrt(out.stress / total) : 0;
-    return out;
+    best.coordinates.rowwise() -= best.coordinates.colwise().mean().eval();
+    turn_to_axes(best.coordinates);
+    const double total = distances.squaredNorm() / 2;
+    best.relative_stress = total > 0 ? std::sqrt(best.stress / total) : 0;
+    return best;
 }
 
 std::vector<std::int64_t> nearest(const Eigen::MatrixXd& distances, std::int64_t point) {

@@ -88,6 +88,16 @@ TEST(HeadDistances, DrawTheQueriesWithTheSmallestHashes) {
                                   trace::pattern_rows(t, Layer(4), Head(5), p, 1)[0]);
     EXPECT_NEAR(distances.means()(2, 4 * 8 + 5), sum / 2, 2e-7);
     EXPECT_TRUE(std::isnan(distances.standard_errors()(0, 1))) << "of a single text";
+    EXPECT_EQ(distances.drawn(), 2);
+    EXPECT_EQ(distances.queries(), t.tokens() - 1) << "what the two stand for";
+    // Texts weigh what they are long, not what was drawn of them.
+    HeadDistances both(runs.config(), {.queries = 2, .seed = 9}), other(runs.config(), {.queries = 2, .seed = 9});
+    runs.add(other, 1);
+    runs.add(both, 0);
+    runs.add(both, 1);
+    const double a = static_cast<double>(distances.queries()), b = static_cast<double>(other.queries());
+    EXPECT_NE(a, b);
+    EXPECT_NEAR(both.means()(1, 2), (a * distances.means()(1, 2) + b * other.means()(1, 2)) / (a + b), 1e-9);
     // No query before the chunk's first one counts.
     HeadDistances behind(runs.config(), {.queries = 0});
     runs.add(behind, 0, t.tokens() - 3);

@@ -24,9 +24,9 @@ struct HeadDistancesOptions {
     std::uint64_t seed = 0;
 };
 
-/// The mean divergence of each pair of heads over the queries: exact for `queries` 0, else an estimate with a standard error. Of
-/// a causal model a chunk's first query is left out: every head gives it all to itself. Time goes with the square of the heads: 3
-/// ms a query of 256 keys for GPT-2's 144, 0.13 s for 1,024.
+/// The mean divergence of each pair of heads over all queries: exact for `queries` 0, else an estimate in which a text's drawn
+/// queries stand for all of its, with a standard error. Of a causal model a chunk's first query is left out: every head gives it
+/// all to itself. Time goes with the square of the heads: 3 ms a query of 256 keys for GPT-2's 144, 0.13 s for 1,024.
 class HeadDistances : public Accumulator {
 public:
     explicit HeadDistances(const model::ModelConfig&, const HeadDistancesOptions& = {});
@@ -43,7 +43,8 @@ public:
     std::int64_t heads() const noexcept { return layers_ * heads_of_layer_; }
     HeadId head(std::int64_t number) const noexcept { return {Layer(number / heads_of_layer_), Head(number % heads_of_layer_)}; }
     std::int64_t texts() const noexcept { return texts_; }      ///< chunks that had a query
-    std::int64_t queries() const noexcept { return queries_; }  ///< that were compared
+    std::int64_t drawn() const noexcept { return compared_; }   ///< queries at which heads were compared
+    std::int64_t queries() const noexcept { return queries_; }  ///< that these stand for
 
     Eigen::MatrixXd means() const;  ///< [head, head] mean divergence; NaN without queries, the diagonal is 0
     /// [head, head] of those: of a ratio of sums over texts, whose queries are no independent observations (Cochran 1977, 6.3);
@@ -52,7 +53,7 @@ public:
 
 private:
     struct Pair {
-        FixedSum sum;       ///< over texts, of s_t: a text's sum of divergences over its n_t queries
+        FixedSum sum;       ///< over texts, of s_t: a text's mean divergence over its drawn queries, times its n_t queries
         FixedSum squares;   ///< s_t^2
         FixedSum products;  ///< s_t n_t
     };
@@ -64,9 +65,10 @@ private:
     std::int64_t layers_ = 0, heads_of_layer_ = 0;
     bool causal_ = true;
     std::vector<Pair> pairs_;  ///< [pair], a < b, by a and then b
-    std::int64_t texts_ = 0, queries_ = 0, squares_of_queries_ = 0;
+    std::int64_t texts_ = 0, compared_ = 0, queries_ = 0, squares_of_queries_ = 0;
 
     // Of the text between begin() and add().
+    std::int64_t of_text_ = 0;         ///< queries that may be drawn
     std::vector<std::int64_t> drawn_;  ///< positions, ascending
     std::int64_t stride_ = 0;          ///< floats of a row: its keys, padded with zeros
     std::vector<float> rows_;          ///< [drawn query, head, key]

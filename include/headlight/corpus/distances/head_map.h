@@ -11,20 +11,21 @@ namespace headlight::corpus {
 
 struct ScalingOptions {
     std::int64_t dimensions = 2;
-    std::int64_t iterations = 1000;  ///< at most
+    std::int64_t iterations = 1000;  ///< at most, from each start
+    std::int64_t starts = 10;        ///< from points at random beside classical scaling; the lowest stress counts
+    std::uint64_t seed = 0;
     double tolerance = 1e-10;  ///< stops where a step lowers the stress by less than this share of the sum of squared distances
 };
 
 struct Scaling {
-    Eigen::MatrixXd coordinates;  ///< [point, dimension], around 0; each axis has its largest entry positive
+    Eigen::MatrixXd coordinates;  ///< [point, dimension], around 0; axes by variance, each with its largest entry positive
     double stress = 0;  ///< sum over pairs of (distance in the plane - delta)^2, as scikit-learn's with normalized_stress=False
-    double relative_stress = 0;  ///< sqrt(stress / sum of delta^2), Kruskal's stress-1 but for the denominator: 0 is perfect
-    std::int64_t iterations = 0;
-    std::vector<double> stresses;  ///< before the first step and behind every one; never rises
+    double relative_stress = 0;    ///< sqrt(stress / sum of delta^2), Kruskal's stress-1 but for the denominator: 0 is perfect
+    std::vector<double> stresses;  ///< at the start that counts and behind every step; never rises
 };
 
-/// Metric multidimensional scaling by majorisation (SMACOF, de Leeuw 1977) from classical scaling (Torgerson 1952), so that a
-/// matrix has one map. Errors: not square, not symmetric, an entry that is negative or no number.
+/// Metric multidimensional scaling by majorisation (SMACOF, de Leeuw 1977), which finds a local minimum: from classical scaling
+/// (Torgerson 1952) and from seeded random points. Errors: not square, not symmetric, an entry that is negative or no number.
 Scaling metric_scaling(const Eigen::MatrixXd& distances, const ScalingOptions& = {});
 
 /// The others of a point, nearest first; equal ones by number.
