@@ -82,6 +82,14 @@ inline std::string saved_bytes(const Accumulator& accumulator) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// What another object reads from the arrays of this one must be saved as the same bytes.
+template <class Kind>
+void expect_readable_alone(const Kind& accumulator) {
+    Arrays arrays;
+    accumulator.save(arrays);
+    EXPECT_TRUE(saved_bytes(Kind(arrays)) == saved_bytes(accumulator));
+}
+
 /// Shuffled texts over three parts, two of which go through a file, merged in another order: the bytes of one pass.
 inline void expect_the_same_bytes_in_any_order(const Runs& runs, const Accumulator& empty) {
     const std::unique_ptr<Accumulator> once = empty.fresh();

@@ -100,6 +100,14 @@ HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOpt
     pairs_.resize(static_cast<std::size_t>(pairs()));
 }
 
+HeadDistances::HeadDistances(const Arrays& arrays) {
+    const std::vector<std::int64_t> heads = arrays.get<std::int64_t>("distances.heads", {2});
+    layers_ = heads[0];
+    heads_of_layer_ = heads[1];
+    pairs_.resize(static_cast<std::size_t>(pairs()));
+    load(arrays);
+}
+
 std::unique_ptr<Accumulator> HeadDistances::fresh() const {
     auto other = std::make_unique<HeadDistances>(*this);
     other->pairs_.assign(pairs_.size(), Pair());
@@ -184,6 +192,8 @@ void HeadDistances::save(Arrays& arrays) const {
             sums.push_back(sum.high());
         }
     arrays.put<std::int64_t>("distances.sums", {pairs(), 3, 2}, sums);
+    const std::int64_t heads[] = {layers_, heads_of_layer_};
+    arrays.put<std::int64_t>("distances.heads", {2}, heads);
     const std::int64_t counted[] = {texts_, compared_, queries_, squares_of_queries_};
     arrays.put<std::int64_t>("distances.counted", {4}, counted);
 }

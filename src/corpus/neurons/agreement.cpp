@@ -53,6 +53,8 @@ Agreement::Agreement(const model::ModelConfig& c, const AgreementOptions& option
     for (std::int64_t l = 0; l < c.n_layers; ++l) widths_.push_back(model::mlp_width(c, l));
 }
 
+Agreement::Agreement(const Arrays& arrays) : widths_(arrays.get<std::int64_t>("agreement.widths", {-1})) { load(arrays); }
+
 std::unique_ptr<Accumulator> Agreement::fresh() const {
     auto other = std::make_unique<Agreement>(*this);
     other->examples_.clear();
@@ -119,6 +121,7 @@ void Agreement::save(Arrays& arrays) const {
             agrees.push_back(static_cast<std::uint8_t>((r.active_agrees ? 1 : 0) | (r.any_agrees ? 2 : 0)));
         }
     }
+    arrays.put<std::int64_t>("agreement.widths", {layers}, widths_);
     arrays.put<std::int64_t>("agreement.places", {n, 2}, places);
     arrays.put<std::int32_t>("agreement.readings", {n, layers, 4}, tokens);
     arrays.put<float>("agreement.probability", {n, layers}, probabilities);

@@ -66,6 +66,14 @@ double coefficient_of(std::int64_t bin) noexcept {
     return bin < kSideBins ? -middle : middle;
 }
 
+std::pair<double, double> level_range(std::int64_t level) noexcept {
+    const std::int64_t side = level * kBinsOfLevel % kSideBins;
+    const double near = static_cast<double>(edge_of(side));
+    const double far = side + kBinsOfLevel == kSideBins ? std::numeric_limits<double>::infinity()
+                                                        : static_cast<double>(edge_of(side + kBinsOfLevel));
+    return level < kActivityLevels / 2 ? std::pair(-far, -near) : std::pair(near, far);
+}
+
 AccumulatorKind neurons_kind() {
     return {.id = "neurons",
             .title = "Neurons",
@@ -81,13 +89,28 @@ Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : o
                      .expected = "1 to 255 triggers, at least 1 sample",
                      .found = std::to_string(options.triggers) + " and " + std::to_string(options.samples)});
     for (std::int64_t l = 0; l < c.n_layers; ++l) first_.push_back(first_.back() + model::mlp_width(c, l));
+    resize();
+}
+
+Neurons::Neurons(const Arrays& arrays) : first_(arrays.get<std::int64_t>("neurons.first", {-1})) {
+    if (first_.empty() || first_.front() != 0 || !std::ranges::is_sorted(first_))
+        throw Error({.problem = "An array is damaged", .item = "neurons.first", .expected = "the first neuron of each layer"});
+    const std::int64_t rows = std::max<std::int64_t>(1, neurons());
+    options_.triggers = std::ssize(arrays.get<float>("neurons.largest.value", {neurons(), -1})) / rows;
+    options_.samples =
+        std::ssize(arrays.get<float>("neurons.samples.value", {neurons(), kActivityLevels, -1})) / (rows * kActivityLevels);
+    resize();
+    load(arrays);
+}
+
+void Neurons::resize() {
     const auto n = static_cast<std::size_t>(neurons());
-    largest_.resize(n * static_cast<std::size_t>(options.triggers));
+    largest_.resize(n * static_cast<std::size_t>(options_.triggers));
     smallest_ = largest_;
     largest_count_.resize(n);
     smallest_count_.resize(n);
     histogram_.resize(n * kCoefficientBins);
-    samples_.resize(n * static_cast<std::size_t>(kActivityLevels * options.samples));
+    samples_.resize(n * static_cast<std::size_t>(kActivityLevels * options_.samples));
     largest_draw_.resize(n * kActivityLevels, std::numeric_limits<std::uint64_t>::max());
 }
 
@@ -305,6 +328,7 @@ void Neurons::save(Arrays& arrays) const {
     save_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
     arrays.put<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, histogram_);
     const std::int64_t counted[] = {texts_, tokens_};
+    arrays.put<std::int64_t>("neurons.first", {std::ssize(first_)}, first_);
     arrays.put<std::int64_t>("neurons.counted", {2}, counted);
 }
 

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/distances/tables.h"
 #include "tests/corpus/runs.h"
 
 #include <gtest/gtest.h>
@@ -45,6 +46,7 @@ TEST(HeadDistances, AtAllQueriesAreBruteForce) {
     runs.add_all(distances);
     const Eigen::MatrixXd means = distances.means(), errors = distances.standard_errors();
     ASSERT_EQ(distances.heads(), 48);
+    expect_readable_alone(distances);
     for (const auto& [a, b] : {std::pair(0, 1), std::pair(3, 17), std::pair(20, 47), std::pair(46, 47)}) {
         std::vector<double> sums, counts;
         double sum = 0, count = 0;
@@ -102,6 +104,31 @@ TEST(HeadDistances, DrawTheQueriesWithTheSmallestHashes) {
     HeadDistances behind(runs.config(), {.queries = 0});
     runs.add(behind, 0, t.tokens() - 3);
     EXPECT_EQ(behind.queries(), 3);
+}
+
+TEST(HeadDistances, TablesOrderPairsAndNameTheNearestHeads) {
+    const Runs& runs = three_texts();
+    HeadDistances distances(runs.config());
+    runs.add_all(distances);
+    const analyze::Table pairs = pairs_table(distances, true);
+    ASSERT_EQ(pairs.rows.size(), 48u * 47 / 2);
+    for (std::size_t i = 1; i < pairs.rows.size(); ++i)
+        EXPECT_LE(std::get<double>(pairs.rows[i - 1][4]), std::get<double>(pairs.rows[i][4]));
+    const auto integer = [](const analyze::Table::Cell& cell) { return std::get<std::int64_t>(cell); };
+    const std::int64_t a = 8 * integer(pairs.rows[0][0]) + integer(pairs.rows[0][1]),
+                       b = 8 * integer(pairs.rows[0][2]) + integer(pairs.rows[0][3]);
+    EXPECT_EQ(distances.means()(a, b), std::get<double>(pairs.rows[0][4]));
+    const MapTableOptions options{.group_below = std::get<double>(pairs.rows[0][4])};
+    const HeadMap map = head_map(distances, options);
+    const analyze::Table table = map_table(distances, map, options);
+    ASSERT_EQ(table.rows.size(), 48u);
+    // The two nearest heads of all are each other's nearest, and the only group of two.
+    const HeadId nearest_of_a = distances.head(b);
+    EXPECT_TRUE(
+        std::get<std::string>(table.rows[static_cast<std::size_t>(a)][5])
+            .starts_with("L" + std::to_string(nearest_of_a.layer.value) + "H" + std::to_string(nearest_of_a.head.value) + " "));
+    EXPECT_EQ(map.groups[static_cast<std::size_t>(a)], map.groups[static_cast<std::size_t>(b)]);
+    EXPECT_EQ(std::ranges::max(map.groups), 46);
 }
 
 TEST(HeadDistances, AreTheSameBytesInAnyOrderAndAnyParts) {

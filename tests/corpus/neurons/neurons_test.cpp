@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/neurons/neurons.h"
 
+#include "headlight/corpus/neurons/neuron_table.h"
+
 #include "headlight/base/error.h"
 #include "tests/corpus/runs.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -40,6 +43,7 @@ TEST(Neurons, TriggersAndHistogramsAreThoseOfBruteForce) {
     Neurons neurons(runs.config(), {.triggers = 3});
     runs.add_all(neurons);
     EXPECT_EQ(neurons.texts(), runs.size());
+    expect_readable_alone(neurons);
     for (const std::int64_t layer : {0, 5})
         for (const std::int64_t neuron : {0, 17, 333, 1023}) {
             const auto m = coefficients(runs, layer, neuron);
@@ -141,6 +145,40 @@ TEST(CoefficientBins, HoldEveryFloatWithinANinth) {
         EXPECT_EQ(coefficient_of(bin - 64), -coefficient_of(bin));
     }
     EXPECT_EQ(before, 126);
+    for (std::int64_t level = 0; level < kActivityLevels; ++level) {
+        const auto [from, to] = level_range(level);
+        for (const std::int64_t bin : {level * kBinsOfLevel + 1, level * kBinsOfLevel + 6}) {
+            EXPECT_LT(from, coefficient_of(bin)) << level;
+            EXPECT_GT(to, coefficient_of(bin)) << level;
+        }
+        EXPECT_LT(from, to);
+    }
+}
+
+TEST(Neurons, ATableHasTriggersOfBothSignsAndSamplesFromHighToLow) {
+    const Runs& runs = short_texts();
+    Neurons neurons(runs.config(), {.triggers = 3});
+    runs.add_all(neurons);
+    const analyze::Table table = neuron_table(neurons, Layer(3), Neuron(40), [&](const Trigger& t) {
+        return TriggerContext{.text = "text " + std::to_string(t.text), .before = "", .token = "", .next = ""};
+    });
+    const auto text = [&](std::size_t row, std::size_t column) { return std::get<std::string>(table.rows.at(row).at(column)); };
+    EXPECT_EQ(text(0, 0), "largest");
+    EXPECT_EQ(text(0, 8), "text " + std::to_string(neurons.largest(Layer(3), Neuron(40))[0].text));
+    EXPECT_EQ(text(3, 0), "smallest");
+    EXPECT_EQ(text(6, 0), "sample");
+    double last = std::numeric_limits<double>::infinity();  // of the level before
+    for (std::size_t row = 6; row < table.rows.size(); ++row) {
+        const double from = std::get<double>(table.rows[row][2]), to = std::get<double>(table.rows[row][3]),
+                     m = std::get<double>(table.rows[row][4]);
+        EXPECT_LE(from, m);
+        EXPECT_GE(to, m);
+        EXPECT_LE(to, last);
+        last = std::max(to, from);
+    }
+    std::int64_t tokens = 0;
+    for (const std::int64_t count : table.arrays.at(0).integers) tokens += count;
+    EXPECT_EQ(tokens, neurons.tokens());
 }
 
 TEST(Neurons, ErrorsNameWhatThereIs) {

@@ -30,6 +30,8 @@ struct HeadDistancesOptions {
 class HeadDistances : public Accumulator {
 public:
     explicit HeadDistances(const model::ModelConfig&, const HeadDistancesOptions& = {});
+    /// What a file holds, to be asked. Errors as Arrays::get().
+    explicit HeadDistances(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     bool wants_patterns() const override { return true; }
     void begin(const TextRun&) override;

@@ -47,6 +47,8 @@ class Agreement : public Accumulator {
 public:
     /// Error as analyze::require_refinement(): a model without unembedding, or with a masked-word head.
     explicit Agreement(const model::ModelConfig&, const AgreementOptions& = {});
+    /// What a file holds, to be asked. Errors as Arrays::get().
+    explicit Agreement(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
     void add(const TextRun&) override;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace headlight::corpus {
@@ -32,6 +33,8 @@ double coefficient_of(std::int64_t bin) noexcept;
 /// A level of activity is eight bins, two powers of two, from which tokens are sampled.
 inline constexpr std::int64_t kActivityLevels = 16;
 inline constexpr std::int64_t kBinsOfLevel = kCoefficientBins / kActivityLevels;
+/// The coefficients of a level, smaller first; infinite where it has no end.
+std::pair<double, double> level_range(std::int64_t level) noexcept;
 
 struct NeuronsOptions {
     std::int64_t triggers = 50;  ///< kept of each neuron and sign
@@ -45,6 +48,8 @@ struct NeuronsOptions {
 class Neurons : public Accumulator {
 public:
     explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
+    /// What a file holds, to be asked: merge() needs the options. Errors as Arrays::get().
+    explicit Neurons(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override { return {"blocks.*.mlp.hook_post"}; }
     /// Error: a coefficient that is no finite number, naming the text and the layer; a text beyond the 2^31st.
@@ -74,6 +79,7 @@ private:
     struct Ends;
     std::int64_t row(Layer, Neuron) const;
     std::int64_t neurons() const { return first_.back(); }
+    void resize();
     void add_layer(const TextRun&, std::int64_t layer, std::int64_t first);
     void add_block(const float* m, std::int64_t count, std::int64_t width, std::int64_t begin, std::int64_t end, std::int64_t row,
                    const Ends&);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/table.h"
+#include "headlight/corpus/neurons/neurons.h"
+
+#include <functional>
+#include <string>
+
+namespace headlight::corpus {
+
+/// Where a trigger stands, as people read it.
+struct TriggerContext {
+    std::string text;    ///< its id in the corpus
+    std::string before;  ///< of the text in front of the token
+    std::string token, next;
+};
+
+/// A row a trigger, largest coefficients first, then the most negative ones, then samples from the highest level of activity
+/// down: kind (largest, smallest, sample), rank, from, to (of a sample: the coefficients of its level), coefficient, chunk,
+/// position, next_id, text, before, token, next. Arrays: histogram [bin] and bin [bin], a coefficient in it.
+analyze::Table neuron_table(const Neurons&, Layer, Neuron, const std::function<TriggerContext(const Trigger&)>&);
+
+}  // namespace headlight::corpus
