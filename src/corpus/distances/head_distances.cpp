@@ -12,6 +12,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
@@ -57,6 +59,8 @@ void for_pairs(std::int64_t begin, std::int64_t end, std::int64_t heads, Fn fn) 
         }
     }
 }
+
+auto order_of(const KeptQuery& q) { return std::tuple(q.draw, q.text, q.position); }
 
 std::unique_ptr<Accumulator> make_distances(const AccumulatorContext& context) {
     return std::make_unique<HeadDistances>(context.config, HeadDistancesOptions{.seed = context.seed});
@@ -111,6 +115,7 @@ HeadDistances::HeadDistances(const Arrays& arrays) {
 std::unique_ptr<Accumulator> HeadDistances::fresh() const {
     auto other = std::make_unique<HeadDistances>(*this);
     other->pairs_.assign(pairs_.size(), Pair());
+    other->kept_.clear();
     other->texts_ = other->compared_ = other->queries_ = other->squares_of_queries_ = 0;
     return other;
 }
@@ -137,7 +142,14 @@ void HeadDistances::add_pattern(const TextRun&, HeadId head, std::span<const flo
                           rows_.begin() + (static_cast<std::int64_t>(r) * heads() + number) * stride_);
 }
 
-void HeadDistances::add(const TextRun&) {
+void HeadDistances::keep(KeptQuery query) {
+    const auto place = std::ranges::lower_bound(kept_, order_of(query), {}, order_of);
+    if (place == kept_.end() && std::ssize(kept_) >= options_.kept) return;
+    kept_.insert(place, std::move(query));
+    if (std::ssize(kept_) > options_.kept) kept_.pop_back();
+}
+
+void HeadDistances::add(const TextRun& run) {
     const auto n = std::ssize(drawn_);
     if (n == 0) return;
     const auto row = [&](std::int64_t r, std::int64_t h) { return rows_.data() + (r * heads() + h) * stride_; };
@@ -168,6 +180,17 @@ void HeadDistances::add(const TextRun&) {
             to.products.add(sum * static_cast<double>(of_text_));
         }
     });
+    for (std::int64_t r = 0; r < n; ++r) {
+        const std::int64_t position = drawn_[static_cast<std::size_t>(r)];
+        KeptQuery query{.draw = draw(options_.seed, run.number, position),
+                        .text = run.number,
+                        .position = position,
+                        .keys = causal_ ? std::min(run.trace.keys(), position + 1) : run.trace.keys(),
+                        .weights = {}};
+        if (std::ssize(kept_) >= options_.kept && (kept_.empty() || order_of(kept_.back()) < order_of(query))) continue;
+        for (std::int64_t h = 0; h < heads(); ++h) query.weights.insert(query.weights.end(), row(r, h), row(r, h) + query.keys);
+        keep(std::move(query));
+    }
     ++texts_;
     compared_ += n;
     queries_ += of_text_;
@@ -178,6 +201,7 @@ void HeadDistances::merge(const Accumulator& from) {
     const auto& other = dynamic_cast<const HeadDistances&>(from);
     for (std::size_t i = 0; i < pairs_.size(); ++i)
         for (const auto field : {&Pair::sum, &Pair::squares, &Pair::products}) (pairs_[i].*field).merge(other.pairs_[i].*field);
+    for (const KeptQuery& query : other.kept_) keep(query);
     texts_ += other.texts_;
     compared_ += other.compared_;
     queries_ += other.queries_;
@@ -192,6 +216,14 @@ void HeadDistances::save(Arrays& arrays) const {
             sums.push_back(sum.high());
         }
     arrays.put<std::int64_t>("distances.sums", {pairs(), 3, 2}, sums);
+    std::vector<std::int64_t> places;
+    std::vector<float> weights;
+    for (const KeptQuery& q : kept_) {
+        places.insert(places.end(), {static_cast<std::int64_t>(q.draw), q.text, q.position, q.keys});
+        weights.insert(weights.end(), q.weights.begin(), q.weights.end());
+    }
+    arrays.put<std::int64_t>("distances.kept", {std::ssize(kept_), 4}, places);
+    arrays.put<float>("distances.kept_weights", {std::ssize(weights)}, weights);
     const std::int64_t heads[] = {layers_, heads_of_layer_};
     arrays.put<std::int64_t>("distances.heads", {2}, heads);
     const std::int64_t counted[] = {texts_, compared_, queries_, squares_of_queries_};
@@ -209,6 +241,17 @@ void HeadDistances::load(const Arrays& arrays) {
     compared_ = counted[1];
     queries_ = counted[2];
     squares_of_queries_ = counted[3];
+    const std::vector<std::int64_t> places = arrays.get<std::int64_t>("distances.kept", {-1, 4});
+    std::int64_t floats = 0;
+    for (std::size_t i = 0; i < places.size(); i += 4) floats += heads() * places[i + 3];
+    const std::vector<float> weights = arrays.get<float>("distances.kept_weights", {floats});
+    kept_.clear();
+    auto from = weights.begin();
+    for (std::size_t i = 0; i < places.size(); i += 4) {
+        const auto end = from + heads() * places[i + 3];
+        kept_.push_back({static_cast<std::uint64_t>(places[i]), places[i + 1], places[i + 2], places[i + 3], {from, end}});
+        from = end;
+    }
 }
 
 template <class Fn>
