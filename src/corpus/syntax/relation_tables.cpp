@@ -49,6 +49,14 @@ double coverage_of(const RelationRow& row) {
     return row.arcs > 0 ? static_cast<double>(row.n) / static_cast<double>(row.arcs) : kNaN;
 }
 
+/// Of the two directions of a relation the one with more arcs; of equals the dependent's.
+bool most_covered(const RelationTable& relations, const RelationRow& row) {
+    return std::ranges::none_of(relations.rows, [&](const RelationRow& other) {
+        return other.relation == row.relation && (row.direction == ArcDirection::to_head ? other.n > row.n : other.n >= row.n) &&
+               other.direction != row.direction;
+    });
+}
+
 std::string signed_number(std::int64_t n) { return (n > 0 ? "+" : n < 0 ? "$-$" : "") + std::to_string(n < 0 ? -n : n); }
 
 }  // namespace
@@ -119,7 +127,7 @@ std::string latex_of(const RelationTable& relations) {
         if (!row.best) continue;
         few = few || row.n < kFewArcs;
         const auto clark = std::ranges::find(kClark, row.relation, &ClarkRow::relation);
-        const bool with_clark = clark != kClark.end() && row.direction == ArcDirection::to_head;
+        const bool with_clark = clark != kClark.end() && most_covered(relations, row);
         out += row.relation + (row.n < kFewArcs ? "$^\\dagger$" : "") + " & " +
                (row.direction == ArcDirection::to_head ? "to head" : "to dependent") + " & L" +
                std::to_string(row.head.layer.value) + "H" + std::to_string(row.head.head.value) + " & " +

@@ -227,6 +227,24 @@ TEST(Relations, AHeadOfOneOffsetIsTheBaselineAndItsTransposeToo) {
     EXPECT_GT(checked, 20u);
 }
 
+TEST(Relations, AModelOfRandomWeightsGuesses) {
+    // The best of its heads on half A is no better than an offset on half B.
+    Runs runs(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/modernbert");
+    for (std::int64_t i = 0; i < treebank_runs().size(); ++i) {
+        const TextRun run = treebank_runs().text_run(i);
+        if (run.text.words.size() < 20) runs.run_text(run.text, {.text = run.text.text});
+    }
+    const model::ModelConfig& config = runs.config();
+    WordIndex index(config.n_layers, config.n_heads, config.causal);
+    runs.add_all(index);
+    const RelationTable table = relation_table(index);
+    for (const RelationRow& row : table.rows) {
+        if (row.n < kFewArcs) continue;
+        EXPECT_EQ(row.n, row.arcs);
+        EXPECT_LT(row.held_out.mean, row.baseline) << row.relation << " " << enum_word(row.direction);
+    }
+}
+
 TEST(Relations, ArcsInsideASharedSpanAreLeftOutAndCounted) {
     Runs runs(built_in_model());
     Text text = text_of("al fin", {"al", "al", "fin"});

@@ -35,6 +35,7 @@ public:
     std::int64_t n_layers() const noexcept { return n_layers_; }
     std::int64_t n_heads() const noexcept { return n_heads_; }
     std::int64_t texts() const noexcept { return texts_; }
+    std::int64_t left_out() const noexcept { return left_out_; }  ///< texts
 
     /// Attention from tokens of one tag to tokens of another, summed over rows; heads count as layer * n_heads + head.
     double mass(std::int64_t head, std::size_t from, std::size_t to) const { return mass_[place(head, from, to)].value(); }
