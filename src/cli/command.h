@@ -67,6 +67,16 @@ struct Command {
 std::span<const Command> commands();
 /// What `headlight analyze` offers; their names are two words, "analyze heads".
 std::span<const Command> analyses();
+/// What `headlight corpus` offers.
+std::span<const Command> corpus_commands();
+/// A command that has commands of its own, each of two words.
+struct CommandGroup {
+    std::string_view name, title;
+    std::span<const Command> commands;
+};
+std::span<const CommandGroup> command_groups();
+/// nullptr: it is not one.
+const CommandGroup* group_called(std::string_view name);
 /// The last word of a name: "heads" of "analyze heads".
 inline std::string_view analysis_name(const Command& analysis) { return analysis.name.substr(analysis.name.find(' ') + 1); }
 const Command& window_command();
@@ -82,8 +92,12 @@ Action define_render(Definition&, const Frontend&);
 Action define_bench(Definition&, const Frontend&);
 Action define_gallery(Definition&, const Frontend&);
 Action define_analyze(Definition&, const Frontend&);
+Action define_corpus(Definition&, const Frontend&);
 Action define_completion(Definition&, const Frontend&);
 Action define_man(Definition&, const Frontend&);
+
+/// `headlight analyze` or `headlight corpus` alone or with an unknown name; a known one is found earlier by its two words.
+Action define_group(Definition&, const CommandGroup&, const char* help);
 
 /// A command's definition with description, examples and the options every command has.
 struct Built {

@@ -47,6 +47,10 @@ constexpr Command kCommands[] = {
      "Numbers about heads, neurons and layers as CSV, JSON or NPZ. Needs no display.",
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv", "headlight analyze --help"},
      define_analyze},
+    {"corpus",
+     "A model over thousands of texts: what heads and neurons do, with intervals, kept in a folder.",
+     {"headlight corpus run novella-7m --texts books --unit paragraph --out store", "headlight corpus --help"},
+     define_corpus},
     {"bench",
      "Measure the speed of Headlight on this machine (runs headlight_bench, which is built from bench/ and not installed).",
      {"headlight bench", "headlight bench forward capture"},
@@ -77,9 +81,9 @@ std::string footer_of(const Command& command) {
         }
         text += "\n";
     }
-    if (command.name == "analyze") {
-        text += "Analyses (each has its own --help):\n";
-        for (const Command& each : analyses()) {
+    if (const CommandGroup* group = group_called(command.name)) {
+        text += std::string(group->title) + " (each has its own --help):\n";
+        for (const Command& each : group->commands) {
             std::string line = "  " + std::string(analysis_name(each));
             line.resize(22, ' ');
             text += line + std::string(each.summary) + "\n";
@@ -96,6 +100,29 @@ std::string footer_of(const Command& command) {
 std::span<const Command> commands() { return kCommands; }
 
 const Command& window_command() { return kWindow; }
+
+std::span<const CommandGroup> command_groups() {
+    static const CommandGroup groups[] = {{"analyze", "Analyses", analyses()}, {"corpus", "Commands", corpus_commands()}};
+    return groups;
+}
+
+const CommandGroup* group_called(std::string_view name) {
+    for (const CommandGroup& group : command_groups())
+        if (group.name == name) return &group;
+    return nullptr;
+}
+
+Action define_group(Definition& definition, const CommandGroup& group, const char* help) {
+    auto name = std::make_shared<std::string>();
+    std::vector<std::string> names;
+    for (const Command& each : group.commands) names.emplace_back(analysis_name(each));
+    CLI::Option* option = definition.app->add_option("NAME", *name, help)->required();
+    definition.restrict_to(option, names);
+    definition.app->allow_extras();  // keep the remaining arguments so that the misspelt name can be reported
+    return [name, what = std::string(help), of = std::string(group.name)]() -> int {
+        throw UsageError("An option stands before " + what + ": write headlight " + of + " " + *name);
+    };
+}
 
 Built build(const Command& command, const Frontend& frontend) {
     Built built{Definition(std::string(command.name)), {}};

@@ -22,15 +22,16 @@ const Command* find(std::span<const Command> in, const std::string& name) {
     return nullptr;
 }
 
-/// Removes the words that name a command and returns it; the name of an analysis is two words.
+/// Removes the words that name a command and returns it; of a group two words.
 const Command& take_command(std::vector<std::string>& words) {
     const Command* command = words.empty() ? nullptr : find(commands(), words.front());
     if (!command) return window_command();
     if (words.size() > 1)
-        if (const Command* analysis = find(analyses(), words[0] + " " + words[1])) {
-            words.erase(words.begin(), words.begin() + 2);
-            return *analysis;
-        }
+        if (const CommandGroup* group = group_called(words[0]))
+            if (const Command* own = find(group->commands, words[0] + " " + words[1])) {
+                words.erase(words.begin(), words.begin() + 2);
+                return *own;
+            }
     words.erase(words.begin());
     return *command;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fetch/file_lock.h"
 #include "fetch/transfer.h"
 #include "headlight/base/error.h"
 #include "headlight/fetch/fetch.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/io/file_lock.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/hook_name.h"
@@ -253,7 +253,7 @@ private:
 
     /// Two programs that want the same file wait for each other; the later one finds it whole, or goes on with it.
     std::int64_t fetch_alone(const RemoteFile& file) {
-        const FileLock lock(o_.cache, entry_name_, file.hash, cancel_, [&] {
+        const io::FileLock lock(lock_of(o_.cache, entry_name_, file.hash), io::FileLock::Kind::exclusive, kCacheHint, cancel_, [&] {
             if (progress_)
                 progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
         });

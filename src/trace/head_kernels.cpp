@@ -126,6 +126,10 @@ void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange 
         .weighted_length = numbers.scaled + later.scaled,
         .largest = std::max(numbers.largest, later.largest),
         .second = std::max({std::min(numbers.largest, later.largest), numbers.second, later.second})};
+    if (i < shape.first_counted) {  // the column sums of its block have it
+        facts_.numbers->add_columns(row, keys, -1, block.sums);
+        return;
+    }
     if (!shape.causal || i > 0) {
         facts_.numbers->add_row(result, block.sums);
         return;
@@ -199,6 +203,7 @@ void HeadAccumulator::finish() {
     if (!facts_.numbers) return;
     const double mean_length = value_norms_.empty() ? kNaN : value_norm_sum_ / static_cast<double>(facts_.shape.keys);
     numbers_.usual = facts_.numbers->finish(sums, mean_length, false);
+    numbers_.rows = facts_.numbers->counted(sums);
     facts_.numbers->merge(sums, first_row_);
     numbers_.with_first_row = facts_.numbers->finish(sums, mean_length, true);
     value_norms_ = {};

@@ -29,6 +29,7 @@ constexpr std::int64_t kPooledCells = 128;
 /// A head's numbers, without row 0 of a causal model and with it. In other models the two are equal. Empty: none.
 struct GatheredNumbers {
     std::vector<double> usual, with_first_row;
+    std::vector<std::int64_t> rows;  ///< that the usual numbers are over
 };
 
 /// Takes the rows of one head's pattern, in blocks, and ends up with its picture and its numbers.

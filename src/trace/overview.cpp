@@ -11,13 +11,13 @@
 namespace headlight::trace {
 
 Overview::Overview(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& queries,
-                   const text::Encoding* keys)
+                   const text::Encoding* keys, std::int64_t first_counted)
     : n_heads_(c.n_heads) {
     const text::Encoding& columns = keys ? *keys : queries;
     const auto window_of = [&](std::int64_t layer) { return keys ? 0 : model::window_of(c, layer); };
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         const std::int64_t window = window_of(layer);
-        const PatternShape shape{queries.size(), columns.size(), keys != nullptr, !keys && c.causal, window};
+        const PatternShape shape{queries.size(), columns.size(), keys != nullptr, !keys && c.causal, window, first_counted};
         if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns);
     }
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);

@@ -16,9 +16,10 @@ namespace headlight::trace {
 class Overview {
 public:
     Overview() = default;  ///< gathers nothing
-    /// `keys`: the text that is attended to, where it is not the one that attends.
+    /// `keys`: the text that is attended to, where it is not the one that attends. Queries before `first_counted` are in no
+    /// number.
     Overview(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding& queries,
-             const text::Encoding* keys = nullptr);
+             const text::Encoding* keys = nullptr, std::int64_t first_counted = 0);
 
     /// One layer of `heads` heads that share these facts, which must outlive it.
     Overview(const PatternFacts&, std::int64_t heads);

@@ -81,10 +81,11 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
 }
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
-                   std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source)
+                   std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source,
+                   std::int64_t first_counted)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (!overview) return;
-    own_ = Overview(config_, tokenizer, encoding);
+    own_ = Overview(config_, tokenizer, encoding, nullptr, first_counted);
     if (source) cross_ = Overview(config_, tokenizer, encoding, source);
 }
 

@@ -24,7 +24,7 @@ Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Interv
 class Recorder final : public model::Observer {
 public:
     Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
-             bool overview, const text::Encoding* source = nullptr);
+             bool overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;

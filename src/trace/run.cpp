@@ -3,6 +3,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/model/runtime.h"
+#include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
 #include "model/run/forward.h"
@@ -122,6 +123,7 @@ struct StackRun {
     const std::vector<Intervention>& interventions;
     const text::Encoding* source = nullptr;  ///< decoder behind an encoder: the text that was encoded …
     at::Tensor states{};                     ///< … and what came of it
+    std::int64_t first_counted = 0;
 };
 
 /// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
@@ -145,7 +147,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
 
     const at::NoGradGuard no_grad;
     Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview,
-                      pass.source);
+                      pass.source, pass.first_counted);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
     if (output)
@@ -268,6 +270,28 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     internals->info.seconds = elapsed.count();
+    return own_parts(std::make_shared<const Trace>(std::move(internals)));
+}
+
+std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model> model,
+                                         std::shared_ptr<const text::Tokenizer> tokenizer, EncodedText text,
+                                         const CapturePlan& plan, const CancelToken& cancel) {
+    const model::KeepMemory keep;
+    const auto started = std::chrono::steady_clock::now();
+    require_weights(*model);
+    if (model::reads_pictures(model->config()) || model->part(model::Stack::encoder))
+        throw Error({.problem = "Encoded texts are for models of one stack that read text", .found = model->config().name});
+    const Prompt prompt{.text = std::move(text.text)};
+    const std::vector<Intervention> none;
+    StackRun pass{.model = std::move(model),
+                  .tokenizer = std::move(tokenizer),
+                  .prompt = prompt,
+                  .encoding = std::move(text.encoding),
+                  .plan = plan,
+                  .interventions = none,
+                  .first_counted = text.first_counted};
+    auto internals = run_stack(std::move(pass), nullptr, nullptr, cancel, {});
+    internals->info.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return own_parts(std::make_shared<const Trace>(std::move(internals)));
 }
 

@@ -80,6 +80,11 @@ bool Trace::has(model::HookPoint point) const noexcept {
 
 bool Trace::has_overview() const noexcept { return !internals_->pooled.empty(); }
 const PooledPattern& Trace::pooled(Layer layer, Head head) const { return internals_->pooled[head_index(*this, layer, head)]; }
+const std::vector<std::int64_t>& counted_rows(const Trace& trace, HeadId id) {
+    trace.head_numbers(id.layer, id.head);  // its errors
+    return trace.internals().head_numbers[head_index(trace, id.layer, id.head)].rows;
+}
+
 const std::vector<double>& Trace::head_numbers(Layer layer, Head head, bool with_first_row) const {
     const GatheredNumbers& both = internals_->head_numbers[head_index(*this, layer, head)];
     if (both.usual.empty()) throw Error("This trace was made without numbers of its heads");

@@ -16,6 +16,20 @@ using test::program;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+/// Those of two words.
+std::vector<Command> of_groups() {
+    std::vector<Command> all;
+    for (const CommandGroup& group : command_groups()) all.insert(all.end(), group.commands.begin(), group.commands.end());
+    return all;
+}
+
+std::vector<Command> every_command() {
+    std::vector<Command> all(commands().begin(), commands().end());
+    const std::vector<Command> own = of_groups();
+    all.insert(all.end(), own.begin(), own.end());
+    return all;
+}
+
 TEST(Help, OfTheProgramNamesEveryCommand) {
     const Outcome help = program({"--help"});
     EXPECT_EQ(help.code, 0);
@@ -25,9 +39,7 @@ TEST(Help, OfTheProgramNamesEveryCommand) {
 
 // Two real examples each: what they name must be options that the command has.
 TEST(Help, OfEveryCommandShowsTwoExamples) {
-    std::vector<Command> all(commands().begin(), commands().end());
-    all.insert(all.end(), analyses().begin(), analyses().end());
-    for (const Command& command : all) {
+    for (const Command& command : every_command()) {
         const Built built = build(command, {});
         const std::string help = built.definition.app->help();
         for (const std::string_view example : command.examples) {
@@ -35,8 +47,9 @@ TEST(Help, OfEveryCommandShowsTwoExamples) {
             EXPECT_THAT(std::string(example), HasSubstr("headlight " + std::string(command.name)));
             const std::string own(example.substr(0, example.find(" | ")));
             const Command* shown = &command;
-            for (const Command& analysis : analyses())
-                if (own.starts_with("headlight " + std::string(analysis.name) + " ")) shown = &analysis;
+            const std::vector<Command> two_words = of_groups();
+            for (const Command& each : two_words)
+                if (own.starts_with("headlight " + std::string(each.name) + " ")) shown = &each;
             const Built its = build(*shown, {});
             for (std::size_t at = own.find(" --"); at != std::string::npos; at = own.find(" --", at + 1)) {
                 const std::string option = own.substr(at + 1, own.find_first_of(" =", at + 1) - at - 1);
@@ -46,15 +59,17 @@ TEST(Help, OfEveryCommandShowsTwoExamples) {
     }
 }
 
-TEST(Help, OfAnalyzeNamesEveryAnalysis) {
-    const Outcome help = test::headlight({"analyze", "--help"});
-    EXPECT_EQ(help.code, 0);
-    for (const Command& analysis : analyses()) {
-        EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(analysis_name(analysis)) + " "));
-        EXPECT_THAT(help.out, HasSubstr(std::string(analysis.summary)));
-        const Outcome own = test::headlight({"analyze", std::string(analysis_name(analysis)), "--help"});
-        EXPECT_EQ(own.code, 0);
-        EXPECT_THAT(own.out, HasSubstr("headlight " + std::string(analysis.name) + " "));
+TEST(Help, OfAGroupNamesItsCommands) {
+    for (const CommandGroup& group : command_groups()) {
+        const Outcome help = test::headlight({std::string(group.name), "--help"});
+        EXPECT_EQ(help.code, 0);
+        for (const Command& each : group.commands) {
+            EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(analysis_name(each)) + " "));
+            EXPECT_THAT(help.out, HasSubstr(std::string(each.summary)));
+            const Outcome own = test::headlight({std::string(group.name), std::string(analysis_name(each)), "--help"});
+            EXPECT_EQ(own.code, 0);
+            EXPECT_THAT(own.out, HasSubstr("headlight " + std::string(each.name) + " "));
+        }
     }
 }
 
@@ -131,8 +146,7 @@ TEST(IndexList, TakesNumbersAndRanges) {
 }
 
 TEST(Completion, KnowsEveryCommandAndOption) {
-    std::vector<Command> all(commands().begin(), commands().end());
-    all.insert(all.end(), analyses().begin(), analyses().end());
+    const std::vector<Command> all = every_command();
     for (const char* shell : {"bash", "zsh", "fish"}) {
         const Outcome script = test::headlight({"completion", shell});
         EXPECT_EQ(script.code, 0);
@@ -170,6 +184,8 @@ TEST(Completion, WorksInBash) {
     EXPECT_EQ(bash_offers("headlight analyze detect --include", 3), "\n") << "an option of another analysis";
     EXPECT_EQ(bash_offers("headlight analyze heads --text-", 3), "--text-file\n");
     EXPECT_EQ(bash_offers("headlight analyze heads --device c", 4), "cpu cuda\n");
+    EXPECT_EQ(bash_offers("headlight corpus me", 2), "merge\n");
+    EXPECT_EQ(bash_offers("headlight corpus run --unit p", 4), "paragraph\n");
 }
 
 TEST(Man, HasEveryCommandAndOption) {
@@ -177,9 +193,9 @@ TEST(Man, HasEveryCommandAndOption) {
     EXPECT_EQ(man.code, 0);
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
     for (const Command& command : commands()) EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
-    for (const Command& analysis : analyses()) {
+    for (const Command& each : of_groups()) {
         std::string name;  // as roff wants a hyphen
-        for (const char c : analysis.name) name += c == '-' ? std::string("\\-") : std::string(1, c);
+        for (const char c : each.name) name += c == '-' ? std::string("\\-") : std::string(1, c);
         EXPECT_THAT(man.out, HasSubstr(".SS " + name + "\n"));
     }
     EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));

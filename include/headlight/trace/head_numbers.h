@@ -18,7 +18,8 @@ struct PatternShape {
     std::int64_t keys = 0;
     bool across = false;  ///< the keys are another text than the queries
     bool causal = true;
-    std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
+    std::int64_t window = 0;         ///< keys at this distance or farther are illegal; 0: no limit
+    std::int64_t first_counted = 0;  ///< queries before it are context alone: they are in no number
 
     model::KeyRange legal(std::int64_t query) const noexcept { return model::legal_keys(query, keys, causal, window); }
 };
@@ -56,6 +57,8 @@ public:
     /// `mean_length`: mean of |v_j W_O| over the keys, NaN where not known. `with_first_row`: the sums include row 0 of a
     /// causal model.
     virtual std::vector<double> finish(const RowSums&, double mean_length, bool with_first_row) const = 0;
+    /// How many rows (of lengths of values: keys) each number of finish() is over, row 0 of a causal model left out.
+    virtual std::vector<std::int64_t> counted(const RowSums&) const { return {}; }
 };
 
 /// `keys`: the text of the pattern's columns.
@@ -66,5 +69,9 @@ using MakeHeadNumbers = std::unique_ptr<const HeadNumbers> (*)(const PatternShap
 bool gather_head_numbers(MakeHeadNumbers) noexcept;
 /// nullptr: nothing is gathered.
 MakeHeadNumbers gathered_head_numbers() noexcept;
+
+class Trace;
+/// How many rows each of Trace::head_numbers() is over, row 0 of a causal model left out. Error without an overview.
+const std::vector<std::int64_t>& counted_rows(const Trace&, HeadId);
 
 }  // namespace headlight::trace

@@ -51,7 +51,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     const std::int64_t n = shape.queries;
     for (std::size_t i = 0; i < previous_same_.size(); ++i)
         if (special[i]) previous_same_[i] = -1;
-    const std::int64_t first = causal_ ? 1 : 0;  // row 0 of a causal model can only attend to itself
+    const std::int64_t first = std::max<std::int64_t>(causal_ ? 1 : 0, shape.first_counted);  // row 0: itself alone
     RangeCount keys(n), distances(n);
     for (std::int64_t i = first; i < n; ++i) {
         const model::KeyRange legal = shape.legal(i);

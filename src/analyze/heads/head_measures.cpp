@@ -315,10 +315,12 @@ MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std:
     duplicate_token = {Kind::duplicate_token, shape, previous_same, special_flags};
     induction = {Kind::induction, shape, previous_same, special_flags};
     double logs = 0;
-    for (std::int64_t i = 0; i < shape.queries; ++i) logs += std::log(static_cast<double>(shape.legal(i).count()));
-    const auto n = static_cast<double>(shape.queries);
+    for (std::int64_t i = shape.first_counted; i < shape.queries; ++i)
+        logs += std::log(static_cast<double>(shape.legal(i).count()));
+    const auto n = static_cast<double>(shape.queries - shape.first_counted);
+    const bool first_counts = shape.causal && shape.first_counted == 0;
     uniform_with_first = logs / n;
-    uniform = !shape.causal ? logs / n : shape.queries > 1 ? logs / (n - 1) : kNaN;
+    uniform = !first_counts ? logs / n : shape.queries > 1 ? logs / (n - 1) : kNaN;
 }
 
 std::size_t GatheredMeasures::size() const noexcept { return kMeasures.size(); }
@@ -362,6 +364,22 @@ std::vector<double> GatheredMeasures::finish(const trace::RowSums& sums, double 
         numbers.push_back(source.of_head ? source.of_head(head) : is_largest ? sums[m].sum : mean_of(sums[m]));
     }
     return numbers;
+}
+
+std::vector<std::int64_t> GatheredMeasures::counted(const trace::RowSums& sums) const {
+    const auto rows = [&](const char* id) { return sums[index_of(id)].rows; };
+    std::vector<std::int64_t> out;
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+        const Source& source = kMeasures[m].source;
+        const std::string_view id = kMeasures[m].id;
+        out.push_back(source.excess          ? (text_.*source.excess).queries()
+                      : source.update        ? rows("entropy")
+                      : id == "other_to_sep" ? rows("share_sep") - rows("sep_to_sep")
+                      : id == "value_norm"   ? text_.shape.keys
+                      : source.of_head       ? rows("entropy")
+                                             : sums[m].rows);
+    }
+    return out;
 }
 
 const Eigen::MatrixXd* update_of(std::size_t measure, const HeadUpdates& updates) {

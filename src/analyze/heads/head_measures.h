@@ -15,7 +15,8 @@ struct HeadUpdates {
     Eigen::MatrixXd inner;        ///< |z_i| / |h_i|
 };
 /// Row 0 of causal models is left out unless it is asked for; rows where either length is 0 are skipped.
-HeadUpdates head_updates(const trace::Trace&, bool with_first_row);
+/// Queries before `first_counted` neither count.
+HeadUpdates head_updates(const trace::Trace&, bool with_first_row, std::int64_t first_counted = 0);
 
 /// [position] nearest earlier position of the same token, -1: none.
 std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& ids);
@@ -46,6 +47,7 @@ public:
     void add_columns(const float* columns, std::int64_t keys, double sign, trace::RowSums&) const override;
     void merge(trace::RowSums& into, const trace::RowSums& from) const override;
     std::vector<double> finish(const trace::RowSums&, double mean_length, bool with_first_row) const override;
+    std::vector<std::int64_t> counted(const trace::RowSums&) const override;
 
 private:
     MeasuredText text_;

@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::analyze {
@@ -78,14 +79,14 @@ void add_head(const at::Tensor& z, const at::Tensor& w_o, const at::Tensor& h, c
 
 }  // namespace
 
-HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
+HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row, std::int64_t first_counted) {
     const model::ModelConfig& c = trace.config();
     const at::NoGradGuard no_grad;
     HeadUpdates out;
     for (Eigen::MatrixXd* m : {&out.magnitude, &out.orientation, &out.inner})
         *m = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::nan(""));
     if (!model::has_weights(*trace.model())) return out;
-    const std::int64_t first = c.causal && !with_first_row ? 1 : 0;
+    const std::int64_t first = std::max<std::int64_t>(c.causal && !with_first_row ? 1 : 0, first_counted);
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         if (!trace.has({Hook::z, Layer(layer)}) || !trace.has({Hook::resid_pre, Layer(layer)})) continue;
         at::Tensor z = trace::tensor(trace, {Hook::z, Layer(layer)});

@@ -119,15 +119,8 @@ constexpr Command kAnalyses[] = {
 
 std::span<const Command> analyses() { return kAnalyses; }
 
-/// `headlight analyze` alone or with an unknown name; a known one is found earlier by its two words.
 Action define_analyze(Definition& definition, const Frontend&) {
-    auto name = std::make_shared<std::string>();
-    std::vector<std::string> names;
-    for (const Command& each : analyses()) names.emplace_back(analysis_name(each));
-    CLI::Option* option = definition.app->add_option("NAME", *name, "the analysis")->required();
-    definition.restrict_to(option, names);
-    definition.app->allow_extras();  // keep the remaining arguments so that the misspelt name can be reported
-    return [name]() -> int { throw UsageError("An option stands before the analysis: write headlight analyze " + *name); };
+    return define_group(definition, *group_called("analyze"), "the analysis");
 }
 
 }  // namespace headlight::cli

@@ -33,8 +33,8 @@ std::string alternatives(std::string words) {
     return words;
 }
 
-/// Names of analyses are two words: "analyze heads".
-bool is_analysis(const CommandFacts& command) { return command.name.find(' ') != std::string::npos; }
+/// Of a group: "analyze heads".
+bool is_own(const CommandFacts& command) { return command.name.find(' ') != std::string::npos; }
 
 std::string bash_values(const OptionFacts& option) {
     if (!option.choices.empty()) return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
@@ -57,10 +57,12 @@ std::string bash(const std::vector<CommandFacts>& all) {
         "    case ${COMP_WORDS[1]} in\n";
     out += "        " + alternatives(names_of(commands())) +
            ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
-    out +=
-        "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n      "
-        "      " +
-        alternatives(names_of(analyses())) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
+    for (const CommandGroup& group : command_groups()) {
+        const std::string name(group.name);
+        out += "    if [ \"$command\" = " + name + " ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n" +
+               "            " + alternatives(names_of(group.commands)) + ") command=\"" + name +
+               " ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
+    }
     out += "    case $command:$prev in\n";
     for (const CommandFacts& command : all)
         for (const OptionFacts& option : command.options) {
@@ -116,10 +118,10 @@ void zsh_arguments(std::string& out, const CommandFacts& command, const std::str
 }
 
 /// The second word decides where there is one.
-void zsh_analyses(std::string& out, const std::vector<CommandFacts>& all) {
+void zsh_group(std::string& out, const std::vector<CommandFacts>& all, const std::string& group) {
     out += "                if (( CURRENT > 2 )); then\n                    case $words[2] in\n";
     for (const CommandFacts& command : all) {
-        if (!is_analysis(command)) continue;
+        if (!command.name.starts_with(group + " ")) continue;
         out += "                        " + command.name.substr(command.name.find(' ') + 1) +
                ")\n                            shift words; (( CURRENT-- ))\n";
         zsh_arguments(out, command, "                            ");
@@ -131,13 +133,13 @@ void zsh_analyses(std::string& out, const std::vector<CommandFacts>& all) {
 std::string zsh(const std::vector<CommandFacts>& all) {
     std::string out = "#compdef headlight\n_headlight() {\n    local -a commands=(\n";
     for (const CommandFacts& command : all)
-        if (!command.name.empty() && !is_analysis(command))
+        if (!command.name.empty() && !is_own(command))
             out += "        " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
     out += "    )\n    if (( CURRENT > 2 )); then\n        local command=$words[2]\n        case $command in\n";
     for (const CommandFacts& command : all) {
-        if (command.name.empty() || is_analysis(command)) continue;
+        if (command.name.empty() || is_own(command)) continue;
         out += "            " + command.name + ")\n                shift words; (( CURRENT-- ))\n";
-        if (command.name == "analyze") zsh_analyses(out, all);
+        if (group_called(command.name)) zsh_group(out, all, command.name);
         zsh_arguments(out, command, "                ");
         out += "                return ;;\n";
     }
@@ -153,13 +155,13 @@ std::string fish(const std::vector<CommandFacts>& all) {
     for (const CommandFacts& command : all) {
         const std::string seen = "__fish_seen_subcommand_from ";
         std::string when = command.name.empty() ? none : seen + command.name;
-        if (is_analysis(command)) {
+        if (is_own(command)) {
             const std::size_t space = command.name.find(' ');
             when = seen + command.name.substr(0, space) + "; and " + seen + command.name.substr(space + 1);
-        } else if (command.name == "analyze") {
-            when += "; and not " + seen + names_of(analyses());
+        } else if (const CommandGroup* group = group_called(command.name)) {
+            when += "; and not " + seen + names_of(group->commands);
         }
-        if (!command.name.empty() && !is_analysis(command))
+        if (!command.name.empty() && !is_own(command))
             out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " +
                    shell_quoted(command.summary) + "\n";
         for (const OptionFacts& option : command.options) {

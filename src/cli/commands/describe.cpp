@@ -32,8 +32,8 @@ std::vector<CommandFacts> describe_all(const Frontend& frontend) {
     std::vector<CommandFacts> all{describe(window_command(), frontend)};
     for (const Command& command : commands()) {
         all.push_back(describe(command, frontend));
-        if (command.name == "analyze")
-            for (const Command& analysis : analyses()) all.push_back(describe(analysis, frontend));
+        if (const CommandGroup* group = group_called(command.name))
+            for (const Command& own : group->commands) all.push_back(describe(own, frontend));
     }
     return all;
 }

@@ -54,15 +54,21 @@ void Arrays::put(const std::string& name, std::vector<std::int64_t> shape, std::
     arrays_[name] = std::move(array);
 }
 
-template <class T>
-std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64_t>& shape) const {
+const Arrays::Array& Arrays::at(const std::string& name) const {
     const auto found = arrays_.find(name);
     if (found == arrays_.end())
         throw Error({.problem = "An array is missing",
                      .file = file_.string(),
                      .item = name,
                      .hint = "The file is of another version, or another program wrote it"});
-    const Array& array = found->second;
+    return found->second;
+}
+
+std::vector<std::int64_t> Arrays::shape(const std::string& name) const { return at(name).shape; }
+
+template <class T>
+std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64_t>& shape) const {
+    const Array& array = at(name);
     if (array.dtype != dtype_of<T>() || !fits(array.shape, shape))
         throw Error({.problem = "An array has another type or shape than expected",
                      .file = file_.string(),

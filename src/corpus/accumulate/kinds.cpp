@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/distances/head_distances.h"
+#include "headlight/corpus/heads/heads.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/syntax/tag_attention.h"
@@ -10,7 +11,7 @@ namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
     static const std::vector<AccumulatorKind> kinds = {
-        neurons_kind(), agreement_kind(), distances_kind(), words_kind(), tags_kind(),
+        heads_kind(), neurons_kind(), agreement_kind(), distances_kind(), words_kind(), tags_kind(),
     };
     return kinds;
 }

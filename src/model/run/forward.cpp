@@ -151,8 +151,16 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
 
 namespace {
 
-at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
-               const Progress& progress) {
+/// The blocks behind the last layer, the unembedding above all, are a third of a small model's work.
+bool wants_behind_layers(const Observer& observer) {
+    constexpr Hook kBehind[] = {Hook::ln_final_scale, Hook::ln_final_normalized, Hook::mlm_pre,   Hook::mlm_post,
+                                Hook::mlm_ln_scale,   Hook::mlm_ln_normalized,   Hook::projected, Hook::logits};
+    return std::ranges::any_of(kBehind, [&](Hook hook) { return observer.wants({hook, Layer(0)}); });
+}
+
+/// `result`: the caller reads what comes of it.
+at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, bool result,
+               const CancelToken& cancel, const Progress& progress) {
     at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a
                                             // pool anew
     const Model::Internals& m = model.internals();
@@ -166,7 +174,7 @@ at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer
     }
     cancel.throw_if_cancelled();
     if (cache) x = x.narrow(0, x.size(0) - 1, 1);
-    x = finish(pass, x);
+    if (result || wants_behind_layers(observer)) x = finish(pass, x);
     if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
     return x;
 }
@@ -175,12 +183,12 @@ at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer
 
 void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
              const Progress& progress) {
-    run(model, input, observer, nullptr, cancel, progress);
+    run(model, input, observer, nullptr, false, cancel, progress);
 }
 
 at::Tensor encode(const Model& encoder, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
                   const Progress& progress) {
-    return run(encoder, input, observer, nullptr, cancel, progress);
+    return run(encoder, input, observer, nullptr, true, cancel, progress);
 }
 
 void forward_cached(const Model& model, const ForwardInput& input, KvCache& cache, Observer& observer,
@@ -193,11 +201,11 @@ void forward_cached(const Model& model, const ForwardInput& input, KvCache& cach
         ForwardInput whole{.ids = cache.ids(), .type_ids = {}};
         whole.ids.push_back(input.ids.front());
         cache = KvCache(model.config().n_layers);
-        run(model, whole, observer, &cache, cancel, {});
+        run(model, whole, observer, &cache, false, cancel, {});
         cache.advance(whole.ids);
         return;
     }
-    run(model, input, observer, &cache, cancel, {});
+    run(model, input, observer, &cache, false, cancel, {});
     cache.advance(input.ids);
 }
 

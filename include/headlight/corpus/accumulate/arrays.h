@@ -22,6 +22,7 @@ public:
     /// Error naming the file and the array: none of that name, another type or shape. -1 in `shape` fits any size.
     template <class T>
     std::vector<T> get(const std::string& name, const std::vector<std::int64_t>& shape) const;
+    std::vector<std::int64_t> shape(const std::string& name) const;  ///< Error when it is missing
     bool has(const std::string& name) const noexcept { return arrays_.contains(name); }
     std::int64_t bytes() const noexcept;
 
@@ -35,6 +36,8 @@ private:
         std::vector<std::byte> bytes;
     };
     std::map<std::string, Array> arrays_;
+    const Array& at(const std::string& name) const;
+
     std::filesystem::path file_;
 };
 

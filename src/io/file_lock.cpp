@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fetch/file_lock.h"
+#include "headlight/io/file_lock.h"
 
 #include "headlight/base/error.h"
 
@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-namespace headlight::fetch {
+namespace headlight::io {
 namespace {
 
 /// Some programs remove their lock's file: a lock on an unlinked file excludes nobody.
@@ -27,19 +27,19 @@ bool still_named(int fd, const std::filesystem::path& file) {
 
 }  // namespace
 
-FileLock::FileLock(const std::filesystem::path& hub, const std::string& entry, const std::string& name, const CancelToken& cancel,
+FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::string& hint, const CancelToken& cancel,
                    const std::function<void()>& waiting) {
-    const std::filesystem::path folder = hub / ".locks" / entry, file = folder / (name + ".lock");
-    std::filesystem::create_directories(folder);
+    std::error_code code;
+    std::filesystem::create_directories(file.parent_path(), code);  // opening says why it could not
     while (true) {
         cancel.throw_if_cancelled();
         if (fd_ < 0) fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd_ < 0)
-            throw Error(ErrorFacts{.problem = "Cannot write to the cache",
+            throw Error(ErrorFacts{.problem = "Cannot write to the folder",
                                    .file = file.string(),
                                    .found = std::generic_category().message(errno),
-                                   .hint = "Set HF_HUB_CACHE to a folder that can be written"});
-        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+                                   .hint = hint});
+        if (::flock(fd_, (kind == Kind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
             if (still_named(fd_, file)) return;
             ::close(std::exchange(fd_, -1));
             continue;
@@ -56,4 +56,4 @@ FileLock::~FileLock() {
     if (fd_ >= 0) ::close(fd_);
 }
 
-}  // namespace headlight::fetch
+}  // namespace headlight::io

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Means of the measures of heads over a corpus, from what Heads has gathered.
+#pragma once
+
+#include "headlight/analyze/table.h"
+#include "headlight/corpus/accumulate/arrays.h"
+#include "headlight/corpus/statistics/bootstrap.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Two means side by side: in `by_text` every text has weight one, as in Clark et al. 2019; in `by_query` every query, as where
+/// texts are joined. They differ where texts differ in length. A text's value is the mean over the queries of its chunks; of
+/// `max_weight`, which is a maximum, it is their largest, and there is no mean by query.
+struct HeadMeans {
+    std::vector<std::string> measures;
+    std::int64_t layers = 0, heads = 0;
+    std::int64_t texts = 0;                ///< that were run
+    std::vector<Interval> by_text;         ///< [measure, layer, head], with the bootstrap's interval over texts
+    std::vector<double> by_query;          ///< the same; NaN: no query has it
+    std::vector<std::int64_t> with, rows;  ///< the same: texts and queries that have the measure
+    std::size_t index(std::size_t measure, std::int64_t layer, std::int64_t head) const noexcept {
+        return (measure * static_cast<std::size_t>(layers) + static_cast<std::size_t>(layer)) * static_cast<std::size_t>(heads) +
+               static_cast<std::size_t>(head);
+    }
+};
+/// `merged`: of a store (store/segments.h); `text_of_chunk`: TextStore::text_of_chunk(). Errors: no measures of heads were
+/// gathered, arrays of another version.
+HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk, const BootstrapOptions& = {});
+/// measure, layer, head, mean, low, high, mean_by_query, texts, queries: one row a measure and head that any text has.
+analyze::Table table_of(const HeadMeans&);
+
+}  // namespace headlight::corpus

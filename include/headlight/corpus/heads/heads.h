@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every head does over a corpus: the measures of analyze/heads/head_table.h text by text, how far it attends, and the places
+// where it does something most.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/accumulate/fixed_sum.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// What an example of a head shows. A chunk gives one of each, its best; the first token and special tokens are no keys, special
+/// tokens no queries, and no query is its own key.
+enum class HeadExample {
+    weight,     ///< the largest weight a_ij
+    value,      ///< the largest |a_ij f_j| with f_j = v_j W_O: what is written most (Kobayashi 2020)
+    induction,  ///< the largest weight on a key right behind an earlier copy of the query's token (Olsson 2022)
+};
+inline constexpr std::int64_t kHeadExamples = 3;
+
+/// Distances |i - j| are counted in bins that double: 0, 1, 2-3, 4-7, ..., 2048-4095, and 4096 or more.
+inline constexpr std::int64_t kDistanceBins = 14;
+std::int64_t distance_bin(std::int64_t distance) noexcept;
+std::int64_t first_distance(std::int64_t bin) noexcept;
+
+/// Ids of the measures that a corpus has: those of analyze::head_measures() but `variability`, which needs all texts at once, and
+/// the probe's, which are the same for every text.
+const std::vector<std::string>& corpus_measures();
+
+class Heads final : public Accumulator {
+public:
+    explicit Heads(const model::ModelConfig&, std::int64_t examples = 20);
+    std::unique_ptr<Accumulator> fresh() const override;
+    std::vector<std::string> hooks() const override;
+    bool wants_patterns() const override { return true; }
+    void begin(const TextRun&) override;
+    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
+    void add(const TextRun&) override;
+    void merge(const Accumulator&) override;
+    /// heads.measures: ids, joined by commas. heads.chunks [n]; heads.values [n, measure, layer, head], NaN where the chunk has
+    /// none; heads.rows [n, measure]: queries that these are means over. heads.sum [measure, layer, head, 2] (FixedSum of value *
+    /// rows) and heads.count [measure, layer, head]: over all queries. heads.distance [layer, head, bin, 2]: FixedSum of weights.
+    /// heads.top_value, _text, _query, _key [criterion, layer, head, example], text -1 where there are fewer.
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+private:
+    struct Row {
+        std::vector<float> values;       ///< [measure, layer, head]
+        std::vector<std::int32_t> rows;  ///< [measure], the most of any head
+    };
+    struct Lengths;
+    std::size_t head_index(HeadId id) const noexcept { return static_cast<std::size_t>(id.layer.value * heads_ + id.head.value); }
+    std::size_t heads() const noexcept { return static_cast<std::size_t>(layers_ * heads_); }
+
+    std::int64_t layers_ = 0, heads_ = 0, examples_ = 0;
+    bool causal_ = true;
+    std::map<std::int64_t, Row> rows_;       ///< by the chunk's number
+    std::vector<FixedSum> sums_;             ///< [measure, layer, head]
+    std::vector<std::int64_t> counts_;       ///< the same
+    std::vector<FixedSum> distances_;        ///< [layer, head, bin]
+    std::vector<TopExamples> top_;           ///< [criterion, layer, head]
+    std::shared_ptr<Lengths> lengths_;       ///< of values, shared by all of one run
+    std::vector<std::int64_t> same_;         ///< of the text in work: nearest earlier position of the same token
+    std::vector<bool> special_;              ///< ... and which tokens are special
+    std::vector<std::vector<float>> norms_;  ///< [layer * head] |f_j| of its keys
+};
+
+AccumulatorKind heads_kind();
+
+}  // namespace headlight::corpus

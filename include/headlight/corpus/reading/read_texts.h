@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Texts of files: plain text, JSONL, CSV and TSV, CoNLL-U; each also as .gz and .zst.
+#pragma once
+
+#include "headlight/base/enum_table.h"
+#include "headlight/base/job.h"
+#include "headlight/corpus/reading/text.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// What of a plain file is one text.
+enum class TextUnit { line, paragraph, document };
+inline constexpr EnumRow<TextUnit> text_units[] = {{TextUnit::line, "line", "line", "every line that is not blank"},
+                                                   {TextUnit::paragraph, "paragraph", "paragraph", "lines between blank lines"},
+                                                   {TextUnit::document, "document", "document", "the whole file"}};
+constexpr const auto& enum_rows(TextUnit) { return text_units; }
+
+struct ReadOptions {
+    TextUnit unit = TextUnit::line;
+    std::string field = "text";  ///< of a record: the text
+};
+
+/// A text that is not run, and why: it is counted and listed, never skipped silently.
+struct LeftOut {
+    std::string id;      ///< "FILE:LINE", or the file
+    std::string reason;  ///< "empty", "not UTF-8 (byte 12)", "longer than 10 MiB", "unknown kind of file"
+};
+
+/// Gets one text after the other; false ends the reading.
+using TakeText = std::function<bool(Text&&)>;
+
+/// Streams the texts of a file, or of all files of a folder and its folders in the order of their paths (hidden ones aside). The
+/// suffix decides: .jsonl .ndjson .csv .tsv .conllu; others are plain text, in a folder only .txt .text .md and names without
+/// one. Text::id is "FILE:LINE" with FILE relative to the folder; other scalar fields of a record are Text::fields. A byte order
+/// mark and CR before LF are taken off. Empty and undecodable texts go to `left_out`.
+/// Errors with file and line: a broken record, a record without the field, a column too many or too few, an open quote, damaged
+/// or cut compressed files; Parquet and Arrow, with the line of Python that writes JSONL; no such file.
+void read_texts(const std::filesystem::path&, const ReadOptions&, const TakeText&, const std::function<void(LeftOut)>& left_out,
+                const CancelToken& = {});
+
+}  // namespace headlight::corpus

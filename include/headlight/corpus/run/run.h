@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Texts through a model, into a store.
+#pragma once
+
+#include "headlight/corpus/store/segments.h"
+#include "headlight/corpus/store/text_store.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+using Note = std::function<void(const std::string&)>;
+
+/// What is fixed when a store is made; what is not given is chosen then, and taken from a store that exists.
+struct AskedOptions {
+    std::optional<TextUnit> unit;      ///< line
+    std::optional<std::string> field;  ///< "text"
+    std::int64_t context = 0;          ///< 0: the smaller of 512 and the model's
+    std::int64_t stride = 0;           ///< 0: chunks share nothing
+    std::int64_t block = 0;            ///< 0: 64 chunks
+    std::optional<std::uint64_t> seed;
+    std::vector<std::string> measures;  ///< empty: the usual ones
+};
+
+/// A model that is ready, and its store.
+struct RunSetup {
+    std::filesystem::path store;
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const headlight::text::Tokenizer> tokenizer;
+    AskedOptions options;
+    AddTexts texts;  ///< `from` empty: those of the store
+};
+/// The store, made or opened, with its texts. Waits, and notes it, while another process works on them. Errors: a store of
+/// another model or of other options than asked for, no texts, a model that reads pictures or is an encoder and a decoder.
+Manifest open_store(const RunSetup&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
+
+/// SHA-256 of a tokenizer's strings and of the tokens of a text.
+std::string tokenizer_hash(const headlight::text::Tokenizer&);
+
+/// The next block to run; -1: none is left. Called between blocks.
+using NextBlock = std::function<std::int64_t()>;
+
+struct BlockPlan {
+    NextBlock next;
+    std::int64_t chunks = 0;     ///< that next() will give, as far as known: for the forecast
+    double segment_minutes = 1;  ///< 0: a segment is written behind every block
+    std::string name;            ///< segments are "NAME0000.safetensors": unlike for processes that share a folder
+};
+
+struct RunProgress {
+    std::int64_t blocks = 0, chunks = 0, tokens = 0;  ///< of this run
+    double seconds = 0;
+};
+
+/// Runs blocks until none is left, and writes a segment every few minutes, at the end, and when cancelled (blocks that are
+/// finished count, the one in work does not). The first blocks give a forecast. A segment goes on growing until it
+/// has grown by 256 MB. Error names the text; what was finished before is in a segment.
+RunProgress run_blocks(const RunSetup&, const Manifest&, const BlockPlan&, const CancelToken& = {}, const Progress& = {},
+                       const Note& = {});
+
+struct CorpusRun {
+    RunSetup setup;
+    std::int64_t part = 1, parts = 1;  ///< blocks whose number mod parts is part - 1
+    double segment_minutes = 1;
+};
+struct CorpusResult {
+    Manifest manifest;
+    RunProgress done;
+    std::int64_t missing_blocks = 0;  ///< other parts have them
+};
+/// All of it: opens the store, runs what no segment has, merges. Parts of one number of parts may run at once.
+CorpusResult run_corpus(const CorpusRun&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
+
+/// Merges stores of the same texts, model and options (--part on machines without a common folder) into a new one; of one store:
+/// merges its segments anew. Notes segments that unlike machines made. Errors: stores that do not fit, a block in two of them.
+void merge_stores(const std::vector<std::filesystem::path>& stores, const std::filesystem::path& out, const AccumulatorContext&,
+                  const Note& = {});
+
+/// What accumulators may know of a store's texts and model.
+AccumulatorContext context_of(const Manifest&, const model::ModelConfig&, const headlight::text::Tokenizer&);
+/// Locks of a store: texts and merged file, or blocks of a part.
+std::filesystem::path lock_file(const std::filesystem::path& store, const std::string& name);
+
+}  // namespace headlight::corpus

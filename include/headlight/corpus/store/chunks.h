@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/corpus/reading/text.h"
+#include "headlight/text/tokenizer.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A stretch of a text that the model reads in one pass.
+struct Chunk {
+    std::int64_t number = 0;       ///< in the store
+    std::int64_t text = 0;         ///< number of its text in the store
+    std::int64_t first_byte = 0;   ///< of the text; offsets of the encoding count from here
+    std::int64_t end_byte = 0;     ///< of the text
+    std::int64_t first_query = 0;  ///< tokens before it are context alone: an earlier chunk has counted them
+    bool whole = true;             ///< it is all of the text
+    headlight::text::Encoding encoding;
+};
+
+/// Cuts a text into chunks of at most `context` tokens. Each gets what the tokenizer's template adds; a text keeps the tokens
+/// that it has as a whole. A later chunk begins `stride` tokens after the one before: what they share is its context. Chunks of
+/// one text only.
+class Chunker {
+public:
+    /// `stride` 0: chunks share nothing. Error when the context has no room beside the template, or the stride is longer than
+    /// that.
+    Chunker(const headlight::text::Tokenizer&, std::int64_t context, std::int64_t stride);
+    /// Numbers count from 0.
+    std::vector<Chunk> chunks(const Text&) const;
+    std::int64_t stride() const noexcept { return stride_; }
+
+private:
+    const headlight::text::Tokenizer& tokenizer_;
+    std::int64_t context_, stride_;
+};
+
+}  // namespace headlight::corpus

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a store says of itself: manifest.json. docs/corpus.md describes the folder.
+#pragma once
+
+#include "headlight/corpus/reading/read_texts.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Fixed when the store is made.
+struct StoreOptions {
+    ReadOptions reading;
+    std::int64_t context = 0;           ///< tokens of a chunk at most
+    std::int64_t stride = 0;            ///< tokens from one chunk's begin to the next one's
+    std::int64_t block = 64;            ///< chunks that are finished together
+    std::uint64_t seed = 0;             ///< of samples
+    std::vector<std::string> measures;  ///< ids of accumulator_kinds(), in their order
+};
+
+/// A file with texts and their tokens.
+struct StorePart {
+    std::string file;
+    std::string sha256;
+    std::int64_t texts = 0, chunks = 0, tokens = 0;
+};
+
+struct Manifest {
+    std::string program;  ///< version that made it
+    std::string model, model_hash, tokenizer, tokenizer_hash, dtype;
+    StoreOptions options;
+    bool treebank = false;  ///< texts have words
+    std::vector<StorePart> parts;
+    std::map<std::string, std::int64_t> left_out;  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
+    std::vector<LeftOut> left_out_list;            ///< the first 1,000
+
+    std::int64_t texts() const noexcept;
+    std::int64_t chunks() const noexcept;
+    std::int64_t tokens() const noexcept;
+    std::int64_t left_out_texts() const noexcept;
+    std::int64_t blocks() const noexcept { return (chunks() + options.block - 1) / options.block; }
+    std::int64_t chunks_of(std::int64_t block) const noexcept;
+    void leave_out(LeftOut);
+};
+
+/// Errors: no store there, another version, a field that is missing or of another type.
+Manifest read_manifest(const std::filesystem::path& store);
+bool is_store(const std::filesystem::path&);
+void write_manifest(const std::filesystem::path& store, const Manifest&);
+
+}  // namespace headlight::corpus

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Segments: what a run has finished. Each is a set of blocks of chunks with every accumulator over exactly these blocks.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/store/manifest.h"
+#include "headlight/trace/capture.h"
+
+#include <memory>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// The accumulators of a run, one of each measure.
+class Gathered {
+public:
+    /// Error for a measure that does not exist.
+    Gathered(const std::vector<std::string>& measures, const AccumulatorContext&);
+    Gathered fresh() const;
+    void merge(const Gathered&);
+    void save(Arrays&) const;
+    void load(const Arrays&);  ///< into a fresh one
+    trace::CapturePlan plan() const;
+    /// Of a run with plan().
+    void add(const TextRun&, const CancelToken& = {});
+
+private:
+    Gathered() = default;
+    std::vector<std::unique_ptr<Accumulator>> all_;
+};
+
+/// What ran: segments of unlike machines may differ in the last bits.
+struct Machine {
+    std::string program, cpu, library, device;
+    bool operator==(const Machine&) const = default;
+    std::string text() const;
+};
+Machine this_machine(const model::Model&);
+
+/// Blocks as "0-5,9", in order.
+std::string block_list_text(const std::vector<std::int64_t>& blocks);
+/// Error for anything else.
+std::vector<std::int64_t> parse_block_list(const std::string&, const std::filesystem::path& file);
+
+struct Segment {
+    std::filesystem::path file;
+    std::vector<std::int64_t> blocks;
+    std::int64_t chunks = 0;  ///< in these blocks
+    Machine machine;
+};
+/// A new file. Atomic: it is there whole, or not at all.
+Segment write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
+                      const Machine&);
+/// Of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment stale: it is not
+/// listed, and deleted with `remove_stale`. Errors: a file that is no segment of this store; a block in two segments.
+std::vector<Segment> segments_of(const std::filesystem::path& store, const Manifest&, bool remove_stale = false);
+/// "segments/NAME0000.safetensors", with the first number that is not there yet.
+std::filesystem::path next_segment_file(const std::filesystem::path& store, const std::string& name);
+
+/// Writes merged.safetensors: what the segments hold together. The same bytes for any segments of the same blocks.
+void write_merged(const std::filesystem::path& store, const Manifest&, const std::vector<Segment>&, const Gathered& fresh);
+struct Merged {
+    Arrays arrays;
+    std::vector<std::int64_t> blocks;
+    std::int64_t chunks = 0;  ///< that were run
+};
+/// Error when there is none.
+Merged read_merged(const std::filesystem::path& store);
+
+}  // namespace headlight::corpus

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "cli/command.h"
+
+namespace headlight::cli {
+
+Action define_corpus_run(Definition&, const Frontend&);
+Action define_corpus_info(Definition&, const Frontend&);
+Action define_corpus_merge(Definition&, const Frontend&);
+Action define_corpus_heads(Definition&, const Frontend&);
+
+}  // namespace headlight::cli

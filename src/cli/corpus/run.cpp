@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/run/run.h"
+#include "cli/corpus/corpus.h"
+#include "cli/run_text.h"
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/model/peek.h"
+#include "headlight/model/runtime.h"
+
+#include <charconv>
+#include <cstdio>
+
+namespace headlight::cli {
+namespace {
+
+struct CorpusRunArguments {
+    ModelArgument model;
+    ComputeOptions compute;
+    corpus::CorpusRun run;
+    std::string part;
+};
+
+/// "3/8"
+void read_part(const std::string& text, corpus::CorpusRun& run) {
+    if (text.empty()) return;
+    const char *end = text.data() + text.size(), *slash = text.data() + std::min(text.find('/'), text.size());
+    const auto first = std::from_chars(text.data(), slash, run.part);
+    const auto second = slash == end ? first : std::from_chars(slash + 1, end, run.parts);
+    if (slash == end || first.ec != std::errc() || first.ptr != slash || second.ec != std::errc() || second.ptr != end ||
+        run.part < 1 || run.part > run.parts)
+        throw UsageError("--part: \"" + text + "\" is not like 3/8: the third of eight parts");
+}
+
+std::string measures_help() {
+    std::string help = "what is gathered, separated by commas (default: the usual ones)";
+    for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds())
+        help += std::string("; ") + kind.id + ": " + kind.note + (kind.usual ? " (usual)" : "");
+    return help;
+}
+
+int run(const CorpusRunArguments& arguments, const Console& console) {
+    corpus::CorpusRun run = arguments.run;
+    read_part(arguments.part, run);
+    const Loaded loaded = load_model(arguments.model, arguments.compute, console);
+    run.setup.model = loaded.model;
+    run.setup.tokenizer = loaded.tokenizer;
+    const corpus::CorpusResult result =
+        corpus::run_corpus(run, loaded.cancel, console.progress(), [&](const std::string& line) { console.note(line); });
+    console.clear_progress();
+    char line[200];
+    std::snprintf(line, sizeof line, "%s of %s chunks run in %.1f s (%s tokens/s)", with_commas(result.done.chunks).c_str(),
+                  with_commas(result.manifest.chunks()).c_str(), result.done.seconds,
+                  with_commas(static_cast<std::int64_t>(
+                                  result.done.seconds > 0 ? static_cast<double>(result.done.tokens) / result.done.seconds : 0))
+                      .c_str());
+    console.note(line);
+    if (result.missing_blocks > 0)
+        console.note(with_commas(result.missing_blocks) + " blocks of " + with_commas(result.manifest.blocks()) +
+                     " are for other parts, or not finished by them yet");
+    return 0;
+}
+
+}  // namespace
+
+Action define_corpus_run(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<CorpusRunArguments>();
+    options->model.add(definition);
+    CLI::App& app = *definition.app;
+    corpus::RunSetup& setup = options->run.setup;
+    CLI::Option* texts =
+        app.add_option("--texts", setup.texts.from,
+                       "the texts: plain text, .jsonl, .csv, .tsv, .conllu, each also as .gz or .zst, or a folder "
+                       "of them; left out: those of the store")
+            ->type_name("FILE|FOLDER");
+    definition.kinds[texts] = ValueKind::file;
+    CLI::Option* out = app.add_option("--out", setup.store, "the store: a folder")->type_name("STORE")->required();
+    definition.kinds[out] = ValueKind::folder;
+    app.add_flag("--append", setup.texts.append, "put the texts behind those of the store")->needs(texts);
+    app.add_option("--limit", setup.texts.limit, "texts at most; 0: all")->type_name("N")->check(counted_from_zero());
+    corpus::AskedOptions& asked = setup.options;
+    CLI::Option* unit = app.add_option_function<std::string>(
+        "--unit", [&asked](const std::string& word) { asked.unit = enum_value<corpus::TextUnit>(word); },
+        "what of a plain file is one text (default: line)");
+    definition.restrict_to(unit, enum_words<corpus::TextUnit>());
+    app.add_option_function<std::string>(
+           "--field", [&asked](const std::string& word) { asked.field = word; }, "of a record: the text (default: text)")
+        ->type_name("NAME");
+    app.add_option("--context", asked.context, "tokens of a chunk at most (default: 512, or what the model takes)")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+    app.add_option(
+           "--stride", asked.stride,
+           "tokens from one chunk of a long text to the next; what they share is context alone (default: they share nothing)")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+    app.add_option("--block", asked.block, "chunks that are finished together: what an interruption can lose (default: 64)")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+    app.add_option("--measure", asked.measures, measures_help())->type_name("A,B")->delimiter(',');
+    app.add_option_function<std::uint64_t>(
+           "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "of samples (default: 0)")
+        ->type_name("N");
+    app.add_option("--part", options->part,
+                   "3/8: only the third of eight parts; parts may run at once, on machines that share the store")
+        ->type_name("I/N");
+    app.add_option("--segment-minutes", options->run.segment_minutes, "how often finished blocks are written")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(not_negative());
+    options->compute.add(definition);
+    return [options, console = definition.console] { return run(*options, *console); };
+}
+
+namespace {
+
+struct MergeArguments {
+    ModelArgument model;
+    std::vector<std::string> stores;
+    std::string out;
+};
+
+int merge(const MergeArguments& arguments, const Console& console) {
+    const std::filesystem::path folder = arguments.model.folder();
+    const std::vector<std::filesystem::path> stores(arguments.stores.begin(), arguments.stores.end());
+    const auto tokenizer = trace::load_tokenizer(folder);
+    const auto model = load_model(folder, {}, interruptible(), console);
+    const corpus::Manifest manifest = corpus::read_manifest(stores.front());
+    if (manifest.model_hash != model->hash())
+        throw headlight::Error({.problem = "The store is of another model",
+                     .file = stores.front().string(),
+                     .expected = manifest.model + " " + manifest.model_hash,
+                     .found = model->hash()});
+    corpus::merge_stores(stores, arguments.out, corpus::context_of(manifest, model->config(), *tokenizer),
+                         [&](const std::string& line) { console.note(line); });
+    return 0;
+}
+
+}  // namespace
+
+Action define_corpus_merge(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<MergeArguments>();
+    options->model.add(definition);
+    CLI::Option* stores =
+        definition.app->add_option("STORE", options->stores, "the stores, of the same texts and options")->required();
+    definition.kinds[stores] = ValueKind::folder;
+    CLI::Option* out =
+        definition.app->add_option("--out", options->out, "a new folder, or the one store")->type_name("STORE")->required();
+    definition.kinds[out] = ValueKind::folder;
+    return [options, console = definition.console] { return merge(*options, *console); };
+}
+
+}  // namespace headlight::cli

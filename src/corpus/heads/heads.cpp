@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/heads/heads.h"
+
+#include "headlight/analyze/heads/counted_measures.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+namespace headlight::corpus {
+namespace {
+
+/// Where corpus_measures() stand in analyze::head_measures().
+const std::vector<std::size_t>& measure_indices() {
+    static const std::vector<std::size_t> indices = [] {
+        const std::set<std::string> left_out = {"variability", "probe_induction", "probe_previous", "probe_duplicate"};
+        std::vector<std::size_t> out;
+        const auto& all = analyze::head_measures();
+        for (std::size_t m = 0; m < all.size(); ++m)
+            if (!left_out.contains(all[m].id)) out.push_back(m);
+        return out;
+    }();
+    return indices;
+}
+
+std::string joined_ids() {
+    std::string text;
+    for (const std::string& id : corpus_measures()) text += (text.empty() ? "" : ",") + id;
+    return text;
+}
+
+std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
+    std::vector<std::int64_t> previous;
+    std::unordered_map<std::int64_t, std::int64_t> last;
+    for (const std::int64_t id : ids) {
+        const auto found = last.find(id);
+        previous.push_back(found == last.end() ? -1 : found->second);
+        last[id] = std::ssize(previous) - 1;
+    }
+    return previous;
+}
+
+void put_sums(Arrays& out, const std::string& name, std::vector<std::int64_t> shape, const std::vector<FixedSum>& sums) {
+    std::vector<std::int64_t> halves;
+    for (const FixedSum& sum : sums) {
+        halves.push_back(sum.low());
+        halves.push_back(sum.high());
+    }
+    shape.push_back(2);
+    out.put<std::int64_t>(name, std::move(shape), halves);
+}
+
+void get_sums(const Arrays& in, const std::string& name, std::vector<std::int64_t> shape, std::vector<FixedSum>& sums) {
+    shape.push_back(2);
+    const auto halves = in.get<std::int64_t>(name, shape);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
+}
+
+}  // namespace
+
+std::int64_t distance_bin(std::int64_t distance) noexcept {
+    return std::min<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(distance)), kDistanceBins - 1);
+}
+
+std::int64_t first_distance(std::int64_t bin) noexcept { return bin == 0 ? 0 : std::int64_t{1} << (bin - 1); }
+
+const std::vector<std::string>& corpus_measures() {
+    static const std::vector<std::string> ids = [] {
+        std::vector<std::string> out;
+        for (const std::size_t m : measure_indices()) out.push_back(analyze::head_measures()[m].id);
+        return out;
+    }();
+    return ids;
+}
+
+/// |v_j W_O| = sqrt(v_j W_O W_O^T v_j^T): the small matrices in the middle are made once a model.
+struct Heads::Lengths {
+    std::mutex mutex;
+    std::vector<at::Tensor> grams;  ///< [layer] of [head, d_value, d_value]
+
+    const std::vector<at::Tensor>& of(const model::Model& model) {
+        const std::lock_guard lock(mutex);
+        for (std::int64_t layer = std::ssize(grams); layer < model.config().n_layers; ++layer) {
+            const at::Tensor w_o = trace::attention_output(model, Layer(layer)).w_o.to(at::kCPU, at::kFloat);
+            grams.push_back(at::matmul(w_o, w_o.transpose(1, 2)).contiguous());
+        }
+        return grams;
+    }
+};
+
+Heads::Heads(const model::ModelConfig& config, std::int64_t examples)
+    : layers_(config.n_layers),
+      heads_(config.n_heads),
+      examples_(examples),
+      causal_(config.causal),
+      sums_(corpus_measures().size() * heads()),
+      counts_(sums_.size()),
+      distances_(heads() * static_cast<std::size_t>(kDistanceBins)),
+      top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)),
+      lengths_(std::make_shared<Lengths>()) {}
+
+std::unique_ptr<Accumulator> Heads::fresh() const {
+    auto empty = std::make_unique<Heads>(*this);
+    empty->rows_.clear();
+    std::ranges::fill(empty->sums_, FixedSum());
+    std::ranges::fill(empty->counts_, 0);
+    std::ranges::fill(empty->distances_, FixedSum());
+    std::ranges::fill(empty->top_, TopExamples(examples_));
+    return empty;
+}
+
+std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_v", "*.attn.hook_z", "*.hook_resid_pre"}; }
+
+void Heads::begin(const TextRun& run) {
+    const at::NoGradGuard no_grad;
+    const headlight::text::Encoding& encoding = run.trace.encoding();
+    same_ = nearest_same(encoding.ids);
+    special_ = encoding.special;
+    norms_.assign(heads(), {});
+    const std::vector<at::Tensor>& grams = lengths_->of(*run.trace.model());
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+        const at::Tensor v = trace::tensor(run.trace, {model::Hook::v, Layer(layer)}).to(at::kFloat);
+        const std::int64_t group = heads_ / v.size(1);
+        at::parallel_for(0, heads_, 1, [&](std::int64_t begin, std::int64_t end) {
+            const at::NoGradGuard inner;
+            for (std::int64_t head = begin; head < end; ++head) {
+                const at::Tensor own = v.select(1, head / group);
+                const at::Tensor norms =
+                    (at::mm(own, grams[static_cast<std::size_t>(layer)].select(0, head)) * own).sum(1).clamp_min(0).sqrt();
+                const float* data = norms.data_ptr<float>();
+                norms_[head_index({Layer(layer), Head(head)})].assign(data, data + norms.numel());
+            }
+        });
+    }
+}
+
+void Heads::add_pattern(const TextRun& run, HeadId id, std::span<const float> pattern, std::int64_t keys) {
+    const std::int64_t queries = std::ssize(pattern) / keys, first = std::max<std::int64_t>(run.first_query, causal_ ? 1 : 0);
+    const std::vector<float>& norms = norms_[head_index(id)];
+    std::array<double, kDistanceBins> far{};
+    std::array<Example, kHeadExamples> best;
+    best.fill({.value = 0, .text = run.number, .query = -1, .key = -1});
+    const auto offer = [&](HeadExample kind, float value, std::int64_t i, std::int64_t j) {
+        Example& so_far = best[static_cast<std::size_t>(kind)];
+        if (value > so_far.value) so_far = {value, run.number, static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
+    };
+    for (std::int64_t i = first; i < queries; ++i) {
+        const float* row = pattern.data() + i * keys;
+        // Keys of a bin are a run on either side of the query.
+        for (std::int64_t bin = 0; bin < kDistanceBins; ++bin) {
+            const std::int64_t near = first_distance(bin),
+                               end = bin + 1 < kDistanceBins ? first_distance(bin + 1) : queries + keys;
+            const auto sum_of = [&](std::int64_t from, std::int64_t to) {
+                from = std::max<std::int64_t>(from, 0);
+                to = std::min(to, keys);
+                if (from < to)
+                    far[static_cast<std::size_t>(bin)] += static_cast<double>(std::accumulate(row + from, row + to, 0.0F));
+            };
+            if (near > i && (causal_ || i + near >= keys)) break;
+            sum_of(i - end + 1, i - near + 1);
+            if (!causal_ && bin > 0) sum_of(i + near, i + end);
+        }
+        if (special_[static_cast<std::size_t>(i)]) continue;
+        const std::int64_t last = causal_ ? i : keys;
+        for (std::int64_t j = 1; j < last; ++j) {
+            if (row[j] <= best[0].value && row[j] * norms[static_cast<std::size_t>(j)] <= best[1].value) continue;
+            if (j == i || special_[static_cast<std::size_t>(j)]) continue;
+            offer(HeadExample::weight, row[j], i, j);
+            offer(HeadExample::value, row[j] * norms[static_cast<std::size_t>(j)], i, j);
+        }
+        for (std::int64_t j = same_[static_cast<std::size_t>(i)]; j >= 0; j = same_[static_cast<std::size_t>(j)])
+            if (j + 1 < i && !special_[static_cast<std::size_t>(j + 1)]) offer(HeadExample::induction, row[j + 1], i, j + 1);
+    }
+    for (std::size_t bin = 0; bin < far.size(); ++bin) distances_[head_index(id) * far.size() + bin].add(far[bin]);
+    for (std::size_t kind = 0; kind < best.size(); ++kind)
+        if (best[kind].query >= 0) top_[kind * heads() + head_index(id)].add(best[kind]);
+}
+
+void Heads::add(const TextRun& run) {
+    const analyze::CountedMeasures measured = analyze::counted_measures(run.trace, run.first_query);
+    Row row{.values = std::vector<float>(sums_.size(), static_cast<float>(kNaN)),
+            .rows = std::vector<std::int32_t>(corpus_measures().size())};
+    for (std::size_t m = 0; m < measure_indices().size(); ++m) {
+        const auto& values = measured.values[measure_indices()[m]];
+        const auto& counted = measured.rows[measure_indices()[m]];
+        for (std::int64_t layer = 0; layer < layers_; ++layer)
+            for (std::int64_t head = 0; head < heads_; ++head) {
+                const std::int64_t rows = counted(layer, head);
+                if (rows == 0) continue;
+                const std::size_t at = m * heads() + head_index({Layer(layer), Head(head)});
+                row.values[at] = static_cast<float>(values(layer, head));
+                row.rows[m] = std::max(row.rows[m], static_cast<std::int32_t>(rows));
+                sums_[at].add(values(layer, head) * static_cast<double>(rows));
+                counts_[at] += rows;
+            }
+    }
+    rows_[run.number] = std::move(row);
+}
+
+void Heads::merge(const Accumulator& from) {
+    const auto& other = dynamic_cast<const Heads&>(from);
+    rows_.insert(other.rows_.begin(), other.rows_.end());
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+        sums_[i].merge(other.sums_[i]);
+        counts_[i] += other.counts_[i];
+    }
+    for (std::size_t i = 0; i < distances_.size(); ++i) distances_[i].merge(other.distances_[i]);
+    for (std::size_t i = 0; i < top_.size(); ++i) top_[i].merge(other.top_[i]);
+}
+
+void Heads::save(Arrays& out) const {
+    const std::string ids = joined_ids();
+    out.put<std::uint8_t>("heads.measures", {std::ssize(ids)}, {reinterpret_cast<const std::uint8_t*>(ids.data()), ids.size()});
+    std::vector<std::int64_t> chunks;
+    std::vector<float> values;
+    std::vector<std::int32_t> rows;
+    for (const auto& [number, row] : rows_) {
+        chunks.push_back(number);
+        values.insert(values.end(), row.values.begin(), row.values.end());
+        rows.insert(rows.end(), row.rows.begin(), row.rows.end());
+    }
+    const std::int64_t n = std::ssize(chunks), measures = std::ssize(corpus_measures());
+    out.put<std::int64_t>("heads.chunks", {n}, chunks);
+    out.put<float>("heads.values", {n, measures, layers_, heads_}, values);
+    out.put<std::int32_t>("heads.rows", {n, measures}, rows);
+    put_sums(out, "heads.sum", {measures, layers_, heads_}, sums_);
+    out.put<std::int64_t>("heads.count", {measures, layers_, heads_}, counts_);
+    put_sums(out, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
+    std::vector<float> value;
+    std::vector<std::int64_t> text;
+    std::vector<std::int32_t> query, key;
+    for (const TopExamples& each : top_) {
+        std::vector<Example> best = each.sorted();
+        best.resize(static_cast<std::size_t>(examples_), {.value = 0, .text = -1, .query = -1, .key = -1});
+        for (const Example& example : best) {
+            value.push_back(example.value);
+            text.push_back(example.text);
+            query.push_back(example.query);
+            key.push_back(example.key);
+        }
+    }
+    const std::vector<std::int64_t> shape = {kHeadExamples, layers_, heads_, examples_};
+    out.put<float>("heads.top_value", shape, value);
+    out.put<std::int64_t>("heads.top_text", shape, text);
+    out.put<std::int32_t>("heads.top_query", shape, query);
+    out.put<std::int32_t>("heads.top_key", shape, key);
+}
+
+void Heads::load(const Arrays& in) {
+    const std::int64_t measures = std::ssize(corpus_measures());
+    const auto ids = in.get<std::uint8_t>("heads.measures", {-1});
+    if (std::string(ids.begin(), ids.end()) != joined_ids())
+        throw Error({.problem = "The store has other measures of heads than this version of Headlight",
+                     .item = "heads.measures",
+                     .hint = "Run the corpus again"});
+    const auto chunks = in.get<std::int64_t>("heads.chunks", {-1});
+    const std::int64_t n = std::ssize(chunks);
+    const auto values = in.get<float>("heads.values", {n, measures, layers_, heads_});
+    const auto rows = in.get<std::int32_t>("heads.rows", {n, measures});
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto value = values.begin() + i * std::ssize(sums_);
+        rows_[chunks[static_cast<std::size_t>(i)]] = {.values = {value, value + std::ssize(sums_)},
+                                                      .rows = {rows.begin() + i * measures, rows.begin() + (i + 1) * measures}};
+    }
+    get_sums(in, "heads.sum", {measures, layers_, heads_}, sums_);
+    counts_ = in.get<std::int64_t>("heads.count", {measures, layers_, heads_});
+    get_sums(in, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
+    const std::vector<std::int64_t> shape = {kHeadExamples, layers_, heads_, examples_};
+    const auto value = in.get<float>("heads.top_value", shape);
+    const auto text = in.get<std::int64_t>("heads.top_text", shape);
+    const auto query = in.get<std::int32_t>("heads.top_query", shape), key = in.get<std::int32_t>("heads.top_key", shape);
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (text[i] >= 0) top_[i / static_cast<std::size_t>(examples_)].add({value[i], text[i], query[i], key[i]});
+}
+
+AccumulatorKind heads_kind() {
+    return {.id = "heads",
+            .title = "Measures of heads",
+            .note = "every measure of every head text by text, distances, examples: 19 kB a text of GPT-2 small",
+            .usual = true,
+            .of_treebank = false,
+            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<Heads>(context.config);
+            }};
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/run/run.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/io/file_lock.h"
+#include "headlight/trace/encoded.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kLargestGrowth = std::int64_t{256} << 20;  // of a file that is written again and again
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string duration_text(double seconds) {
+    char text[40];
+    if (seconds < 90)
+        std::snprintf(text, sizeof text, "%.0f s", seconds);
+    else if (seconds < 5400)
+        std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+    else
+        std::snprintf(text, sizeof text, "%.1f h", seconds / 3600);
+    return text;
+}
+
+std::string megabytes(double bytes) { return significant(bytes / 1e6) + " MB"; }
+
+/// The segment that a run works on: finished blocks and what they gave.
+class OpenSegment {
+public:
+    OpenSegment(const RunSetup& setup, const Manifest& manifest, const Gathered& empty, const std::string& name)
+        : store_(setup.store), manifest_(manifest), machine_(this_machine(*setup.model)), empty_(empty), name_(name) {}
+
+    void add(std::int64_t block, const Gathered& gathered) {
+        // A block that is not full grows when texts are appended: it stands alone, so that nothing else is done again with it.
+        const bool full = manifest_.chunks_of(block) == manifest_.options.block;
+        if (!full) close();
+        if (!all_) all_ = empty_.fresh();
+        all_->merge(gathered);
+        blocks_.push_back(block);
+        unsaved_ = true;
+        if (!full) close();
+    }
+    void write() {
+        if (!unsaved_) return;
+        if (file_.empty()) file_ = next_segment_file(store_, name_);
+        write_segment(file_, manifest_, blocks_, *all_, machine_);
+        unsaved_ = false;
+        std::error_code code;
+        const auto size = static_cast<std::int64_t>(fs::file_size(file_, code));
+        if (first_size_ == 0) first_size_ = size;
+        if (size - first_size_ > kLargestGrowth) close();
+    }
+    std::int64_t bytes() const {
+        Arrays arrays;
+        if (all_) all_->save(arrays);
+        return arrays.bytes();
+    }
+
+private:
+    void close() {
+        write();
+        file_.clear();
+        blocks_.clear();
+        all_.reset();
+        first_size_ = 0;
+    }
+
+    fs::path store_, file_;
+    const Manifest& manifest_;
+    Machine machine_;
+    const Gathered& empty_;
+    std::string name_;
+    std::vector<std::int64_t> blocks_;
+    std::optional<Gathered> all_;
+    std::int64_t first_size_ = 0;  ///< of the file
+    bool unsaved_ = false;
+};
+
+/// Time, memory and disk that a run will take, from its first blocks.
+class Forecast {
+public:
+    Forecast(std::int64_t chunks, const fs::path& store, const Note& note) : chunks_(chunks), store_(store), note_(note) {}
+    void after(const RunProgress& done, const OpenSegment& segment) {
+        if (told_ || !note_ || done.chunks == 0) return;
+        if (done.blocks == 1) {
+            first_bytes_ = segment.bytes();
+            first_chunks_ = done.chunks;
+        }
+        if (done.blocks < 2 || done.seconds < 2) return;
+        told_ = true;
+        const auto rest = static_cast<double>(chunks_ - done.chunks);
+        const double grown =
+            static_cast<double>(segment.bytes() - first_bytes_) / static_cast<double>(done.chunks - first_chunks_);
+        const double bytes =
+            static_cast<double>(first_bytes_) + std::max(0.0, grown) * static_cast<double>(chunks_ - first_chunks_);
+        struct rusage usage {};
+        ::getrusage(RUSAGE_SELF, &usage);
+        std::error_code code;
+        const fs::space_info space = fs::space(store_, code);
+        note_(with_commas(chunks_) + " chunks: about " + duration_text(rest * done.seconds / static_cast<double>(done.chunks)) +
+              " left at " + with_commas(static_cast<std::int64_t>(static_cast<double>(done.tokens) / done.seconds)) +
+              " tokens/s; " + megabytes(static_cast<double>(usage.ru_maxrss) * 1024) +
+              " memory now; segments and merged file need about " + megabytes(2 * bytes) + " of disk" +
+              (!code && static_cast<double>(space.available) < 2 * bytes
+                   ? ", and only " + megabytes(static_cast<double>(space.available)) + " are free"
+                   : ""));
+    }
+
+private:
+    std::int64_t chunks_, first_bytes_ = 0, first_chunks_ = 0;
+    fs::path store_;
+    const Note& note_;
+    bool told_ = false;
+};
+
+/// One chunk through the model and into the accumulators.
+void run_chunk(const RunSetup& setup, const Chunk& chunk, const Text& text, const trace::CapturePlan& plan, Gathered& into,
+               const CancelToken& cancel) {
+    try {
+        trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
+                                                            static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
+                                   .encoding = chunk.encoding,
+                                   .first_counted = chunk.first_query};
+        const auto trace = trace::run_encoded(setup.model, setup.tokenizer, std::move(encoded), plan, cancel);
+        into.add({.number = chunk.number,
+                  .text = text,
+                  .first_byte = chunk.first_byte,
+                  .first_query = chunk.first_query,
+                  .whole = chunk.whole,
+                  .trace = *trace},
+                 cancel);
+    } catch (const Error& error) {
+        ErrorFacts facts = error.facts();
+        facts.item =
+            "text " + text.id + " (chunk " + std::to_string(chunk.number) + ")" + (facts.item.empty() ? "" : ", " + facts.item);
+        throw Error(facts);
+    }
+}
+
+std::string part_name(const CorpusRun& run) {
+    return run.parts == 1 ? "" : std::to_string(run.part) + "of" + std::to_string(run.parts) + "-";
+}
+
+}  // namespace
+
+RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const BlockPlan& blocks, const CancelToken& cancel,
+                       const Progress& progress, const Note& note) {
+    const Gathered empty(manifest.options.measures, context_of(manifest, setup.model->config(), *setup.tokenizer));
+    const trace::CapturePlan plan = empty.plan();
+    TextStore texts(setup.store, manifest, setup.tokenizer.get());
+    OpenSegment segment(setup, manifest, empty, blocks.name);
+    Forecast forecast(blocks.chunks, setup.store, note);
+    RunProgress done;
+    const auto started = Clock::now();
+    auto written = started;
+    try {
+        for (std::int64_t block = blocks.next(); block >= 0; block = blocks.next()) {
+            Gathered gathered = empty.fresh();
+            const std::int64_t first = block * manifest.options.block, count = manifest.chunks_of(block);
+            std::int64_t tokens = 0;
+            for (std::int64_t number = first; number < first + count; ++number) {
+                cancel.throw_if_cancelled();
+                if (progress) progress({"Running", "chunk", done.chunks + number - first, blocks.chunks});
+                const Chunk& chunk = texts.chunk(number);
+                tokens += chunk.encoding.size();
+                run_chunk(setup, chunk, texts.text(chunk.text), plan, gathered, cancel);
+            }
+            segment.add(block, gathered);
+            ++done.blocks;
+            done.chunks += count;
+            done.tokens += tokens;
+            done.seconds = seconds_since(started);
+            forecast.after(done, segment);
+            if (seconds_since(written) >= 60 * blocks.segment_minutes) {
+                segment.write();
+                written = Clock::now();
+            }
+        }
+    } catch (...) {
+        segment.write();
+        throw;
+    }
+    segment.write();
+    done.seconds = seconds_since(started);
+    return done;
+}
+
+CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const Progress& progress, const Note& note) {
+    using Kind = io::FileLock::Kind;
+    if (run.parts < 1 || run.part < 1 || run.part > run.parts)
+        throw Error({.problem = "There is no such part",
+                     .item = "--part",
+                     .expected = "I/N with I from 1 to N",
+                     .found = std::to_string(run.part) + "/" + std::to_string(run.parts)});
+    const fs::path& store = run.setup.store;
+    bool noted = false;
+    const auto waiting = [&] {
+        if (!std::exchange(noted, true) && note) note("waiting: another process runs this store");
+    };
+    const std::string hint = "Choose another folder for --out";
+    const io::FileLock whole(lock_file(store, "run"), run.parts == 1 ? Kind::exclusive : Kind::shared, hint, cancel, waiting);
+    const io::FileLock part(lock_file(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts)),
+                            Kind::exclusive, hint, cancel, waiting);
+    CorpusResult result{.manifest = open_store(run.setup, cancel, progress, note), .done = {}, .missing_blocks = 0};
+    const Manifest& manifest = result.manifest;
+
+    std::set<std::int64_t> finished;
+    for (const Segment& segment : segments_of(store, manifest, run.parts == 1))
+        finished.insert(segment.blocks.begin(), segment.blocks.end());
+    std::vector<std::int64_t> todo;
+    for (std::int64_t block = 0; block < manifest.blocks(); ++block)
+        if (block % run.parts == run.part - 1 && !finished.contains(block)) todo.push_back(block);
+    std::size_t at = 0;
+    BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
+                   .chunks = 0,
+                   .segment_minutes = run.segment_minutes,
+                   .name = part_name(run)};
+    for (const std::int64_t block : todo) plan.chunks += manifest.chunks_of(block);
+    result.done = run_blocks(run.setup, manifest, plan, cancel, progress, note);
+
+    const io::FileLock texts(lock_file(store, "texts"), Kind::exclusive, hint, cancel, waiting);
+    const std::vector<Segment> segments = segments_of(store, manifest);
+    std::int64_t blocks = 0;
+    for (const Segment& segment : segments) blocks += std::ssize(segment.blocks);
+    result.missing_blocks = manifest.blocks() - blocks;
+    write_merged(store, manifest, segments,
+                 Gathered(manifest.options.measures, context_of(manifest, run.setup.model->config(), *run.setup.tokenizer)));
+    return result;
+}
+
+void merge_stores(const std::vector<fs::path>& stores, const fs::path& out, const AccumulatorContext& context, const Note& note) {
+    const Manifest first = read_manifest(stores.front());
+    std::vector<Segment> segments;
+    for (const fs::path& store : stores) {
+        const Manifest manifest = read_manifest(store);
+        const auto hashes = [](const Manifest& m) {
+            std::vector<std::string> out_hashes;
+            for (const StorePart& part : m.parts) out_hashes.push_back(part.sha256);
+            return out_hashes;
+        };
+        if (hashes(manifest) != hashes(first) || manifest.options.block != first.options.block)
+            throw Error({.problem = "The stores have other texts, or cut them otherwise",
+                         .file = store.string(),
+                         .expected = "the texts of " + stores.front().string(),
+                         .hint = "Parts of one run have the same texts and options"});
+        for (Segment& segment : segments_of(store, first)) segments.push_back(std::move(segment));
+    }
+    for (const Segment& segment : segments)
+        if (!(segment.machine == segments.front().machine) && note) {
+            note("unlike machines made the segments; numbers may differ in the last bits: " + segments.front().machine.text() +
+                 " and " + segment.machine.text());
+            break;
+        }
+    std::error_code code;
+    if (stores.size() > 1 || !fs::equivalent(stores.front(), out, code)) {
+        if (is_store(out) || (fs::exists(out) && !fs::is_empty(out)))
+            throw Error({.problem = "The folder is not empty", .file = out.string(), .hint = "Name a new folder with --out"});
+        fs::create_directories(out / "texts");
+        for (const StorePart& part : first.parts) fs::copy_file(stores.front() / part.file, out / part.file);
+        fs::create_directories(out / "segments");
+        for (Segment& segment : segments) {
+            const fs::path copy = next_segment_file(out, "");
+            fs::copy_file(segment.file, copy);
+            segment.file = copy;
+        }
+        write_manifest(out, first);
+    }
+    write_merged(out, first, segments, Gathered(first.options.measures, context));
+}
+
+}  // namespace headlight::corpus

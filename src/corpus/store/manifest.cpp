@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/store/manifest.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/atomic_file.h"
+#include "headlight/io/json_file.h"
+
+#include <algorithm>
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr const char* kFormat = "headlight corpus";
+constexpr std::size_t kListed = 1000;
+
+template <class T>
+std::int64_t sum_of(const std::vector<StorePart>& parts, T StorePart::*member) {
+    std::int64_t sum = 0;
+    for (const StorePart& part : parts) sum += part.*member;
+    return sum;
+}
+
+fs::path manifest_of(const fs::path& store) { return store / "manifest.json"; }
+
+StoreOptions options_of(const nlohmann::json& in, const fs::path& file) {
+    StoreOptions out;
+    const std::string unit = in.at("unit");
+    const auto known = enum_value<TextUnit>(unit);
+    if (!known) throw Error({.problem = "A unit is not known", .file = file.string(), .item = "unit", .found = unit});
+    out.reading = {*known, in.at("field")};
+    out.context = in.at("context");
+    out.stride = in.at("stride");
+    out.block = in.at("block");
+    out.seed = in.at("seed");
+    out.measures = in.at("measures").get<std::vector<std::string>>();
+    if (out.context < 1 || out.stride < 1 || out.block < 1)
+        throw Error({.problem = "A number is not positive", .file = file.string(), .item = "context, stride or block"});
+    return out;
+}
+
+}  // namespace
+
+std::int64_t Manifest::texts() const noexcept { return sum_of(parts, &StorePart::texts); }
+std::int64_t Manifest::chunks() const noexcept { return sum_of(parts, &StorePart::chunks); }
+std::int64_t Manifest::tokens() const noexcept { return sum_of(parts, &StorePart::tokens); }
+
+std::int64_t Manifest::left_out_texts() const noexcept {
+    std::int64_t sum = 0;
+    for (const auto& [reason, count] : left_out) sum += count;
+    return sum;
+}
+
+std::int64_t Manifest::chunks_of(std::int64_t block) const noexcept {
+    return std::clamp<std::int64_t>(chunks() - block * options.block, 0, options.block);
+}
+
+void Manifest::leave_out(LeftOut one) {
+    ++left_out[one.reason.substr(0, one.reason.find(" ("))];
+    if (left_out_list.size() < kListed) left_out_list.push_back(std::move(one));
+}
+
+bool is_store(const fs::path& store) {
+    std::error_code code;
+    return fs::is_regular_file(manifest_of(store), code);
+}
+
+Manifest read_manifest(const fs::path& store) {
+    const fs::path file = manifest_of(store);
+    if (!is_store(store))
+        throw Error({.problem = "There is no corpus store",
+                     .file = store.string(),
+                     .expected = "a folder with manifest.json",
+                     .hint = "headlight corpus run MODEL --texts FILE --out STORE makes one"});
+    const nlohmann::json in = io::read_json(file);
+    try {
+        if (in.at("format") != kFormat || in.at("version") != kVersion)
+            throw Error({.problem = "The store is of another version",
+                         .file = file.string(),
+                         .expected = std::string(kFormat) + " " + std::to_string(kVersion),
+                         .found = in.at("format").dump() + " " + in.at("version").dump()});
+        Manifest out;
+        out.program = in.at("program");
+        out.model = in.at("model").at("name");
+        out.model_hash = in.at("model").at("hash");
+        out.dtype = in.at("model").at("dtype");
+        out.tokenizer = in.at("tokenizer").at("description");
+        out.tokenizer_hash = in.at("tokenizer").at("hash");
+        out.options = options_of(in.at("options"), file);
+        out.treebank = in.at("treebank");
+        for (const auto& part : in.at("parts"))
+            out.parts.push_back({part.at("file"), part.at("sha256"), part.at("texts"), part.at("chunks"), part.at("tokens")});
+        out.left_out = in.at("left_out").at("reasons").get<std::map<std::string, std::int64_t>>();
+        for (const auto& one : in.at("left_out").at("texts")) out.left_out_list.push_back({one.at(0), one.at(1)});
+        return out;
+    } catch (const nlohmann::json::exception& error) {
+        throw Error({.problem = "A field of the manifest is missing or of another type",
+                     .file = file.string(),
+                     .found = io::plain_reason(error)});
+    }
+}
+
+void write_manifest(const fs::path& store, const Manifest& m) {
+    ordered_json out;
+    out["format"] = kFormat;
+    out["version"] = kVersion;
+    out["program"] = m.program;
+    out["model"] = {{"name", m.model}, {"hash", m.model_hash}, {"dtype", m.dtype}};
+    out["tokenizer"] = {{"description", m.tokenizer}, {"hash", m.tokenizer_hash}};
+    out["options"] = {{"unit", enum_word(m.options.reading.unit)},
+                      {"field", m.options.reading.field},
+                      {"context", m.options.context},
+                      {"stride", m.options.stride},
+                      {"block", m.options.block},
+                      {"seed", m.options.seed},
+                      {"measures", m.options.measures}};
+    out["treebank"] = m.treebank;
+    out["counts"] = {{"texts", m.texts()}, {"chunks", m.chunks()}, {"tokens", m.tokens()}, {"left_out", m.left_out_texts()}};
+    out["parts"] = ordered_json::array();
+    for (const StorePart& part : m.parts)
+        out["parts"].push_back({{"file", part.file},
+                                {"sha256", part.sha256},
+                                {"texts", part.texts},
+                                {"chunks", part.chunks},
+                                {"tokens", part.tokens}});
+    ordered_json listed = ordered_json::array();
+    for (const LeftOut& one : m.left_out_list) listed.push_back({one.id, one.reason});
+    out["left_out"] = {{"reasons", m.left_out}, {"texts", listed}};
+    io::write_atomically(manifest_of(store), out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace headlight::corpus

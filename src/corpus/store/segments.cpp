@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/store/segments.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+#include "headlight/io/safetensors.h"
+#include "headlight/model/runtime.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using Metadata = std::map<std::string, std::string>;
+
+constexpr const char *kSegmentFormat = "headlight corpus segment", *kMergedFormat = "headlight corpus merged";
+
+std::string cpu_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+    return "unknown";
+}
+
+std::string joined_measures(const Manifest& manifest) {
+    std::string text;
+    for (const std::string& each : manifest.options.measures) text += (text.empty() ? "" : ",") + each;
+    return text;
+}
+
+/// Numbers of segments of one store can be summed: the same model, tokens and measures.
+Metadata identity(const Manifest& m) {
+    return {{"model", m.model_hash},
+            {"tokenizer", m.tokenizer_hash},
+            {"dtype", m.dtype},
+            {"context", std::to_string(m.options.context)},
+            {"stride", std::to_string(m.options.stride)},
+            {"seed", std::to_string(m.options.seed)},
+            {"measures", joined_measures(m)}};
+}
+
+const std::string& entry(const Metadata& metadata, const std::string& key, const fs::path& file) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end())
+        throw Error({.problem = "The file is no segment of a corpus store", .file = file.string(), .item = key});
+    return found->second;
+}
+
+std::int64_t number_in(std::string_view text, const fs::path& file) {
+    std::int64_t value = -1;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || end != text.data() + text.size() || value < 0)
+        throw Error({.problem = "Not a number of a block", .file = file.string(), .found = std::string(text)});
+    return value;
+}
+
+void check_identity(const Metadata& metadata, const Manifest& manifest, const fs::path& file) {
+    for (const auto& [key, value] : identity(manifest)) {
+        const std::string& found = entry(metadata, key, file);
+        if (found != value)
+            throw Error({.problem = "A segment is of another run than the store",
+                         .file = file.string(),
+                         .item = key,
+                         .expected = value,
+                         .found = found,
+                         .hint = "Move the file out of the store"});
+    }
+}
+
+void check_disjoint(const std::vector<Segment>& segments) {
+    std::map<std::int64_t, const Segment*> owner;
+    for (const Segment& segment : segments)
+        for (const std::int64_t block : segment.blocks) {
+            const auto [there, first] = owner.emplace(block, &segment);
+            if (!first)
+                throw Error({.problem = "A block is in two segments",
+                             .file = segment.file.string(),
+                             .item = "block " + std::to_string(block),
+                             .found = there->second->file.string(),
+                             .hint = "Delete one of the two files and run again: its other blocks are done anew"});
+        }
+}
+
+}  // namespace
+
+std::string Machine::text() const { return program + ", " + cpu + ", " + library + ", " + device; }
+
+Machine this_machine(const model::Model& model) {
+    std::string library = model::runtime_facts().blas;
+    library = library.substr(0, library.find(", /"));
+    return {version(), cpu_name(), library + ", LibTorch " + model::runtime_facts().torch_version, model.device_name()};
+}
+
+std::string block_list_text(const std::vector<std::int64_t>& blocks) {
+    std::string text;
+    for (std::size_t i = 0; i < blocks.size();) {
+        std::size_t j = i;
+        while (j + 1 < blocks.size() && blocks[j + 1] == blocks[j] + 1) ++j;
+        text += (text.empty() ? "" : ",") + std::to_string(blocks[i]);
+        if (j > i) text += "-" + std::to_string(blocks[j]);
+        i = j + 1;
+    }
+    return text;
+}
+
+std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::path& file) {
+    constexpr std::int64_t kMost = 100'000'000;
+    std::vector<std::int64_t> blocks;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(',', at), text.size());
+        const std::string_view part = std::string_view(text).substr(at, end - at);
+        const std::size_t dash = part.find('-');
+        const std::int64_t first = number_in(part.substr(0, dash), file),
+                           last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), file);
+        if (last < first || last - first > kMost || (!blocks.empty() && first <= blocks.back()))
+            throw Error({.problem = "A list of blocks is not in order", .file = file.string(), .found = text});
+        for (std::int64_t block = first; block <= last; ++block) blocks.push_back(block);
+        at = end + 1;
+    }
+    return blocks;
+}
+
+Segment write_segment(const fs::path& file, const Manifest& manifest, std::vector<std::int64_t> blocks, const Gathered& gathered,
+                      const Machine& machine) {
+    std::ranges::sort(blocks);
+    Segment segment{.file = file, .blocks = std::move(blocks), .chunks = 0, .machine = machine};
+    for (const std::int64_t block : segment.blocks) segment.chunks += manifest.chunks_of(block);
+    Metadata metadata = identity(manifest);
+    metadata["format"] = kSegmentFormat;
+    metadata["blocks"] = block_list_text(segment.blocks);
+    metadata["chunks"] = std::to_string(segment.chunks);
+    metadata["program"] = machine.program;
+    metadata["cpu"] = machine.cpu;
+    metadata["library"] = machine.library;
+    metadata["device"] = machine.device;
+    Arrays arrays;
+    gathered.save(arrays);
+    fs::create_directories(file.parent_path());
+    arrays.write(file, metadata);
+    return segment;
+}
+
+std::vector<Segment> segments_of(const fs::path& store, const Manifest& manifest, bool remove_stale) {
+    std::vector<fs::path> files;
+    std::error_code code;
+    for (const auto& each : fs::directory_iterator(store / "segments", code))
+        if (each.path().extension() == ".safetensors" && !each.path().filename().string().starts_with("."))
+            files.push_back(each.path());
+    std::ranges::sort(files);
+    std::vector<Segment> segments;
+    for (const fs::path& file : files) {
+        const Metadata metadata = io::TensorStore::open_file(file).metadata();
+        if (entry(metadata, "format", file) != kSegmentFormat)
+            throw Error({.problem = "The file is no segment of a corpus store", .file = file.string()});
+        check_identity(metadata, manifest, file);
+        Segment segment{.file = file,
+                        .blocks = parse_block_list(entry(metadata, "blocks", file), file),
+                        .chunks = number_in(entry(metadata, "chunks", file), file),
+                        .machine = {entry(metadata, "program", file), entry(metadata, "cpu", file),
+                                    entry(metadata, "library", file), entry(metadata, "device", file)}};
+        std::int64_t chunks = 0;
+        for (const std::int64_t block : segment.blocks) chunks += manifest.chunks_of(block);
+        if (chunks == segment.chunks) {
+            segments.push_back(std::move(segment));
+        } else if (chunks < segment.chunks) {
+            throw Error({.problem = "A segment has more texts than the store",
+                         .file = file.string(),
+                         .expected = std::to_string(chunks) + " chunks",
+                         .found = std::to_string(segment.chunks)});
+        } else if (remove_stale) {
+            fs::remove(file);
+        }
+    }
+    check_disjoint(segments);
+    return segments;
+}
+
+fs::path next_segment_file(const fs::path& store, const std::string& name) {
+    for (int number = 0;; ++number) {
+        char digits[16];
+        std::snprintf(digits, sizeof digits, "%04d", number);
+        const fs::path file = store / "segments" / (name + digits + ".safetensors");
+        if (!fs::exists(file)) return file;
+    }
+}
+
+void write_merged(const fs::path& store, const Manifest& manifest, const std::vector<Segment>& segments, const Gathered& fresh) {
+    check_disjoint(segments);
+    Gathered all = fresh.fresh();
+    std::vector<std::int64_t> blocks;
+    std::int64_t chunks = 0;
+    for (const Segment& segment : segments) {
+        Gathered one = fresh.fresh();
+        one.load(Arrays::read(segment.file));
+        all.merge(one);
+        blocks.insert(blocks.end(), segment.blocks.begin(), segment.blocks.end());
+        chunks += segment.chunks;
+    }
+    std::ranges::sort(blocks);
+    Metadata metadata = identity(manifest);
+    metadata["format"] = kMergedFormat;
+    metadata["blocks"] = block_list_text(blocks);
+    metadata["chunks"] = std::to_string(chunks);
+    Arrays arrays;
+    all.save(arrays);
+    arrays.write(store / "merged.safetensors", metadata);
+}
+
+Merged read_merged(const fs::path& store) {
+    const fs::path file = store / "merged.safetensors";
+    if (!fs::exists(file))
+        throw Error({.problem = "Nothing of the store is finished",
+                     .file = store.string(),
+                     .hint = "headlight corpus run goes on with it"});
+    Metadata metadata;
+    Merged out{.arrays = Arrays::read(file, &metadata), .blocks = {}, .chunks = 0};
+    if (entry(metadata, "format", file) != kMergedFormat)
+        throw Error({.problem = "The file is not what a corpus run merges", .file = file.string()});
+    out.blocks = parse_block_list(entry(metadata, "blocks", file), file);
+    out.chunks = number_in(entry(metadata, "chunks", file), file);
+    return out;
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/store/text_store.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/hash.h"
+#include "headlight/io/json_file.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kTextsOfPart = 4096;
+constexpr std::size_t kBytesOfPart = std::size_t{16} << 20;
+constexpr std::uint8_t kSpecial = 0x80;
+
+/// What is not the text itself: one JSON document a text.
+std::string meta_of(const Text& text) {
+    json words = json::array();
+    for (const Word& w : text.words) words.push_back({w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
+    json meta = {{"id", text.id}, {"document", text.document}};
+    if (!text.fields.empty()) meta["fields"] = text.fields;
+    if (!text.words.empty()) meta["words"] = std::move(words);
+    return meta.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Text text_of(std::string content, const std::string& meta_text, const fs::path& file) {
+    const json meta = io::parse_json(meta_text, file);
+    Text text{.id = meta.at("id"), .document = meta.at("document"), .text = std::move(content), .words = {}, .fields = {}};
+    if (meta.contains("fields")) text.fields = meta["fields"].get<std::map<std::string, std::string>>();
+    if (meta.contains("words"))
+        for (const json& w : meta["words"])
+            text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7)});
+    return text;
+}
+
+void put_strings(Arrays& out, const std::string& name, const std::vector<std::string>& strings) {
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::int64_t> ends;
+    for (const std::string& each : strings) {
+        bytes.insert(bytes.end(), each.begin(), each.end());
+        ends.push_back(static_cast<std::int64_t>(bytes.size()));
+    }
+    out.put<std::uint8_t>(name, {std::ssize(bytes)}, bytes);
+    out.put<std::int64_t>(name + "_ends", {std::ssize(ends)}, ends);
+}
+
+[[noreturn]] void throw_damaged(const fs::path& file, const std::string& item) {
+    throw Error({.problem = "The texts of the store are damaged",
+                 .file = file.string(),
+                 .item = item,
+                 .hint = "Make the store anew from the original texts"});
+}
+
+/// Ends that grow from 0 to `size`.
+void check_ends(const std::vector<std::int64_t>& ends, std::int64_t size, const fs::path& file, const std::string& item) {
+    std::int64_t last = 0;
+    for (const std::int64_t end : ends)
+        if (end < std::exchange(last, end)) throw_damaged(file, item);
+    if (last != size) throw_damaged(file, item);
+}
+
+std::vector<std::string> get_strings(const Arrays& in, const std::string& name, const fs::path& file) {
+    const auto bytes = in.get<std::uint8_t>(name, {-1});
+    const auto ends = in.get<std::int64_t>(name + "_ends", {-1});
+    check_ends(ends, std::ssize(bytes), file, name);
+    std::vector<std::string> strings;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : ends) {
+        strings.emplace_back(bytes.begin() + begin, bytes.begin() + end);
+        begin = end;
+    }
+    return strings;
+}
+
+std::string part_name(std::size_t index) {
+    char name[40];
+    std::snprintf(name, sizeof name, "texts/%04zu.safetensors", index);
+    return name;
+}
+
+/// Collects texts, and writes a part when there are enough.
+class PartWriter {
+public:
+    PartWriter(const fs::path& store, Manifest& manifest, const headlight::text::Tokenizer& tokenizer)
+        : store_(store), manifest_(manifest), chunker_(tokenizer, manifest.options.context, manifest.options.stride) {
+        fs::create_directories(store / "texts");
+    }
+    void add(Text&& text) {
+        manifest_.treebank = manifest_.treebank || !text.words.empty();
+        for (Chunk& chunk : chunker_.chunks(text)) {
+            chunk.number = std::ssize(part_.chunks);
+            chunk.text = std::ssize(part_.texts);
+            part_.chunks.push_back(std::move(chunk));
+        }
+        bytes_ += text.text.size();
+        part_.texts.push_back(std::move(text));
+        if (std::ssize(part_.texts) >= kTextsOfPart || bytes_ >= kBytesOfPart) write();
+    }
+    void write() {
+        if (!part_.texts.empty()) {
+            StorePart entry{.file = part_name(manifest_.parts.size()),
+                            .sha256 = {},
+                            .texts = std::ssize(part_.texts),
+                            .chunks = std::ssize(part_.chunks),
+                            .tokens = part_.tokens()};
+            arrays_of(part_).write(store_ / entry.file, {});
+            entry.sha256 = io::sha256_file(store_ / entry.file);
+            manifest_.parts.push_back(std::move(entry));
+        }
+        write_manifest(store_, manifest_);
+        part_ = {};
+        bytes_ = 0;
+    }
+
+private:
+    const fs::path& store_;
+    Manifest& manifest_;
+    Chunker chunker_;
+    TextPart part_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::int64_t TextPart::tokens() const noexcept {
+    std::int64_t sum = 0;
+    for (const Chunk& chunk : chunks) sum += chunk.encoding.size();
+    return sum;
+}
+
+Arrays arrays_of(const TextPart& part) {
+    Arrays out;
+    std::vector<std::string> contents, metas;
+    for (const Text& text : part.texts) {
+        contents.push_back(text.text);
+        metas.push_back(meta_of(text));
+    }
+    put_strings(out, "texts.bytes", contents);
+    put_strings(out, "texts.meta", metas);
+    std::vector<std::int64_t> text, begin, end, ends;
+    std::vector<std::int32_t> query, ids, first, last, words;
+    std::vector<std::uint8_t> types;
+    for (const Chunk& chunk : part.chunks) {
+        text.push_back(chunk.text);
+        begin.push_back(chunk.first_byte);
+        end.push_back(chunk.end_byte);
+        query.push_back(static_cast<std::int32_t>(chunk.first_query));
+        const auto& e = chunk.encoding;
+        for (std::size_t i = 0; i < e.ids.size(); ++i) {
+            ids.push_back(static_cast<std::int32_t>(e.ids[i]));
+            first.push_back(static_cast<std::int32_t>(e.offsets[i].begin));
+            last.push_back(static_cast<std::int32_t>(e.offsets[i].end));
+            words.push_back(static_cast<std::int32_t>(e.words[i]));
+            types.push_back(static_cast<std::uint8_t>((e.type_ids[i] & 0x7F) | (e.special[i] ? kSpecial : 0)));
+        }
+        ends.push_back(std::ssize(ids));
+    }
+    const std::int64_t chunks = std::ssize(text), tokens = std::ssize(ids);
+    out.put<std::int64_t>("chunks.text", {chunks}, text);
+    out.put<std::int64_t>("chunks.first_byte", {chunks}, begin);
+    out.put<std::int64_t>("chunks.end_byte", {chunks}, end);
+    out.put<std::int32_t>("chunks.first_query", {chunks}, query);
+    out.put<std::int64_t>("chunks.tokens_end", {chunks}, ends);
+    out.put<std::int32_t>("tokens.id", {tokens}, ids);
+    out.put<std::int32_t>("tokens.begin", {tokens}, first);
+    out.put<std::int32_t>("tokens.end", {tokens}, last);
+    out.put<std::int32_t>("tokens.word", {tokens}, words);
+    out.put<std::uint8_t>("tokens.type", {tokens}, types);
+    return out;
+}
+
+TextPart part_of(const Arrays& in, const fs::path& file) {
+    TextPart part;
+    std::vector<std::string> contents = get_strings(in, "texts.bytes", file);
+    const std::vector<std::string> metas = get_strings(in, "texts.meta", file);
+    if (contents.size() != metas.size()) throw_damaged(file, "texts.meta");
+    try {
+        for (std::size_t i = 0; i < contents.size(); ++i) part.texts.push_back(text_of(std::move(contents[i]), metas[i], file));
+    } catch (const json::exception& error) {
+        throw_damaged(file, "texts.meta, " + io::plain_reason(error));
+    }
+    const auto text = in.get<std::int64_t>("chunks.text", {-1});
+    const std::int64_t chunks = std::ssize(text);
+    const auto begin = in.get<std::int64_t>("chunks.first_byte", {chunks}),
+               end = in.get<std::int64_t>("chunks.end_byte", {chunks}),
+               ends = in.get<std::int64_t>("chunks.tokens_end", {chunks});
+    const auto query = in.get<std::int32_t>("chunks.first_query", {chunks});
+    const auto ids = in.get<std::int32_t>("tokens.id", {-1});
+    const std::int64_t tokens = std::ssize(ids);
+    const auto first = in.get<std::int32_t>("tokens.begin", {tokens}), last = in.get<std::int32_t>("tokens.end", {tokens}),
+               words = in.get<std::int32_t>("tokens.word", {tokens});
+    const auto types = in.get<std::uint8_t>("tokens.type", {tokens});
+    check_ends(ends, tokens, file, "chunks.tokens_end");
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < text.size(); ++c) {
+        if (text[c] < 0 || text[c] >= std::ssize(part.texts)) throw_damaged(file, "chunks.text");
+        const auto bytes = std::ssize(part.texts[static_cast<std::size_t>(text[c])].text);
+        const std::int64_t size = ends[c] - static_cast<std::int64_t>(at);
+        if (begin[c] < 0 || end[c] < begin[c] || end[c] > bytes) throw_damaged(file, "chunks.first_byte");
+        if (size < 1 || query[c] < 0 || query[c] >= size) throw_damaged(file, "chunks.first_query");
+        Chunk chunk{.number = static_cast<std::int64_t>(c),
+                    .text = text[c],
+                    .first_byte = begin[c],
+                    .end_byte = end[c],
+                    .first_query = query[c],
+                    .whole = begin[c] == 0 && end[c] == bytes,
+                    .encoding = {}};
+        for (; at < static_cast<std::size_t>(ends[c]); ++at) {
+            const bool special = types[at] & kSpecial;
+            if (first[at] < 0 || last[at] < first[at] || (!special && last[at] > end[c] - begin[c]))
+                throw_damaged(file, "tokens.begin");
+            auto& e = chunk.encoding;
+            e.ids.push_back(ids[at]);
+            e.offsets.push_back({first[at], last[at]});
+            e.type_ids.push_back(types[at] & 0x7F);
+            e.special.push_back(special);
+            e.words.push_back(words[at]);
+            e.sequence.push_back(special ? -1 : 0);
+        }
+        part.chunks.push_back(std::move(chunk));
+    }
+    return part;
+}
+
+TextStore::TextStore(fs::path store, const Manifest& manifest, const headlight::text::Tokenizer* tokenizer)
+    : store_(std::move(store)), first_text_{0}, first_chunk_{0}, tokenizer_(tokenizer) {
+    for (const StorePart& part : manifest.parts) {
+        files_.push_back(part.file);
+        first_text_.push_back(first_text_.back() + part.texts);
+        first_chunk_.push_back(first_chunk_.back() + part.chunks);
+    }
+}
+
+const TextPart& TextStore::part(std::size_t index) {
+    if (read_ == index) return part_;
+    const fs::path file = store_ / files_[index];
+    read_ = SIZE_MAX;
+    part_ = part_of(Arrays::read(file), file);
+    if (std::ssize(part_.texts) != first_text_[index + 1] - first_text_[index] ||
+        std::ssize(part_.chunks) != first_chunk_[index + 1] - first_chunk_[index])
+        throw_damaged(file, "number of texts");
+    for (Chunk& chunk : part_.chunks) {
+        chunk.number += first_chunk_[index];
+        chunk.text += first_text_[index];
+        if (tokenizer_)
+            for (const std::int64_t id : chunk.encoding.ids) chunk.encoding.tokens.push_back(tokenizer_->token_of(id));
+    }
+    read_ = index;
+    return part_;
+}
+
+namespace {
+
+/// The part that holds a number; Error beyond the last.
+std::size_t part_with(const std::vector<std::int64_t>& first, std::int64_t number) {
+    if (number < 0 || number >= first.back())
+        throw Error({.problem = "The store has no text of that number",
+                     .expected = "0 to " + std::to_string(first.back() - 1),
+                     .found = std::to_string(number)});
+    return static_cast<std::size_t>(std::ranges::upper_bound(first, number) - first.begin()) - 1;
+}
+
+}  // namespace
+
+const Text& TextStore::text(std::int64_t number) {
+    const std::size_t index = part_with(first_text_, number);
+    return part(index).texts[static_cast<std::size_t>(number - first_text_[index])];
+}
+
+const Chunk& TextStore::chunk(std::int64_t number) {
+    const std::size_t index = part_with(first_chunk_, number);
+    return part(index).chunks[static_cast<std::size_t>(number - first_chunk_[index])];
+}
+
+std::vector<std::int64_t> TextStore::text_of_chunk() {
+    std::vector<std::int64_t> out;
+    for (std::size_t p = 0; p < files_.size(); ++p) {
+        const auto texts = Arrays::read(store_ / files_[p]).get<std::int64_t>("chunks.text", {-1});
+        for (const std::int64_t text : texts) out.push_back(text + first_text_[p]);
+    }
+    return out;
+}
+
+std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headlight::text::Tokenizer& tokenizer,
+                       const AddTexts& add, const CancelToken& cancel, const Progress& progress) {
+    TextStore there(store, manifest);
+    PartWriter writer(store, manifest, tokenizer);
+    const std::int64_t known = there.texts(), known_left_out = manifest.left_out_texts();
+    const std::int64_t limit = add.limit > 0 ? add.limit : INT64_MAX;
+    std::int64_t number = add.append ? known : 0, left_out = add.append ? known_left_out : 0;
+    const auto fail = [&](const std::string& expected, const std::string& found) {
+        throw Error({.problem = "The store holds other texts",
+                     .file = store.string(),
+                     .item = "text " + std::to_string(number),
+                     .expected = expected,
+                     .found = found,
+                     .hint = "Leave --texts out to go on with the store's, or add --append to put these behind them"});
+    };
+    const auto take = [&](Text&& text) {
+        cancel.throw_if_cancelled();
+        if (number >= limit) return false;
+        if (number < known) {
+            const Text& same = there.text(number);
+            if (same.id != text.id || same.text != text.text) fail(same.id, text.id);
+        } else {
+            writer.add(std::move(text));
+        }
+        if (progress && ++number % 100 == 0)
+            progress({"Reading texts: " + std::to_string(number), "text", 0, 0});
+        else if (!progress)
+            ++number;
+        return number < limit;
+    };
+    read_texts(
+        add.from, manifest.options.reading, take,
+        [&](LeftOut one) {
+            if (left_out++ >= known_left_out) manifest.leave_out(std::move(one));
+        },
+        cancel);
+    if (number < known) fail(std::to_string(known) + " texts", std::to_string(number));
+    writer.write();
+    return number - known;
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A run gives the same bytes on any number of threads, in any parts, after any interruption.
+#include "headlight/corpus/run/run.h"
+
+#include "headlight/base/error.h"
+#include "tests/corpus/runs.h"
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+extern char** environ;
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct BuiltIn {
+    std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
+    std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
+};
+const BuiltIn& built_in() {
+    static const BuiltIn one;
+    return one;
+}
+
+/// Sentences of 4 to 60 words, of which some repeat.
+std::string lines(int first, int count) {
+    static const char* const words[] = {"the", "doctor", "asked", "nurse", "because", "she", "was", "late", "again", "and"};
+    std::string out;
+    for (int i = first; i < first + count; ++i) {
+        for (int w = 0; w < 4 + i * 7 % 57; ++w) out += std::string(w ? " " : "") + words[(i * 3 + w * w) % 10];
+        out += ".\n";
+    }
+    return out;
+}
+
+CorpusRun run_of(const fs::path& store, const fs::path& texts) {
+    CorpusRun run;
+    run.setup.store = store;
+    run.setup.model = built_in().model;
+    run.setup.tokenizer = built_in().tokenizer;
+    run.setup.texts.from = texts;
+    run.setup.options.context = 40;
+    run.setup.options.stride = 24;
+    run.setup.options.block = 4;
+    run.setup.options.measures = {"heads", "neurons"};
+    run.segment_minutes = 0;
+    return run;
+}
+
+std::string bytes_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+std::string merged_of(const fs::path& store) { return bytes_of(store / "merged.safetensors"); }
+
+std::string message_of(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+class CorpusRuns : public testing::Test {
+protected:
+    void SetUp() override {
+        texts_ = folder_.write("texts.txt", lines(0, 22));
+        run_corpus(run_of(folder_ / "once", texts_));
+        once_ = merged_of(folder_ / "once");
+        ASSERT_GT(once_.size(), 1000u);
+    }
+    test::TempFolder folder_;
+    fs::path texts_;
+    std::string once_;
+};
+
+TEST_F(CorpusRuns, AreTheSameBytesInPartsOfOneFolderAndOfSeveral) {
+    std::vector<fs::path> stores;
+    for (const std::int64_t part : {2, 3, 1}) {
+        CorpusRun shared = run_of(folder_ / "shared", texts_), own = run_of(folder_ / ("own" + std::to_string(part)), texts_);
+        shared.part = own.part = part;
+        shared.parts = own.parts = 3;
+        const CorpusResult result = run_corpus(shared);
+        EXPECT_EQ(result.missing_blocks == 0, part == 1);
+        run_corpus(own);
+        stores.push_back(own.setup.store);
+    }
+    EXPECT_TRUE(merged_of(folder_ / "shared") == once_);
+    const Manifest manifest = read_manifest(folder_ / "own1");
+    const AccumulatorContext context = context_of(manifest, built_in().model->config(), *built_in().tokenizer);
+    merge_stores(stores, folder_ / "merged", context);
+    EXPECT_TRUE(merged_of(folder_ / "merged") == once_);
+    stores.push_back(folder_ / "own1");
+    EXPECT_THAT(message_of([&] { merge_stores(stores, folder_ / "twice", context); }), HasSubstr("A block is in two segments"));
+}
+
+TEST_F(CorpusRuns, GoOnWithAppendedTexts) {
+    const fs::path first = folder_.write("first.txt", lines(0, 9));
+    run_corpus(run_of(folder_ / "grown", first));
+    EXPECT_FALSE(merged_of(folder_ / "grown") == once_);
+    // The ids of texts are not in the merged file: a longer list that begins alike, and further texts behind.
+    CorpusRun append = run_of(folder_ / "grown", folder_.write("more.txt", lines(9, 13)));
+    append.setup.texts.append = true;
+    run_corpus(append);
+    EXPECT_TRUE(merged_of(folder_ / "grown") == once_);
+    CorpusRun limited = run_of(folder_ / "limited", texts_);
+    limited.setup.texts.limit = 9;
+    run_corpus(limited);
+    EXPECT_EQ(read_manifest(folder_ / "limited").texts(), 9);
+    limited.setup.texts.limit = 0;
+    run_corpus(limited);
+    EXPECT_TRUE(merged_of(folder_ / "limited") == once_);
+}
+
+TEST_F(CorpusRuns, AreCancelledBetweenBlocksAndGoOn) {
+    CorpusRun run = run_of(folder_ / "cancelled", texts_);
+    const CancelToken cancel;
+    EXPECT_THROW(run_corpus(run, cancel,
+                            [&](const ProgressStep& step) {
+                                if (step.what == "Running" && step.done == 14) cancel.cancel();
+                            }),
+                 Cancelled);
+    const auto segments = segments_of(folder_ / "cancelled", read_manifest(folder_ / "cancelled"));
+    ASSERT_EQ(segments.size(), 1u);
+    EXPECT_EQ(segments.front().blocks, (std::vector<std::int64_t>{0, 1, 2}));
+    run.setup.texts.from.clear();
+    run.setup.options = {};
+    run_corpus(run);
+    EXPECT_TRUE(merged_of(folder_ / "cancelled") == once_);
+}
+
+// Run by the next test in a process of its own.
+TEST(CorpusChild, DISABLED_Runs) { run_corpus(run_of(std::getenv("HEADLIGHT_TEST_STORE"), std::getenv("HEADLIGHT_TEST_TEXTS"))); }
+
+TEST_F(CorpusRuns, SurviveBeingKilledAtAnyTime) {
+    const fs::path store = folder_ / "killed";
+    for (const int segments_first : {0, 2, 3}) {
+        ::setenv("HEADLIGHT_TEST_STORE", store.c_str(), 1);
+        ::setenv("HEADLIGHT_TEST_TEXTS", texts_.c_str(), 1);
+        const char* const arguments[] = {"corpus_tests", "--gtest_filter=CorpusChild.*", "--gtest_also_run_disabled_tests",
+                                         "--gtest_brief=1", nullptr};
+        pid_t child = 0;
+        ASSERT_EQ(::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char* const*>(arguments), environ), 0);
+        const auto blocks = [&] {
+            std::size_t count = 0;
+            if (is_store(store))
+                for (const Segment& segment : segments_of(store, read_manifest(store))) count += segment.blocks.size();
+            return count;
+        };
+        int status = 0;
+        while (::waitpid(child, &status, WNOHANG) == 0) {
+            if (blocks() >= static_cast<std::size_t>(segments_first) && is_store(store)) ::kill(child, SIGKILL);
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        EXPECT_TRUE(WIFSIGNALED(status)) << "it ended before it was killed";
+    }
+    CorpusRun rest = run_of(store, texts_);
+    const CorpusResult result = run_corpus(rest);
+    EXPECT_LT(result.done.blocks, result.manifest.blocks()) << "what was finished is not run again";
+    EXPECT_TRUE(merged_of(store) == once_);
+}
+
+TEST_F(CorpusRuns, RefuseWhatIsNotTheirs) {
+    CorpusRun other = run_of(folder_ / "once", folder_.write("other.txt", "Something else.\n"));
+    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store holds other texts"));
+    other = run_of(folder_ / "once", texts_);
+    other.setup.options.context = 41;
+    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("--context: expected 40, found 41"));
+    other = run_of(folder_ / "once", texts_);
+    other.setup.options.measures = {"haeds"};
+    other.setup.store = folder_ / "new";
+    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("Did you mean heads?"));
+    const fs::path gpt2 = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
+    other = run_of(folder_ / "once", texts_);
+    other.setup.model = model::Model::load(gpt2);
+    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store is of another model"));
+    EXPECT_THAT(message_of([&] { run_corpus(run_of(folder_ / "none", folder_.write("blank.txt", "\n \n"))); }),
+                HasSubstr("There is no text to run"));
+    EXPECT_THAT(message_of([&] { run_corpus(run_of(folder_ / "no texts", "")); }), HasSubstr("Give --texts FILE"));
+}
+
+TEST_F(CorpusRuns, CountNoQueryTwiceAndNoneLess) {
+    TextStore store(folder_ / "once", read_manifest(folder_ / "once"), built_in().tokenizer.get());
+    std::int64_t several = 0;
+    for (std::int64_t text = 0, chunk = 0; text < store.texts(); ++text) {
+        const auto whole = built_in().tokenizer->encode(store.text(text).text);
+        std::vector<std::int64_t> counted;
+        std::int64_t chunks = 0;
+        for (; chunk < store.chunks() && store.chunk(chunk).text == text; ++chunk, ++chunks) {
+            const Chunk& c = store.chunk(chunk);
+            EXPECT_LE(c.encoding.size(), 40);
+            for (std::size_t i = 0; i < c.encoding.ids.size(); ++i) {
+                const bool added = c.encoding.special[i];  // every chunk has it; the first one counts it
+                const text::ByteRange bytes = {c.encoding.offsets[i].begin + c.first_byte,
+                                               c.encoding.offsets[i].end + c.first_byte};
+                const auto same = std::ranges::find(whole.offsets, bytes);
+                ASSERT_TRUE(added || same != whole.offsets.end());
+                EXPECT_TRUE(added || whole.ids[static_cast<std::size_t>(same - whole.offsets.begin())] == c.encoding.ids[i]);
+                if (static_cast<std::int64_t>(i) >= c.first_query) counted.push_back(c.encoding.ids[i]);
+            }
+        }
+        EXPECT_EQ(counted, whole.ids);
+        several += chunks > 1 ? 1 : 0;
+    }
+    EXPECT_GT(several, 3);
+}
+
+}  // namespace
+}  // namespace headlight::corpus
