@@ -7,9 +7,10 @@
 #include "ui/panels/prompt/token_strip.h"
 
 #include <QApplication>
-#include <QScrollBar>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -18,7 +19,11 @@ namespace {
 /// The marks of a figure.
 class CanvasParts : public PaintedParts {
 public:
-    explicit CanvasParts(FigureCanvas& canvas) : PaintedParts(&canvas, QAccessible::List), canvas_(canvas) {}
+    explicit CanvasParts(FigureCanvas& canvas) : PaintedParts(&canvas, QAccessible::List), canvas_(canvas) {
+        // Queued: a child whose method runs may be what has changed the figure.
+        QObject::connect(
+            &canvas, &FigureCanvas::marks_changed, &alive_, [this] { follow(); }, Qt::QueuedConnection);
+    }
 
     int parts() const override { return int(marks().size()); }
     QString name_of(int part) const override { return in_range(part) ? marks()[std::size_t(part)].name() : QString(); }
@@ -34,7 +39,9 @@ public:
         return (hit.head || hit.query || hit.key) && pinned(s.pinned_queries, hit.query) && pinned(s.pinned_keys, hit.key);
     }
     void press(int part) override {
-        if (in_range(part)) Q_EMIT canvas_.clicked(marks()[std::size_t(part)].hit, Qt::NoModifier);
+        if (!in_range(part)) return;
+        const figure::Hit hit = marks()[std::size_t(part)].hit;  // a click may show other marks
+        Q_EMIT canvas_.clicked(hit, Qt::NoModifier);
     }
     int current() const override {
         for (int i = 0; i < parts(); ++i)
@@ -45,29 +52,32 @@ public:
 private:
     bool in_range(int part) const { return part >= 0 && part < int(marks().size()); }
 
-    /// Looked for again once the canvas shows something else.
+    /// Found again once the canvas shows something else; none while an old figure waits for its successor.
     const std::vector<FigureMark>& marks() const {
-        const Shown now{canvas_.shown().get(),
-                        canvas_.viewport()->size(),
-                        canvas_.zoom(),
-                        {canvas_.horizontalScrollBar()->value(), canvas_.verticalScrollBar()->value()}};
-        if (!(now == shown_)) {
-            shown_ = now;
-            forget_children();
-            marks_ = marks_of(canvas_);
+        static const std::vector<FigureMark> none;
+        if (!canvas_.answers()) return none;
+        if (revision_ != canvas_.revision()) {
+            std::vector<FigureMark> found = marks_of(canvas_);
+            revision_ = canvas_.revision();
+            const auto same = [](const FigureMark& a, const FigureMark& b) {
+                return a.hit.kind == b.hit.kind && a.hit.tip == b.hit.tip;
+            };
+            others_ = others_ || (has_children() && !std::ranges::equal(found, marks_, same));
+            marks_ = std::move(found);
         }
         return marks_;
     }
+    /// Children stand for marks by their index: other marks, other children.
+    void follow() {
+        if (!canvas_.answers() || !has_children()) return;
+        marks();
+        if (std::exchange(others_, false)) forget_children();
+    }
 
-    struct Shown {
-        const figure::Figure* figure = nullptr;
-        QSize room;
-        double zoom = 0;
-        QPoint scrolled;
-        bool operator==(const Shown&) const = default;
-    };
     FigureCanvas& canvas_;
-    mutable Shown shown_;
+    QObject alive_;  ///< ends the connections with this
+    mutable std::optional<quint64> revision_;
+    mutable bool others_ = false;  ///< than the children were made for
     mutable std::vector<FigureMark> marks_;
 };
 
@@ -107,7 +117,8 @@ void make_accessible(SelectionModel& selection) {
         return true;
     }();
     Q_UNUSED(installed)
-    QObject::connect(&selection, &SelectionModel::changed, &selection, [](bool hover_only) {
+    // Queued: after the views have taken it over.
+    const auto announce = [](bool hover_only) {
         QWidget* focus = QApplication::focusWidget();
         if (hover_only || !QAccessible::isActive() || !focus) return;
         auto* parts = dynamic_cast<PaintedParts*>(QAccessible::queryAccessibleInterface(focus));
@@ -117,7 +128,8 @@ void make_accessible(SelectionModel& selection) {
             event.setChild(current);
             QAccessible::updateAccessibility(&event);
         }
-    });
+    };
+    QObject::connect(&selection, &SelectionModel::changed, &selection, announce, Qt::QueuedConnection);
 }
 
 }  // namespace headlight::ui

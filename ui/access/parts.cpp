@@ -28,6 +28,8 @@ int PaintedParts::childCount() const { return parts(); }
 QAccessibleInterface* PaintedParts::child(int index) const {
     const int count = parts();
     if (index < 0 || index >= count) return nullptr;
+    for (std::size_t gone = std::size_t(count); gone < children_.size(); ++gone)
+        if (children_[gone]) QAccessible::deleteAccessibleInterface(children_[gone]);
     children_.resize(std::size_t(count), 0);
     QAccessible::Id& id = children_[std::size_t(index)];
     if (!id) id = QAccessible::registerAccessibleInterface(new PaintedPart(*this, index));
@@ -58,7 +60,7 @@ QAccessible::State PaintedPart::state() const {
     QAccessible::State s;
     s.selectable = s.focusable = true;
     s.selected = of_.selected(index_);
-    s.focused = of_.current() == index_ && viewport_of(of_)->parentWidget()->hasFocus();
+    s.focused = s.selected && viewport_of(of_)->parentWidget()->hasFocus() && of_.current() == index_;
     s.offscreen = !viewport_of(of_)->rect().intersects(of_.area_of(index_));
     return s;
 }

@@ -29,7 +29,9 @@ public:
     virtual int current() const = 0;
 
 protected:
+    /// Never in a query, which may be one of them.
     void forget_children() const;
+    bool has_children() const { return !children_.empty(); }
 
 private:
     mutable std::vector<QAccessible::Id> children_;

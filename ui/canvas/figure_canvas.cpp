@@ -47,10 +47,16 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstra
     fade_.setInterval(fade_ms);
     connect(&fade_, &QTimer::timeout, this, [this] {
         outdated_ = figure_ != nullptr;
+        raise_revision();
         viewport()->update();
     });
     connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
-    connect(&selection_, &SelectionModel::about_to_reset, this, [this] { stale_ = figure_ != nullptr; });
+    connect(&selection_, &SelectionModel::about_to_reset, this, [this] { set_stale(figure_ != nullptr); });
+}
+
+void FigureCanvas::raise_revision() {
+    ++revision_;
+    Q_EMIT marks_changed();
 }
 
 bool FigureCanvas::guarded(const std::function<void()>& work) {
@@ -58,11 +64,13 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
     const auto give_up = [this](const ErrorFacts& facts) {
         figure_.reset();
         content_ = {};
+        ++revision_;
         // Queued: this may be in a paint, or in the call that shows the figure.
         QMetaObject::invokeMethod(
             this,
             [this, facts] {
                 update_scroll_bars();
+                raise_revision();
                 viewport()->update();
                 Q_EMIT failed(facts);
             },
@@ -114,7 +122,9 @@ void FigureCanvas::set_placeholder(const QString& title, const QString& text) {
     viewport()->update();
 }
 
-void FigureCanvas::set_stale(bool stale) { stale_ = stale; }
+void FigureCanvas::set_stale(bool stale) {
+    if (std::exchange(stale_, stale) != stale) raise_revision();
+}
 
 void FigureCanvas::set_outdated(bool outdated) {
     if (outdated) {
@@ -122,7 +132,9 @@ void FigureCanvas::set_outdated(bool outdated) {
         return;
     }
     fade_.stop();
-    if (std::exchange(outdated_, false)) viewport()->update();
+    if (!std::exchange(outdated_, false)) return;
+    raise_revision();
+    viewport()->update();
 }
 
 void FigureCanvas::set_in_panel() {
@@ -159,6 +171,7 @@ void FigureCanvas::relayout() {
         });
     }
     update_scroll_bars();
+    raise_revision();
     viewport()->update();
 }
 
@@ -236,7 +249,10 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
 
 void FigureCanvas::resizeEvent(QResizeEvent*) { relayout(); }
 /// Titles and legends stay where they are while the rest moves: nothing can be shifted.
-void FigureCanvas::scrollContentsBy(int, int) { viewport()->update(); }
+void FigureCanvas::scrollContentsBy(int, int) {
+    raise_revision();
+    viewport()->update();
+}
 
 void FigureCanvas::selection_changed(bool hover_only) {
     if (stale_ || !figure_) return;
@@ -257,7 +273,7 @@ void FigureCanvas::hover_again() {
 }
 
 figure::Hit FigureCanvas::hit_at(QPointF p) {
-    if (!figure_ || stale_ || outdated_) return {};
+    if (!answers()) return {};
     figure::Hit hit;
     guarded([&] { hit = figure_->hit_test(to_figure(p), style_, painted_); });
     return hit;
@@ -375,6 +391,7 @@ void FigureCanvas::zoom_by(double factor, QPointF around) {
     const QPointF wanted = held * zoom + QPointF(margin_.width(), margin_.height()) - around;
     horizontalScrollBar()->setValue(int(std::lround(wanted.x())));
     verticalScrollBar()->setValue(int(std::lround(wanted.y())));
+    raise_revision();
     viewport()->update();
 }
 

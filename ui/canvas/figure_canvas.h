@@ -32,6 +32,10 @@ public:
     /// faintly, and answers no pointer. A new figure ends this.
     void set_outdated(bool);
     bool outdated() const { return outdated_; }
+    /// What is shown answers the pointer, keys and screen readers.
+    bool answers() const { return figure_ && !stale_ && !outdated_; }
+    /// Rises whenever marks come, go, move or say something else, and whenever answers() changes.
+    quint64 revision() const { return revision_; }
     /// A small canvas inside a panel: painted on the panel's colour, and the wheel scrolls.
     void set_in_panel();
     void set_margins(int horizontal, int vertical) {
@@ -68,6 +72,8 @@ Q_SIGNALS:
     void pointed_at(const QString& tip);
     /// The figure can be painted better after this work.
     void sharpening_asked(const headlight::figure::Sharpening& work);
+    /// revision() has risen.
+    void marks_changed();
     /// The figure could not be laid out or painted, and is no longer shown.
     void failed(const headlight::ErrorFacts& facts);
 
@@ -91,6 +97,7 @@ private:
     double most_zoom() const;
     void relayout();
     void update_scroll_bars();
+    void raise_revision();
     void selection_changed(bool hover_only);
     void hover(QPointF viewport_point);
     void hover_again();
@@ -115,6 +122,7 @@ private:
     QTimer fade_;
     bool panning_ = false, stale_ = false, outdated_ = false, double_click_ = false;
     bool in_panel_ = false;
+    quint64 revision_ = 0;
 };
 
 }  // namespace headlight::ui
