@@ -65,7 +65,9 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
     const QString offered = QStringLiteral("tour/offered");
     if (!asked && !settings.value(offered).toBool()) {
         settings.setValue(offered, true);
-        QTimer::singleShot(1200, &window, [&window] { new TourOffer(window); });  // the picture first
+        QTimer::singleShot(1200, &window, [&window] {  // the picture first
+            if (!window.tour() && !window.history().stack().canUndo()) new TourOffer(window);
+        });
     }
     window.open(options.model ? QString::fromStdString(*options.model)
                               : QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
@@ -78,9 +80,9 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     name_application();
     Application application(argc, argv);
     Appearance::instance().start();
+    BusGuard guard;  // outlives the window, whose jobs read files until they end
     MainWindow window(QString::fromStdString(options.device));
     application.window = &window;
-    BusGuard guard;
     QObject::connect(&guard, &BusGuard::lost, &window,
                      [&](const QString& file) { window.lose_model(facts_of_lost(file.toStdString())); });
     const QSettings settings;

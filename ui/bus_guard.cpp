@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <utility>
 
 namespace headlight::ui {
 namespace {
@@ -18,6 +20,7 @@ int ends[2] = {-1, -1};  ///< of a pipe: the handler writes a byte, the window's
 struct sigaction before {};
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
+    const int before_this = errno;  // of the work that is interrupted
     const io::MappedFile* file = io::MappedFile::holding(info->si_addr);
     if (!file || !file->blank_from(info->si_addr)) {
         ::sigaction(signal, &before, nullptr);  // comes again at once, to whoever had it
@@ -25,6 +28,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
     }
     const char byte = 0;
     [[maybe_unused]] const ssize_t written = ::write(ends[1], &byte, 1);
+    errno = before_this;
 }
 
 }  // namespace

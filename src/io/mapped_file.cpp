@@ -31,8 +31,18 @@ Open& open_mappings() {
     return *open;
 }
 
-/// The same for signal handlers, which may not wait for a lock. A file beyond these has no message of its own.
-std::array<std::atomic<const MappedFile*>, 4096> listed{};
+/// The same for signal handlers, which may not wait for a lock: they read the bounds, and the file only where it holds the
+/// address that is being read, which keeps it open. A file beyond these has no message of its own.
+struct Listed {
+    std::atomic<const MappedFile*> file = nullptr;
+    std::atomic<std::uintptr_t> begin = 0, end = 0;  ///< end: 0 while the place is empty or changes
+
+    bool holds(std::uintptr_t at) const noexcept {
+        const std::uintptr_t before = end, first = begin;
+        return before != 0 && end == before && at >= first && at < before;
+    }
+};
+std::array<Listed, 4096> listed{};
 std::atomic<int> blanks = 0;
 
 std::uintptr_t page_size() noexcept {
@@ -47,9 +57,11 @@ MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> by
     Open& open = open_mappings();
     const std::lock_guard lock(open.mutex);
     open.parts[address(bytes_.data())] = address(bytes_.data()) + bytes_.size();
-    page_size();
-    const auto room = std::ranges::find(listed, nullptr, [](const auto& entry) { return entry.load(); });
-    if (room != listed.end()) *room = this;
+    const auto room = std::ranges::find(listed, nullptr, [](const auto& entry) { return entry.file.load(); });
+    if (room == listed.end()) return;
+    room->file = this;
+    room->begin = address(bytes_.data());
+    room->end = address(bytes_.data()) + (bytes_.size() + page_size() - 1) / page_size() * page_size();
 }
 
 void MappedFile::release(std::span<const std::byte> part) noexcept {
@@ -68,28 +80,26 @@ MappedFile::~MappedFile() {
         Open& open = open_mappings();
         const std::lock_guard lock(open.mutex);
         open.parts.erase(address(bytes_.data()));
-        const auto entry = std::ranges::find(listed, this, [](const auto& each) { return each.load(); });
-        if (entry != listed.end()) *entry = nullptr;
+        const auto entry = std::ranges::find(listed, this, [](const auto& each) { return each.file.load(); });
+        if (entry != listed.end()) {
+            entry->end = 0;
+            entry->begin = 0;
+            entry->file = nullptr;
+        }
     }
     ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 const MappedFile* MappedFile::holding(const void* at) noexcept {
-    const auto place = reinterpret_cast<std::uintptr_t>(at);
-    for (const auto& entry : listed) {
-        const MappedFile* file = entry.load();
-        if (!file) continue;
-        const std::uintptr_t begin = address(file->bytes_.data());
-        if (place >= begin && place < begin + (file->bytes_.size() + page_size() - 1) / page_size() * page_size()) return file;
-    }
-    return nullptr;
+    const auto entry = std::ranges::find_if(
+        listed, [place = reinterpret_cast<std::uintptr_t>(at)](const Listed& each) { return each.holds(place); });
+    return entry == listed.end() ? nullptr : entry->file.load();
 }
 
 bool MappedFile::blank_from(const void* at) const noexcept {
     const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(at) / page_size() * page_size();
     const std::uintptr_t end = address(bytes_.data()) + bytes_.size();
-    damaged_ = true;
-    ++blanks;
+    damaged_ = ++blanks;
     return ::mmap(reinterpret_cast<void*>(first), end - first, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
            MAP_FAILED;
 }
@@ -99,9 +109,10 @@ int MappedFile::blanked() noexcept { return blanks; }
 std::filesystem::path MappedFile::damaged() {
     Open& open = open_mappings();
     const std::lock_guard lock(open.mutex);  // none of them closes meanwhile
+    const MappedFile* last = nullptr;
     for (const auto& entry : listed)
-        if (const MappedFile* file = entry.load(); file && file->damaged_) return file->path_;
-    return {};
+        if (const MappedFile* file = entry.file; file && file->damaged_ > (last ? last->damaged_.load() : 0)) last = file;
+    return last ? last->path_ : std::filesystem::path();
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {

@@ -33,7 +33,14 @@ TEST(MappedFile, WhatWasCutOffReadsAsZeros) {
     for (std::size_t at = 2 * page; at < file->bytes().size(); at += page) EXPECT_EQ(file->bytes()[at], std::byte{0});
     EXPECT_EQ(MappedFile::blanked(), blanked + 1) << "once for all that follows";
     EXPECT_EQ(file->bytes()[page], std::byte{0});
+    EXPECT_EQ(MappedFile::damaged(), path);
+    const auto last = folder.write("last", std::string(2 * page, 'x'));
+    auto later = MappedFile::open(last);
+    std::filesystem::resize_file(last, 0);
+    EXPECT_EQ(later->bytes()[page], std::byte{0});
     ::sigaction(SIGBUS, &before, nullptr);
+    EXPECT_EQ(MappedFile::damaged(), last) << "the one that was lost last";
+    later.reset();
     EXPECT_EQ(MappedFile::damaged(), path);
     EXPECT_EQ(other->bytes()[0], std::byte{'y'});
     file.reset();

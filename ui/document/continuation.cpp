@@ -78,6 +78,7 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
     if (auto why = why_no_continuation()) return why;
     pause_.stop();
     reference_.make_way();
+    probe_.make_way();
     const int number = ++continuations_;
     continuing_ = true;
     const auto work = [this, number, settings, before = prompt_, opened = model_](const CancelToken& cancel,

@@ -39,10 +39,10 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
     connect(&pause_, &QTimer::timeout, this, [this] { run(); });
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
         if (lane != Jobs::Lane::model) return;
-        const bool was_opening = std::exchange(opening_, false);
-        wanted_model_ = model_.reference;
+        const bool was_opening = opening_;
+        end_opening();
         if (std::exchange(continuing_, false)) Q_EMIT continued({});
-        if (!was_opening) end_run(NotRun::refused);
+        if (!was_opening || (model_.model && !up_to_date())) end_run(NotRun::refused);
     });
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
     connect(&texts_, &BatchRunner::given_up, this, [this] {
@@ -53,6 +53,11 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
 }
 
 void Document::open_model(const QString& reference) {
+    end_opening();
+    begin_opening(reference);
+}
+
+void Document::begin_opening(const QString& reference) {
     pause_.stop();
     end_continuation();
     opening_ = true;
@@ -67,12 +72,30 @@ void Document::open_model(const QString& reference) {
 void Document::accept_model(OpenModel opened) {
     opening_ = false;
     model_ = std::move(opened);
+    of_open_model_ = false;
+    jobs_.forgive(model_.blanked);
     wanted_model_ = model_.reference;
     Q_EMIT changed(Change::model);
     reference_.look(model_.model, [opened = model_] { check_files(opened); });
     probe_.look(model_);
     run();
     texts_.run(options_.batch_file, model_);
+}
+
+void Document::lose_model(const ErrorFacts& facts) { model_.lost = facts; }
+
+/// What was to be shown of a model that is not opened after all does not wait for the run of another. A session's text stays,
+/// but is no longer that file: saving would put this model in its place.
+void Document::end_opening() {
+    if (!std::exchange(opening_, false)) return;
+    wanted_model_ = model_.reference;
+    pending_selection_.reset();
+    if (!std::exchange(session_file_, {}).isEmpty()) set_file({});
+    if (!is_saved(model_) || !of_open_model_ || shown_prompt_ == prompt_) return;
+    prompt_ = shown_prompt_;  // a saved trace has its own
+    adapting_ = true;
+    Q_EMIT changed(Change::prompt);
+    adapting_ = false;
 }
 
 void Document::choose_heads(std::vector<HeadId> heads, bool add) {
@@ -166,8 +189,7 @@ void Document::run_now() {
 
 void Document::stop() {
     pause_.stop();
-    opening_ = false;
-    wanted_model_ = model_.reference;
+    end_opening();
     if (continuing_) {
         end_continuation();
         if (!up_to_date()) run();
@@ -180,7 +202,7 @@ void Document::stop() {
 /// The text has no trace. What is on screen of another model goes: it would stand under this one's name.
 void Document::end_run(NotRun why) {
     not_run_ = why;
-    if (run_ && run_->model() != model_.model) accept_run(nullptr, {}, {});
+    if (run_ && !of_open_model_) accept_run(nullptr, {}, {});
     not_run_ = why;
     Q_EMIT changed(Change::run);
 }
@@ -192,6 +214,7 @@ void Document::restore(const State& state, const QString& session_file) {
     const bool keeps_model = !other_model && std::exchange(opening_, false);
     if (keeps_model) jobs_.cancel(Jobs::Lane::model);
     wanted_model_ = other_model ? state.model : model_.reference;
+    pending_selection_.reset();
     session_file_ = session_file;
     // On the text that is shown at once; else when that text has been run.
     const bool at_once = !other_model && up_to_date() && state.prompt == prompt_;
@@ -210,7 +233,7 @@ void Document::restore(const State& state, const QString& session_file) {
     } else if (keeps_model && !up_to_date()) {
         run();
     }
-    if (other_model) return open_model(state.model);
+    if (other_model) return begin_opening(state.model);
     if (!at_once || session_file_.isEmpty()) return;
     if (const auto lacking = lacking_of(state.selection, *trace_, session_file_)) Q_EMIT selection_lacks(*lacking);
     session_file_.clear();

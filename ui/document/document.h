@@ -71,8 +71,8 @@ public:
     const HeadProbe& probe() const { return probe_; }
     /// The texts of the options' file; null: there are none, or they are still running.
     const std::shared_ptr<const figure::TextBatch>& batch() const { return texts_.texts(); }
-    /// The trace belongs to the prompt as it stands now.
-    bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
+    /// The trace belongs to the open model and to the prompt as it stands now.
+    bool up_to_date() const { return trace_ && of_open_model_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
     /// True while pins are carried over to a new trace, which is no undo step.
     bool adapting() const { return adapting_; }
@@ -88,6 +88,10 @@ public:
     const QString& long_text_note() const { return long_text_note_; }
 
     void open_model(const QString& reference);
+    /// A file of the open model was cut short: nothing is run or generated until a model is opened.
+    void lose_model(const ErrorFacts&);
+    /// Runs the probe if its measures tint or find the heads, however long it takes.
+    void ask_for_shown();
     void set_prompt(const PromptText&);
     /// The prompt has the input that the open model reads: a text or a picture.
     bool has_input() const;
@@ -151,9 +155,11 @@ private:
     void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
     std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
+    bool add_probe();
     void take_probe();
+    void begin_opening(const QString& reference);
+    void end_opening();
     void choose_again(const figure::Selection& chosen);
-    void ask_for_shown();
     void take_piece(int number, const QString& piece);
     int pause_ms() const;
 
@@ -187,6 +193,7 @@ private:
     NotRun not_run_ = NotRun::no;
     QString long_text_note_;
     bool opening_ = false, adapting_ = false, modified_ = false;
+    bool of_open_model_ = false;  ///< the run, and what is made from it
     bool continuing_ = false;
     int continuations_ = 0;
 };

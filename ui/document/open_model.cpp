@@ -2,9 +2,12 @@
 #include "ui/document/open_model.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/mapped_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/saved.h"
+
+#include <algorithm>
 
 namespace headlight::ui {
 
@@ -13,6 +16,7 @@ namespace fs = std::filesystem;
 OpenModel load_model(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
     OpenModel opened;
     opened.reference = reference;
+    opened.blanked = io::MappedFile::blanked();
     const auto add_file = [&](const fs::path& file) {
         std::error_code ec;
         const auto size = fs::file_size(file, ec);
@@ -36,17 +40,28 @@ OpenModel load_model(const QString& reference, const std::string& device, const 
     return opened;
 }
 
-void check_files(const OpenModel& model) {
+std::optional<ErrorFacts> change_of(const OpenModel& model) {
+    if (model.lost) return model.lost;
     for (const auto& [file, size] : model.files) {
         std::error_code ec;
         const auto now = fs::file_size(file, ec);
         if (!ec && now == size) continue;
-        throw Error(ErrorFacts{.problem = "The model's files are gone or have changed since it was opened",
-                               .file = file.string(),
-                               .expected = std::to_string(size) + " bytes",
-                               .found = ec ? "no file" : std::to_string(now) + " bytes",
-                               .hint = "Put the file back, or open the model again. What is on screen stays"});
+        return ErrorFacts{.problem = "The model's files are gone or have changed since it was opened",
+                          .file = file.string(),
+                          .expected = std::to_string(size) + " bytes",
+                          .found = ec ? "no file" : std::to_string(now) + " bytes",
+                          .hint = "Put the file back, or open the model again. What is on screen stays"};
     }
+    return std::nullopt;
+}
+
+void check_files(const OpenModel& model) {
+    if (const auto change = change_of(model)) throw Error(*change);
+}
+
+bool has_file(const OpenModel& model, const fs::path& file) {
+    return std::ranges::any_of(model.files,
+                               [&](const auto& of) { return of.first.lexically_normal() == file.lexically_normal(); });
 }
 
 bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }

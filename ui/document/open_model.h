@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/error.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
 #include "headlight/text/tokenizer.h"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,13 +24,18 @@ struct OpenModel {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
+    int blanked = 0;                                                      ///< io::MappedFile::blanked() before they were mapped
+    std::optional<ErrorFacts> lost{};  ///< one of them was cut short since: a part of the weights reads as zeros
 };
 
 /// A model folder, a built-in name, a cached id, or a saved trace. In a job.
 OpenModel load_model(const QString& reference, const std::string& device, const CancelToken&, const Progress&);
-/// Weights are mapped, not copied: reading a file that was truncated would end the program. Throws an Error if one has
-/// changed.
+/// Weights are mapped, not copied: a file that is cut short reads as zeros from there on. What has changed or was lost
+/// since; empty: nothing.
+std::optional<ErrorFacts> change_of(const OpenModel&);
+/// Throws that as an Error.
 void check_files(const OpenModel&);
+bool has_file(const OpenModel&, const std::filesystem::path&);
 /// A trace without its model, which has its own text.
 bool is_saved(const OpenModel&);
 /// The model reads a picture instead of a text.

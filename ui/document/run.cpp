@@ -198,21 +198,25 @@ void Document::show_interesting() {
 /// What the probe says of the heads joins their measures. A head that the program has chosen without it, and nobody else has
 /// touched since, gives way to one that the probe confirms.
 void Document::take_probe() {
-    const auto found = tables_.find(model::Stack::decoder);
-    if (probe_.found() && found != tables_.end() && found->second.table) {
-        Measured& whole = found->second;
-        auto table = std::make_shared<analyze::HeadTable>(*whole.table);
-        analyze::fill_probe(*table, *probe_.found());
-        whole.table = table;
-        const HeadId head = analyze::interesting_head(*table);
-        const bool other = head != whole.head;
-        if (other) whole.pair.reset();
-        whole.head = head;
-        take_part();
-        finder_.look(options_.finder, trace_, measured_.table);
-        if (other && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
-    }
+    const bool other = add_probe();
+    take_part();
+    finder_.look(options_.finder, trace_, measured_.table);
+    if (other && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
     Q_EMIT changed(Change::filter);
+}
+
+/// To the tables of the run; true: another head is the one that shows most.
+bool Document::add_probe() {
+    const auto whole = tables_.find(model::Stack::decoder);
+    if (!probe_.found() || !of_open_model_ || whole == tables_.end() || !whole->second.table) return false;
+    Measured& measured = whole->second;
+    auto table = std::make_shared<analyze::HeadTable>(*measured.table);
+    analyze::fill_probe(*table, *probe_.found());
+    measured.table = table;
+    const HeadId head = analyze::interesting_head(*table);
+    if (head == std::exchange(measured.head, head)) return false;
+    measured.pair.reset();
+    return true;
 }
 
 /// `chosen`: what is selected now.
@@ -250,6 +254,8 @@ void Document::ask_for_shown() {
 void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables, const PromptText& prompt) {
     run_ = std::move(run);
     tables_ = std::move(tables);
+    of_open_model_ = true;
+    const bool other_head = add_probe();  // it may have come after the tables were made
     pins_ = {};
     take_part();
     finder_.look(options_.finder, trace_, measured_.table);
@@ -266,8 +272,9 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     adapting_ = false;
     look_at_predictions();
     ask_for_shown();
-    Q_EMIT changed(Change::trace);
+    if (other_head && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
     if (run_ && !is_saved(model_)) probe_.run_finished(*run_);
+    Q_EMIT changed(Change::trace);
     if (lacking) Q_EMIT selection_lacks(*lacking);
 }
 

@@ -17,7 +17,7 @@ ErrorFacts facts_of(const std::exception& error) {
 }
 
 ErrorFacts facts_of_lost(const std::filesystem::path& file) {
-    return {.problem = "A file of the open model was cut short, or its disk went away",
+    return {.problem = "A file was cut short while it was read, or its disk went away",
             .file = file.string(),
             .hint = "What is on screen stays. Put the file back and open the model again"};
 }
@@ -67,8 +67,10 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
             ticket.token.throw_if_cancelled();
             const int blanked = io::MappedFile::blanked();
             Deliver deliver = work(ticket.token, progress);
-            // Opening takes other files; everything else may have read the zeros.
-            if (io::MappedFile::blanked() != blanked || (lane != Lane::model && !io::MappedFile::damaged().empty()))
+            // Opening takes other files, and a document whose model is lost runs nothing; everything else may have read the
+            // zeros.
+            if (io::MappedFile::blanked() != blanked ||
+                (lane != Lane::model && blanked != forgiven_ && !io::MappedFile::damaged().empty()))
                 throw Error(facts_of_lost(io::MappedFile::damaged()));
             in_window([=, this] { finish(lane, ticket.number, deliver); });
         } catch (const Cancelled&) {

@@ -8,6 +8,7 @@
 #include <QString>
 #include <QThreadPool>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -68,6 +69,9 @@ public:
     void cancel_all();
     bool busy(Lane lane) const { return current_.contains(lane); }
     bool idle() const { return current_.empty(); }
+    /// Files that were cut short before (io::MappedFile::blanked() was this then) are none of the open model's: work on it is
+    /// not dropped because of them.
+    void forgive(int blanked) { forgiven_ = blanked; }
     QString doing(Lane) const;
 
 Q_SIGNALS:
@@ -88,6 +92,7 @@ private:
 
     std::map<Lane, Ticket> current_;
     quint64 next_ = 1;
+    std::atomic<int> forgiven_ = 0;
     std::map<Lane, QThreadPool> threads_;
 };
 

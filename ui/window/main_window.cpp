@@ -5,6 +5,7 @@
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "ui/access/access.h"
+#include "ui/dialogs/export_dialog.h"
 #include "ui/style/appearance.h"
 
 #include <QAction>
@@ -46,10 +47,10 @@ MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(par
     autosave_ = std::make_unique<Autosave>(Autosave::default_folder(), [this] { return session(); });
     setWindowIcon(QIcon(QStringLiteral(":/headlight/icons/headlight.svg")));
     setAcceptDrops(true);
+    make_accessible(document_->selection());
     build();
     make_actions();
     context_menus_ = new ContextMenus(*this);
-    make_accessible(document_->selection());
     connect_parts();
     show_views();
     show_title();
@@ -82,7 +83,10 @@ void MainWindow::build() {
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         using enum Document::Change;
         if (change == model || change == trace || change == prompt || change == views) errors_->hide();
-        if (change == prompt || (change == trace && std::exchange(asks_to_run_, false))) notice_->hide();
+        if (change == prompt || (change == trace && asks_to_run_)) {
+            asks_to_run_ = false;
+            notice_->hide();
+        }
         if (change == run) show_run_question();
     });
     left_ = new ViewPane(*document_, *jobs_, Jobs::Lane::picture);
@@ -136,13 +140,14 @@ void MainWindow::connect_parts() {
         const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch ||
                                lane == Lane::candidates;
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
-        if (!of_dialog && !of_view) show_failure(failure);  // dialogs and views show their own
-        if (lane == Lane::model && lost_model_) offer_opening_again();
+        const auto dialogs = findChildren<ExportDialog*>(QString(), Qt::FindDirectChildrenOnly);
+        const bool of_export = lane == Lane::file && std::ranges::any_of(dialogs, &QWidget::isVisible);
+        if (!of_dialog && !of_view && !of_export) show_failure(failure);  // dialogs and views show their own
+        if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
             case Document::Change::model:
-                lost_model_ = false;
                 watch_model();
                 remember(QStringLiteral("recent/models"), document_->model().reference);
                 fill_model_menu();
@@ -174,7 +179,9 @@ void MainWindow::connect_parts() {
     });
     for (const auto signal : {&Jobs::started, &Jobs::finished})
         connect(jobs_.get(), signal, this, [this](Jobs::Lane lane) {
-            if (lane == Jobs::Lane::model) refresh_actions();
+            if (lane != Jobs::Lane::model) return;
+            refresh_actions();
+            if (asks_to_run_ && document_->why_not_run() != Document::NotRun::long_text) show_run_question();
         });
     connect(&Appearance::instance(), &Appearance::changed, this, &MainWindow::refresh_actions);
     connect(prompt_bar_, &PromptBar::generate_asked, this, &MainWindow::generate);
@@ -201,26 +208,20 @@ void MainWindow::connect_parts() {
     }
     connect(&heads_->mosaic(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     connect(&heads_->filters(), &FilterMenu::said, status_, &StatusStrip::say);
-    connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this](const QString& file) {
-        if (QFileInfo::exists(file)) {
-            try {
-                check_files(document_->model());
-            } catch (const Error& changed) {
-                lose_model(changed.facts());
-            }
-            return;
-        }
-        show_failure({QStringLiteral("Watching the model"),
-                      {.problem = "A file of the open model was removed",
-                       .file = file.toStdString(),
-                       .hint = "What is on screen stays. Put the file back or open another model to go on"}});
-    });
+    connect(&watcher_, &QFileSystemWatcher::fileChanged, this, &MainWindow::take_change_of);
+}
+
+void MainWindow::take_change_of(const QString& file) {
+    // Anew: it may be another file under this name.
+    watcher_.removePath(file);
+    if (QFileInfo::exists(file)) watcher_.addPath(file);
+    if (const auto change = change_of(document_->model())) show_failure({QStringLiteral("Watching the model"), *change});
 }
 
 void MainWindow::lose_model(const ErrorFacts& facts) {
-    lost_model_ = true;
+    if (!has_file(document_->model(), facts.file)) return;  // of a model that is being opened: its job fails
+    document_->lose_model(facts);
     show_failure({QStringLiteral("Watching the model"), facts});
-    offer_opening_again();
 }
 
 void MainWindow::offer_opening_again() {
@@ -297,6 +298,7 @@ void MainWindow::show_description() {
 
 void MainWindow::show_failure(const Failure& failure) {
     errors_->show_failure(failure);
+    if (has_file(document_->model(), failure.facts.file)) offer_opening_again();
     status_->say(QStringLiteral("Failed: see the message above the view"));
 }
 
@@ -406,9 +408,9 @@ void MainWindow::open_text(const QString& name) {
 }
 
 Session MainWindow::session() const {
-    const QString model = document_->model().reference;
-    return {model.isEmpty() ? QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()) : model,
-            document_->state(), document_->views()};
+    const State state = document_->state();
+    const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
+    return {state.model.isEmpty() ? built_in : state.model, state, document_->views()};
 }
 
 void MainWindow::apply_session(const Session& session, const QString& file) {
@@ -506,9 +508,9 @@ void MainWindow::offer_reopening() {
 }
 
 void MainWindow::show_run_question() {
-    asks_to_run_ = document_->why_not_run() == Document::NotRun::long_text;
-    if (!asks_to_run_) return;
-    notice_->offer(document_->long_text_note(), QStringLiteral("Run"), [this] { document_->run_now(); });
+    const bool asks = document_->why_not_run() == Document::NotRun::long_text;
+    if (asks) notice_->offer(document_->long_text_note(), QStringLiteral("Run"), [this] { document_->run_now(); });
+    if (std::exchange(asks_to_run_, asks) && !asks) notice_->hide();
 }
 
 void MainWindow::fit_to_screen() {

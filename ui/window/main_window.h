@@ -63,7 +63,8 @@ public:
     void apply_session(const Session&, const QString& file = {});
     bool save_to(const QString& file);
     void show_failure(const Failure&);
-    /// A file of the open model is not what it was: says so and offers to open the model again, until that has worked.
+    /// A file was cut short while it was mapped. One of the open model: says so and offers to open the model again, until that
+    /// has worked.
     void lose_model(const ErrorFacts&);
     /// What the last window had open when it was closed: its session file, or the copy that was kept.
     void reopen_last();
@@ -117,6 +118,7 @@ private:
     void show_description();
     void watch_model();
     void offer_opening_again();
+    void take_change_of(const QString& file);
     void remember(const QString& list, const QString& what);
     void open_folder();
     void open_session_dialog();
@@ -169,7 +171,6 @@ private:
     bool right_active_ = false;
     bool asks_to_run_ = false;    ///< the notice is about a long text
     bool had_pictures_ = false;   ///< the model before reads pictures
-    bool lost_model_ = false;     ///< a file of the open model is not what it was
     bool session_views_ = false;  ///< the model being opened is a session's, which says which views are open
 };
 

@@ -31,14 +31,14 @@ public:
     bool blank_from(const void* address) const noexcept;
     /// How often that happened so far: results of a time in which it grew are made of zeros.
     static int blanked() noexcept;
-    /// The path of an open file to which it happened; empty: none.
+    /// The path of the open file to which it happened last; empty: none.
     static std::filesystem::path damaged();
 
 private:
     MappedFile(std::filesystem::path, std::span<const std::byte>);
     std::filesystem::path path_;
     std::span<const std::byte> bytes_;
-    mutable std::atomic<bool> damaged_ = false;
+    mutable std::atomic<int> damaged_ = 0;  ///< blanked() when it happened last; 0: it did not
 };
 
 }  // namespace headlight::io

@@ -4,6 +4,7 @@
 #include "ui/dialogs/export_dialog.h"
 
 #include <QClipboard>
+#include <QDir>
 #include <QFile>
 #include <QGuiApplication>
 #include <QPushButton>
@@ -184,7 +185,12 @@ TEST(Sessions, EveryCommonOptionIsWrittenAndRead) {
     o.transfer = {.curve = figure::Transfer::Curve::rank, .gamma = 2, .threshold = 0.25, .keep_mass = 0.5};
     o.palette = figure::HeadPalette::okabe_ito;
     o.ramp = figure::Ramp::magma;
+    o.detail = HeadId{Layer(3), Head(1)};
+    o.measure_to_data = true;
     o.batch_file = QStringLiteral("texts.txt");
+    session.state.selection.heads = {Head(1)};
+    session.state.selection.pinned_queries = {Position(2)};
+    session.state.selection.found_pins = true;
     EXPECT_EQ(session_from_json(to_json(session), "a.headlight"), session);
 }
 
@@ -201,6 +207,7 @@ TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
          std::vector<std::pair<std::string, std::string>>{{R"("gamma": -1)", "gamma"},
                                                           {R"("threshold": 7)", "threshold"},
                                                           {R"("keep_mass": "much")", "much"},
+                                                          {R"("detail": [3, -1])", "detail"},
                                                           {R"("view_options": {"model": {"cells": "round"}})", "round"},
                                                           {R"("view_options": {"model": {"colour": "1"}})", "colour"},
                                                           {R"("view_options": {"modell": {}})", "modell"}}) {
@@ -223,17 +230,32 @@ TEST(Sessions, DeepNestingIsRefused) {
     }
 }
 
-TEST_F(WindowTest, ALostModelCanBeOpenedAgainFromTheMessage) {
+/// A part of its weights reads as zeros from then on, whatever lies under its name.
+TEST_F(WindowTest, ALostModelRunsNothingUntilItIsOpenedAgain) {
     const auto shown = window.document().trace();
-    window.lose_model({.problem = "A file of the open model was cut short", .file = "model.safetensors"});
+    const std::string file = window.document().model().files.at(0).first.string();
+    window.lose_model({.problem = "A file was cut short", .file = "of/another/model.safetensors"});
+    EXPECT_FALSE(window.error_panel().isVisible()) << "the job that opens it says so";
+    window.lose_model({.problem = "A file was cut short", .file = file});
     ASSERT_TRUE(window.error_panel().isVisible());
     EXPECT_EQ(window.document().trace(), shown) << "what is on screen stays";
     auto* again = window.error_panel().findChild<QPushButton*>();
     ASSERT_TRUE(again && again->isVisible());
+    type_text(QStringLiteral("Another text"));
+    EXPECT_FALSE(window.error_panel().isVisible());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().why_not_run() == Document::NotRun::refused; }));
+    EXPECT_TRUE(window.error_panel().isVisible());
+    EXPECT_TRUE(again->isVisible());
+    QSignalSpy failed(&window.jobs(), &Jobs::failed);
+    EXPECT_FALSE(window.document().generate({}));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !failed.isEmpty(); }));
+    EXPECT_EQ(window.document().trace(), shown);
+    EXPECT_TRUE(again->isVisible());
     const auto before = window.document().model().model;
     again->click();
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().model().model != before; }, 60'000));
     ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.document().up_to_date());
     EXPECT_FALSE(window.error_panel().isVisible());
     window.show_failure({QStringLiteral("Saving"), {.problem = "Another"}});
     EXPECT_FALSE(again->isVisible()) << "an offer belongs to its message";
@@ -246,13 +268,44 @@ TEST_F(WindowTest, TheOfferToOpenAgainStaysWhenThatFails) {
     window.open(folder.path());
     ASSERT_TRUE(settle());
     ASSERT_TRUE(QFile::remove(folder.filePath(QStringLiteral("config.json"))));
-    window.lose_model({.problem = "A file of the open model was removed", .file = "config.json"});
+    window.lose_model({.problem = "A file was cut short", .file = window.document().model().files.at(0).first.string()});
     auto* again = window.error_panel().findChild<QPushButton*>();
     ASSERT_TRUE(again && again->isVisible());
     const QString before = window.error_panel().message();
     again->click();
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().message() != before; }, 60'000));
     EXPECT_TRUE(again->isVisible()) << window.error_panel().message().toStdString();
+}
+
+/// Files that others replace by a new one of the same name.
+TEST_F(WindowTest, AChangedFileOfTheModelIsNoticedAlsoWhenItIsAnotherOne) {
+    QTemporaryDir folder;
+    for (const QString& name : QDir(fixtures + QStringLiteral("gpt2")).entryList(QDir::Files))
+        ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("gpt2/") + name, folder.filePath(name)));
+    type_text(QStringLiteral("The cat"));
+    ASSERT_TRUE(settle());
+    window.open(folder.path());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().model().reference == folder.path(); }, 60'000));
+    ASSERT_TRUE(settle());
+    const QString weights = QString::fromStdString(window.document().model().files.at(0).first.string());
+    const auto replace = [&](const QByteArray& more) {
+        QFile file(weights), other(weights + QStringLiteral(".new"));
+        ASSERT_TRUE(file.open(QIODevice::ReadOnly) && other.open(QIODevice::WriteOnly));
+        other.write(file.readAll() + more);
+        other.close();
+        std::filesystem::rename(other.fileName().toStdString(), weights.toStdString());
+    };
+    replace({});
+    QTest::qWait(50);  // nothing to wait for: it is as long as before
+    EXPECT_FALSE(window.error_panel().isVisible());
+    replace("more");
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    EXPECT_TRUE(window.error_panel().findChild<QPushButton*>()->isVisible());
+    window.error_panel().hide();
+    ASSERT_TRUE(QFile::remove(weights));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("no file")));
+    EXPECT_TRUE(window.error_panel().findChild<QPushButton*>()->isVisible());
 }
 
 }  // namespace robust_test

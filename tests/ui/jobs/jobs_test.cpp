@@ -185,10 +185,18 @@ TEST(Jobs, WhatReadACutFileIsDropped) {
     jobs.start(Lane::model, {}, quick([&] { delivered = true; }));
     settle(jobs);
     EXPECT_TRUE(delivered);
+    jobs.forgive(io::MappedFile::blanked());
+    jobs.start(Lane::inspector, {}, quick([] {}));
+    settle(jobs);
+    EXPECT_EQ(failed.size(), 2) << "the model that is open now was opened later";
+    jobs.forgive(0);
+    jobs.start(Lane::inspector, {}, quick([] {}));
+    settle(jobs);
+    EXPECT_EQ(failed.size(), 3);
     file.reset();
     jobs.start(Lane::inspector, {}, quick([] {}));
     settle(jobs);
-    EXPECT_EQ(failed.size(), 2);
+    EXPECT_EQ(failed.size(), 3);
 }
 
 }  // namespace jobs_test
