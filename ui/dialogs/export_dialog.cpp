@@ -257,7 +257,8 @@ void ExportDialog::format_changed() {
     const QString suffix = format_->currentData().toString();
     const QFileInfo info(file_->text());
     if (info.suffix() != suffix && !file_->text().isEmpty()) {
-        const QString stem = info.suffix().isEmpty() ? info.fileName() : info.completeBaseName();
+        const bool has_format = format_->findData(info.suffix().toLower()) >= 0;  // "llama-3.2-1b" has none
+        const QString stem = has_format ? info.completeBaseName() : info.fileName();
         file_->setText((info.path() == QLatin1String(".") ? QString() : info.path() + u'/') +
                        free_name(QDir(folder_).filePath(info.path()), stem, suffix));
     }
@@ -349,9 +350,10 @@ void ExportDialog::preview_data() {
     });
 }
 
-void ExportDialog::reject() {
+void ExportDialog::done(int result) {
     if (!write_->isEnabled()) jobs_.cancel(Jobs::Lane::file);
-    QDialog::reject();
+    jobs_.cancel(Jobs::Lane::preview);
+    QDialog::done(result);
 }
 
 void ExportDialog::write() {

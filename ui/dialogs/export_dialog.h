@@ -38,8 +38,8 @@ public:
     /// Writes the file in a job, after a question when there is one of this name; emits written() or shows the failure in
     /// the dialog.
     void write();
-    /// Ends an export that is under way.
-    void reject() override;
+    /// Ends an export or a preview that is under way.
+    void done(int result) override;
 
 Q_SIGNALS:
     void written(const QString& file);

@@ -157,6 +157,7 @@ json options_json(const ViewOptions& o) {
                    {"predictions", o.predictions},         {"measure", o.measure},
                    {"measure_to_data", o.measure_to_data}, {"finder", o.finder.toStdString()},
                    {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)}};
+    if (o.detail) object["detail"] = {o.detail->layer.value, o.detail->head.value};
     figure::visit_pattern(o.pattern, Write{object});
     figure::visit_looks(o, Write{object});
     return object;
@@ -178,6 +179,17 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
             facts.item = "view_options " + view + " " + facts.item;
             throw Error(facts);
         }
+    }
+    std::vector<std::int64_t> detail;
+    read(j, "detail", detail);
+    if (!detail.empty()) {
+        if (detail.size() != 2 || detail[0] < 0 || detail[1] < 0)
+            throw Error(ErrorFacts{.problem = "The session opens the detail of no head",
+                                   .file = file.string(),
+                                   .item = "detail",
+                                   .expected = "[layer, head], both from 0",
+                                   .found = j.at("detail").dump()});
+        o.detail = HeadId{Layer(detail[0]), Head(detail[1])};
     }
     read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);

@@ -45,6 +45,13 @@ void TokenCandidates::look(const TracePtr& trace, Position position) {
     });
 }
 
+void TokenCandidates::clear() {
+    jobs_.cancel(Jobs::Lane::candidates);
+    trace_.reset();
+    chances_.clear();
+    likeliest_.clear();
+}
+
 TokenReading::Entry TokenCandidates::entry(std::int64_t id) const {
     const text::Tokenizer& tokenizer = *trace_->tokenizer();
     TokenReading::Entry e{id, QString::fromStdString(text::token_label(tokenizer, id)), QString::number(id), {}};

@@ -36,6 +36,8 @@ public:
     explicit TokenCandidates(Jobs&, QObject* parent = nullptr);
 
     void look(const TracePtr&, Position);
+    /// Keeps the trace no longer.
+    void clear();
     /// Likeliest first; empty until they arrive.
     const std::vector<TokenReading::Entry>& likeliest() const { return likeliest_; }
     TokenReading read(const QString& typed) const;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What an export asks, proposes and shows before it writes.
 #include "ui/dialogs/export_dialog.h"
+#include "tests/ui/jobs/waiting_job.h"
 #include "tests/ui/window_fixture.h"
 
-#include <QElapsedTimer>
 #include <QFile>
 #include <QMessageBox>
 #include <QSettings>
+#include <QSignalSpy>
 
 namespace headlight::ui {
 namespace export_dialog_test {
@@ -71,27 +72,42 @@ TEST_F(ExportWindow, AFileIsReplacedOnlyAfterAQuestion) {
     EXPECT_GT(QFile(file).size(), 1000);
 }
 
-TEST_F(ExportWindow, ClosingDoesNotWaitForAPictureThatIsBeingPainted) {
-    PromptText prompt = window.document().prompt();
-    prompt.text = QStringLiteral("The old doctor asked the nurse to wait. ").repeated(90);
-    window.document().set_prompt(prompt);
-    ASSERT_TRUE(settle());
-    window.document().selection().all_heads();
-    ASSERT_TRUE(settle());
+TEST_F(ExportWindow, ClosingEndsTheExportAndThePreview) {
     const auto made = dialog();
+    std::atomic<int> begun = 0, ended = 0;
     made->write();
-    QTest::qWait(700);  // it takes some seconds
-    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file));
+    ASSERT_TRUE(window.jobs().busy(Jobs::Lane::file));
+    for (const auto lane : {Jobs::Lane::file, Jobs::Lane::preview}) window.jobs().start(lane, {}, until_cancelled(begun, ended));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 2; }));
     made->reject();
-    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::file)) << "Cancel ends it";
-    made->write();
-    QTest::qWait(700);
-    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file));
-    QElapsedTimer timer;
-    timer.start();
-    window.jobs().cancel_all();
-    EXPECT_LT(timer.elapsed(), 1000);
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::file) || window.jobs().busy(Jobs::Lane::preview));
+    EXPECT_TRUE(QTest::qWaitFor([&] { return ended == 2; }));
     EXPECT_FALSE(QFile::exists(made->path())) << "nothing is left half written";
+}
+
+TEST_F(ExportWindow, AFailedExportIsSaidInTheDialogAlone) {
+    ExportDialog made(window.document(), window.jobs(), *window.left_pane().shown(), QSize(800, 600), &window);
+    made.show();
+    made.file().setText(folder.filePath(QStringLiteral("no/such/folder/figure.png")));
+    QSignalSpy failures(&window.jobs(), &Jobs::failed);
+    made.write();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !failures.isEmpty(); }, 60'000));
+    EXPECT_FALSE(window.error_panel().isVisible());
+    made.close();
+    window.jobs().start(Jobs::Lane::file, QStringLiteral("Copying"),
+                        [](const CancelToken&, const Progress&) -> Jobs::Deliver { throw Error("no clipboard"); });
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.error_panel().isVisible());
+}
+
+TEST_F(ExportWindow, OnlyAFormatIsReplacedInTheName) {
+    const auto made = dialog();
+    made->file().setText(QStringLiteral("llama-3.2-1b-head-L5"));
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("pdf")));
+    EXPECT_EQ(made->file().text(), QStringLiteral("llama-3.2-1b-head-L5.pdf"));
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("svg")));
+    EXPECT_EQ(made->file().text(), QStringLiteral("llama-3.2-1b-head-L5.svg"));
+    ASSERT_TRUE(settle());
 }
 
 TEST_F(ExportWindow, DataHasNoLooksAndShowsWhatIsInTheFile) {

@@ -82,6 +82,15 @@ TEST_F(OptionsTest, AFieldOffersTheLikeliestTokensAndSaysWhatIsMeant) {
     options.close();
 }
 
+TEST_F(OptionsTest, AClosedPopoverKeepsNoOldRun) {
+    open().close();
+    const std::weak_ptr<const trace::Trace> before = window.document().trace();
+    type_text(QStringLiteral("Another text"));
+    ASSERT_TRUE(settle());
+    window.history().clear();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); }));
+}
+
 TEST_F(OptionsTest, ViewsOfAPredictionStartAtTheLastTokenUntilOneIsPinned) {
     const std::int64_t last = window.document().trace()->tokens() - 1;
     ASSERT_FALSE(selected().pinned_queries.empty());

@@ -51,6 +51,18 @@ void OptionsPopover::open_below(QWidget* button, const View& view) {
     if (first != fields.end()) (*first)->setFocus();
 }
 
+/// Keeps no run in memory, nor the files of its model open.
+void OptionsPopover::hideEvent(QHideEvent* event) {
+    Popover::hideEvent(event);
+    // Later: a field that loses the focus still reads its text.
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            if (!isVisible()) candidates_.clear();
+        },
+        Qt::QueuedConnection);
+}
+
 QWidget* OptionsPopover::field(const std::string& option) const {
     return body_ ? body_->findChild<QWidget*>(QString::fromStdString(option)) : nullptr;
 }
@@ -192,7 +204,7 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             }
             auto* line = new QLineEdit(option_text(value));
             line->setPlaceholderText(option_text(option.example));
-            connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name, value] {
+            connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] {
                 const std::string text = line->text().trimmed().toStdString();
                 if (text != view_value(document_.options(), view_, *figure::view_spec(view_).option(name))) set_value(name, text);
             });

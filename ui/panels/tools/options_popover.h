@@ -20,6 +20,9 @@ public:
     QWidget* field(const std::string& option) const;
     const TokenCandidates& candidates() const { return candidates_; }
 
+protected:
+    void hideEvent(QHideEvent*) override;
+
 private:
     void build(const View&);
     void add_own(QGridLayout&, const figure::ViewOption&);
