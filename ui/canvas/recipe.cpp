@@ -20,14 +20,18 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
         (state.neuron->layer.value < 0 || state.neuron->layer.value >= config.n_layers || state.neuron->neuron.value < 0 ||
          state.neuron->neuron.value >= model::mlp_width(config, state.neuron->layer.value)))
         state.neuron.reset();
-    if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
-        state.pattern.weighting = analyze::Weighting::layer_mix_residual;
-    if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting))
-        state.pattern.weighting = analyze::Weighting::attention;
-    if (!trace.has_sentence_pair()) state.pattern.filter = analyze::PairFilter::all;
+    state.pattern = fitted(state.pattern, trace);
 }
 
 }  // namespace
+
+analyze::PatternOptions fitted(analyze::PatternOptions pattern, const trace::Trace& trace) {
+    if (pattern.weighting == analyze::Weighting::layer_mix_norm && !trace.config().post_norm)
+        pattern.weighting = analyze::Weighting::layer_mix_residual;
+    if (trace.across_texts() && analyze::of_whole_layer(pattern.weighting)) pattern.weighting = analyze::Weighting::attention;
+    if (!trace.has_sentence_pair()) pattern.filter = analyze::PairFilter::all;
+    return pattern;
+}
 
 Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s) {
     const ViewOptions& options = document.options();

@@ -17,6 +17,8 @@ struct Recipe {
     bool operator==(const Recipe&) const = default;
 };
 
+/// Without what this trace does not have: options outlive the model and text they were chosen for.
+analyze::PatternOptions fitted(analyze::PatternOptions, const trace::Trace&);
 /// Of what the document shows, with this view and selection.
 Recipe recipe_for(const Document&, const View&, const figure::Selection&);
 /// Made at once without anybody noticing (about a frame).

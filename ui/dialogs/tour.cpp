@@ -172,8 +172,9 @@ Tour::Tour(MainWindow& window)
 void Tour::start() {
     for (TourOffer* offer : window_.findChildren<TourOffer*>()) offer->close();
     const figure::Selection& s = window_.document().selection().get();
-    pinned_ = s.pinned_queries.empty() || s.pinned_keys.empty();  // three steps are about a pair
-    if (pinned_) window_.document().show_interesting();
+    selected_before_ = without_hover(s);
+    if (s.pinned_queries.empty() || s.pinned_keys.empty()) window_.document().show_interesting();  // three steps are about a pair
+    selected_ = without_hover(s);
     show_step(0);
     show();
     raise();
@@ -185,7 +186,17 @@ void Tour::end() {
     hide();
     delete frame_;
     frame_ = nullptr;
-    if (pinned_) window_.document().selection().clear_pins();
+    // Whoever has pinned or chosen something else meanwhile keeps it.
+    SelectionModel& selection = window_.document().selection();
+    figure::Selection now = without_hover(selection.get());
+    if (now == selected_) {
+        selection.set(selected_before_);
+    } else if (now.pinned_queries == selected_.pinned_queries && now.pinned_keys == selected_.pinned_keys) {
+        now.pinned_queries = selected_before_.pinned_queries;
+        now.pinned_keys = selected_before_.pinned_keys;
+        now.found_pins = selected_before_.found_pins;
+        selection.set(now);
+    }
     window_.document().set_views(before_);
     window_.active_pane().canvas().setFocus();
     deleteLater();

@@ -73,7 +73,7 @@ private:
 
     MainWindow& window_;
     PartFrame* frame_;
-    bool pinned_ = false;  ///< by the tour
+    figure::Selection selected_before_, selected_;  ///< before the tour has pinned a pair, and with it
     std::vector<Step> steps_;
     OpenViews before_;
     int step_ = 0;

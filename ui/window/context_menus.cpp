@@ -11,16 +11,6 @@
 
 namespace headlight::ui {
 
-namespace {
-
-QString name_at(const std::vector<text::TokenLabel>& labels, Position p) {
-    const auto i = static_cast<std::size_t>(p.value);
-    const QString label = i < labels.size() ? QString::fromStdString(labels[i].continuation + labels[i].text) : QString();
-    return QStringLiteral("%1 (%2)").arg(label).arg(p.value);
-}
-
-}  // namespace
-
 ContextMenus::ContextMenus(MainWindow& window) : QObject(&window), window_(window) {
     for (FigureCanvas* canvas : {&window.left_pane().canvas(), &window.right_pane().canvas(), &window.heads_panel().mosaic()}) {
         watch(*canvas);
@@ -32,12 +22,20 @@ ContextMenus::ContextMenus(MainWindow& window) : QObject(&window), window_(windo
         watch(*area->viewport());
     }
     watch(window.inspector());
+    // Positions, heads and numbers of the menu are those of the text it was opened on.
+    connect(&window.document(), &Document::changed, this, [this](Document::Change change) {
+        if (menu_ && (change == Document::Change::trace || change == Document::Change::model)) menu_->close();
+    });
 }
 
 void ContextMenus::watch(QWidget& widget) { widget.installEventFilter(this); }
 
-QString ContextMenus::query_name(Position p) const { return name_at(window_.document().trace()->labels(), p); }
-QString ContextMenus::key_name(Position p) const { return name_at(window_.document().trace()->key_labels(), p); }
+QString ContextMenus::query_name(Position p) const {
+    return QStringLiteral("%1 (%2)").arg(window_.inspector().query_token(p)).arg(p.value);
+}
+QString ContextMenus::key_name(Position p) const {
+    return QStringLiteral("%1 (%2)").arg(window_.inspector().key_token(p)).arg(p.value);
+}
 
 void ContextMenus::add(const QString& text, std::function<void()> run) {
     connect(menu_->addAction(QString(text).replace(u'&', QStringLiteral("&&"))), &QAction::triggered, &window_, std::move(run));
@@ -93,9 +91,7 @@ void ContextMenus::fill_for(const figure::Hit& hit) {
     if (hit.head) add_head(*hit.head);
 }
 
-void ContextMenus::fill_for_list(QPoint at) {
-    QTableView& list = window_.heads_panel().list();
-    const QModelIndex index = at.isNull() ? list.currentIndex() : list.indexAt(at);
+void ContextMenus::fill_for_list(const QModelIndex& index) {
     if (!index.isValid()) return;
     const HeadListModel& model = window_.heads_panel().model();
     if (const QString value = index.data(HeadListModel::value_role).toString(); !value.isEmpty())
@@ -145,7 +141,9 @@ figure::Hit ContextMenus::selected_hit() const {
     hit.head = s.focus;
     if (!s.pinned_queries.empty()) hit.query = s.pinned_queries.back();
     if (!s.pinned_keys.empty()) hit.key = s.pinned_keys.back();
-    if (const auto& chain = window_.inspector().chain(); chain && hit.query && hit.key) hit.value = chain->weight;
+    const auto& chain = window_.inspector().chain();  // while something hovers, of that
+    if (chain && chain->legal && chain->head == hit.head && chain->query == hit.query && chain->key == hit.key)
+        hit.value = chain->weight;
     return hit;
 }
 
@@ -172,7 +170,8 @@ bool ContextMenus::eventFilter(QObject* watched, QEvent* event) {
         else if (by_key && !pins.empty())
             fill_for_token(pins.back(), false);
     } else if (widget == &list || widget == list.viewport()) {
-        fill_for_list(by_key ? QPoint() : asked->pos());
+        const QPoint at = list.viewport()->mapFrom(&list, widget == &list ? asked->pos() : widget->mapTo(&list, asked->pos()));
+        fill_for_list(by_key ? list.currentIndex() : list.viewport()->rect().contains(at) ? list.indexAt(at) : QModelIndex());
     } else {
         QWidget* under = by_key ? QApplication::focusWidget() : widget->childAt(asked->pos());
         if (const auto* row = qobject_cast<NumberRow*>(under)) fill_for_number(*row);

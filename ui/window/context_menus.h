@@ -35,11 +35,11 @@ private:
     void add_head(HeadId);
     void add_figure();
     void fill_for(const figure::Hit&);
-    void fill_for_list(QPoint);
+    void fill_for_list(const QModelIndex&);
     void fill_for_token(Position, bool source);
     void fill_for_number(const NumberRow&);
     figure::Hit selected_hit() const;
-    QString query_name(Position) const;
+    QString query_name(Position) const;  ///< "·nurse (5)"
     QString key_name(Position) const;
 
     MainWindow& window_;

@@ -53,7 +53,7 @@ void FoldingMenuBar::keep(bool keep) {
 }
 
 void FoldingMenuBar::fold() {
-    if (QApplication::activePopupWidget()) return;
+    if (qobject_cast<QMenu*>(QApplication::activePopupWidget())) return;
     setActiveAction(nullptr);
     const bool had_focus = window()->focusWidget() == this;  // else the command that was chosen has moved it
     if (!kept_) hide();

@@ -224,7 +224,7 @@ void MainWindow::refresh_actions() {
         if (command == undo || command == redo) continue;  // the history knows
         const QString why = why_not(command);
         action->setEnabled(why.isEmpty());
-        action->setToolTip(why.isEmpty() ? action->text() : why);
+        action->setToolTip(why);
     }
     for (const auto& [view, action] : view_actions_) action->setChecked(view == active_pane().view());
 }
@@ -235,7 +235,7 @@ void MainWindow::refresh_views() {
         action->setVisible(!figure::view_spec(view).of_pictures || reads_pictures(document_->model()));
         const QString why = why_no_view(*document_, view);
         action->setEnabled(why.isEmpty());
-        action->setToolTip(why.isEmpty() ? action->text() : why);
+        action->setToolTip(why);
     }
 }
 

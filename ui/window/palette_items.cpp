@@ -21,7 +21,11 @@ std::vector<PaletteItem> MainWindow::token_items() const {
         for (std::size_t i = 0; i < labels.size(); ++i)
             items.push_back({.text = QString::fromStdString(labels[i].continuation + labels[i].text),
                              .note = where.arg(i),
-                             .chosen = [pin, at = Position(std::int64_t(i))] { pin(at); },
+                             .chosen =
+                                 [this, pin, at = Position(std::int64_t(i)), of = std::weak_ptr(document_->trace())] {
+                                     if (of.lock() == document_->trace()) return pin(at);
+                                     status_->say(QStringLiteral("The text has changed: search again"));
+                                 },
                              .loose = false});
     };
     add(trace.labels(), across ? QStringLiteral("target %1") : QStringLiteral("position %1"), [this](Position at) {
@@ -104,6 +108,7 @@ void MainWindow::open_palette() {
                                      ViewOptions options = document_->options();
                                      options.measure = id;
                                      document_->set_options(options);
+                                     document_->ask_for_shown();
                                  },
                              .loose = false});
     (new CommandPalette(QStringLiteral("Type a command, a head (L4H5), a measure or a token"), std::move(items), this,

@@ -82,6 +82,25 @@ TEST_F(WindowTest, TheTourPinsAPairGoesOnWithReturnAndCoversNoView) {
     ASSERT_TRUE(settle());
 }
 
+TEST_F(WindowTest, TheTourGivesBackTheUsersPins) {
+    SelectionModel& selection = window.document().selection();
+    selection.clear_pins();
+    selection.pin_query(Position(4), false);
+    ASSERT_TRUE(settle());
+    const figure::Selection before = without_hover(selected());
+    window.action(Command::tour).trigger();
+    EXPECT_FALSE(selected().pinned_keys.empty());
+    window.tour()->end();
+    EXPECT_EQ(selected(), before);
+    selection.clear_pins();
+    window.action(Command::tour).trigger();
+    selection.pin_pair({Layer(2), Head(3)}, Position(7), Position(1));
+    window.tour()->end();
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(7)}) << "pinned during the tour";
+    EXPECT_EQ(selected().pinned_keys, std::vector{Position(1)});
+    ASSERT_TRUE(settle());
+}
+
 TEST_F(WindowTest, TheOfferOfATourOpensIt) {
     auto* offer = new TourOffer(window);
     EXPECT_TRUE(offer->isVisible());

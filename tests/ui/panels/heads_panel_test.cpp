@@ -3,6 +3,8 @@
 
 #include "../window_fixture.h"
 
+#include <QDir>
+#include <QMenu>
 #include <QScrollBar>
 #include <QSettings>
 
@@ -35,6 +37,43 @@ TEST_F(WindowTest, TheMosaicKeepsTheHeightItWasGivenAndTheSelectedHeadInSight) {
     QTest::qWait(50);
     EXPECT_NEAR(double(panel.splitter().sizes()[0]) / panel.splitter().height(), share, 0.02);
     QSettings().remove(QStringLiteral("heads/mosaic_share"));
+}
+
+TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
+    QDir(qEnvironmentVariable("XDG_CACHE_HOME") + QStringLiteral("/headlight/models")).removeRecursively();  // the kept probe
+    HeadsPanel& panel = window.heads_panel();
+    ViewOptions options = window.document().options();
+    options.measure = "probe_induction";
+    window.document().set_options(options);
+    const auto stop = QObject::connect(&window.jobs(), &Jobs::started, &window, [&](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::probe && !window.jobs().doing(lane).isEmpty()) window.jobs().cancel(lane);
+    });
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !window.document().probe().note().isEmpty(); }, 60'000));
+    QObject::disconnect(stop);
+    ASSERT_TRUE(settle());
+    EXPECT_NE(panel.model().measures().front(), "probe_induction");
+    QAction* again = nullptr;
+    Q_EMIT panel.measure_menu().aboutToShow();
+    for (const QMenu* group : panel.measure_menu().findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly))
+        for (QAction* action : group->actions())
+            if (action->text() == QStringLiteral("induction on random tokens")) again = action;
+    ASSERT_TRUE(again);
+    ASSERT_TRUE(again->isEnabled());
+    again->trigger();
+    EXPECT_TRUE(window.document().probe().pending());
+    EXPECT_EQ(panel.model().measures().front(), "probe_induction") << "it is on its way";
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.document().probe().found());
+}
+
+TEST_F(WindowTest, ANoteOnTheMeasureGoesWithTheText) {
+    type_text(QStringLiteral("No word twice"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.heads_panel().measure_note().isVisible());
+    window.prompt_bar().text().clear();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !window.document().trace(); }));
+    EXPECT_FALSE(window.heads_panel().measure_note().isVisible());
 }
 
 }  // namespace heads_panel_test

@@ -73,5 +73,16 @@ TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
     EXPECT_TRUE(said);
 }
 
+/// The option is of models with norms behind their blocks; the views show what comes next to it.
+TEST_F(WindowTest, TheNumberInTheFigureIsOfTheWeightingThatTheViewsShow) {
+    ViewOptions options = window.document().options();
+    options.pattern.weighting = analyze::Weighting::layer_mix_norm;
+    window.document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
+    EXPECT_EQ(window.left_pane().shown()->state.pattern.weighting, analyze::Weighting::layer_mix_residual);
+    EXPECT_TRUE(window.inspector().row(QStringLiteral("in the figure (layer mix residual)")));
+}
+
 }  // namespace inspector_test
 }  // namespace headlight::ui

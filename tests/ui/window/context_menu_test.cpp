@@ -6,6 +6,7 @@
 
 #include <QClipboard>
 #include <QContextMenuEvent>
+#include <QHeaderView>
 #include <QMenu>
 
 #include <algorithm>
@@ -75,6 +76,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     menu->close();
 
     QTableView& list = window.heads_panel().list();
+    list.scrollToTop();
     menu = ask(window, *list.viewport(), list.visualRect(list.model()->index(1, 1)).center());
     ASSERT_TRUE(menu);
     entry(menu, QStringLiteral("Copy the list"))->trigger();
@@ -92,6 +94,43 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Copy with its name")));
     menu->close();
+}
+
+TEST_F(WindowTest, MenusAreOfWhatIsThereAndEndWithIt) {
+    QTableView& list = window.heads_panel().list();
+    EXPECT_FALSE(ask(window, list, list.horizontalHeader()->geometry().center())) << "a column's title is no head";
+    list.scrollToTop();
+    const QPoint second = list.visualRect(list.model()->index(1, 1)).center();
+    QMenu* menu = ask(window, list, list.viewport()->mapTo(&list, second));
+    ASSERT_TRUE(menu);
+    EXPECT_TRUE(entry(menu, QStringLiteral("Go to ") + list.model()->index(1, 0).data().toString()));
+    menu->close();
+
+    window.document().selection().pin_pair({Layer(4), Head(5)}, Position(12), Position(3));
+    ASSERT_TRUE(settle());
+    menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
+    ASSERT_TRUE(menu);
+    EXPECT_TRUE(entry(menu, QStringLiteral("Copy ")));
+    menu->close();
+    window.document().selection().hover({}, Position(8), Position(2));
+    ASSERT_TRUE(settle());
+    menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
+    ASSERT_TRUE(menu);
+    EXPECT_TRUE(entry(menu, QStringLiteral("Pin ")));
+    EXPECT_FALSE(entry(menu, QStringLiteral("Copy 0"))) << "the inspector's number is of the hovered pair";
+
+    window.action(Command::search_tokens).trigger();
+    auto* palette = window.findChild<CommandPalette*>();
+    ASSERT_TRUE(palette);
+    palette->field().setText(QStringLiteral("nurse"));
+    PromptText prompt = window.document().prompt();
+    prompt.text = QStringLiteral("Two words");
+    window.document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.context_menus().open_menu() && window.context_menus().open_menu()->isVisible());
+    const auto pins = selected().pinned_queries;
+    QTest::keyClick(&palette->field(), Qt::Key_Return);
+    EXPECT_EQ(selected().pinned_queries, pins) << "the token is of another text";
 }
 
 TEST(Palette, MatchesBeginningsAndWordsBeforeLetters) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Keys, menus and the size of the window.
 #include "tests/ui/window_fixture.h"
+#include "ui/window/command_palette.h"
 
 #include <QApplication>
+#include <QHelpEvent>
 #include <QMenu>
+#include <QToolTip>
 
 namespace headlight::ui {
 namespace menu_test {
@@ -25,26 +28,69 @@ TEST_F(WindowTest, F10OpensTheMenusWhichFoldAgain) {
     window.activateWindow();
     ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
     EXPECT_FALSE(window.menus().isVisible());
-    const auto opens = [&] {
-        auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
-        ASSERT_TRUE(menu);
-        EXPECT_TRUE(window.menus().isVisible());
-        EXPECT_TRUE(menu->actions().contains(&window.action(Command::open_model)));
-        QTest::keyClick(menu, Qt::Key_Escape);
-        EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
-        EXPECT_EQ(window.focusWidget(), &canvas());
-        window.activateWindow();
-        ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
-    };
     QTest::keyClick(&canvas(), Qt::Key_F10);
     const HeadId head = selected().focus;
     QTest::keyClick(&canvas(), Qt::Key_Right);
     EXPECT_EQ(selected().focus, head) << "keys are the menu's";
-    opens();
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    ASSERT_TRUE(menu);
+    EXPECT_TRUE(window.menus().isVisible());
+    EXPECT_TRUE(menu->actions().contains(&window.action(Command::open_model)));
+    QTest::keyClick(menu, Qt::Key_Escape);
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+    EXPECT_EQ(window.focusWidget(), &canvas());
+}
+
+TEST_F(WindowTest, ATapOnAltOpensTheMenus) {
+    window.activateWindow();
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_EQ(QApplication::activeWindow(), &window);
     QTest::keyPress(&canvas(), Qt::Key_Alt);
     QTest::keyClick(&canvas(), Qt::Key_Q, Qt::AltModifier);
     QTest::keyRelease(&canvas(), Qt::Key_Alt);
     EXPECT_FALSE(QApplication::activePopupWidget()) << "Alt with another key";
+    QTest::keyClick(&canvas(), Qt::Key_Alt);
+    ASSERT_TRUE(qobject_cast<QMenu*>(QApplication::activePopupWidget()));
+    EXPECT_TRUE(window.menus().isVisible());
+    QTest::keyClick(QApplication::activePopupWidget(), Qt::Key_Escape);
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+}
+
+TEST_F(WindowTest, TheMenusFoldUnderWhatACommandOpens) {
+    window.activateWindow();
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    window.menus().open();
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    ASSERT_TRUE(menu);
+    QTest::keyClick(menu, Qt::Key_Right);
+    menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    ASSERT_TRUE(menu && menu->actions().contains(&window.action(Command::palette)));
+    menu->setActiveAction(&window.action(Command::palette));
+    QTest::keyClick(menu, Qt::Key_Return);
+    auto* palette = window.findChild<CommandPalette*>();
+    ASSERT_TRUE(palette && palette->isVisible());
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+    EXPECT_TRUE(palette->isVisible());
+    palette->close();
+}
+
+TEST_F(WindowTest, EntriesOfAMenuHaveATipOnlyWhereItSaysMore) {
+    QMenu menu;
+    menu.setToolTipsVisible(true);
+    const auto tip_of = [&](QAction& action) {
+        menu.addAction(&action);
+        menu.popup({});
+        QHelpEvent help(QEvent::ToolTip, menu.actionGeometry(&action).center(),
+                        menu.mapToGlobal(menu.actionGeometry(&action).center()));
+        QApplication::sendEvent(&menu, &help);
+        const QString shown = QToolTip::isVisible() ? QToolTip::text() : QString();
+        QToolTip::hideText();
+        menu.close();
+        return shown;
+    };
+    EXPECT_EQ(tip_of(window.action(Command::open_model)), QString());
+    EXPECT_EQ(tip_of(window.view_action("lens")), QString());
+    EXPECT_EQ(tip_of(window.action(Command::stop)), QStringLiteral("Nothing is running"));
 }
 
 TEST_F(WindowTest, EveryCommandWithAShortcutStandsInAMenu) {

@@ -215,11 +215,13 @@ bool HeadsPanel::exists(const std::string& measure) const {
     return values && !values->array().isNaN().all();
 }
 
-/// It is of the probe of this model, which has not been run yet.
-bool HeadsPanel::is_coming(const std::string& measure) const {
+/// It is of the probe of this model, which can be run.
+bool HeadsPanel::may_come(const std::string& measure) const {
     return analyze::is_of_probe(measure) && document_.trace() == document_.run_trace() && document_.probe().possible() &&
            !document_.probe().found();
 }
+
+bool HeadsPanel::is_coming(const std::string& measure) const { return may_come(measure) && document_.probe().pending(); }
 
 /// The chosen one; else, where this text has no values of it, one that it has: with no token that repeats, what the random
 /// tokens say of induction.
@@ -241,6 +243,7 @@ QString HeadsPanel::why_instead() const {
     if (chosen == shown) return is_coming(chosen) ? QStringLiteral("The random-token probe is on its way.") : QString();
     const auto repeats = table.queries.find(chosen);
     const QString why = document_.trace()->across_texts()   ? QStringLiteral("Source and target are two texts")
+                        : may_come(chosen)                  ? QStringLiteral("The random-token probe has not been run")
                         : reads_pictures(document_.model()) ? QStringLiteral("Patches of a picture do not repeat")
                         : repeats != table.queries.end() && repeats->second == 0
                             ? QStringLiteral("No token of this text comes twice")
@@ -286,6 +289,7 @@ void HeadsPanel::refresh() {
                                           : QStringLiteral("Heads"));
     if (!table) {
         mosaic_->set_figure(nullptr);
+        note_->hide();
         model_->show(nullptr, {}, {});
         count_->clear();
         return;
@@ -398,7 +402,7 @@ void HeadsPanel::fill_menu() {
         action->setCheckable(true);
         action->setChecked(measure.id == this->measure());
         action->setToolTip(typeset(QString::fromStdString(measure.definition)));
-        action->setEnabled(exists(measure.id) || is_coming(measure.id));
+        action->setEnabled(exists(measure.id) || may_come(measure.id));
         if (action->isChecked()) {  // its group shows where it is
             into.menuAction()->setCheckable(true);
             into.menuAction()->setChecked(true);
@@ -407,6 +411,7 @@ void HeadsPanel::fill_menu() {
             ViewOptions options = document_.options();
             options.measure = id;
             document_.set_options(options);
+            document_.ask_for_shown();  // also when it was chosen already, and its probe was stopped
         });
     };
     for (const std::string& group : analyze::measure_groups()) {

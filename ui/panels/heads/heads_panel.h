@@ -49,6 +49,7 @@ private:
     void show_current();
     std::string measure() const;
     bool exists(const std::string& measure) const;
+    bool may_come(const std::string& measure) const;
     bool is_coming(const std::string& measure) const;
     QString why_instead() const;
     std::vector<std::string> columns() const;

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/model/outline.h"
+#include "ui/canvas/recipe.h"
 #include "ui/panels/heads/head_list_model.h"
 #include "ui/panels/heads/head_story.h"
 #include "ui/panels/tools/attention_switch.h"
@@ -206,7 +207,7 @@ void Inspector::refresh() {
     }
     const figure::Selection& s = document_.selection().get();
     const HeadId head = s.hover_head.value_or(s.focus);
-    const Asked asked{trace, head, s.query(), s.key(), document_.options().pattern};
+    const Asked asked{trace, head, s.query(), s.key(), fitted(document_.options().pattern, *trace)};
     if (asked_ == asked) return;
     asked_ = asked;
     show_card();

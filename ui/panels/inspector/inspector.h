@@ -25,6 +25,9 @@ public:
     void set_view_description(const QString&);
     const std::optional<analyze::PairChain>& chain() const { return chain_; }
     NumberRow* row(const QString& name) const;
+    /// As the card shows them; empty outside of the text.
+    QString query_token(Position) const;
+    QString key_token(Position) const;
 
 Q_SIGNALS:
     void shown();
@@ -64,8 +67,6 @@ private:
     void add_rule();
     void add_note(const QString& text, int weight = 400);
     void fit_story();
-    QString query_token(Position) const;
-    QString key_token(Position) const;
 
     Document& document_;
     Jobs& jobs_;
