@@ -24,8 +24,10 @@ struct OpenModel {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
-    int blanked = 0;                                                      ///< io::MappedFile::blanked() before they were mapped
-    std::optional<ErrorFacts> lost{};  ///< one of them was cut short since: a part of the weights reads as zeros
+    /// io::MappedFile::blanked() before they were mapped.
+    int blanked = 0;
+    /// One of them was cut short since: a part of the weights reads as zeros.
+    std::optional<ErrorFacts> lost{};
 };
 
 /// A model folder, a built-in name, a cached id, or a saved trace. In a job.
