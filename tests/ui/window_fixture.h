@@ -50,10 +50,10 @@ protected:
     template <class Wanted>
     std::optional<QPoint> find(FigureCanvas& where, Wanted wanted) {
         const QSize room = where.viewport()->size();
-        for (int y = 2; y < room.height(); y += 3) {
-            for (int x = 2; x < room.width(); x += 3) {
+        for (int y = 3; y < room.height(); y += 3) {
+            for (int x = 3; x < room.width(); x += 3) {
                 const auto hit = where.shown()->hit_test(where.to_figure(QPointF(x, y)), where.style_in_use(), selected());
-                if (wanted(hit)) return QPoint(x, y) + QPoint(1, 1);
+                if (wanted(hit)) return QPoint(x, y);
             }
         }
         return std::nullopt;

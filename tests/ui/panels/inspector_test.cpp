@@ -33,7 +33,7 @@ TEST_F(WindowTest, WithoutPinsTheInspectorListsWhatThisTextHasOfTheHead) {
     for (const NumberRow* row : rows) EXPECT_NE(row->shown(), QStringLiteral("–")) << row->text().toStdString();
     const NumberRow* induction = window.inspector().row(QStringLiteral("induction score"));
     ASSERT_TRUE(induction);
-    EXPECT_TRUE(induction->shown().endsWith(QStringLiteral(", 3 repeats"))) << induction->shown().toStdString();
+    EXPECT_TRUE(induction->shown().endsWith(QStringLiteral(", n = 3"))) << induction->shown().toStdString();
     EXPECT_FALSE(window.inspector().row(QStringLiteral("share on [SEP]"))) << "a causal model has none";
     EXPECT_TRUE(window.inspector().row(QStringLiteral("entropy"))->toolTip().contains(QStringLiteral("Σ")));
 }
