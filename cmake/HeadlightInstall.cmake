@@ -1,5 +1,8 @@
 # The program finds its models beside itself: <prefix>/bin/headlight and <prefix>/share/headlight/models.
 install(TARGETS headlight RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET headlight-mpi)
+  install(TARGETS headlight-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/models/novella-7m DESTINATION ${CMAKE_INSTALL_DATADIR}/headlight/models)
 install(FILES ${CMAKE_SOURCE_DIR}/resources/headlight.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
 install(FILES ${CMAKE_SOURCE_DIR}/resources/headlight.metainfo.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo)

@@ -32,7 +32,7 @@ const std::map<std::string, std::set<std::string>>& allowed() {
         {"figure", {"base", "io", "text", "model", "trace", "analyze", "corpus"}},
         {"cli", {"base", "io", "text", "model", "trace", "analyze", "corpus", "figure", "fetch"}},
         {"ui", {"base", "io", "text", "model", "trace", "analyze", "corpus", "figure", "fetch"}},
-        {"app", {"base", "model", "cli", "ui"}},
+        {"app", {"base", "model", "corpus", "cli", "ui"}},
     };
     return arrows;
 }

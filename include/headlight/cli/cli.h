@@ -5,6 +5,10 @@
 #include <optional>
 #include <string>
 
+namespace headlight::corpus {
+class Team;
+}
+
 namespace headlight::cli {
 
 /// What `headlight [MODEL] [--text T]` asks the window to start with.
@@ -16,10 +20,11 @@ struct WindowRequest {
     std::optional<std::string> image{};  ///< a picture's file
 };
 
-/// Functions of the window; empty in a build without one.
+/// Functions of the window; empty in a build without one. `team`: the processes of headlight-mpi.
 struct Frontend {
     std::function<int(const WindowRequest&)> open_window;
     std::function<int(const std::string& folder)> write_gallery;
+    corpus::Team* team = nullptr;
 };
 
 /// Runs the command line and returns the exit code: 0 done, 1 could not (message on standard error),

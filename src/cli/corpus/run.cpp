@@ -38,14 +38,15 @@ std::string measures_help() {
     return help;
 }
 
-int run(const CorpusRunArguments& arguments, const Console& console) {
+int run(const CorpusRunArguments& arguments, corpus::Team* team, const Console& console) {
     corpus::CorpusRun run = arguments.run;
     read_part(arguments.part, run);
     const Loaded loaded = load_model(arguments.model, arguments.compute, console);
     run.setup.model = loaded.model;
     run.setup.tokenizer = loaded.tokenizer;
-    const corpus::CorpusResult result =
-        corpus::run_corpus(run, loaded.cancel, console.progress(), [&](const std::string& line) { console.note(line); });
+    const corpus::Note note = [&](const std::string& line) { console.note(line); };
+    const corpus::CorpusResult result = team ? corpus::run_corpus(run, *team, loaded.cancel, console.progress(), note)
+                                             : corpus::run_corpus(run, loaded.cancel, console.progress(), note);
     console.clear_progress();
     char line[200];
     std::snprintf(line, sizeof line, "%s of %s chunks run in %.1f s (%s tokens/s)", with_commas(result.done.chunks).c_str(),
@@ -62,7 +63,7 @@ int run(const CorpusRunArguments& arguments, const Console& console) {
 
 }  // namespace
 
-Action define_corpus_run(Definition& definition, const Frontend&) {
+Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     auto options = std::make_shared<CorpusRunArguments>();
     options->model.add(definition);
     CLI::App& app = *definition.app;
@@ -108,7 +109,7 @@ Action define_corpus_run(Definition& definition, const Frontend&) {
         ->capture_default_str()
         ->check(not_negative());
     options->compute.add(definition);
-    return [options, console = definition.console] { return run(*options, *console); };
+    return [options, team = frontend.team, console = definition.console] { return run(*options, team, *console); };
 }
 
 namespace {
@@ -127,9 +128,9 @@ int merge(const MergeArguments& arguments, const Console& console) {
     const corpus::Manifest manifest = corpus::read_manifest(stores.front());
     if (manifest.model_hash != model->hash())
         throw headlight::Error({.problem = "The store is of another model",
-                     .file = stores.front().string(),
-                     .expected = manifest.model + " " + manifest.model_hash,
-                     .found = model->hash()});
+                                .file = stores.front().string(),
+                                .expected = manifest.model + " " + manifest.model_hash,
+                                .found = model->hash()});
     corpus::merge_stores(stores, arguments.out, corpus::context_of(manifest, model->config(), *tokenizer),
                          [&](const std::string& line) { console.note(line); });
     return 0;

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/io/file_lock.h"
+#include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
 
 #include <sys/resource.h>
@@ -162,6 +163,7 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
     TextStore texts(setup.store, manifest, setup.tokenizer.get());
     OpenSegment segment(setup, manifest, empty, blocks.name);
     Forecast forecast(blocks.chunks, setup.store, note);
+    const model::SameProducts same;
     RunProgress done;
     const auto started = Clock::now();
     auto written = started;
@@ -197,6 +199,52 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
     return done;
 }
 
+namespace {
+
+/// The store's run or its texts, for this process.
+class StoreLock {
+public:
+    StoreLock(const fs::path& store, const std::string& name, io::FileLock::Kind kind, const CancelToken& cancel,
+              const Note& note)
+        : lock_(lock_file(store, name), kind, "Choose another folder for --out", cancel, [&] {
+              if (!std::exchange(noted_, true) && note) note("waiting: another process runs this store");
+          }) {}
+
+private:
+    bool noted_ = false;
+    io::FileLock lock_;
+};
+
+/// Blocks of a part that no segment has.
+std::vector<std::int64_t> blocks_to_run(const CorpusRun& run, const Manifest& manifest) {
+    std::set<std::int64_t> finished;
+    for (const Segment& segment : segments_of(run.setup.store, manifest, run.parts == 1))
+        finished.insert(segment.blocks.begin(), segment.blocks.end());
+    std::vector<std::int64_t> todo;
+    for (std::int64_t block = 0; block < manifest.blocks(); ++block)
+        if (block % run.parts == run.part - 1 && !finished.contains(block)) todo.push_back(block);
+    return todo;
+}
+
+std::int64_t chunks_in(const std::vector<std::int64_t>& blocks, const Manifest& manifest) {
+    std::int64_t chunks = 0;
+    for (const std::int64_t block : blocks) chunks += manifest.chunks_of(block);
+    return chunks;
+}
+
+/// How many blocks no segment has.
+std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest, const CancelToken& cancel, const Note& note) {
+    const StoreLock texts(run.setup.store, "texts", io::FileLock::Kind::exclusive, cancel, note);
+    const std::vector<Segment> segments = segments_of(run.setup.store, manifest);
+    std::int64_t blocks = 0;
+    for (const Segment& segment : segments) blocks += std::ssize(segment.blocks);
+    write_merged(run.setup.store, manifest, segments,
+                 Gathered(manifest.options.measures, context_of(manifest, run.setup.model->config(), *run.setup.tokenizer)));
+    return manifest.blocks() - blocks;
+}
+
+}  // namespace
+
 CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const Progress& progress, const Note& note) {
     using Kind = io::FileLock::Kind;
     if (run.parts < 1 || run.part < 1 || run.part > run.parts)
@@ -205,38 +253,51 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
                      .expected = "I/N with I from 1 to N",
                      .found = std::to_string(run.part) + "/" + std::to_string(run.parts)});
     const fs::path& store = run.setup.store;
-    bool noted = false;
-    const auto waiting = [&] {
-        if (!std::exchange(noted, true) && note) note("waiting: another process runs this store");
-    };
-    const std::string hint = "Choose another folder for --out";
-    const io::FileLock whole(lock_file(store, "run"), run.parts == 1 ? Kind::exclusive : Kind::shared, hint, cancel, waiting);
-    const io::FileLock part(lock_file(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts)),
-                            Kind::exclusive, hint, cancel, waiting);
+    const StoreLock whole(store, "run", run.parts == 1 ? Kind::exclusive : Kind::shared, cancel, note);
+    const StoreLock part(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts), Kind::exclusive, cancel,
+                         note);
     CorpusResult result{.manifest = open_store(run.setup, cancel, progress, note), .done = {}, .missing_blocks = 0};
-    const Manifest& manifest = result.manifest;
-
-    std::set<std::int64_t> finished;
-    for (const Segment& segment : segments_of(store, manifest, run.parts == 1))
-        finished.insert(segment.blocks.begin(), segment.blocks.end());
-    std::vector<std::int64_t> todo;
-    for (std::int64_t block = 0; block < manifest.blocks(); ++block)
-        if (block % run.parts == run.part - 1 && !finished.contains(block)) todo.push_back(block);
+    const std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
     std::size_t at = 0;
-    BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
+    const BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
+                         .chunks = chunks_in(todo, result.manifest),
+                         .segment_minutes = run.segment_minutes,
+                         .name = part_name(run)};
+    result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
+    result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);
+    return result;
+}
+
+CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& cancel, const Progress& progress,
+                        const Note& note) {
+    CorpusRun run = asked;
+    run.part = run.parts = 1;
+    CorpusResult result;
+    std::optional<StoreLock> lock;
+    BlockPlan plan{.next = [&] { return team.next(); },
                    .chunks = 0,
                    .segment_minutes = run.segment_minutes,
-                   .name = part_name(run)};
-    for (const std::int64_t block : todo) plan.chunks += manifest.chunks_of(block);
-    result.done = run_blocks(run.setup, manifest, plan, cancel, progress, note);
-
-    const io::FileLock texts(lock_file(store, "texts"), Kind::exclusive, hint, cancel, waiting);
-    const std::vector<Segment> segments = segments_of(store, manifest);
-    std::int64_t blocks = 0;
-    for (const Segment& segment : segments) blocks += std::ssize(segment.blocks);
-    result.missing_blocks = manifest.blocks() - blocks;
-    write_merged(store, manifest, segments,
-                 Gathered(manifest.options.measures, context_of(manifest, run.setup.model->config(), *run.setup.tokenizer)));
+                   .name = "r" + std::to_string(team.rank()) + "-"};
+    if (team.rank() == 0) {
+        lock.emplace(run.setup.store, "run", io::FileLock::Kind::exclusive, cancel, note);
+        result.manifest = open_store(run.setup, cancel, progress, note);
+        std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
+        plan.chunks = chunks_in(todo, result.manifest) / team.size();
+        team.give_out(std::move(todo));
+    }
+    team.barrier();
+    if (team.rank() > 0) {
+        run.setup.texts = {};
+        result.manifest = open_store(run.setup, cancel, {}, note);
+    }
+    const auto between = [&](const ProgressStep& step) {
+        if (team.rank() == 0) team.answer();
+        if (progress) progress(step);
+    };
+    result.done = run_blocks(run.setup, result.manifest, plan, cancel, between, note);
+    if (team.rank() == 0) team.answer_all();
+    team.barrier();
+    if (team.rank() == 0) result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);
     return result;
 }
 

@@ -2,6 +2,7 @@
 // Matrix products, large ones and small ones inside a parallel loop. oneDNN or the BLAS itself where they can be
 // reached, which costs nothing per call; a LibTorch that includes a BLAS is called through ATen.
 #include "headlight/model/blas_kernels.h"
+#include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
 
 #include <ATen/ATen.h>
@@ -110,16 +111,47 @@ bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
     return kernels::onednn() && plain(a) && plain(b) && a.stride(1) == 1 && (b.stride(1) == 1 || b.stride(0) == 1);
 }
 
+thread_local int t_same_products = 0;
+
+bool in_same_tiles(const at::Tensor& a, const at::Tensor& b) {
+    return t_same_products > 0 && plain(a) && plain(b) && a.stride(1) == 1 && (b.stride(1) == 1 || b.stride(0) == 1);
+}
+
+/// [rows, columns] of a tile: small enough for 64 threads at a width of 4096, large enough that packing costs little.
+constexpr std::int64_t kTileRows = 256, kTileColumns = 128;
+
+void product_in_tiles(const at::Tensor& a, const at::Tensor& b, bool turned, at::Tensor& out) {
+    const std::int64_t m = a.size(0), n = b.size(1), k = a.size(1), ldb = b.stride(turned ? 1 : 0);
+    const std::int64_t across = (n + kTileColumns - 1) / kTileColumns, down = (m + kTileRows - 1) / kTileRows;
+    const float *as = a.data_ptr<float>(), *bs = b.data_ptr<float>();
+    float* const outs = out.data_ptr<float>();
+    at::parallel_for(0, across * down, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t tile = begin; tile < end; ++tile) {
+            const std::int64_t row = tile / across * kTileRows, column = tile % across * kTileColumns;
+            kernels::gemm(as + row * a.stride(0), a.stride(0), bs + (turned ? column * ldb : column), ldb, turned,
+                          outs + row * n + column, n, std::min(kTileRows, m - row), std::min(kTileColumns, n - column), k);
+        }
+    });
+}
+
 }  // namespace
 
+SameProducts::SameProducts() noexcept { ++t_same_products; }
+SameProducts::~SameProducts() { --t_same_products; }
+
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-    return for_onednn(a, b) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
+    return (for_onednn(a, b) || in_same_tiles(a, b)) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
 }
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
-    if (!for_onednn(a, b)) return at::mm(a, b);
+    const bool same = in_same_tiles(a, b);
+    if (!same && !for_onednn(a, b)) return at::mm(a, b);
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
     at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
+    if (same) {
+        product_in_tiles(a, b, turned, out);
+        return out;
+    }
     kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned, out.data_ptr<float>(),
                   out.size(1), a.size(0), out.size(1), a.size(1));
     return out;

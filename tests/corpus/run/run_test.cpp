@@ -85,6 +85,14 @@ protected:
     std::string once_;
 };
 
+TEST_F(CorpusRuns, AreTheSameBytesOnAnyNumberOfThreads) {
+    const int threads = at::get_num_threads();
+    at::set_num_threads(threads == 1 ? 2 : 1);
+    run_corpus(run_of(folder_ / "threads", texts_));
+    at::set_num_threads(threads);
+    EXPECT_TRUE(merged_of(folder_ / "threads") == once_);
+}
+
 TEST_F(CorpusRuns, AreTheSameBytesInPartsOfOneFolderAndOfSeveral) {
     std::vector<fs::path> stores;
     for (const std::int64_t part : {2, 3, 1}) {

@@ -75,6 +75,21 @@ struct CorpusResult {
 /// All of it: opens the store, runs what no segment has, merges. Parts of one number of parts may run at once.
 CorpusResult run_corpus(const CorpusRun&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
+/// Processes that run one store together in a folder that all see. Rank 0 gives out blocks, and runs some itself.
+class Team {
+public:
+    virtual ~Team() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual void barrier() = 0;
+    virtual void give_out(std::vector<std::int64_t> blocks) = 0;  ///< rank 0, before any asks
+    virtual std::int64_t next() = 0;                              ///< -1: none is left
+    virtual void answer() = 0;                                    ///< rank 0, between chunks: never waits
+    virtual void answer_all() = 0;                                ///< rank 0: until all others know that none is left
+};
+/// run_corpus() of a team: every rank calls it. The result is rank 0's. `part` is ignored.
+CorpusResult run_corpus(const CorpusRun&, Team&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
+
 /// Merges stores of the same texts, model and options (--part on machines without a common folder) into a new one; of one store:
 /// merges its segments anew. Notes segments that unlike machines made. Errors: stores that do not fit, a block in two of them.
 void merge_stores(const std::vector<std::filesystem::path>& stores, const std::filesystem::path& out, const AccumulatorContext&,

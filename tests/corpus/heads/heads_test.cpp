@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/heads/heads.h"
+
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/run/run.h"
+#include "headlight/io/json_file.h"
+#include "tests/corpus/runs.h"
+
+#include <cmath>
+
+namespace headlight::corpus {
+namespace {
+
+/// Runs a store and reads what it merged.
+struct Stored {
+    Stored(const std::filesystem::path& store, const std::filesystem::path& texts, std::int64_t context = 512,
+           std::int64_t stride = 0) {
+        CorpusRun run;
+        run.setup.store = store;
+        run.setup.model = model::Model::load(built_in_model());
+        run.setup.tokenizer = trace::load_tokenizer(built_in_model());
+        run.setup.texts.from = texts;
+        run.setup.options.measures = {"heads"};
+        run.setup.options.context = context;
+        run.setup.options.stride = stride;
+        config = run.setup.model->config();
+        const Manifest manifest = run_corpus(run).manifest;
+        merged = read_merged(store).arrays;
+        means = head_means(merged, TextStore(store, manifest).text_of_chunk(), {.draws = 200});
+    }
+    model::ModelConfig config;
+    Arrays merged;
+    HeadMeans means;
+};
+
+// NumPy on the attentions of transformers: means by text and by query, and how weights are spread over distances.
+TEST(CorpusHeads, AreThoseOfTheReference) {
+    const std::filesystem::path source = HEADLIGHT_SOURCE_DIR;
+    const nlohmann::json golden = io::read_json(source / "tests/golden/corpus_heads.json");
+    const test::TempFolder folder;
+    const Stored stored(folder / "store", source / "tests/fixtures/text/sentences.txt");
+    ASSERT_EQ(stored.means.texts, 50);
+    std::size_t compared = 0;
+    for (const auto& [id, expected] : golden["measures"].items()) {
+        const auto m = static_cast<std::size_t>(std::ranges::find(stored.means.measures, id) - stored.means.measures.begin());
+        ASSERT_LT(m, stored.means.measures.size()) << id;
+        for (std::int64_t l = 0; l < stored.means.layers; ++l)
+            for (std::int64_t h = 0; h < stored.means.heads; ++h, ++compared) {
+                const std::size_t at = stored.means.index(m, l, h);
+                EXPECT_EQ(stored.means.with[at], expected["texts"]) << id;
+                EXPECT_EQ(stored.means.rows[at], expected["queries"]) << id;
+                const double tolerance = id == "mean_distance" ? 1e-5 : 1e-6;  // tokens, up to 90
+                EXPECT_NEAR(stored.means.by_text[at].mean,
+                            expected["by_text"][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)], tolerance)
+                    << id << " L" << l << "H" << h;
+                if (expected["by_query"].is_null()) continue;
+                EXPECT_NEAR(stored.means.by_query[at],
+                            expected["by_query"][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)], tolerance)
+                    << id << " L" << l << "H" << h;
+            }
+    }
+    EXPECT_EQ(compared, 10u * 48);
+    const auto distance = stored.merged.get<std::int64_t>("heads.distance", {6, 8, kDistanceBins, 2});
+    for (std::size_t l = 0; l < 6; ++l)
+        for (std::size_t h = 0; h < 8; ++h)
+            for (std::size_t b = 0; b < static_cast<std::size_t>(kDistanceBins); ++b) {
+                const std::size_t at = ((l * 8 + h) * static_cast<std::size_t>(kDistanceBins) + b) * 2;
+                EXPECT_NEAR(FixedSum::of(distance[at], distance[at + 1]).value(), golden["distance"][l][h][b],
+                            5e-4);  // sums of 1,600 rows
+            }
+}
+
+// Chunks that overlap count each query once: against the measures of one run of the whole text.
+TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
+    const test::TempFolder folder;
+    std::string text;
+    for (int i = 0; i < 60; ++i)
+        text += (i ? " " : "") + std::string(i % 3 ? "the doctor" : "she asked") + (i % 7 ? "" : ", and");
+    const Stored stored(folder / "store", folder.write("a.txt", text + "\n"), 60, 20);
+    const auto tokens = trace::load_tokenizer(built_in_model())->encode(text).size();
+    const auto entropy =
+        static_cast<std::size_t>(std::ranges::find(stored.means.measures, "entropy") - stored.means.measures.begin());
+    EXPECT_EQ(stored.means.rows[stored.means.index(entropy, 0, 0)], tokens - 1);
+    EXPECT_EQ(stored.means.texts, 1);
+    const auto chunks = stored.merged.get<std::int64_t>("heads.chunks", {-1});
+    EXPECT_GT(chunks.size(), 3u);
+    // Weights on the own token have no context: a chunk whose queries were all counted would move the mean.
+    const auto rows = stored.merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), std::ssize(corpus_measures())});
+    for (std::size_t c = 1; c + 1 < chunks.size(); ++c) EXPECT_EQ(rows[c * corpus_measures().size() + entropy], 20);
+}
+
+TEST(CorpusHeads, ExamplesAreTheLargestOfABruteForce) {
+    const Runs runs = [] {
+        Runs some(built_in_model());
+        some.run_all({"The doctor asked the nurse because the doctor was late.", "One two three one two three.", "Call me."});
+        return some;
+    }();
+    Heads heads(runs.config(), 2);
+    runs.add_all(heads);
+    Arrays saved;
+    heads.save(saved);
+    const auto values = saved.get<float>("heads.top_value", {kHeadExamples, 6, 8, 2});
+    const auto texts = saved.get<std::int64_t>("heads.top_text", {kHeadExamples, 6, 8, 2});
+    for (std::int64_t l = 0; l < 6; ++l)
+        for (std::int64_t h = 0; h < 8; ++h) {
+            TopExamples weight(2), induction(2);
+            for (std::int64_t t = 0; t < runs.size(); ++t) {
+                const auto& encoding = runs.trace(t).encoding();
+                const at::Tensor pattern = trace::pattern_rows(runs.trace(t), Layer(l), Head(h), 0, encoding.size());
+                Example w{.value = 0, .text = t}, in{.value = 0, .text = t};
+                for (std::int64_t i = 1; i < encoding.size(); ++i)
+                    for (std::int64_t j = 1; j < i; ++j) {
+                        const float a = pattern[i][j].item<float>();
+                        w.value = std::max(w.value, a);
+                        if (encoding.ids[static_cast<std::size_t>(j - 1)] == encoding.ids[static_cast<std::size_t>(i)])
+                            in.value = std::max(in.value, a);
+                    }
+                if (w.value > 0) weight.add(w);
+                if (in.value > 0) induction.add(in);
+            }
+            const std::size_t at = static_cast<std::size_t>(l * 8 + h) * 2;
+            for (const auto& [kind, top] :
+                 {std::pair(HeadExample::weight, &weight), std::pair(HeadExample::induction, &induction)})
+                for (std::size_t e = 0; e < top->sorted().size(); ++e) {
+                    const std::size_t place = static_cast<std::size_t>(kind) * 96 + at + e;
+                    EXPECT_EQ(texts[place], top->sorted()[e].text);
+                    EXPECT_FLOAT_EQ(values[place], top->sorted()[e].value);
+                }
+        }
+    expect_the_same_bytes_in_any_order(runs, Heads(runs.config()));
+}
+
+TEST(CorpusHeads, DistanceBinsDouble) {
+    for (const auto& [distance, bin] : {std::pair(0, 0), {1, 1}, {2, 2}, {3, 2}, {4, 3}, {4095, 12}, {4096, 13}, {100'000, 13}})
+        EXPECT_EQ(distance_bin(distance), bin);
+    for (std::int64_t bin = 0; bin < kDistanceBins; ++bin) EXPECT_EQ(distance_bin(first_distance(bin)), bin);
+}
+
+}  // namespace
+}  // namespace headlight::corpus

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files as people have them: odd ends of lines, quotes, packed, damaged.
+#include "headlight/corpus/reading/read_texts.h"
+
+#include "headlight/base/error.h"
+#include "tests/support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+#include <zstd.h>
+
+namespace headlight::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct ReadTexts {
+    std::vector<std::string> texts, ids, left_out;
+    std::vector<Text> all;
+};
+
+ReadTexts read(const fs::path& path, const ReadOptions& options = {}) {
+    ReadTexts out;
+    read_texts(
+        path, options,
+        [&](Text&& text) {
+            out.texts.push_back(text.text);
+            out.ids.push_back(text.id);
+            out.all.push_back(std::move(text));
+            return true;
+        },
+        [&](LeftOut one) { out.left_out.push_back(one.id + ": " + one.reason); });
+    return out;
+}
+
+std::string error_of(const fs::path& path, const ReadOptions& options = {}) {
+    try {
+        read(path, options);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+std::string gzip(const std::string& content) {
+    std::string out(compressBound(content.size()) + 64, '\0');
+    z_stream stream{};
+    deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+    stream.avail_in = static_cast<uInt>(content.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    deflate(&stream, Z_FINISH);
+    out.resize(stream.total_out);
+    deflateEnd(&stream);
+    return out;
+}
+
+std::string zstd(const std::string& content) {
+    std::string out(ZSTD_compressBound(content.size()), '\0');
+    out.resize(ZSTD_compress(out.data(), out.size(), content.data(), content.size(), 3));
+    return out;
+}
+
+const std::string kPlain = "\xEF\xBB\xBFOne.\r\n\r\n  \nTwo\r\nthree.\n\xC3\xA9\n\nLast, without an end";
+
+TEST(PlainText, IsLinesParagraphsOrAWholeFile) {
+    const test::TempFolder folder;
+    const fs::path file = folder.write("a.txt", kPlain);
+    const ReadTexts lines = read(file, {.unit = TextUnit::line});
+    EXPECT_THAT(lines.texts, ElementsAre("One.", "Two", "three.", "\xC3\xA9", "Last, without an end"));
+    EXPECT_THAT(lines.ids, ElementsAre("a.txt:1", "a.txt:4", "a.txt:5", "a.txt:6", "a.txt:8"));
+    const ReadTexts paragraphs = read(file, {.unit = TextUnit::paragraph});
+    EXPECT_THAT(paragraphs.texts, ElementsAre("One.", "Two\nthree.\n\xC3\xA9", "Last, without an end"));
+    EXPECT_THAT(paragraphs.ids, ElementsAre("a.txt:1", "a.txt:4", "a.txt:8"));
+    EXPECT_THAT(read(file, {.unit = TextUnit::document}).texts,
+                ElementsAre("One.\n\n  \nTwo\nthree.\n\xC3\xA9\n\nLast, without an end"));
+    EXPECT_THAT(read(folder.write("empty.txt", ""), {.unit = TextUnit::document}).left_out, ElementsAre("empty.txt: empty"));
+}
+
+TEST(PlainText, ListsWhatCannotBeDecoded) {
+    const test::TempFolder folder;
+    const ReadTexts some = read(folder.write("a.txt", "fine\nbroken \xFF here\n\xED\xA0\x80\nfine too\n"));
+    EXPECT_THAT(some.texts, ElementsAre("fine", "fine too"));
+    EXPECT_THAT(some.left_out, ElementsAre("a.txt:2: not UTF-8 (byte 7)", "a.txt:3: not UTF-8 (byte 0)"));
+    const std::string too_long(11u << 20, 'x');
+    EXPECT_THAT(read(folder.write("long.txt", "a\n" + too_long + "\nb\n")).left_out,
+                ElementsAre("long.txt:2: longer than 10 MiB"));
+    EXPECT_THAT(read(folder.write("long.txt", "a\n" + too_long), {.unit = TextUnit::document}).left_out,
+                ElementsAre("long.txt: longer than 10 MiB"));
+}
+
+TEST(PackedText, IsTheSameAndSaysWhenItIsDamaged) {
+    const test::TempFolder folder;
+    std::string content;
+    for (int i = 0; i < 20'000; ++i) content += "line " + std::to_string(i * 7919 % 10'007) + "\n";
+    const std::vector<std::string> expected = read(folder.write("a.txt", content)).texts;
+    for (const auto& [name, packed] : {std::pair("a.txt.gz", gzip(content)), std::pair("a.txt.zst", zstd(content))}) {
+        const fs::path file = folder.write(name, packed);
+        EXPECT_EQ(read(file).texts, expected) << name;
+        EXPECT_EQ(read(folder.write(name, packed + packed)).texts.size(), 2 * expected.size()) << name << ": two members";
+        EXPECT_THAT(error_of(folder.write(name, packed.substr(0, packed.size() / 2))), HasSubstr("cannot be unpacked")) << name;
+        std::string changed = packed;
+        changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 0x55);
+        EXPECT_THAT(error_of(folder.write(name, changed)), HasSubstr("cannot be unpacked")) << name;
+        EXPECT_THAT(error_of(folder.write(name, "plain")), HasSubstr("cannot be unpacked")) << name;
+    }
+}
+
+TEST(Jsonl, KeepsOtherScalarsAndNamesABrokenLine) {
+    const test::TempFolder folder;
+    const ReadTexts some =
+        read(folder.write("a.jsonl",
+                          "{\"text\": \"a\\n\\u00e9\\u0000b\", \"year\": 1816, \"x\": [1], \"ok\": true, \"who\": "
+                          "\"Emma\", \"none\": null}\n\n{\"text\": \"\"}\n{\"text\": null}\n{\"text\": \"\xFF\"}\n"));
+    EXPECT_THAT(some.texts, ElementsAre(std::string("a\n\xC3\xA9\0b", 6)));
+    EXPECT_EQ(some.all[0].fields, (std::map<std::string, std::string>{{"year", "1816"}, {"ok", "true"}, {"who", "Emma"}}));
+    EXPECT_THAT(some.left_out, ElementsAre("a.jsonl:3: empty", "a.jsonl:4: empty", "a.jsonl:5: not UTF-8 (byte 10)"));
+    std::string content;
+    for (int i = 1; i < 10'000; ++i) content += "{\"text\": \"fine\"}\n";
+    EXPECT_THAT(error_of(folder.write("long.jsonl", content + "{\"text\": \"cut\n")),
+                testing::AllOf(HasSubstr("long.jsonl"), HasSubstr("line 10000")));
+    for (const char* broken : {"[1]", "{\"text\": 1}", "{\"text\": \"\\ud800\"}", "{\"text\": \"a\"} x",
+                               "{\"text\": \"a\", \"text\": \"b\"}", "null", "{", "\"a\""})
+        EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(broken) + "\n")), HasSubstr("line 1")) << broken;
+    EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(200'000, '[') + "\n")), HasSubstr("line 1"));
+    EXPECT_THAT(error_of(folder.write("b.jsonl", "{\"texts\": \"a\"}\n")), HasSubstr("Did you mean --field texts?"));
+    EXPECT_THAT(read(folder.write("b.jsonl", "{\"body\": \"a\"}\n"), {.field = "body"}).texts, ElementsAre("a"));
+}
+
+TEST(Csv, HasQuotesAndNamesABrokenRow) {
+    const test::TempFolder folder;
+    const ReadTexts some =
+        read(folder.write("a.csv", "\xEF\xBB\xBFid,text,label\r\n1,\"a, \"\"b\"\"\nsecond line\",x\r\n\r\n2,,y\r\n3, c ,\r\n"));
+    EXPECT_THAT(some.texts, ElementsAre("a, \"b\"\nsecond line", " c "));
+    EXPECT_THAT(some.ids, ElementsAre("a.csv:2", "a.csv:6"));
+    EXPECT_EQ(some.all[0].fields, (std::map<std::string, std::string>{{"id", "1"}, {"label", "x"}}));
+    EXPECT_THAT(some.left_out, ElementsAre("a.csv:5: empty"));
+    EXPECT_THAT(read(folder.write("a.tsv", "text\tn\nb, c\t1\n")).texts, ElementsAre("b, c"));
+    EXPECT_THAT(read(folder.write("no.csv", "")).left_out, ElementsAre("no.csv: empty"));
+    for (const char* broken :
+         {"text,n\na\n", "text,n\na,1,2\n", "text\n\"a\n", "text\n\"a\" b\n", "text\n\"a\"\"\n", "a,b\n1,2\n"})
+        EXPECT_THAT(error_of(folder.write("b.csv", broken)), HasSubstr("b.csv, line")) << broken;
+}
+
+TEST(Folders, AreReadInTheOrderOfTheirPaths) {
+    const test::TempFolder folder;
+    folder.write("t/b.txt", "b\n");
+    folder.write("t/a/z.jsonl", "{\"text\": \"z\"}\n");
+    folder.write("t/a.txt", "a\n");
+    folder.write("t/.hidden/x.txt", "hidden\n");
+    folder.write("t/picture.png", "\x89PNG");
+    folder.write("t/c.conllu",
+                 "# text = Go.\n1\tGo\tgo\tVERB\tVB\t_\t0\troot\t_\tSpaceAfter=No\n2\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_\n\n");
+    const ReadTexts all = read(folder / "t");
+    EXPECT_THAT(all.texts, ElementsAre("a", "z", "b", "Go."));
+    EXPECT_THAT(all.ids, testing::Contains("a/z.jsonl:1"));
+    EXPECT_EQ(all.all.back().words.size(), 2u);
+    EXPECT_THAT(all.left_out, ElementsAre("picture.png: unknown kind of file"));
+    EXPECT_THAT(error_of(folder / "absent"), HasSubstr("Cannot read the file"));
+    EXPECT_THAT(error_of(folder.write("a.parquet", "PAR1")), HasSubstr("pandas.read_parquet('a.parquet').to_json('a.jsonl'"));
+    EXPECT_THAT(error_of(folder.write("a.arrow", "ARROW1")), HasSubstr("datasets.Dataset.from_file('a.arrow')"));
+}
+
+}  // namespace
+}  // namespace headlight::corpus
