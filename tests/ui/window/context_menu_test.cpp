@@ -110,14 +110,16 @@ TEST_F(WindowTest, MenusAreOfWhatIsThereAndEndWithIt) {
     ASSERT_TRUE(settle());
     menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
     ASSERT_TRUE(menu);
-    EXPECT_TRUE(entry(menu, QStringLiteral("Copy ")));
+    const auto copy_number = [&] { return QStringLiteral("Copy %1").arg(window.inspector().chain()->weight, 0, 'g', 6); };
+    EXPECT_TRUE(entry(menu, copy_number()));
     menu->close();
     window.document().selection().hover({}, Position(8), Position(2));
     ASSERT_TRUE(settle());
     menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Pin ")));
-    EXPECT_FALSE(entry(menu, QStringLiteral("Copy 0"))) << "the inspector's number is of the hovered pair";
+    ASSERT_EQ(window.inspector().chain()->query, Position(8));
+    EXPECT_FALSE(entry(menu, copy_number())) << "the inspector's number is of the hovered pair";
 
     window.action(Command::search_tokens).trigger();
     auto* palette = window.findChild<CommandPalette*>();
