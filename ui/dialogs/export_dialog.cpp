@@ -218,7 +218,8 @@ void ExportDialog::propose_name() {
     if (request.query) stem += QStringLiteral("-q%1").arg(request.query->value);
     if (request.key) stem += QStringLiteral("-k%1").arg(request.key->value);
     stem.replace(u'/', u'-');
-    file_->setText(free_name(QDir(folder_), stem, format_->currentData().toString()));
+    proposed_ = free_name(QDir(folder_), stem, format_->currentData().toString());
+    file_->setText(proposed_);
     show_folder();
 }
 
@@ -256,7 +257,9 @@ figure::Format ExportDialog::format_now() const {
 void ExportDialog::format_changed() {
     const QString suffix = format_->currentData().toString();
     const QFileInfo info(file_->text());
-    if (info.suffix() != suffix && !file_->text().isEmpty()) {
+    if (!proposed_.isEmpty() && file_->text() == proposed_) {
+        propose_name();  // without the number that another format's file has made necessary
+    } else if (info.suffix() != suffix && !file_->text().isEmpty()) {
         const bool has_format = format_->findData(info.suffix().toLower()) >= 0;  // "llama-3.2-1b" has none
         const QString stem = has_format ? info.completeBaseName() : info.fileName();
         file_->setText((info.path() == QLatin1String(".") ? QString() : info.path() + u'/') +

@@ -63,6 +63,7 @@ private:
     figure::Selection selection_;
     QSize screen_size_;
     QLineEdit* file_;
+    QString proposed_;  ///< the name, until a person edits it
     QString folder_;
     QComboBox *format_, *width_, *theme_, *scale_;
     QDoubleSpinBox *pixels_, *millimetres_;

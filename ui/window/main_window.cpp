@@ -17,6 +17,7 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QSettings>
 #include <QStringDecoder>
 #include <QStyle>
@@ -539,6 +540,8 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Escape) {
         for (QWidget* message : std::initializer_list<QWidget*>{errors_, notice_})
             if (message->isVisible()) return message->hide();
+        // Out of the text first: keys are commands again.
+        if (qobject_cast<QPlainTextEdit*>(focusWidget())) return active_pane().canvas().setFocus();
         if (document_->selection().escape()) return;
     }
     // A shortcut whose command cannot work now: say why.

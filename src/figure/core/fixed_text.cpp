@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/fixed_text.h"
+#include "headlight/figure/core/fixed_text.h"
 #include "headlight/figure/core/number_text.h"
 
 #include <cmath>

@@ -59,7 +59,7 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::s
     for (std::size_t i = count; i < parts.size(); ++i) rest += parts[i].value;
     const std::size_t others = parts.size() - count;
     parts.resize(count);
-    parts.push_back({QStringLiteral("%1 others").arg(others), rest, {}});
+    parts.push_back({QStringLiteral("%1 others").arg(draw::count_text(static_cast<std::int64_t>(others))), rest, {}});
     return parts;
 }
 
@@ -82,7 +82,7 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
     at.layers = layers;
     at.heads = heads;
     at.bars = bars;
-    at.width = std::max(640.0, available_width);
+    at.width = std::max(560.0, available_width);
     at.map_x = AttributionLayout::margin + 34;
     at.map_top = 92;
     const double most = at.width * 0.48 - at.map_x;

@@ -2,13 +2,13 @@
 // Direct logit attribution: a layer x head map, bars of the largest parts, and the sources of one head.
 #pragma once
 
-#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
 #include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/fixed_text.h"
 
 namespace headlight::figure {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_figure.h"
-#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
 #include "figure/table/table_layout.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,6 @@
 namespace headlight::figure {
 namespace {
 
-/// Where a file is narrower its tables are scaled down to it, but never wider than this: at 85 mm 11 px are then 5 pt.
-constexpr double least_page = 530;
 constexpr std::size_t most_split_rows = 60;  ///< of a section whose columns may stand under each other on the screen too
 
 double right_end(const SectionLayout& at) { return at.x.empty() ? 0 : at.x.back() + at.width.back() + page_margin; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_layout.h"
-#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/number_text.h"
-#include "figure/core/fixed_text.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <gtest/gtest.h>
 

@@ -110,6 +110,22 @@ TEST(NeuronView, ColumnsDoNotOverlapAndEndInsideTheWidth) {
             }
 }
 
+TEST(NeuronView, AFileOfOneColumnOfAJournalHasTypeThatCanBeRead) {
+    constexpr double column = 85 / 25.4 * 96;
+    const auto data = sample::neuron({.d_head = 64, .slope = 0.25});
+    const NeuronLayout at = neuron_layout(data, column, 90, true);
+    EXPECT_GT(10.5 * 0.75 * column / at.width, 4.2) << "pt of the smallest type, at a width of " << at.width;
+    EXPECT_GT(at.key_x, at.token_x + at.token_width);
+    EXPECT_GT(at.product_x, at.key_x + at.strip_width);
+    EXPECT_GT(at.dot_right - 45, at.product_x + at.strip_width);
+    EXPECT_GT(at.position_right - 50, at.dot_right);
+    EXPECT_GT(at.score_right - 50, at.position_right);
+    EXPECT_GT(at.bar_x, at.score_right);
+    EXPECT_GE(at.value_right - 36, at.weight_x + 46) << "\"<0.001\" stands there";
+    EXPECT_GT(at.weighted_right - 40, at.value_right);
+    EXPECT_LT(at.weighted_right, at.width - NeuronLayout::margin);
+}
+
 /// Content and rotary stand between the products and their sum, and what is exported has both.
 TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
     NeuronViewData data = sample::neuron({.d_head = 32, .slope = 0});

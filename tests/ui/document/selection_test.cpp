@@ -86,6 +86,14 @@ TEST_F(WindowTest, EscapeClearsHoverThenPinsThenGoesBackToAllHeads) {
     EXPECT_EQ(std::int64_t(selected().heads.size()), window.document().selection().heads());
 }
 
+TEST_F(WindowTest, EscapeLeavesTheTextBeforeItClearsPins) {
+    window.document().selection().pin_query(Position(6), false);
+    window.prompt_bar().text().setFocus();
+    QTest::keyClick(&window.prompt_bar().text(), Qt::Key_Escape);
+    EXPECT_EQ(window.focusWidget(), &canvas());
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(6)});
+}
+
 TEST_F(WindowTest, ActionsStepThroughLayersHeadsAndQueries) {
     window.document().selection().focus_head({Layer(2), Head(7)});
     window.action(Command::layer_down).trigger();

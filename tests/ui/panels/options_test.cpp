@@ -43,9 +43,9 @@ TEST_F(OptionsTest, TabGoesThroughTheFieldsAndKeepsWhatWasTyped) {
     EXPECT_FALSE(token->placeholderText().isEmpty());
     token->setFocus();
     QTest::keyClicks(token, QStringLiteral(" doctor"));
-    for (int i = 0; i < 4 && options.focusWidget() != minus; ++i) QTest::keyClick(options.focusWidget(), Qt::Key_Tab);
+    QTest::keyClick(options.focusWidget(), Qt::Key_Tab);
     EXPECT_EQ(value("token"), " doctor");
-    ASSERT_EQ(options.focusWidget(), minus);
+    ASSERT_EQ(options.focusWidget(), minus) << "not the other spellings under the field, one of which Return would take";
     QTest::keyClicks(minus, QStringLiteral(" nurse"));
     QTest::keyClick(minus, Qt::Key_Return);
     EXPECT_EQ(value("minus"), " nurse");

@@ -2,7 +2,7 @@
 #include "ui/panels/heads/head_list_model.h"
 
 #include "headlight/figure/core/figure.h"
-#include "headlight/figure/core/number_text.h"
+#include "headlight/figure/core/fixed_text.h"
 #include "ui/style/typeset.h"
 
 #include <algorithm>
@@ -49,6 +49,14 @@ double HeadListModel::value(int row, int column) const {
     return values ? (*values)(head.layer.value, head.head.value) : std::nan("");
 }
 
+QString HeadListModel::number(int column, double value) const {
+    const auto* values = table_->find(measures_[static_cast<std::size_t>(column - 1)]);
+    double largest = 0;
+    for (Eigen::Index i = 0; i < values->size(); ++i)
+        if (std::isfinite(values->data()[i])) largest = std::max(largest, std::abs(values->data()[i]));
+    return figure::draw::fixed_text(value, figure::draw::decimals_for(largest, 2));
+}
+
 QVariant HeadListModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || !table_) return {};
     const HeadId head = heads_[static_cast<std::size_t>(index.row())];
@@ -61,9 +69,9 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::AccessibleTextRole)
         return QStringLiteral("%1, %2 %3")
             .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::AccessibleTextRole).toString(),
-                 std::isnan(v) ? QStringLiteral("not defined") : figure::number_text(v, 2));
+                 std::isnan(v) ? QStringLiteral("not defined") : number(index.column(), v));
     switch (role) {
-        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : figure::number_text(v, 2);
+        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : number(index.column(), v);
         case Qt::ToolTipRole:
         case value_role: return std::isnan(v) ? QVariant() : QVariant(QString::number(v, 'g', 8));
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);

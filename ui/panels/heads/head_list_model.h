@@ -36,6 +36,8 @@ public:
 
 private:
     double value(int row, int column) const;
+    /// As many decimals in the whole column.
+    QString number(int column, double) const;
     void rank();
 
     std::shared_ptr<const analyze::HeadTable> table_;

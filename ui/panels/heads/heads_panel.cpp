@@ -2,6 +2,7 @@
 #include "ui/panels/heads/heads_panel.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/figure/core/number_text.h"
 #include "headlight/figure/pattern/pattern_views.h"
 #include "ui/panels/heads/head_row_delegate.h"
 #include "ui/panels/tools/attention_switch.h"
@@ -300,10 +301,11 @@ void HeadsPanel::refresh() {
     following_ = true;
     model_->show(table, columns(), found.query());
     following_ = false;
+    const QString all = figure::count_text(found.all()), matching = figure::count_text(found.matching());
     count_->setText(found.working()                   ? QStringLiteral("measuring …")
-                    : found.matching() == found.all() ? QStringLiteral("%1 heads").arg(found.all())
-                    : found.mistake() ? QStringLiteral("%1 of %2, as before").arg(found.matching()).arg(found.all())
-                                      : QStringLiteral("%1 of %2").arg(found.matching()).arg(found.all()));
+                    : found.matching() == found.all() ? QStringLiteral("%1 heads").arg(all)
+                    : found.mistake()                 ? QStringLiteral("%1 of %2, as before").arg(matching, all)
+                                                      : QStringLiteral("%1 of %2").arg(matching, all));
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
     const HeadId last{Layer(table->n_layers - 1), Head(table->n_heads - 1)};

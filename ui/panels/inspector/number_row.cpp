@@ -2,6 +2,7 @@
 #include "ui/panels/inspector/number_row.h"
 
 #include "headlight/base/numbers.h"
+#include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 #include "ui/style/typeset.h"
 
@@ -14,7 +15,10 @@
 
 namespace headlight::ui {
 
-QString number_text(double value) { return QString::fromStdString(significant(value)).replace('-', QChar(0x2212)); }
+QString number_text(double value) {
+    if (value != 0 && std::abs(value) < 1e-4) return figure::number_text(value, 3);  // powers of ten as in figures
+    return QString::fromStdString(significant(value)).replace('-', QChar(0x2212));
+}
 
 QString aligned_text(double value, int digits) {
     if (std::isnan(value) || (value != 0 && std::abs(value) < std::pow(10.0, 1 - digits))) return number_text(value);
@@ -80,7 +84,7 @@ void NumberRow::paintEvent(QPaintEvent*) {
     QRectF track;
     if (share_) {
         track = wide_ ? QRectF(inner.left() + 108, inner.center().y() - 4, 78, 9)
-                      : QRectF(inner.right() - 119, inner.center().y() - 4, 60, 9);
+                      : QRectF(inner.right() - 119, inner.center().y() - 4, 52, 9);
     }
     const int name_right = share_ ? int(track.left()) - 8 : inner.right() - value_width - 8;
     const QRect name_box(inner.left() + (indent_ ? 8 : 0), 0, name_right - inner.left() - (indent_ ? 8 : 0), height());

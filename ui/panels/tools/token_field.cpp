@@ -54,7 +54,8 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
     note_->setProperty("role", "note");
     note_->setWordWrap(true);
     note_->setTextFormat(Qt::RichText);
-    note_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    // By mouse alone: Tab goes to the next field, and with the keyboard one types the other spelling.
+    note_->setTextInteractionFlags(Qt::LinksAccessibleByMouse);
     note_->hide();
     column->addWidget(line_);
     column->addWidget(note_);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
-#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <algorithm>
 #include <cmath>

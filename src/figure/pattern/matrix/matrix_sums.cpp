@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums of a map's rows and columns, as bars with numbers beside and below it; or beside it what goes to no key.
-#include "figure/core/fixed_text.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <algorithm>
 #include <cmath>

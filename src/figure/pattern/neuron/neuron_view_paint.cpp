@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/wrapped.h"
 #include "figure/pattern/neuron/neuron_view_figure.h"
 
 #include <QLinearGradient>
@@ -23,7 +24,7 @@ void rule(QPainter& painter, double left, double right, double y, const QColor& 
 
 }  // namespace
 
-QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF NeuronFigure::layout(QSizeF available, const Style& style, const Selection&) {
     const QFont font = ui_font(14, QFont::DemiBold);
     // Measuring thousands of labels would be felt: the longest in letters are the widest, but for rare scripts, which
     // are cut with an ellipsis.
@@ -37,7 +38,7 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
     int measured = 0;
     for (const QString& label : labels)
         if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
-    at_ = neuron_layout(data_, available.width(), widest + 2);
+    at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page);
     seen_top_ = 0;
     seen_bottom_ = at_.height;
     return {at_.width, at_.height};
@@ -193,7 +194,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
         draw::text(painter, {x, y}, text, note_font(), theme.muted, align);
     };
     column(at_.token_x - 6, data_.words.across ? QStringLiteral("source token") : QStringLiteral("key token"), draw::Align::left);
-    column(at_.key_x, QStringLiteral("key vector  k"), draw::Align::left);
+    column(at_.key_x, at_.compact ? QStringLiteral("k") : QStringLiteral("key vector  k"), draw::Align::left);
     const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
     for (std::size_t i = 0; i < view.parts.size(); ++i)
@@ -204,8 +205,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
         column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));
     column(at_.score_right, QStringLiteral("= score"));
     column(at_.bar_x, QStringLiteral("softmax"), draw::Align::left);
-    column(at_.value_right, QStringLiteral("|value|"));
-    column(at_.weighted_right, QStringLiteral("weight · |value|"));
+    column(at_.value_right, at_.compact ? QStringLiteral("|v|") : QStringLiteral("|value|"));
+    column(at_.weighted_right, at_.compact ? QStringLiteral("w · |v|") : QStringLiteral("weight · |value|"));
     rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, 137, theme.line);
     painter.restore();
 }
@@ -242,7 +243,9 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
     if (data_.view.sink > 0)
         facts << QStringLiteral("sink: %1 of the softmax goes to no key")
                      .arg(draw::weight_text(static_cast<double>(data_.view.sink)));
-    for (const QString& fact : {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
+    QStringList of_model{QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()};
+    if (at_.compact) of_model.erase(of_model.begin(), of_model.begin() + 2);  // the line below a file has them
+    for (const QString& fact : of_model)
         if (!fact.isEmpty()) facts << fact;
     draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.muted, draw::Align::right);
     if (const auto masked = data_.masked(); masked > 0)
