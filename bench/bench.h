@@ -44,6 +44,7 @@ using Results = std::vector<Measured>;
 // passes.cpp
 Results forward(const Subject&);   ///< a traced pass against a matrix product of 2,048 x 2,048
 Results capture(const Subject&);   ///< every hook kept, with and without the overview, against none
+Results corpus(const Subject&);    ///< a text of a corpus run against the pass alone and a matrix product
 Results memory(const Subject&);    ///< bytes of a trace of every hook
 Results load(const Subject&);      ///< opening the folder again, its files in the page cache
 Results generate(const Subject&);  ///< the prompt and the tokens of a continuation

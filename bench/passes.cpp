@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
+#include "headlight/corpus/store/segments.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
+#include "headlight/model/same_products.h"
+#include "headlight/trace/encoded.h"
 
 #include <ATen/ATen.h>
 
@@ -82,6 +85,41 @@ Results capture(const Subject& s) {
         found.push_back({n, "plain pass", ms[0], "ms"});
         found.push_back({n, "every hook kept", ms[1] / ms[0] - 1, "share added"});
         found.push_back({n, "every hook kept and overview", ms[2] / ms[0] - 1, "share added"});
+    }
+    return found;
+}
+
+// Everything that `headlight corpus run --measure heads` does with a text, against the pass alone.
+Results corpus(const Subject& s) {
+    using namespace headlight::corpus;
+    const Square square;
+    Results found;
+    for (const std::int64_t n : s.lengths({16, 512})) {
+        const std::string prompt = s.prompt(n).text;
+        const Text text{.text = prompt};
+        Gathered heads({"heads"}, {.config = s.model->config(), .tokenizer = *s.tokenizer});
+        const trace::CapturePlan kept = heads.plan(), least{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
+        const auto run = [&](const trace::CapturePlan& plan) {
+            return trace::run_encoded(s.model, s.tokenizer, {.text = prompt, .encoding = s.tokenizer->encode(prompt)}, plan,
+                                      s.cancel);
+        };
+        const auto gather = [&] {
+            const model::SameProducts same;
+            heads.add({.text = text, .trace = *run(kept)}, s.cancel);
+        };
+        const auto same_pass = [&] {
+            const model::SameProducts same;
+            run(least);
+        };
+        const std::vector<double> ms = warm_in_turns(s, {gather, same_pass, [&] { run(least); }, square});
+        model::ModelConfig without = s.model->config();
+        without.has_unembedding = without.mlm_head = false;
+        const double rate = Square::gflops(ms[3]), flops = forward_flops(without, n) / 1e6;
+        found.push_back({n, "heads gathered", 1e3 * static_cast<double>(n) / ms[0], "tokens/s"});
+        found.push_back({n, "pass alone, no unembedding", 1e3 * static_cast<double>(n) / ms[1], "tokens/s"});
+        found.push_back({n, "tiles that are the same for any threads", ms[1] / ms[2] - 1, "share added"});
+        found.push_back({n, "heads gathered: share of matrix product", flops / ms[0] / rate, ""});
+        found.push_back({n, "pass alone: share of matrix product", flops / ms[1] / rate, ""});
     }
     return found;
 }

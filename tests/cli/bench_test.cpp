@@ -79,7 +79,7 @@ TEST(Bench, NamesAreKnownAndAMisspeltOneIsAnswered) {
     const Outcome help = program({"bench", "--help"});
     EXPECT_EQ(help.code, 0);
     for (const char* name :
-         {"forward", "capture", "memory", "load", "generate", "measures", "prediction", "circuits", "tokenizer", "ui"})
+         {"forward", "capture", "corpus", "memory", "load", "generate", "measures", "prediction", "circuits", "tokenizer", "ui"})
         EXPECT_THAT(help.out, HasSubstr(name));
     const Outcome wrong = program({"bench", "foward"});
     EXPECT_EQ(wrong.code, 2);

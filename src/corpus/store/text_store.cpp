@@ -90,9 +90,12 @@ public:
         : store_(store), manifest_(manifest), chunker_(tokenizer, manifest.options.context, manifest.options.stride) {
         fs::create_directories(store / "texts");
     }
-    void add(Text&& text) {
+    /// False: the tokenizer makes nothing of it.
+    bool add(Text&& text) {
+        std::vector<Chunk> chunks = chunker_.chunks(text);
+        if (chunks.front().encoding.size() == 0) return false;
         manifest_.treebank = manifest_.treebank || !text.words.empty();
-        for (Chunk& chunk : chunker_.chunks(text)) {
+        for (Chunk& chunk : chunks) {
             chunk.number = std::ssize(part_.chunks);
             chunk.text = std::ssize(part_.texts);
             part_.chunks.push_back(std::move(chunk));
@@ -100,6 +103,7 @@ public:
         bytes_ += text.text.size();
         part_.texts.push_back(std::move(text));
         if (std::ssize(part_.texts) >= kTextsOfPart || bytes_ >= kBytesOfPart) write();
+        return true;
     }
     void write() {
         if (!part_.texts.empty()) {
@@ -301,27 +305,26 @@ std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headligh
                      .found = found,
                      .hint = "Leave --texts out to go on with the store's, or add --append to put these behind them"});
     };
+    const auto leave_out = [&](LeftOut one) {
+        if (left_out++ >= known_left_out) manifest.leave_out(std::move(one));
+    };
     const auto take = [&](Text&& text) {
         cancel.throw_if_cancelled();
         if (number >= limit) return false;
-        if (number < known) {
-            const Text& same = there.text(number);
-            if (same.id != text.id || same.text != text.text) fail(same.id, text.id);
-        } else {
-            writer.add(std::move(text));
+        LeftOut nothing{text.id, "no tokens"};
+        bool taken = true;
+        if (number >= known) {
+            taken = writer.add(std::move(text));
+        } else if (const Text& same = there.text(number); same.id != text.id || same.text != text.text) {
+            taken = tokenizer.encode(text.text).size() > 0;
+            if (taken) fail(same.id, text.id);
         }
-        if (progress && ++number % 100 == 0)
-            progress({"Reading texts: " + std::to_string(number), "text", 0, 0});
-        else if (!progress)
-            ++number;
+        if (!taken) leave_out(std::move(nothing));
+        number += taken ? 1 : 0;
+        if (progress && number % 100 == 0) progress({"Reading texts: " + std::to_string(number), "text", 0, 0});
         return number < limit;
     };
-    read_texts(
-        add.from, manifest.options.reading, take,
-        [&](LeftOut one) {
-            if (left_out++ >= known_left_out) manifest.leave_out(std::move(one));
-        },
-        cancel);
+    read_texts(add.from, manifest.options.reading, take, leave_out, cancel);
     if (number < known) fail(std::to_string(known) + " texts", std::to_string(number));
     writer.write();
     return number - known;

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -177,6 +178,27 @@ TEST_F(CorpusRuns, SurviveBeingKilledAtAnyTime) {
     const CorpusResult result = run_corpus(rest);
     EXPECT_LT(result.done.blocks, result.manifest.blocks()) << "what was finished is not run again";
     EXPECT_TRUE(merged_of(store) == once_);
+}
+
+TEST_F(CorpusRuns, LoseNothingThatIsFinishedWhenTheDiskIsFull) {
+    CorpusRun run = run_of(folder_ / "full", texts_);
+    run.setup.options.measures = {"heads"};
+    struct rlimit before {};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    const struct rlimit small { 200'000, before.rlim_max };  // a segment grows by 7 kB a chunk
+    const auto on_limit = ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    const std::string message = message_of([&] { run_corpus(run); });
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    ::signal(SIGXFSZ, on_limit);
+    EXPECT_THAT(message, testing::AllOf(HasSubstr("Cannot write the file"), HasSubstr("Free some space")));
+    const auto segments = segments_of(folder_ / "full", read_manifest(folder_ / "full"));
+    ASSERT_EQ(segments.size(), 1u);
+    EXPECT_GT(segments.front().blocks.size(), 1u);
+    run_corpus(run);
+    run.setup.store = folder_ / "roomy";
+    run_corpus(run);
+    EXPECT_TRUE(merged_of(folder_ / "full") == merged_of(folder_ / "roomy"));
 }
 
 TEST_F(CorpusRuns, RefuseWhatIsNotTheirs) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <thread>
 
 namespace headlight::model {
@@ -168,6 +169,25 @@ TEST(Forward, ErrorsOfAnObserverComeOutOfTheParallelTiles) {
     } thrower;
     const auto model = Model::load(fixture("bloom"));
     EXPECT_EQ(failure(*model, some_text(model->config(), 200), thrower), "stop here");
+}
+
+// A corpus run asks for no logits: a third of a small model's work.
+TEST(Forward, LeavesOutWhatIsBehindTheLayersUnlessItIsWanted) {
+    class Wanting : public Observer {
+    public:
+        explicit Wanting(std::set<Hook> hooks) : hooks_(std::move(hooks)) {}
+        bool wants(HookPoint point) const override { return hooks_.contains(point.hook); }
+        at::Tensor visit(HookPoint, at::Tensor t) override { return t; }
+
+    private:
+        std::set<Hook> hooks_;
+    };
+    const auto model = Model::load(fixture("gpt2"));
+    const ForwardInput input = some_text(model->config(), 5);
+    const_cast<Model::Internals&>(model->internals()).unembed.weight = {};
+    Wanting stream({Hook::resid_post}), logits({Hook::logits});
+    EXPECT_NO_THROW(forward(*model, input, stream, {}, {}));
+    EXPECT_ANY_THROW(forward(*model, input, logits, {}, {}));
 }
 
 TEST(Forward, BrainFloatIsNearFloat) {

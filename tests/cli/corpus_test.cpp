@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// headlight corpus, and headlight-mpi where MPI is there.
+#include "headlight/io/json_file.h"
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace headlight::cli {
+namespace corpus_test {
+
+using test::headlight;
+using test::Outcome;
+using testing::HasSubstr;
+
+const std::string kTexts = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/text/sentences.txt";
+
+std::vector<std::string> run_into(const std::string& store) {
+    return {"corpus",  "run", "novella-7m", "--texts", kTexts,  "--limit", "20",
+            "--block", "3",   "--measure",  "heads",   "--out", store};
+}
+
+TEST(Corpus, RunsTellsAndMeasures) {
+    const test::TempFolder folder;
+    const std::string store = folder / "store";
+    const Outcome run = headlight(run_into(store));
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("20 of 20 chunks run"));
+    const auto info = io::parse_json(headlight({"corpus", "info", store, "--json"}).out, "info");
+    EXPECT_EQ(info["texts"], 20);
+    EXPECT_EQ(info["finished_chunks"], 20);
+    EXPECT_EQ(info["left_out"]["texts"], 0);
+    EXPECT_THAT(headlight({"corpus", "info", store}).out, HasSubstr("20 of 20 chunks"));
+    const Outcome heads = headlight({"corpus", "heads", store, "--draws", "50"});
+    ASSERT_EQ(heads.code, 0) << heads.err;
+    EXPECT_THAT(heads.out, testing::StartsWith("measure,layer,head,mean,low,high,mean_by_query,texts,queries\n"));
+    EXPECT_THAT(heads.out, HasSubstr("\n\"share_first\",5,7,"));
+    EXPECT_EQ(headlight({"corpus", "run", "novella-7m", "--out", store, "--part", "4/3"}).code, 2);
+    EXPECT_EQ(headlight({"corpus", "run", "novella-7m", "--out", store, "--part", "4"}).code, 2);
+    EXPECT_THAT(headlight({"corpus", "info", folder / "none"}).err, HasSubstr("There is no corpus store"));
+    EXPECT_EQ(headlight({"corpus", "haeds", store}).code, 2);
+}
+
+TEST(Corpus, PartsOnMachinesWithoutACommonFolderMerge) {
+    const test::TempFolder folder;
+    for (const char* part : {"1", "2"}) {
+        std::vector<std::string> call = run_into(folder / part);
+        call.insert(call.end(), {"--part", std::string(part) + "/2"});
+        EXPECT_THAT(headlight(call).err, HasSubstr("are for other parts"));
+    }
+    ASSERT_EQ(headlight({"corpus", "merge", "novella-7m", folder / "1", folder / "2", "--out", folder / "both"}).code, 0);
+    ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
+    EXPECT_TRUE(test::slurp(folder / "both" / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"));
+}
+
+#ifdef HEADLIGHT_MPI
+TEST(CorpusMpi, ProcessesTogetherGiveTheBytesOfOne) {
+    const test::TempFolder folder;
+    ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
+    for (const char* processes : {"1", "2", "4"}) {
+        const std::string store = folder / processes;
+        const std::string command = std::string("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " HEADLIGHT_MPIRUN
+                                                " --oversubscribe --bind-to none -n ") +
+                                    processes + " " HEADLIGHT_MPI " novella-7m --texts " + kTexts +
+                                    " --limit 20 --block 3 --measure heads --out " + store + " > " + (folder / "log").string() +
+                                    " 2>&1";
+        ASSERT_EQ(std::system(command.c_str()), 0) << test::slurp(folder / "log");
+        EXPECT_TRUE(test::slurp(folder / processes / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"))
+            << processes;
+    }
+    const std::string slurm =
+        "SLURM_NTASKS=2 " HEADLIGHT_MPI " novella-7m --out " + (folder / "none").string() + " 2> " + (folder / "log").string();
+    EXPECT_NE(std::system(slurm.c_str()), 0);
+    EXPECT_THAT(test::slurp(folder / "log"), HasSubstr("srun --mpi=pmix"));
+}
+#endif
+
+}  // namespace corpus_test
+}  // namespace headlight::cli
