@@ -12,6 +12,15 @@ using model::Norm;
 using model::Positions;
 using model::RopeScaling;
 
+const char* word(model::Alibi a) {
+    switch (a) {
+        case model::Alibi::bloom: return "bloom";
+        case model::Alibi::mpt: return "mpt";
+        case model::Alibi::falcon: return "falcon";
+    }
+    return "";
+}
+
 const char* word(Positions p) {
     switch (p) {
         case Positions::learned: return "learned";
@@ -139,6 +148,7 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     }
     if (c.scale_by_layer)
         for (std::int64_t l = 0; l < c.n_layers; ++l) json["score_scales"].push_back(model::score_scale_of(c, l));
+    if (c.positions == Positions::alibi) json["alibi"] = {{"variant", word(c.alibi)}, {"max", c.alibi_max}};
     if (c.wide_scores) json["wide_scores"] = true;
     if (c.mlp_clamp > 0) json["mlp_clamp"] = c.mlp_clamp;
     if (c.attention_sinks) json["attention_sinks"] = true;

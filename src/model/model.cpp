@@ -49,9 +49,12 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = (m.config.d_factored > 0 ? m.config.vocab_size * m.config.d_factored : n(m.embed)) +
-                          n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
-                          n(m.distill_embed);
+    // Factored embeddings are multiplied out when they are loaded; what the file has counts.
+    const auto by_token = [&](const at::Tensor& t) {
+        return m.config.d_factored > 0 && t.defined() ? m.config.vocab_size * m.config.d_factored : n(t);
+    };
+    counts["embedding"] = by_token(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) +
+                          n(m.class_embed) + n(m.distill_embed);
     counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
     std::int64_t attention = 0, cross = 0, mlp = 0,
                  norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
@@ -81,7 +84,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     counts["mlp"] = mlp;
     counts["norms"] = norms;
     counts["unembedding"] =
-        (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
+        (m.config.tied_unembedding ? 0 : by_token(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
     return counts;
 }
 

@@ -99,15 +99,15 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
     return replayer.logits.to(at::kCPU);
 }
 
-at::Tensor replay_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,
-                           const std::vector<Variant>& variants, const CancelToken& cancel, const Progress& progress) {
+void replay_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,
+                     const std::vector<Variant>& variants, const TakeLogits& take, const CancelToken& cancel,
+                     const Progress& progress) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = model.config();
     const model::ForwardInput input{tokens.ids, tokens.type_ids};
     const auto& encoder = model.part(model::Stack::encoder);
     const auto count = static_cast<std::int64_t>(variants.size());
-    std::vector<at::Tensor> logits;
     for (std::int64_t first = 0; first < count;) {
         std::vector<model::Variant> some;
         std::int64_t rows = 0, last = first;
@@ -124,10 +124,10 @@ at::Tensor replay_variants(const model::Model& model, const TokenIds& tokens, st
         const auto layer_done = [&](Layer layer) {
             if (progress) progress({"Running", "pass", first + (last - first) * (layer.value + 1) / c.n_layers, count});
         };
-        logits.push_back(model::forward_stacked(model, input, sources, position, some, cancel, layer_done).to(at::kCPU));
+        const at::Tensor logits = model::forward_stacked(model, input, sources, position, some, cancel, layer_done).to(at::kCPU);
+        take(first, logits[0], logits.narrow(0, 1, last - first));
         first = last;
     }
-    return logits.empty() ? at::empty({0, c.vocab_size}) : at::cat(logits);
 }
 
 Gradients gradients(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,

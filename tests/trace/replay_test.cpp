@@ -128,6 +128,15 @@ Intervention reorder(const std::string& glob, std::int64_t position, const at::T
             }};
 }
 
+/// Of all variants, [variant, vocab].
+at::Tensor logits_of_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,
+                              const std::vector<Variant>& variants, const Progress& progress = {}) {
+    std::vector<at::Tensor> all;
+    const auto take = [&](std::int64_t, const at::Tensor&, const at::Tensor& logits) { all.push_back(logits); };
+    replay_variants(model, tokens, position, variants, take, {}, progress);
+    return at::cat(all);
+}
+
 void expect_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position) {
     const model::ModelConfig& c = model.config();
     std::vector<Variant> variants;
@@ -163,7 +172,7 @@ void expect_variants(const model::Model& model, const TokenIds& tokens, std::int
     reordered(Hook::pattern, Layer(c.n_layers / 2), count);
     std::vector<std::int64_t> passes;
     const at::Tensor found =
-        replay_variants(model, tokens, position, variants, {}, [&](const ProgressStep& step) { passes.push_back(step.done); });
+        logits_of_variants(model, tokens, position, variants, [&](const ProgressStep& step) { passes.push_back(step.done); });
     ASSERT_EQ(found.size(0), std::ssize(variants));
     const at::Tensor wanted = at::stack(expected);
     EXPECT_LT((found - wanted).abs().max().item<double>(),
@@ -172,7 +181,9 @@ void expect_variants(const model::Model& model, const TokenIds& tokens, std::int
     EXPECT_EQ(passes.back(), std::ssize(variants));
     CancelToken cancel;
     cancel.cancel();
-    EXPECT_THROW(replay_variants(model, tokens, position, variants, cancel), Cancelled);
+    EXPECT_THROW(replay_variants(
+                     model, tokens, position, variants, [](auto...) {}, cancel),
+                 Cancelled);
 }
 
 TEST_P(EveryFamilyReplay, VariantsOfAStackAreTheirOwnPasses) {
@@ -182,6 +193,42 @@ TEST_P(EveryFamilyReplay, VariantsOfAStackAreTheirOwnPasses) {
         if (!model->config().has_unembedding || tokens.pixels) continue;
         for (const std::int64_t position : {std::int64_t{8}, std::int64_t{5}}) expect_variants(*model, tokens, position);
     }
+}
+
+TEST(Replay, AVariantWithoutADifferenceIsTheTextOfItsStackInEveryType) {
+    // Rounding to bfloat16 is far from 0: only what comes out of the same products can be subtracted.
+    for (const char* name : {"gpt2-inverse-layers", "llama-kv2", "bert-mlm"})
+        for (const auto type : {model::ComputeType::bfloat16, model::ComputeType::float32}) {
+            const auto model =
+                model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name, {.dtype = type});
+            const TokenIds tokens = some_ids(*model);
+            const auto count = static_cast<std::int64_t>(tokens.ids.size());
+            const at::Tensor order = at::arange(count, at::kLong).unsqueeze(0).repeat({model->config().n_heads, 1});
+            std::vector<Variant> variants{{.ids = tokens.ids}};
+            for (std::int64_t l = 0; l < model->config().n_layers; ++l)
+                variants.push_back({.pattern = {Hook::pattern, Layer(l)}, .order = order});
+            std::int64_t seen = 0;
+            const auto take = [&](std::int64_t first, const at::Tensor& usual, const at::Tensor& logits) {
+                EXPECT_EQ(first, seen);
+                for (std::int64_t i = 0; i < logits.size(0); ++i, ++seen)
+                    EXPECT_TRUE(at::equal(logits[i], usual)) << name << ", variant " << seen;
+            };
+            replay_variants(*model, tokens, count - 1, variants, take);
+            EXPECT_EQ(seen, std::ssize(variants));
+        }
+}
+
+TEST(Replay, ATokenBehindThePositionChangesNothingInACausalModel) {
+    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2");
+    const TokenIds tokens = some_ids(*model);
+    std::vector<Variant> variants(2, {.ids = tokens.ids});
+    variants[0].ids.back() = (tokens.ids.back() + 3) % model->config().vocab_size;
+    variants[1].ids[1] = (tokens.ids[1] + 3) % model->config().vocab_size;
+    const at::Tensor found = logits_of_variants(*model, tokens, 3, variants);
+    EXPECT_LT((found[0] - replay(*model, tokens)[3]).abs().max().item<double>(), 1e-5);
+    TokenIds other = tokens;
+    other.ids = variants[1].ids;
+    EXPECT_LT((found[1] - replay(*model, other)[3]).abs().max().item<double>(), 1e-5);
 }
 
 TEST(Replay, VariantsBehindAnEncoderToo) {
@@ -203,7 +250,7 @@ TEST(Replay, MoreVariantsThanAStackHolds) {
     for (std::int64_t i = 0; i < 120; ++i) tokens.ids.push_back((7 * i * i + 3 * i + 5) % model->config().vocab_size);
     std::vector<Variant> variants(tokens.ids.size(), {.ids = tokens.ids});
     for (std::size_t i = 0; i < variants.size(); ++i) variants[i].ids[i] = 9;
-    const at::Tensor all = replay_variants(*model, tokens, 119, variants);
+    const at::Tensor all = logits_of_variants(*model, tokens, 119, variants);
     ASSERT_EQ(all.size(0), 120);
     for (const std::size_t i : {0, 1, 60, 118, 119}) {
         TokenIds other = tokens;

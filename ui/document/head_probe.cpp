@@ -36,7 +36,7 @@ void HeadProbe::look(const OpenModel& opened) {
                     std::shared_ptr<const analyze::InductionProbe> kept;
                     try {
                         check_files(opened);
-                        if (plan && !large) kept = analyze::kept_probe(*opened.model, *plan);
+                        if (plan && !large) kept = analyze::kept_probe(*opened.model, *opened.tokenizer, *plan);
                     } catch (const Error&) {  // files that are gone: the run says so
                     }
                     return [this, plan, kept, large] {

@@ -19,8 +19,8 @@ public:
     MappedFile& operator=(const MappedFile&) = delete;
 
     std::span<const std::byte> bytes() const noexcept { return bytes_; }
-    /// Lets the system take back the pages that lie wholly in this part of a mapped file; they are read again when they
-    /// are read again. Only parts of open mappings are affected.
+    /// Lets the system take back the pages that lie wholly in this part of a mapped file; they are read from the file
+    /// again when they are needed. Only parts of open mappings are affected.
     static void release(std::span<const std::byte> part) noexcept;
     const std::filesystem::path& path() const noexcept { return path_; }
 

@@ -37,11 +37,14 @@ struct Variant {
     model::HookPoint pattern{};                 ///< where there is an order: Hook::pattern or Hook::cross_pattern of a layer
     at::Tensor order{};                         ///< [head, key] int64: a head's weight j becomes its weight order[j]
 };
-/// Logits of each variant at a position, [variant, vocab] on the CPU: what replay() gives for each of them, to rounding. Many
-/// go through a pass together, each from its first different layer on, in causal models from its first different token on.
-/// Cancelled within a layer; progress counts passes.
-at::Tensor replay_variants(const model::Model&, const TokenIds&, std::int64_t position, const std::vector<Variant>&,
-                           const CancelToken& = {}, const Progress& = {});
+/// Logits at the position of variants [first, first + variant), [variant, vocab], and of the text itself out of the same
+/// products, [vocab]; on the CPU in the compute type.
+using TakeLogits = std::function<void(std::int64_t first, const at::Tensor& usual, const at::Tensor& logits)>;
+/// Logits of each variant at a position: what replay() gives for each of them, to rounding. Many go through a pass together, each
+/// from its first different layer on, in causal models from its first different token on; `take` is called after each pass, so
+/// that only one pass's logits are in memory. Cancelled within a layer; progress counts passes.
+void replay_variants(const model::Model&, const TokenIds&, std::int64_t position, const std::vector<Variant>&,
+                     const TakeLogits& take, const CancelToken& = {}, const Progress& = {});
 
 struct Gradients {
     double value = 0;                                  ///< the objective

@@ -131,7 +131,8 @@ std::int64_t below(std::mt19937_64& random, std::int64_t n) {
 /// Passes on texts with one difference each: first those with a token replaced, then those with an order of weights.
 struct Passes {
     std::vector<trace::Variant> variants;
-    at::Tensor predictions;  ///< [variant, vocab] float64
+    std::vector<double> lost;       ///< [variant] what the target's probability loses
+    std::vector<double> distances;  ///< [variant] total variation distance to the usual prediction
 };
 
 /// False for the position that is masked anyway.
@@ -174,12 +175,10 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-void set_shuffles(LayerImportance& layer, HookPoint pattern, const Passes& passes, const at::Tensor& usual) {
+void set_shuffles(LayerImportance& layer, HookPoint pattern, const Passes& passes) {
     std::vector<double> distances;
     for (std::size_t i = 0; i < passes.variants.size(); ++i)
-        if (passes.variants[i].order.defined() && passes.variants[i].pattern == pattern)
-            distances.push_back(0.5 *
-                                (passes.predictions.select(0, static_cast<std::int64_t>(i)) - usual).abs().sum().item<double>());
+        if (passes.variants[i].order.defined() && passes.variants[i].pattern == pattern) distances.push_back(passes.distances[i]);
     std::sort(distances.begin(), distances.end());
     layer.shuffled_low = quantile(distances, 0.1);
     layer.shuffled_median = quantile(distances, 0.5);
@@ -237,15 +236,20 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     report(1);
     set_gradients(out, q, cancel);
     const auto passed = [&](const ProgressStep& step) { report(kAttentionAndGradients + step.done); };
-    passes.predictions =
-        at::softmax(trace::replay_variants(model, q.tokens, q.position, passes.variants, cancel, passed).to(at::kDouble), 1);
+    const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
+        const at::Tensor before = at::softmax(own.to(at::kDouble), 0);
+        for (std::int64_t i = 0; i < logits.size(0); ++i) {
+            const at::Tensor change = before - at::softmax(logits[i].to(at::kDouble), 0);
+            passes.lost.push_back(change[q.target].item<double>());
+            passes.distances.push_back(0.5 * change.abs().sum().item<double>());
+        }
+    };
+    trace::replay_variants(model, q.tokens, q.position, passes.variants, take, cancel, passed);
 
     out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
-    std::int64_t blanked = 0;
+    std::size_t blanked = 0;
     for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j)
-        if (is_blanked(q, j))
-            out.blank_out[static_cast<std::size_t>(j)] =
-                out.probability - passes.predictions.select(0, blanked++).select(0, q.target).item<double>();
+        if (is_blanked(q, j)) out.blank_out[static_cast<std::size_t>(j)] = passes.lost[blanked++];
 
     // Each attention by itself: the weights of two softmaxes are in no order.
     const auto compare = [&](Hook pattern, std::int64_t first, std::int64_t count, std::vector<LayerImportance>& layers) {
@@ -264,7 +268,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
             layer.weighted_gradient = agreement(weighted, gradient);
             layer.weighted_blank = agreement(weighted, blank);
             layer.largest_weight = *std::max_element(attention.begin(), attention.end());
-            set_shuffles(layer, {pattern, Layer(l)}, passes, usual);
+            set_shuffles(layer, {pattern, Layer(l)}, passes);
         }
     };
     compare(Hook::pattern, q.source(), q.own(), out.layers);

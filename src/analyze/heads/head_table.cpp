@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace headlight::analyze {
 namespace {
@@ -42,11 +43,18 @@ void count_queries(HeadTable& table, const trace::Trace& trace, bool with_first_
     table.queries["induction"] = table.queries["duplicate_token"] =
         std::count_if(same.begin(), same.end(), [](std::int64_t j) { return j >= 0; });
     using Kind = HeadExcess::Kind;
-    const trace::PatternShape shape{trace.tokens(), trace.keys(), false, table.causal, 0};
+    std::set<std::int64_t> windows;
+    for (std::int64_t l = 0; l < table.n_layers; ++l) windows.insert(model::window_of(trace.config(), l));
     for (const auto& [id, kind] :
          {std::pair("induction_excess", Kind::induction), std::pair("duplicate_excess", Kind::duplicate_token),
           std::pair("previous_excess", Kind::previous_token)})
-        table.queries[id] = HeadExcess(kind, shape, same, text.special).queries();
+        for (const std::int64_t window : windows) {
+            // Of layers that see different keys the one with the fewest counts.
+            const trace::PatternShape shape{trace.tokens(), trace.keys(), false, table.causal, window};
+            const std::int64_t queries = HeadExcess(kind, shape, same, text.special).queries();
+            const auto [count, first] = table.queries.emplace(id, queries);
+            if (!first) count->second = std::min(count->second, queries);
+        }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/keep.h"
 #include "headlight/model/outline.h"
@@ -10,13 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <span>
 
 namespace headlight::analyze {
 namespace {
 
 constexpr std::int64_t least_random_tokens = 8;
 constexpr std::int64_t few_parameters = 500'000'000;
-constexpr int kept_version = 1;
+constexpr int kept_version = 2;
 
 /// The parts that are kept, by the names of their measures.
 struct KeptPart {
@@ -36,15 +38,15 @@ struct ProbeKey {
     bool operator==(const ProbeKey&) const = default;
 };
 
-ProbeSlot& slot_of(const model::Model& model) {
-    return **model.results().get(
+std::shared_ptr<ProbeSlot> slot_of(const model::Model& model) {
+    return *model.results().get(
         ProbeKey{}, [] { return std::make_shared<ProbeSlot>(); }, [](const auto&) { return std::int64_t{0}; });
 }
 
 std::shared_ptr<const InductionProbe> remember(const model::Model& model, InductionProbe probe) {
-    ProbeSlot& slot = slot_of(model);
-    const std::lock_guard lock(slot.mutex);
-    return slot.probe = std::make_shared<const InductionProbe>(std::move(probe));
+    const auto slot = slot_of(model);
+    const std::lock_guard lock(slot->mutex);
+    return slot->probe = std::make_shared<const InductionProbe>(std::move(probe));
 }
 
 std::filesystem::path file_of(const model::Model& model) {
@@ -54,12 +56,23 @@ std::filesystem::path file_of(const model::Model& model) {
     return model::kept_file(model, std::string("induction-probe.") + type + ".json");
 }
 
-nlohmann::json plan_json(const ProbeOptions& plan) {
-    return {{"version", kept_version}, {"n", plan.n}, {"batch", plan.batch}, {"seed", plan.seed}};
+/// With what the model reads: another tokenizer beside the same weights draws other tokens, or puts others around them.
+nlohmann::json plan_json(const model::Model& model, const text::Tokenizer& tokenizer, const ProbeOptions& plan) {
+    std::vector<std::int64_t> read;
+    for (const std::vector<std::int64_t>& ids : probe_ids(tokenizer, model.config().vocab_size, plan)) {
+        const text::Encoding encoding = tokenizer.encode_ids(ids);
+        read.insert(read.end(), encoding.ids.begin(), encoding.ids.end());
+    }
+    return {{"version", kept_version},
+            {"n", plan.n},
+            {"batch", plan.batch},
+            {"seed", plan.seed},
+            {"ids", io::sha256_hex(std::as_bytes(std::span(read)))}};
 }
 
-void keep_probe(const model::Model& model, const ProbeOptions& plan, const InductionProbe& probe) {
-    nlohmann::json out = {{"format", "headlight-induction-probe"}, {"plan", plan_json(plan)}};
+void keep_probe(const model::Model& model, const text::Tokenizer& tokenizer, const ProbeOptions& plan,
+                const InductionProbe& probe) {
+    nlohmann::json out = {{"format", "headlight-induction-probe"}, {"plan", plan_json(model, tokenizer, plan)}};
     for (const KeptPart& part : kept_parts) {
         const Eigen::MatrixXd& values = probe.*part.values;
         nlohmann::json& rows = out[part.measure] = nlohmann::json::array();
@@ -78,12 +91,12 @@ void keep_probe(const model::Model& model, const ProbeOptions& plan, const Induc
 }
 
 /// Empty when it is not what this plan gives.
-std::optional<InductionProbe> read_kept(const model::Model& model, const ProbeOptions& plan) {
+std::optional<InductionProbe> read_kept(const model::Model& model, const text::Tokenizer& tokenizer, const ProbeOptions& plan) {
     try {
         const std::filesystem::path file = file_of(model);
         if (file.empty() || !std::filesystem::exists(file)) return std::nullopt;
         const nlohmann::json in = io::read_json(file);
-        if (in.at("plan") != plan_json(plan)) return std::nullopt;
+        if (in.at("plan") != plan_json(model, tokenizer, plan)) return std::nullopt;
         InductionProbe probe;
         const auto layers = static_cast<std::size_t>(model.config().n_layers),
                    heads = static_cast<std::size_t>(model.config().n_heads);
@@ -131,30 +144,32 @@ std::int64_t probe_tokens(const model::ModelConfig& c, const text::Tokenizer& to
 }
 
 std::shared_ptr<const InductionProbe> known_probe(const model::Model& model) {
-    ProbeSlot& slot = slot_of(model);
-    const std::lock_guard lock(slot.mutex);
-    return slot.probe;
+    const auto slot = slot_of(model);
+    const std::lock_guard lock(slot->mutex);
+    return slot->probe;
 }
 
-std::shared_ptr<const InductionProbe> kept_probe(const model::Model& model, const ProbeOptions& plan) {
+std::shared_ptr<const InductionProbe> kept_probe(const model::Model& model, const text::Tokenizer& tokenizer,
+                                                 const ProbeOptions& plan) {
     if (auto known = known_probe(model)) return known;
-    auto kept = read_kept(model, plan);
+    auto kept = read_kept(model, tokenizer, plan);
     return kept ? remember(model, std::move(*kept)) : nullptr;
 }
 
 std::shared_ptr<const InductionProbe> model_probe(const std::shared_ptr<const model::Model>& model,
                                                   const std::shared_ptr<const text::Tokenizer>& tokenizer,
                                                   const CancelToken& cancel, const Progress& progress) {
-    const std::lock_guard one(slot_of(*model).running);
+    const auto slot = slot_of(*model);
+    const std::lock_guard one(slot->running);
     if (auto known = known_probe(*model)) return known;
     const std::optional<ProbeOptions> plan = probe_plan(*model, *tokenizer);
     if (!plan)
         throw Error({.problem = "There is no probe of random tokens for this model",
                      .item = model->config().name,
                      .expected = "weights, and a text of at least " + std::to_string(2 * least_random_tokens) + " tokens"});
-    if (auto kept = kept_probe(*model, *plan)) return kept;
+    if (auto kept = kept_probe(*model, *tokenizer, *plan)) return kept;
     InductionProbe probe = induction_probe(model, tokenizer, *plan, cancel, progress);
-    keep_probe(*model, *plan, probe);
+    keep_probe(*model, *tokenizer, *plan, probe);
     return remember(*model, std::move(probe));
 }
 

@@ -10,7 +10,7 @@ namespace headlight::analyze {
 namespace {
 
 constexpr double much_attention = 0.3, short_value = 0.5, share_of_heads = 0.1;
-constexpr std::int64_t least_readers = 4, most_readers = 64;
+constexpr std::int64_t least_readers = 4, most_readers = 64, rows_of_a_tile = 64;
 
 struct SinksKey {
     bool operator==(const SinksKey&) const = default;
@@ -25,25 +25,30 @@ std::vector<std::int64_t> readers(std::int64_t queries) {
 }
 
 /// Keys that this head treats as sinks.
-std::vector<bool> sinks_of(const trace::Trace& trace, HeadId id, const std::vector<std::int64_t>& rows) {
+std::vector<bool> sinks_of(const trace::Trace& trace, HeadId id, const std::vector<std::int64_t>& rows,
+                           const CancelToken& cancel) {
     const auto keys = static_cast<std::size_t>(trace.keys());
     const bool own = !trace.across_texts();
     std::vector<double> sum(keys, 0);
     std::vector<std::int64_t> seen_by(keys, 0);
-    for (const std::int64_t row : rows) {
+    const RowFn add = [&](std::int64_t row, const float* weights) {
+        if (!std::ranges::binary_search(rows, row)) return;
         const model::KeyRange legal = legal_keys_of(trace, id.layer, Position(row));
-        for_each_pattern_row(trace, id, row, 1, [&](std::int64_t, const float* weights) {
-            for (std::int64_t j = legal.first; j < legal.last; ++j) {
-                if (own && j == row) continue;
-                sum[static_cast<std::size_t>(j)] += static_cast<double>(weights[j]);
-                ++seen_by[static_cast<std::size_t>(j)];
-            }
-        });
-    }
+        for (std::int64_t j = legal.first; j < legal.last; ++j) {
+            if (own && j == row) continue;
+            sum[static_cast<std::size_t>(j)] += static_cast<double>(weights[j]);
+            ++seen_by[static_cast<std::size_t>(j)];
+        }
+    };
+    // A row comes with the tile it lies in: up to so many tokens all rows cost no more than those that are read.
+    if (trace.tokens() <= most_readers * rows_of_a_tile)
+        for_each_pattern_row(trace, id, 0, trace.tokens(), add, cancel);
+    else
+        for (const std::int64_t row : rows) for_each_pattern_row(trace, id, row, 1, add, cancel);
     std::vector<bool> out(keys, false);
     for (std::size_t j = 0; j < keys; ++j)
         out[j] = seen_by[j] >= least_readers && sum[j] > much_attention * static_cast<double>(seen_by[j]);
-    if (std::ranges::none_of(out, [](bool sink) { return sink; }) || !trace.has({model::Hook::v, id.layer})) return out;
+    if (std::ranges::none_of(out, [](bool sink) { return sink; })) return out;
     const Vector norms = to_vector(value_norms(trace, id));
     std::vector<float> sorted(norms.begin(), norms.end());
     std::ranges::nth_element(sorted, sorted.begin() + std::ssize(sorted) / 2);
@@ -55,7 +60,7 @@ std::vector<bool> sinks_of(const trace::Trace& trace, HeadId id, const std::vect
 
 }  // namespace
 
-std::shared_ptr<const std::vector<bool>> attention_sinks(const trace::Trace& trace) {
+std::shared_ptr<const std::vector<bool>> attention_sinks(const trace::Trace& trace, const CancelToken& cancel) {
     return trace.results().get(
         SinksKey{},
         [&] {
@@ -64,8 +69,8 @@ std::shared_ptr<const std::vector<bool>> attention_sinks(const trace::Trace& tra
             const auto& config = trace.config();
             std::vector<std::int64_t> heads(keys, 0);
             for (std::int64_t l = 0; l < config.n_layers; ++l)
-                for (std::int64_t h = 0; h < config.n_heads; ++h) {
-                    const std::vector<bool> own = sinks_of(trace, {Layer(l), Head(h)}, rows);
+                for (std::int64_t h = 0; h < config.n_heads && trace.has({model::Hook::v, Layer(l)}); ++h) {
+                    const std::vector<bool> own = sinks_of(trace, {Layer(l), Head(h)}, rows, cancel);
                     for (std::size_t j = 0; j < keys; ++j) heads[j] += own[j];
                 }
             std::vector<bool> sinks(keys, false);

@@ -291,7 +291,9 @@ Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>&
     const bool adds = std::ranges::any_of(memories, [](const Memory& m) { return std::isfinite(m.adds); });
     if (adds) {
         table.columns.push_back("logit_contribution");
-        table.definitions.emplace_back("logit_contribution", "what the memory adds to the logit (difference), as in attribution");
+        table.definitions.emplace_back(
+            "logit_contribution",
+            "what the memory adds to the logit of the likeliest next token (or of the one that was asked for), as in attribution");
     }
     const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
     const auto joined = [&](const std::vector<TokenScore>& tokens) {

@@ -7,6 +7,8 @@
 #include "cli/analyze/analysis.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 
+#include <optional>
+
 namespace headlight::cli {
 namespace {
 
@@ -24,10 +26,11 @@ struct MlpCommand : Analysis {
     Result run(const Console& console) const {
         const Run run = run_text(console);
         auto found = analyze::memories(*run.trace, Layer(layer), Position(position), top);
+        std::optional<std::int64_t> token;
         if (analyze::splits_logits(run.trace->config())) {
-            const std::int64_t token = analyze::next_tokens(*run.trace, Position(position), 1).front().id;
+            token = analyze::next_tokens(*run.trace, Position(position), 1).front().id;
             const std::vector<double> adds =
-                analyze::neuron_parts(*run.trace, Position(position), {.token = token}, Layer(layer));
+                analyze::neuron_parts(*run.trace, Position(position), {.token = *token}, Layer(layer));
             for (analyze::Memory& m : found) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
         }
         std::vector<analyze::Promoted> promoted;
@@ -43,6 +46,7 @@ struct MlpCommand : Analysis {
         }
         Result out = result(*run.trace, analyze::table_of(found, promoted, *run.trace, Layer(layer), Position(position)));
         out.fact("layer", layer).fact("position", position);
+        if (token) out.fact("token", token_fact(*run.loaded.tokenizer, *token));
         return std::move(out.fact("gain", gain ? "final norm's gain folded in" : "none"));
     }
 };

@@ -261,9 +261,9 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
         const auto ranks = analyze::diagonal_ranks(model, Circuit::qk, id, options, cancel, progress);
         plots.panels.push_back(rank_panel(ranks, QStringLiteral("QK diagonal")));
         plots.subtitle +=
-            QStringLiteral("%1 of all tokens look at themselves most. ").arg(draw::number_text(ranks.share_largest, 3));
+            QStringLiteral("%1 of all tokens attend to themselves most. ").arg(draw::number_text(ranks.share_largest, 3));
     }
-    plots.note = o.fold_norms ? QStringLiteral("norm gains folded in") : QStringLiteral("norm gains not folded in");
+    plots.note = o.fold_norms ? QStringLiteral("norm gains multiplied in") : QStringLiteral("norm gains not multiplied in");
     if (model.config().latent.any())
         plots.note += QStringLiteral("; through the latents, with the gains of their norms, and QK of the content alone");
     if (!writes_tokens) plots.note += QStringLiteral("; this model has no unembedding, so nothing a head writes is a token");

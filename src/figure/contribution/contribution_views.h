@@ -28,7 +28,7 @@ struct DriversViewOptions {
     std::optional<analyze::NeuronId> neuron{};  ///< none: the strongest memory of the layer at the token
     HeadId head{};    ///< its sources and downstream neurons; without a neuron, or later than it: the head that drives most
     bool up = false;  ///< of a gated MLP: the linear branch
-    std::optional<std::int64_t> promotes{};  ///< token whose next-token neurons are listed; none: the likeliest at the token
+    std::optional<std::int64_t> promotes{};  ///< token whose logit's neurons are listed; none: the likeliest at the token
 };
 /// What drives a neuron's pre-activation at a token, what a head drives, and which neurons promote a token.
 std::unique_ptr<Figure> drivers_view(TracePtr, Layer, Position, const DriversViewOptions&, const CancelToken& = {},

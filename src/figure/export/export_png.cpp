@@ -40,7 +40,10 @@ QImage page_image(const Page& page) {
                      .found = with_commas(static_cast<long long>(width)) + " x " + with_commas(static_cast<long long>(height)),
                      .hint = "Use a smaller scale, or PDF, whose size does not matter"});
     QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_ARGB32_Premultiplied);
-    if (image.isNull()) throw Error("There is not enough memory for the picture");
+    if (image.isNull())
+        throw Error({.problem = "There is not enough memory for the picture",
+                     .found = std::to_string(width) + " x " + std::to_string(height) + " pixels",
+                     .hint = "Use a smaller scale, or PDF, whose size does not matter"});
     image.fill(Qt::transparent);
     for (int top = 0; top < image.height(); top += band) {
         // A view of some rows of the image, not a copy.

@@ -31,9 +31,10 @@ void attend_text(const TextStack& stack, const StackedText& text, const Attentio
         for (std::int64_t head = 0; head < heads; head += together) {
             const std::int64_t rows = std::min(kStackedRows, stack.tokens - row);
             const Tile t{head, together, row, rows, in.causal && !order.defined() ? std::min(keys, row + rows) : keys};
-            at::Tensor tile = at::empty({together, rows, t.keys}, in.q.options());
+            at::Tensor tile = at::empty({together, rows, t.keys}, score_options(in));
             fill_scores(in, t, tile);
             softmax_tile(in, t, tile, false);
+            tile = tile.to(in.q.scalar_type());
             if (order.defined() && stack.position >= row && stack.position < row + rows) {
                 const at::Tensor weights = tile.select(1, stack.position - row);
                 weights.copy_(weights.gather(1, order.narrow(0, head, together)));

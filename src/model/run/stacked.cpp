@@ -20,7 +20,7 @@ std::int64_t first_row(const ModelConfig& c, const ForwardInput& input, std::int
     if (!c.causal || !v.source.empty()) return 0;
     if (v.ids.empty()) return position;
     const auto differs = std::ranges::mismatch(v.ids, input.ids).in1;
-    return std::min<std::int64_t>(differs - v.ids.begin(), std::ssize(v.ids) - 1);
+    return std::min<std::int64_t>(differs - v.ids.begin(), position);
 }
 
 /// The stack of a pass and what it was made of.
@@ -113,9 +113,10 @@ at::Tensor forward_stacked(const Model& model, const ForwardInput& input, const 
                            const std::function<void(Layer)>& layer_done) {
     StackedPass stacked(model, input, sources, position);
     const at::Tensor x = stacked.run(variants, cancel, layer_done);
-    at::Tensor rows = at::empty({std::ssize(variants)}, at::kLong);
+    at::Tensor rows = at::full({1 + std::ssize(variants)}, position, at::kLong);
     for (const StackedText& text : stacked.stack().texts)
-        if (text.variant) rows.data_ptr<std::int64_t>()[text.variant - variants.data()] = text.start + position - text.first;
+        if (text.variant)
+            rows.data_ptr<std::int64_t>()[1 + (text.variant - variants.data())] = text.start + position - text.first;
     return finish(stacked.pass(), x.index_select(0, rows.to(x.device())));
 }
 

@@ -22,9 +22,10 @@ std::int64_t rows_of(const ModelConfig&, const ForwardInput&, std::int64_t posit
 /// Rows worth stacking: a layer's products over them take some 50 ms.
 std::int64_t rows_at_once(const ModelConfig&);
 
-/// Logits of each variant at a position, [variant, vocab], those of forward() to rounding. A variant costs its own rows from
-/// its own layer on; everything else is the text's, which is `input` with the result of encode_stacked() as its source: one of
-/// the text and one of each variant that names another. Checks for cancellation before each layer, then calls `layer_done`.
+/// Logits at a position of the text itself and of each variant, [1 + variant, vocab], those of forward() to rounding; a
+/// difference between two of them is free of the rounding that another product's shape would bring. A variant costs its own rows
+/// from its own layer on; everything else is the text's, which is `input` with the result of encode_stacked() as its source: one
+/// of the text and one of each variant that names another. Checks for cancellation before each layer, then calls `layer_done`.
 at::Tensor forward_stacked(const Model&, const ForwardInput& input, const at::Tensor& sources, std::int64_t position,
                            const std::vector<Variant>&, const CancelToken&, const std::function<void(Layer)>& layer_done = {});
 

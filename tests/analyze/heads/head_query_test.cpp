@@ -100,7 +100,7 @@ HeadTable titled() {
         {"vw_share_first", "value-weighted share on the first token"},
         {"top1_minus_top2", "focus: largest minus second"},
         {"previous_token", "previous-token score"},
-        {"share_punctuation", "share on . and ,"},
+        {"share_punctuation", "share on periods and commas"},
     };
     for (const auto& [id, title] : all) t.measures.push_back({id, title, {}, {}, 0, 1});
     t.values.assign(t.measures.size(), Eigen::MatrixXd::Zero(2, 3));
@@ -126,7 +126,7 @@ TEST(HeadQuery, MeasuresAreCalledByIdTitleOrAnyPartThatIsTheirsAlone) {
         {"focus: largest minus second", "top1_minus_top2"},
         {"top1", "top1_minus_top2"},
         {"previous token", "previous_token"},
-        {"'share on . and ,'", "share_punctuation"},
+        {"'share on periods and commas'", "share_punctuation"},
         {"layer", "layer"},
     };
     for (const auto& [words, id] : means) {

@@ -252,7 +252,7 @@ TEST(ModelProbe, IsRunOnceKeptByTheWeightsAndReadAgain) {
     ASSERT_TRUE(plan);
     EXPECT_EQ(plan->n, 31) << "64 places, one of them for <s>";
     EXPECT_EQ(known_probe(*model), nullptr);
-    EXPECT_EQ(kept_probe(*model, *plan), nullptr);
+    EXPECT_EQ(kept_probe(*model, *tokenizer, *plan), nullptr);
     const auto probe = model_probe(model, tokenizer);
     EXPECT_GE(probe->induction(1, 0), 0.99);
     EXPECT_EQ(known_probe(*model), probe);
@@ -268,7 +268,7 @@ TEST(ModelProbe, IsRunOnceKeptByTheWeightsAndReadAgain) {
     EXPECT_NE(files[0].string().find(model->hash()), std::string::npos);
     const auto again = model::Model::load(circuit.path());
     EXPECT_EQ(known_probe(*again), nullptr);
-    const auto kept = kept_probe(*again, *plan);
+    const auto kept = kept_probe(*again, *tokenizer, *plan);
     ASSERT_TRUE(kept);
     EXPECT_EQ(kept->induction, probe->induction);
     EXPECT_EQ(kept->previous, probe->previous);
@@ -278,12 +278,12 @@ TEST(ModelProbe, IsRunOnceKeptByTheWeightsAndReadAgain) {
     for (const char* broken : {"{", "{\"plan\": 1}", "[]"}) {
         std::ofstream(files[0]) << broken;
         const auto other = model::Model::load(circuit.path());
-        EXPECT_EQ(kept_probe(*other, *plan), nullptr) << broken;
+        EXPECT_EQ(kept_probe(*other, *tokenizer, *plan), nullptr) << broken;
         EXPECT_EQ(model_probe(other, tokenizer)->induction, probe->induction);
-        EXPECT_NE(kept_probe(*model::Model::load(circuit.path()), *plan), nullptr) << broken;
+        EXPECT_NE(kept_probe(*model::Model::load(circuit.path()), *tokenizer, *plan), nullptr) << broken;
     }
     const auto third = model::Model::load(circuit.path());
-    EXPECT_EQ(kept_probe(*third, {.n = 9, .batch = 1}), nullptr);
+    EXPECT_EQ(kept_probe(*third, *tokenizer, {.n = 9, .batch = 1}), nullptr);
 }
 
 TEST(ModelProbe, ACancelledOneLeavesNothing) {

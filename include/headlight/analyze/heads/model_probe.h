@@ -21,8 +21,8 @@ std::int64_t probe_tokens(const model::ModelConfig&, const text::Tokenizer&, con
 
 /// What is at hand in memory; null: nothing yet. Never runs the model. What is kept on disk has no ids.
 std::shared_ptr<const InductionProbe> known_probe(const model::Model&);
-/// The same, or from disk. Null as well when that file is of another plan or cannot be read.
-std::shared_ptr<const InductionProbe> kept_probe(const model::Model&, const ProbeOptions&);
+/// The same, or from disk. Null as well when that file is of another plan or tokenizer, or cannot be read.
+std::shared_ptr<const InductionProbe> kept_probe(const model::Model&, const text::Tokenizer&, const ProbeOptions&);
 /// At hand, from disk, or run now and then kept in both places. A disk that cannot be written is no error. Error for a model
 /// without a plan.
 std::shared_ptr<const InductionProbe> model_probe(const std::shared_ptr<const model::Model>&,

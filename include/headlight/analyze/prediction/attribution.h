@@ -78,7 +78,8 @@ Eigen::VectorXd cross_head_sources(const trace::Trace&, HeadId, Position, const 
 /// The same for all heads at once (a figure's click then costs nothing): [layer * head, token].
 Eigen::MatrixXd all_head_sources(const trace::Trace&, Position, const AttributionOptions&, const CancelToken& = {});
 
-/// The neurons that add most to the same number, largest amount first, of one layer or of all (methods 4.6: m_i v_i).
+/// The neurons that add most to the same number, largest amount first, of one layer or of all: each adds
+/// its coefficient times its value vector (Geva et al. 2021).
 std::vector<Contribution> largest_neurons(const trace::Trace&, Position, const AttributionOptions&, std::optional<Layer>,
                                           std::int64_t top);
 /// What each neuron of a layer adds to it: [neuron].

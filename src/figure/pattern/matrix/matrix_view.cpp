@@ -282,7 +282,7 @@ QString MatrixFigure::description() const {
     return QStringLiteral(
                "Each row is a query, each column a key; the cell is the "
                "%1. Softmax weights of a row sum to 1%2. In a causal model the upper right is empty: later tokens are "
-               "masked. A bright column is a token that many look at, a diagonal a head that looks a fixed distance "
+               "masked. A bright column is a token that many attend to, a diagonal a head that attends a fixed distance "
                "back. Zoomed out, a pixel shows the largest weight of the pairs under it. Vaswani et al., “Attention "
                "Is All You Need”, 2017, section 3.2.")
         .arg(data_.weight_name,

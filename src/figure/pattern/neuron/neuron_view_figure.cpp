@@ -214,8 +214,8 @@ QString NeuronFigure::description() const {
     QString text = neuron_description(true);
     if (!data_.view.terms.empty())
         text += QStringLiteral(
-            " Here two more terms belong to the score: c→p, the query against the relative position, and p→c, the key "
-            "against it (He et al. 2021, DeBERTa).");
+            " Here more belongs to the score: c→p, the query against the relative position (Shaw et al. 2018), and where "
+            "the model has it p→c, the key against it (He et al. 2021, DeBERTa).");
     if (!data_.view.parts.empty())
         text += QStringLiteral(
             " A line parts the numbers of content from those that rotate, and two columns give what each adds to q·k "
@@ -227,13 +227,13 @@ QString neuron_description(bool expanded) {
     if (!expanded)
         return QStringLiteral(
             "One head before a query is opened: queries stand left, keys right, and a line is as "
-            "strong as the weight. Click a token on the left to see, number by number, why it looks where it looks. "
+            "strong as the weight. Click a token on the left to see, number by number, why it attends where it does. "
             "After the neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer "
             "Model).");
     return QStringLiteral(
-        "Why one token looks where it looks. The band holds the query vector q of the chosen token; each row below is "
+        "Why one token attends where it does. The band holds the query vector q of the chosen token; each row below is "
         "a "
-        "token it may look at, with its key vector k and the products q × k number by number. Blue numbers raise the "
+        "token it may attend to, with its key vector k and the products q × k number by number. Blue numbers raise the "
         "score, orange ones lower it. Their sum times the model's scale, plus the position term where the model has "
         "one, is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
         "on to what is carried over: the length of the value vector, and the weight times that length. After the "

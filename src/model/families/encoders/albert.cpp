@@ -13,6 +13,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     for (const char* field : {"num_hidden_groups", "inner_group_num"})
         if (json.size({field}, kMaxLayers, 1) != 1) json.unsupported(field, "1");
     ModelConfig c = bert_config(json, "gelu_new");
+    if (c.disentangled.any()) json.unsupported("position_embedding_type", "absolute");
     c.d_embed = json.size({"embedding_size"}, kMaxWidth, 128);
     c.mlm_activation = c.activation;
     return c;

@@ -14,7 +14,8 @@ class ConfigReader;
 /// Sizes, LayerNorm's epsilon and the switches of a post-norm encoder with biases. The family reads d_mlp, context length,
 /// activation and positions, and changes what differs.
 ModelConfig encoder_config(const ConfigReader&);
-/// encoder_config() with BERT's fields for the rest. Refuses decoders and positions that are not absolute.
+/// encoder_config() with BERT's fields for the rest. Refuses decoders, and positions other than absolute or relative to the key
+/// (and query).
 ModelConfig bert_config(const ConfigReader&, const std::string& activation = "gelu");
 
 /// "embeddings.word_embeddings", with the positions and token types that the configuration has, then `norm`.
