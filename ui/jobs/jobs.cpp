@@ -3,10 +3,23 @@
 
 #include "headlight/io/mapped_file.h"
 
+#include <atomic>
 #include <exception>
 #include <new>
+#include <utility>
 
 namespace headlight::ui {
+
+/// Says in terms of the language what Qt's queues guarantee: what one thread did before give(), another sees after take().
+/// ThreadSanitizer cannot see into Debian's Qt, which is built without it.
+class Jobs::Baton {
+public:
+    void give() { passed_.fetch_add(1, std::memory_order_release); }
+    void take() const { (void)passed_.load(std::memory_order_acquire); }
+
+private:
+    std::atomic<int> passed_ = 0;
+};
 
 ErrorFacts facts_of(const std::exception& error) {
     if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->facts();
@@ -22,7 +35,7 @@ ErrorFacts facts_of_lost(const std::filesystem::path& file) {
             .hint = "What is on screen stays. Put the file back and open the model again"};
 }
 
-Jobs::Jobs(QObject* parent) : QObject(parent) {
+Jobs::Jobs(QObject* parent) : QObject(parent), ended_(std::make_unique<Baton>()) {
     qRegisterMetaType<Lane>();
     qRegisterMetaType<Failure>();
 }
@@ -35,6 +48,7 @@ void Jobs::cancel_all() {
         thread.clear();
         thread.waitForDone();
     }
+    ended_->take();
     current_.clear();
 }
 
@@ -56,31 +70,46 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
     QThreadPool& thread = threads_[lane];
     thread.setMaxThreadCount(1);
     thread.setExpiryTimeout(-1);
-    thread.start([this, lane, ticket, work = std::move(work)] {
-        const auto in_window = [this](auto&& what) { QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection); };
-        const Progress progress = [&](const ProgressStep& step) {
-            in_window([=, this] {
-                if (wanted(lane, ticket.number)) Q_EMIT progressed(lane, step);
-            });
-        };
-        try {
-            ticket.token.throw_if_cancelled();
-            const int blanked = io::MappedFile::blanked();
-            Deliver deliver = work(ticket.token, progress);
-            // Opening takes other files, and a document whose model is lost runs nothing; everything else may have read the
-            // zeros.
-            if (io::MappedFile::blanked() != blanked ||
-                (lane != Lane::model && blanked != forgiven_ && !io::MappedFile::damaged().empty()))
-                throw Error(facts_of_lost(io::MappedFile::damaged()));
-            in_window([=, this] { finish(lane, ticket.number, deliver); });
-        } catch (const Cancelled&) {
-            in_window([=, this] { finish(lane, ticket.number, {}); });
-        } catch (...) {
-            in_window([=, this, what = std::current_exception()] {
-                finish(lane, ticket.number, [what] { std::rethrow_exception(what); });
-            });
-        }
+    const auto baton = std::make_shared<Baton>();
+    baton->give();
+    thread.start([this, lane, ticket, baton, work = std::move(work)]() mutable {
+        baton->take();
+        run(lane, ticket, baton, std::exchange(work, {}));
+        ended_->give();
     });
+}
+
+void Jobs::run(Lane lane, const Ticket& ticket, const std::shared_ptr<Baton>& baton, const Work& work) {
+    const auto in_window = [&](auto&& what) {
+        baton->give();
+        const auto take_over = [baton, what = std::move(what)] {
+            baton->take();
+            what();
+        };
+        QMetaObject::invokeMethod(this, take_over, Qt::QueuedConnection);
+    };
+    const Progress progress = [&](const ProgressStep& step) {
+        in_window([=, this, number = ticket.number] {
+            if (wanted(lane, number)) Q_EMIT progressed(lane, step);
+        });
+    };
+    const auto finish_with = [&](const Deliver& deliver) {
+        in_window([=, this, number = ticket.number] { finish(lane, number, deliver); });
+    };
+    try {
+        ticket.token.throw_if_cancelled();
+        const int blanked = io::MappedFile::blanked();
+        Deliver deliver = work(ticket.token, progress);
+        // Opening takes other files, and a document whose model is lost runs nothing; everything else may have read the zeros.
+        if (io::MappedFile::blanked() != blanked ||
+            (lane != Lane::model && blanked != forgiven_ && !io::MappedFile::damaged().empty()))
+            throw Error(facts_of_lost(io::MappedFile::damaged()));
+        finish_with(deliver);
+    } catch (const Cancelled&) {
+        finish_with({});
+    } catch (...) {
+        finish_with([what = std::current_exception()] { std::rethrow_exception(what); });
+    }
 }
 
 void Jobs::finish(Lane lane, quint64 number, const Deliver& deliver) {

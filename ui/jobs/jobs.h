@@ -87,12 +87,16 @@ private:
         CancelToken token;
         QString doing;
     };
+    class Baton;
     bool wanted(Lane, quint64 number) const;
+    /// In the lane's thread.
+    void run(Lane, const Ticket&, const std::shared_ptr<Baton>&, const Work&);
     void finish(Lane, quint64 number, const Deliver&);
 
     std::map<Lane, Ticket> current_;
     quint64 next_ = 1;
     std::atomic<int> forgiven_ = 0;
+    std::unique_ptr<Baton> ended_;  ///< given by every job that has ended
     std::map<Lane, QThreadPool> threads_;
 };
 
