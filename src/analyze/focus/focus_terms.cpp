@@ -19,7 +19,7 @@ at::Tensor or_zeros(const at::Tensor& bias, std::int64_t head, std::int64_t widt
 }
 
 std::vector<FocusTerm> terms_of(const FocusFacts& facts, const FocusOptions& options) {
-    const bool rotary = facts.position_kind == "rotary", alibi = facts.position_kind == "ALiBi";
+    const bool rotary = facts.position_kind == "rotary", alibi = facts.position_kind.starts_with("ALiBi");
     const bool relative = facts.position_kind.starts_with("disentangled");
     const std::string plain = rotary ? " of the vectors before rotation" : "";
     std::string position = "This model has no term of the position alone.";
@@ -44,7 +44,7 @@ std::vector<FocusTerm> terms_of(const FocusFacts& facts, const FocusOptions& opt
 
 std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& options, bool query_bias, bool key_bias) {
     std::vector<std::string> notes;
-    if (facts.position_kind == "ALiBi")
+    if (facts.position_kind.starts_with("ALiBi"))
         notes.push_back(options.absolute_positions
                             ? "The position term is ALiBi's m_h j, counted from the first token; position term and score are "
                               "m_h i larger than in the relative form, the weights are the same."

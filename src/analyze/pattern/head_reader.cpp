@@ -89,7 +89,8 @@ std::string position_kind(const trace::Trace& trace) {
     if (config.disentangled.any())
         return config.positions == model::Positions::learned ? "disentangled, and learned inside the stream" : "disentangled";
     switch (trace.config().positions) {
-        case model::Positions::alibi: return "ALiBi";
+        case model::Positions::alibi:  // rounded: each key's bias by itself, so that there is no one slope
+            return config.alibi == model::Alibi::falcon ? "ALiBi, rounded to bfloat16" : "ALiBi";
         case model::Positions::rotary: return "rotary";
         case model::Positions::relative: return "by distance";
         case model::Positions::learned: return "learned, inside the stream";

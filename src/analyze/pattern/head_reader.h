@@ -29,7 +29,7 @@ void require_whole_model(const model::ModelConfig&, const std::string& what);
 
 /// The key/value head that a query head reads.
 std::int64_t kv_head(const trace::Trace&, Head);
-/// "ALiBi", "rotary", "learned, inside the stream", "none".
+/// "ALiBi", "ALiBi, rounded to bfloat16" (Falcon), "rotary", "learned, inside the stream", "none".
 std::string position_kind(const trace::Trace&);
 
 /// q (or k) of one head as the scores use them, after rotation: [token, d_head], in the trace's type.

@@ -23,9 +23,6 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.scale = model::score_scale_of(config, id.layer.value);
     view.causal = config.causal;
     view.position_kind = position_kind(trace);
-    // The bias of each key is rounded by itself, so that there is no one slope.
-    if (config.positions == model::Positions::alibi && config.alibi == model::Alibi::falcon)
-        view.position_kind += ", rounded to bfloat16";
     view.q = to_vector(head_queries(trace, id).select(0, i));
     view.k = to_matrix(head_keys(trace, id));
     view.products = view.k.array().rowwise() * view.q.transpose().array();

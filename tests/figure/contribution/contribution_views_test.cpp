@@ -252,8 +252,9 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
     for (const auto& n : analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15))
         expected.insert(number(n.id));
     const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(12), 1).front().id;
-    for (const auto& n : analyze::largest_neurons(*trace_, Position(12), {.token = likeliest}, std::nullopt, 10))
-        if (n.amount > 0) expected.insert(number({n.layer, n.neuron}));
+    int promoting = 10;
+    for (const auto& n : analyze::largest_neurons(*trace_, Position(12), {.token = likeliest}, std::nullopt, 1'000'000))
+        if (n.value > 0 && promoting-- > 0) expected.insert(number({Layer(n.layer), Neuron(n.index)}));
     EXPECT_EQ(listed, expected) << "what the head drives, and the neurons that add most to the likeliest token";
     state.values["promotes"] = "doctor handkerchief";
     EXPECT_THROW(make_figure(trace_, state), Error);

@@ -44,7 +44,8 @@ struct FocusTerm {
 /// What a person must know to read the terms of one head.
 struct FocusFacts {
     HeadId head;
-    std::string position_kind;  ///< as PairChain: "ALiBi", "rotary", "learned, inside the stream", "disentangled", "none"
+    std::string position_kind;  ///< as PairChain: "ALiBi", "ALiBi, rounded to bfloat16", "rotary", "learned, inside the stream",
+                                ///< "disentangled", "none"
     double alibi_slope = 0;     ///< m_h; NaN without ALiBi
     double scale = 1;           ///< s: score = s q.k + position
     bool causal = true;

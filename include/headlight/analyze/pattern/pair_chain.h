@@ -29,8 +29,9 @@ struct PairChain {
     double scale = 0;                ///< score_scale_of() the layer
     double content = 0;              ///< scale q.k, or for rotary models scale q.k without rotation
     std::optional<double> position;  ///< additive term; empty: this model has no separable one
-    std::string position_kind;       ///< "ALiBi", "rotary", "learned, inside the stream", "disentangled", "none"
-    double score = 0;                ///< content + position
+    std::string
+        position_kind;  ///< "ALiBi", "ALiBi, rounded to bfloat16", "rotary", "learned, inside the stream", "disentangled", "none"
+    double score = 0;   ///< content + position
     double value_norm = 0;           ///< |v_j W_O^h|: what the key's value writes, for a weight of 1 (Kobayashi 2020)
     double weighted_value_norm = 0;  ///< a_ij |v_j W_O^h|
     double raw_value_norm = 0;       ///< |v_j| in the head's own d_head numbers, before W_O
