@@ -184,7 +184,7 @@ TEST(Forward, LeavesOutWhatIsBehindTheLayersUnlessItIsWanted) {
     };
     const auto model = Model::load(fixture("gpt2"));
     const ForwardInput input = some_text(model->config(), 5);
-    const_cast<Model::Internals&>(model->internals()).unembed.weight = {};
+    const_cast<Model::Internals&>(model->internals()).unembed.weight = at::Tensor();
     Wanting stream({Hook::resid_post}), logits({Hook::logits});
     EXPECT_NO_THROW(forward(*model, input, stream, {}, {}));
     EXPECT_ANY_THROW(forward(*model, input, logits, {}, {}));
