@@ -9,5 +9,10 @@ Action define_corpus_run(Definition&, const Frontend&);
 Action define_corpus_info(Definition&, const Frontend&);
 Action define_corpus_merge(Definition&, const Frontend&);
 Action define_corpus_heads(Definition&, const Frontend&);
+Action define_corpus_triggers(Definition&, const Frontend&);
+Action define_corpus_agreement(Definition&, const Frontend&);
+Action define_corpus_distances(Definition&, const Frontend&);
+Action define_corpus_map(Definition&, const Frontend&);
+Action define_corpus_compare(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/corpus/corpus.h"
+#include "cli/corpus/store_argument.h"
 #include "cli/result_file.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/head_means.h"
@@ -16,12 +17,6 @@ struct CorpusInfoArguments {
     std::string store;
     bool json = false;
 };
-
-CLI::Option* add_store(Definition& definition, std::string& store) {
-    CLI::Option* option = definition.app->add_option("STORE", store, "the folder that headlight corpus run has made")->required();
-    definition.kinds[option] = ValueKind::folder;
-    return option;
-}
 
 ordered_json info_json(const std::filesystem::path& store) {
     const corpus::Manifest m = corpus::read_manifest(store);
@@ -89,23 +84,15 @@ struct CorpusHeadsArguments {
 
 int heads(const CorpusHeadsArguments& arguments, const Console& console) {
     arguments.out.check();
-    const corpus::Manifest manifest = corpus::read_manifest(arguments.store);
-    const corpus::Merged merged = corpus::read_merged(arguments.store);
-    const corpus::HeadMeans means =
-        corpus::head_means(merged.arrays, corpus::TextStore(arguments.store, manifest).text_of_chunk(), arguments.bootstrap);
+    const OpenedStore store = open_merged(arguments.store);
+    const corpus::HeadMeans means = corpus::head_means(
+        store.merged.arrays, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap);
     Result result{.table = corpus::table_of(means), .facts = {}};
-    result.fact("model", manifest.model)
-        .fact("hash", manifest.model_hash)
-        .fact("dtype", manifest.dtype)
-        .fact("texts", means.texts)
-        .fact("chunks", merged.chunks)
-        .fact("context", manifest.options.context)
-        .fact("stride", manifest.options.stride)
+    store.add_facts(result, console);
+    result.fact("texts_run", means.texts)
         .fact("first_row_of_causal_models", "left out")
         .fact("draws", arguments.bootstrap.draws)
         .fact("seed", static_cast<std::int64_t>(arguments.bootstrap.seed));
-    if (merged.chunks < manifest.chunks())
-        result.notes({"from " + with_commas(merged.chunks) + " of " + with_commas(manifest.chunks()) + " chunks"}, console);
     arguments.out.write(result, console);
     return 0;
 }
@@ -114,7 +101,7 @@ int heads(const CorpusHeadsArguments& arguments, const Console& console) {
 
 Action define_corpus_info(Definition& definition, const Frontend&) {
     auto options = std::make_shared<CorpusInfoArguments>();
-    add_store(definition, options->store);
+    add_store_argument(definition, options->store);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     return [options, console = definition.console] {
         const ordered_json info = info_json(options->store);
@@ -126,14 +113,8 @@ Action define_corpus_info(Definition& definition, const Frontend&) {
 
 Action define_corpus_heads(Definition& definition, const Frontend&) {
     auto options = std::make_shared<CorpusHeadsArguments>();
-    add_store(definition, options->store);
-    definition.app->add_option("--draws", options->bootstrap.draws, "of the bootstrap over texts that gives the intervals")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-    definition.app->add_option("--seed", options->bootstrap.seed, "equal seeds draw equal texts")
-        ->type_name("N")
-        ->capture_default_str();
+    add_store_argument(definition, options->store);
+    add_bootstrap_options(definition, options->bootstrap);
     options->out.add(definition);
     return [options, console = definition.console] { return heads(*options, *console); };
 }

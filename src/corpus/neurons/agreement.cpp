@@ -2,6 +2,7 @@
 #include "headlight/corpus/neurons/agreement.h"
 
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/trace/tensors.h"
 
@@ -221,13 +222,10 @@ ValueAgreement value_agreement(const Neurons& neurons, const model::Model& model
             const analyze::ValueRead& value = values[n];
             if (next[n] < 0) continue;
             const bool agrees = value.top == next[n];
-            const auto tenth = static_cast<std::size_t>(std::clamp(static_cast<int>(value.probability * 10), 0, 9));
             ++counts.triggered;
             counts.agreeing += agrees;
-            ++counts.triggered_by_probability[tenth];
-            counts.agreeing_by_probability[tenth] += agrees;
             ranks.push_back(static_cast<double>(value.rank));
-            SureValue sure{layer, Neuron(static_cast<std::int64_t>(n)), value.top, value.probability};
+            SureValue sure{layer, Neuron(static_cast<std::int64_t>(n)), value.top, value.probability, agrees};
             for (const Trigger& t : triggers[n]) {
                 sure.triggers += t.next >= 0;
                 sure.followed += t.next == value.top;
@@ -239,6 +237,13 @@ ValueAgreement value_agreement(const Neurons& neurons, const model::Model& model
     }
     if (progress) progress({"Reading values", "layer", c.n_layers, c.n_layers});
     std::ranges::stable_sort(out.surest, std::greater(), &SureValue::probability);
+    for (std::size_t i = 0; i < out.surest.size(); ++i) {
+        const SureValue& value = out.surest[out.surest.size() - 1 - i];
+        ProbabilityTenth& tenth = out.by_probability[i * 10 / out.surest.size()];
+        if (tenth.triggered++ == 0) tenth.lowest = value.probability;
+        tenth.highest = value.probability;
+        tenth.agreeing += value.agrees;
+    }
     if (std::ssize(out.surest) > options.surest) out.surest.resize(static_cast<std::size_t>(options.surest));
     return out;
 }
@@ -289,20 +294,26 @@ analyze::Table table_of(const ValueAgreement& found) {
     analyze::Table table;
     table.columns = {"layer",       "neurons",         "triggered",   "agreeing",        "agreement_rate",
                      "rank_lowest", "rank_quartile_1", "rank_median", "rank_quartile_3", "rank_highest"};
-    for (const char* name : {"triggered_", "agreeing_"})
-        for (int tenth = 0; tenth < 10; ++tenth) table.columns.push_back(name + std::to_string(tenth));
     table.definitions = {{"triggered", "neurons with a positive coefficient at a token that has a next one"},
                          {"agreeing", "of these, the value's likeliest token followed the strongest trigger"},
                          {"agreement_rate", "agreeing / triggered"},
-                         {"rank", "of the token behind the strongest trigger among the value's tokens; 0: the likeliest"},
-                         {"triggered_0", "triggered neurons by the probability of the value's likeliest token: 0 to 0.1, ..."}};
+                         {"rank", "of the token behind the strongest trigger among the value's tokens; 0: the likeliest"}};
     for (std::size_t l = 0; l < found.layers.size(); ++l) {
         const LayerValues& x = found.layers[l];
-        std::vector<analyze::Table::Cell> row{static_cast<std::int64_t>(l), x.neurons, x.triggered, x.agreeing, x.rate()};
-        row.insert(row.end(), {x.rank.lowest, x.rank.lower, x.rank.median, x.rank.upper, x.rank.highest});
-        row.insert(row.end(), x.triggered_by_probability.begin(), x.triggered_by_probability.end());
-        row.insert(row.end(), x.agreeing_by_probability.begin(), x.agreeing_by_probability.end());
-        table.add(std::move(row));
+        table.add({static_cast<std::int64_t>(l), x.neurons, x.triggered, x.agreeing, x.rate(), x.rank.lowest, x.rank.lower,
+                   x.rank.median, x.rank.upper, x.rank.highest});
+    }
+    return table;
+}
+
+analyze::Table probability_table(const ValueAgreement& found) {
+    analyze::Table table{{"tenth", "lowest", "highest", "triggered", "agreeing", "agreement_rate"}, {}};
+    table.definitions = {{"tenth", "of the model's triggered neurons, by the probability of their value's likeliest token"},
+                         {"lowest", "probability, and highest: the tenth's ends"}};
+    for (std::size_t i = 0; i < found.by_probability.size(); ++i) {
+        const ProbabilityTenth& x = found.by_probability[i];
+        table.add({static_cast<std::int64_t>(i), x.lowest, x.highest, x.triggered, x.agreeing,
+                   x.triggered > 0 ? static_cast<double>(x.agreeing) / static_cast<double>(x.triggered) : kNaN});
     }
     return table;
 }

@@ -68,6 +68,15 @@ TEST(Agreement, FindsTheTextsThatBreakTheRule) {
     EXPECT_EQ(layer.agreeing, 1);
     EXPECT_EQ(layer.rank.lowest, 0);
     EXPECT_GT(layer.rank.highest, 0);
+    // b agrees. All values are equally sure, so the three are spread over tenths by their order.
+    std::int64_t triggered = 0, agreeing = 0;
+    for (const ProbabilityTenth& tenth : value_agreement(neurons, *runs.model()).by_probability) {
+        triggered += tenth.triggered;
+        agreeing += tenth.agreeing;
+        EXPECT_TRUE(tenth.triggered == 0 || tenth.lowest <= tenth.highest);
+    }
+    EXPECT_EQ(triggered, 3);
+    EXPECT_EQ(agreeing, 1);
     EXPECT_THROW(value_agreement(neurons, *model::Model::load(built_in_model())), Error);
 }
 

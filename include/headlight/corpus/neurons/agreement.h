@@ -86,8 +86,6 @@ struct LayerValues {
     std::int64_t neurons = 0, triggered = 0;
     std::int64_t agreeing = 0;  ///< the value's likeliest token followed its trigger (Fig. 4)
     Box rank{};                 ///< of the token behind the trigger in the value's distribution, 0: the likeliest (Fig. 5)
-    /// By the probability of the value's likeliest token, tenths from 0 to 1 (Fig. 7).
-    std::array<std::int64_t, 10> triggered_by_probability{}, agreeing_by_probability{};
     double rate() const noexcept { return triggered > 0 ? static_cast<double>(agreeing) / static_cast<double>(triggered) : kNaN; }
 };
 
@@ -97,12 +95,20 @@ struct SureValue {
     Neuron neuron;
     std::int64_t token = 0;
     double probability = 0;
+    bool agrees = false;                      ///< it followed the strongest one
     std::int64_t followed = 0, triggers = 0;  ///< of the kept triggers that have a next token
+};
+
+/// A tenth of the model's triggered memories, by the probability of their value's likeliest token.
+struct ProbabilityTenth {
+    double lowest = kNaN, highest = kNaN;
+    std::int64_t triggered = 0, agreeing = 0;
 };
 
 struct ValueAgreement {
     std::vector<LayerValues> layers;
-    std::vector<SureValue> surest;  ///< by probability
+    std::array<ProbabilityTenth, 10> by_probability;  ///< from the least sure values to the surest (Fig. 7)
+    std::vector<SureValue> surest;                    ///< by probability
 };
 
 struct ValueAgreementOptions {
@@ -115,6 +121,8 @@ ValueAgreement value_agreement(const Neurons&, const model::Model&, const ValueA
                                const Progress& = {});
 /// A row a layer.
 analyze::Table table_of(const ValueAgreement&);
+/// A row a tenth.
+analyze::Table probability_table(const ValueAgreement&);
 /// A row a value of `surest`.
 analyze::Table sure_values_table(const ValueAgreement&, const text::Tokenizer&);
 

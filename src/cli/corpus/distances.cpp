@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/corpus/corpus.h"
+#include "cli/corpus/store_argument.h"
+#include "cli/options.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/distances/tables.h"
+
+namespace headlight::cli {
+namespace {
+
+struct DistancesArguments {
+    std::string store;
+    bool sorted = false;
+    corpus::MapTableOptions map;
+    ResultFile out;
+};
+
+void add_distance_facts(Result& result, const OpenedStore& store, const corpus::HeadDistances& distances,
+                        const Console& console) {
+    store.add_facts(result, console);
+    result.fact("queries", distances.queries()).fact("compared_queries", distances.drawn());
+}
+
+corpus::HeadDistances distances_of(const OpenedStore& store) {
+    store.require("distances");
+    return corpus::HeadDistances(store.merged.arrays);
+}
+
+int distances(const DistancesArguments& arguments, const Console& console) {
+    arguments.out.check();
+    const OpenedStore store = open_merged(arguments.store);
+    const corpus::HeadDistances distances = distances_of(store);
+    Result result{.table = corpus::pairs_table(distances, arguments.sorted), .facts = {}};
+    add_distance_facts(result, store, distances, console);
+    arguments.out.write(result, console);
+    return 0;
+}
+
+int map(const DistancesArguments& arguments, const Console& console) {
+    arguments.out.check();
+    const OpenedStore store = open_merged(arguments.store);
+    const corpus::HeadDistances distances = distances_of(store);
+    const corpus::HeadMap map = corpus::head_map(distances, arguments.map);
+    Result result{.table = corpus::map_table(distances, map, arguments.map), .facts = {}};
+    add_distance_facts(result, store, distances, console);
+    result.fact("stress", significant(map.scaling.stress))
+        .fact("relative_stress", significant(map.scaling.relative_stress))
+        .fact("starts", arguments.map.scaling.starts)
+        .fact("seed", static_cast<std::int64_t>(arguments.map.scaling.seed))
+        .fact("group_below", significant(arguments.map.group_below));
+    result.notes(
+        {"relative stress " + significant(map.scaling.relative_stress) + ": 0 is a perfect map, above 0.2 its distances mislead"},
+        console);
+    arguments.out.write(result, console);
+    return 0;
+}
+
+}  // namespace
+
+Action define_corpus_distances(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<DistancesArguments>();
+    add_store_argument(definition, options->store);
+    definition.app->add_flag("--sorted", options->sorted, "the most alike pairs first (default: by layer and head)");
+    options->out.add(definition);
+    return [options, console = definition.console] { return distances(*options, *console); };
+}
+
+Action define_corpus_map(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<DistancesArguments>();
+    add_store_argument(definition, options->store);
+    CLI::App& app = *definition.app;
+    app.add_option("--starts", options->map.scaling.starts,
+                   "random starts beside the one from classical scaling; the best counts")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(counted_from_zero());
+    app.add_option("--seed", options->map.scaling.seed, "of the random starts")->type_name("N")->capture_default_str();
+    app.add_option("--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(not_negative());
+    app.add_option("--nearest", options->map.nearest, "heads to list beside each")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(counted_from_zero());
+    options->out.add(definition);
+    return [options, console = definition.console] { return map(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/corpus/store_argument.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+
+namespace headlight::cli {
+
+void OpenedStore::require(const std::string& measure) const {
+    if (std::ranges::find(manifest.options.measures, measure) != manifest.options.measures.end()) return;
+    std::string gathered;
+    for (const std::string& each : manifest.options.measures) gathered += (gathered.empty() ? "" : ", ") + each;
+    throw headlight::Error({.problem = "The store does not have what is asked for",
+                            .file = folder,
+                            .expected = measure,
+                            .found = gathered,
+                            .hint = "Make a store with headlight corpus run --measure " + measure});
+}
+
+void OpenedStore::add_facts(Result& result, const Console& console) const {
+    result.fact("model", manifest.model)
+        .fact("hash", manifest.model_hash)
+        .fact("dtype", manifest.dtype)
+        .fact("texts", manifest.texts())
+        .fact("chunks", merged.chunks)
+        .fact("context", manifest.options.context)
+        .fact("stride", manifest.options.stride);
+    if (merged.chunks < manifest.chunks())
+        result.notes({"from " + with_commas(merged.chunks) + " of " + with_commas(manifest.chunks()) + " chunks"}, console);
+}
+
+OpenedStore open_merged(const std::string& folder) {
+    return {folder, corpus::read_manifest(folder), corpus::read_merged(folder)};
+}
+
+CLI::Option* add_store_argument(Definition& definition, std::string& folder, const std::string& name, const std::string& help) {
+    CLI::Option* option = definition.app->add_option(name, folder, help)->required();
+    definition.kinds[option] = ValueKind::folder;
+    return option;
+}
+
+void add_bootstrap_options(Definition& definition, corpus::BootstrapOptions& options) {
+    definition.app->add_option("--draws", options.draws, "of the bootstrap over texts that gives the intervals")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+    definition.app->add_option("--seed", options.seed, "equal seeds draw equal texts")->type_name("N")->capture_default_str();
+}
+
+}  // namespace headlight::cli

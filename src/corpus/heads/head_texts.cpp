@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/heads/head_texts.h"
+
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace headlight::corpus {
+namespace {
+
+std::vector<std::string> split_ids(const std::vector<std::uint8_t>& bytes) {
+    std::vector<std::string> ids(1);
+    for (const std::uint8_t byte : bytes) {
+        if (byte == ',')
+            ids.emplace_back();
+        else
+            ids.back() += static_cast<char>(byte);
+    }
+    return ids;
+}
+
+}  // namespace
+
+HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk) {
+    if (!merged.has("heads.measures"))
+        throw Error(ErrorFacts{.problem = "The store has no measures of heads", .hint = "Run the corpus with --measure heads"});
+    measures_ = split_ids(merged.get<std::uint8_t>("heads.measures", {-1}));
+    const auto shape = merged.shape("heads.count");
+    if (shape.size() != 3)
+        throw Error({.problem = "An array has another shape than expected", .item = "heads.count", .expected = "three axes"});
+    layers_ = shape[1];
+    heads_ = shape[2];
+    const auto measures = std::ssize(measures_);
+    const auto chunks = merged.get<std::int64_t>("heads.chunks", {-1});
+    values_ = merged.get<float>("heads.values", {std::ssize(chunks), measures, layers_, heads_});
+    rows_ = merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), measures});
+    std::map<std::int64_t, std::int64_t> row_of;  // of a text
+    for (const std::int64_t chunk : chunks) {
+        if (chunk < 0 || chunk >= std::ssize(text_of_chunk))
+            throw Error(
+                {.problem = "The store's texts and results do not fit", .item = "heads.chunks", .found = std::to_string(chunk)});
+        const std::int64_t text = text_of_chunk[static_cast<std::size_t>(chunk)];
+        const auto [at, is_new] = row_of.try_emplace(text, std::ssize(texts_));
+        if (is_new) texts_.push_back(text);
+        row_.push_back(at->second);
+    }
+}
+
+TextValues HeadTexts::of(std::size_t measure) const {
+    const std::size_t heads = static_cast<std::size_t>(layers_ * heads_), measures = measures_.size();
+    const bool largest = is_maximum(measure);
+    TextValues out;
+    out.values.setZero(std::ssize(texts_), static_cast<Eigen::Index>(heads));
+    out.weights = out.values;
+    for (std::size_t c = 0; c < row_.size(); ++c) {
+        const double rows = rows_[c * measures + measure];
+        const float* values = values_.data() + (c * measures + measure) * heads;
+        for (std::size_t h = 0; h < heads; ++h) {
+            if (std::isnan(values[h])) continue;
+            double &value = out.values(row_[c], static_cast<Eigen::Index>(h)),
+                   &weight = out.weights(row_[c], static_cast<Eigen::Index>(h));
+            const auto x = static_cast<double>(values[h]);
+            value = largest ? std::max(value, x) : value + rows * x;
+            weight = largest ? 1 : weight + rows;
+        }
+    }
+    const auto has = (out.weights.array() > 0).eval();
+    out.values = has.select(out.values.array() / out.weights.array(), 0.0).matrix();
+    out.weights = has.cast<double>().matrix();
+    return out;
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What `headlight corpus` answers from a store, without the texts' files and, but for values, without the model.
+#include "tests/cli/program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace headlight {
+namespace corpus_ask_test {
+
+using nlohmann::json;
+using test::built_in_model;
+using test::headlight;
+using test::Outcome;
+using testing::HasSubstr;
+
+class CorpusAsk : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        folder = new test::TempFolder;
+        const std::string texts =
+            folder
+                ->write("texts.txt",
+                        "The old doctor asked the nurse to wait.\nShe was late, and he was not.\nIt rained all "
+                        "night on the sea.\nThe doctor gave her the letter, and she read it twice.\n")
+                .string();
+        for (const char* name : {"a", "b"}) {
+            const Outcome run = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--measure",
+                                           "heads,neurons,agreement,distances", "--out", (*folder / name).string()});
+            ASSERT_EQ(run.code, 0) << run.err;
+        }
+        const Outcome few = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--limit", "2", "--measure",
+                                       "neurons", "--out", (*folder / "few").string()});
+        ASSERT_EQ(few.code, 0) << few.err;
+    }
+    static void TearDownTestSuite() { delete folder; }
+
+    static std::string store(const char* name) { return (*folder / name).string(); }
+    static json asked(std::vector<std::string> words) {
+        const std::string out = (*folder / "out.json").string();
+        words.insert(words.begin(), "corpus");
+        words.insert(words.end(), {"--out", out});
+        const Outcome outcome = headlight(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return json::parse(test::slurp(out));
+    }
+    static test::TempFolder* folder;
+};
+test::TempFolder* CorpusAsk::folder = nullptr;
+
+TEST_F(CorpusAsk, TriggersStandInTheirTexts) {
+    const json answer = asked({"triggers", store("a"), "--layer", "5", "--neuron", "3", "--before", "100"});
+    const std::vector<std::string> texts = {"The old doctor asked the nurse to wait.", "She was late, and he was not.",
+                                            "It rained all night on the sea.",
+                                            "The doctor gave her the letter, and she read it twice."};
+    ASSERT_FALSE(answer.at("rows").empty());
+    double last = std::numeric_limits<double>::infinity();
+    for (const json& row : answer.at("rows")) {
+        // kind, rank, from, to, coefficient, chunk, position, next_id, text, before, token, next
+        const std::string here = row[9].get<std::string>() + row[10].get<std::string>() + row[11].get<std::string>();
+        const std::string& text = texts.at(row[5].get<std::size_t>());
+        EXPECT_TRUE(text.starts_with(here) && !here.empty()) << here;
+        EXPECT_EQ(row[7].is_null(), row[11].get<std::string>().empty());
+        if (row[0] != "largest") continue;
+        EXPECT_LE(row[4].get<double>(), last);
+        last = row[4].get<double>();
+    }
+    const Outcome outcome = headlight({"corpus", "triggers", store("a"), "--layer", "6", "--neuron", "3"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("0 to 5"));
+}
+
+TEST_F(CorpusAsk, AgreementHasItsRows) {
+    const json layers = asked({"agreement", store("a")});
+    ASSERT_EQ(layers.at("rows").size(), 6u);
+    EXPECT_EQ(layers.at("facts").at("examples"), "16");
+    const std::vector<std::string> columns = layers.at("columns");
+    const auto column = [&](const char* name) {
+        return static_cast<std::size_t>(std::ranges::find(columns, name) - columns.begin());
+    };
+    for (const json& row : layers.at("rows")) {
+        double sum = 0;
+        for (const char* part : {"agreement", "residual", "ffn", "composition"}) sum += row[column(part)].get<double>();
+        EXPECT_NEAR(sum, 1, 1e-9);
+        EXPECT_LE(row[column("active_low")], row[column("active_high")]);
+    }
+    EXPECT_EQ(asked({"agreement", store("a"), "--rows", "values", "--model", built_in_model()}).at("rows").size(), 6u);
+    EXPECT_EQ(asked({"agreement", store("a"), "--rows", "probability", "--model", built_in_model()}).at("rows").size(), 10u);
+    EXPECT_EQ(
+        asked({"agreement", store("a"), "--rows", "surest", "--surest", "7", "--model", built_in_model()}).at("rows").size(), 7u);
+    EXPECT_EQ(headlight({"corpus", "agreement", store("a"), "--rows", "values"}).code, 2);
+    const Outcome lacks = headlight({"corpus", "agreement", store("few")});
+    EXPECT_EQ(lacks.code, 1);
+    EXPECT_THAT(lacks.err, HasSubstr("--measure agreement"));
+}
+
+TEST_F(CorpusAsk, DistancesAndMap) {
+    const json pairs = asked({"distances", store("a"), "--sorted"});
+    ASSERT_EQ(pairs.at("rows").size(), 48u * 47 / 2);
+    EXPECT_LE(pairs.at("rows").front()[4], pairs.at("rows").back()[4]);
+    const json map = asked({"map", store("a"), "--starts", "2"});
+    EXPECT_EQ(map.at("rows").size(), 48u);
+    EXPECT_GT(std::stod(map.at("facts").at("relative_stress").get<std::string>()), 0);
+}
+
+TEST_F(CorpusAsk, AStoreDoesNotDifferFromItsTwin) {
+    const json differences = asked({"compare", store("a"), store("b"), "--matched"});
+    ASSERT_GT(differences.at("rows").size(), 48u);
+    for (const json& row : differences.at("rows")) {
+        EXPECT_EQ(row[7], 0) << row;
+        EXPECT_EQ(row[1], row[3]);
+        EXPECT_EQ(row[2], row[4]);
+    }
+    for (const json& row : asked({"compare", store("a"), store("b"), "--rows", "heads"}).at("rows")) EXPECT_EQ(row[4], 0);
+    EXPECT_EQ(headlight({"corpus", "compare", store("a"), store("few")}).code, 1) << "no measures of heads there";
+}
+
+}  // namespace corpus_ask_test
+}  // namespace headlight
