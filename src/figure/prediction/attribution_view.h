@@ -58,7 +58,7 @@ struct AttributionLayout {
     double sources_top = 0;
     std::int64_t layers = 0, heads = 0, bars = 0;
 
-    static constexpr double margin = page_margin, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
+    static constexpr double margin = page_margin, bar_height = 22, gap = 36, name_width = 118, number_width = 64;
     QRectF head_cell(std::int64_t layer, std::int64_t head) const;
     QRectF cross_cell(std::int64_t layer, std::int64_t head) const;
     QRectF mlp_cell(std::int64_t layer) const;

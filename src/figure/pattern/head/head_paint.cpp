@@ -152,8 +152,8 @@ void HeadFigure::paint_legend(const Frame& f) const {
     if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1) note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
-    if (draw::text_width(note, font) <= note_room || note_room > 320)
-        draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().muted);
+    if (draw::text_width(note, font) <= note_room)
+        draw::text(p, {note_x, y}, note, font, f.theme().muted);
     else
         draw::text(p, {HeadLayout::margin, y + 18}, draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font,
                    f.theme().muted);
