@@ -263,7 +263,12 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
                          .chunks = chunks_in(todo, result.manifest),
                          .segment_minutes = run.segment_minutes,
                          .name = part_name(run)};
-    result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
+    try {
+        result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
+    } catch (const Cancelled&) {
+        merge_what_is_there(run, result.manifest, {}, note);  // questions can be asked of what is finished
+        throw;
+    }
     result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);
     return result;
 }
