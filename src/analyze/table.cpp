@@ -81,7 +81,11 @@ void check_rows(std::int64_t rows, std::int64_t tokens, const std::string& hint)
 
 std::string csv_text(const Table& table) {
     std::string out;
-    for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? "," : "") + table.columns[c];
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        // Names of measures need no quotes; those of questions have tokens in them, which may be anything.
+        const std::string& name = table.columns[c];
+        out += (c ? "," : "") + (name.find_first_of(",\"\n") == std::string::npos ? name : CsvCell{}(name));
+    }
     out += '\n';
     for (const auto& row : table.rows) {
         for (std::size_t c = 0; c < row.size(); ++c) {

@@ -62,6 +62,9 @@ TEST(Table, WritesGapsQuotesAndNumbersThatReadBack) {
     table.add({std::string("say \"no\""), 0.1});
     table.add({std::int64_t{3}, kNaN, static_cast<double>(0.1F)});
     EXPECT_EQ(csv_text(table), "a,b,c\n\"say \"\"no\"\"\",0.1,\n3,,0.1\n");
+    table.columns[1] = "of `,`";
+    EXPECT_TRUE(csv_text(table).starts_with("a,\"of `,`\",c\n"));
+    table.columns[1] = "b";
     EXPECT_EQ(json_members(table),
               "\"columns\": [\"a\", \"b\", \"c\"],\n\"rows\": [\n[\"say \\\"no\\\"\", 0.1, null],\n[3, null, 0.1]\n]");
     EXPECT_THROW(check_rows(2'100'001, 5000), Error);

@@ -45,6 +45,23 @@ constexpr Command kCorpusCommands[] = {
      {"headlight corpus compare store-a store-b --out differences.csv",
       "headlight corpus compare store-a store-b --rows heads --out partners.csv"},
      define_corpus_compare},
+    {"corpus syntax",
+     "How well single heads find the relations of a treebank, with intervals, baselines and a held-out half.",
+     {"headlight corpus syntax store --out syntax.csv", "headlight corpus syntax store --all --out all.csv --latex best.tex"},
+     define_corpus_syntax},
+    {"corpus pos",
+     "Attention of every head by part of speech, beside what even rows would give.",
+     {"headlight corpus pos store --out pos.csv", "headlight corpus pos store --pairs --out pairs.csv"},
+     define_corpus_pos},
+    {"corpus alignment",
+     "Share of each head's attention that runs along the arcs of a treebank.",
+     {"headlight corpus alignment store --out alignment.csv", "headlight corpus alignment store --out alignment.json"},
+     define_corpus_alignment},
+    {"corpus query",
+     "Heads by what they do with words of a treebank, and the sentences in which they do and do not.",
+     {"headlight corpus query store 'heads where VERB attends to its nsubj > 40 %'",
+      "headlight corpus query store 'obj attends to its head > 60 %' --examples 20 --out examples.csv"},
+     define_corpus_query},
 };
 
 }  // namespace

@@ -14,5 +14,9 @@ Action define_corpus_agreement(Definition&, const Frontend&);
 Action define_corpus_distances(Definition&, const Frontend&);
 Action define_corpus_map(Definition&, const Frontend&);
 Action define_corpus_compare(Definition&, const Frontend&);
+Action define_corpus_syntax(Definition&, const Frontend&);
+Action define_corpus_pos(Definition&, const Frontend&);
+Action define_corpus_alignment(Definition&, const Frontend&);
+Action define_corpus_query(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

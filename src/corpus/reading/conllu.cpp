@@ -259,32 +259,14 @@ void ConlluReader::place_words(const Sentence& sentence, Text& out) {
 
 void ConlluReader::check_tree(const Sentence& sentence, const Text& text) {
     const auto n = static_cast<std::int32_t>(text.words.size());
-    std::int32_t roots = 0;
-    bool annotated = false, cycle = false;
-    // 0: not visited, 1: on the way up from the present word, 2: leads to a root
-    std::vector<char> state(text.words.size());
-    for (std::int32_t i = 0; i < n; ++i) {
-        const Word& word = text.words[static_cast<std::size_t>(i)];
-        if (word.head >= n)
-            fail(sentence.lines[static_cast<std::size_t>(i)], "HEAD is no word of the sentence", "0 to " + std::to_string(n),
-                 std::to_string(word.head + 1));
-        roots += word.head < 0;
-        annotated = annotated || word.head >= 0 || !word.relation.empty();
-        std::vector<std::int32_t> way;
-        std::int32_t at = i;
-        while (at >= 0 && at < n && state[static_cast<std::size_t>(at)] == 0) {
-            state[static_cast<std::size_t>(at)] = 1;
-            way.push_back(at);
-            at = text.words[static_cast<std::size_t>(at)].head;
-        }
-        cycle = cycle || (at >= 0 && at < n && state[static_cast<std::size_t>(at)] == 1);
-        for (const std::int32_t each : way) state[static_cast<std::size_t>(each)] = 2;
-    }
-    if (!annotated || (roots == 1 && !cycle)) return;
+    for (std::size_t i = 0; i < text.words.size(); ++i)
+        if (text.words[i].head >= n)
+            fail(sentence.lines[i], "HEAD is no word of the sentence", "0 to " + std::to_string(n),
+                 std::to_string(text.words[i].head + 1));
+    const std::string problem = tree_problem(text.words);
+    if (problem.empty()) return;
     ++counts_.malformed;
-    if (notes_.size() < kMostNotes)
-        notes_.push_back(file_ + ", line " + std::to_string(sentence.line) + ": " +
-                         (cycle ? std::string("arcs in a circle") : std::to_string(roots) + " roots"));
+    if (notes_.size() < kMostNotes) notes_.push_back(file_ + ", line " + std::to_string(sentence.line) + ": " + problem);
 }
 
 bool ConlluReader::next(Text& text) {
@@ -302,6 +284,26 @@ bool ConlluReader::next(Text& text) {
     ++counts_.sentences;
     counts_.words += static_cast<std::int64_t>(text.words.size());
     return true;
+}
+
+std::string tree_problem(const std::vector<Word>& words) {
+    std::int64_t roots = 0;
+    bool annotated = false;
+    std::vector<bool> checked(words.size());  // the way up from it leads to a root
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        roots += words[i].head < 0;
+        annotated = annotated || words[i].head >= 0 || !words[i].relation.empty();
+        std::vector<std::size_t> way;
+        std::vector<bool> on_the_way(words.size());
+        for (std::int32_t at = static_cast<std::int32_t>(i); at >= 0 && !checked[static_cast<std::size_t>(at)];
+             at = words[static_cast<std::size_t>(at)].head) {
+            if (on_the_way[static_cast<std::size_t>(at)]) return "arcs in a circle";
+            on_the_way[static_cast<std::size_t>(at)] = true;
+            way.push_back(static_cast<std::size_t>(at));
+        }
+        for (const std::size_t each : way) checked[each] = true;
+    }
+    return annotated && roots != 1 ? std::to_string(roots) + " roots" : std::string();
 }
 
 std::vector<Text> read_conllu(const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 #include "headlight/corpus/syntax/relations.h"
 
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/reading/conllu.h"
 
 #include <algorithm>
 #include <map>
@@ -138,6 +139,7 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
     std::vector<bool> half_b;
     for (const auto& [number, sentence] : index.sentences()) {
         half_b.push_back(in_half_b(sentence.id));
+        table.no_trees += !tree_problem(sentence.words).empty();
         for (std::size_t w = 0; w < sentence.words.size(); ++w) {
             const Word& word = sentence.words[w];
             if (word.head < 0) continue;

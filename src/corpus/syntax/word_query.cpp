@@ -3,6 +3,7 @@
 
 #include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/syntax/relations.h"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +35,7 @@ bool holds(double value, const std::string& op, double number) {
 }
 
 std::string text_of(const QueryPhrase& phrase) {
-    const auto word = [](const QueryPhrase::Word& of) { return of.quoted ? "\"" + of.text + "\"" : of.text; };
+    const auto word = [](const QueryPhrase::Word& of) { return of.quoted ? "`" + of.text + "`" : of.text; };
     return word(phrase.from) + " attends to " + (phrase.its ? "its " : "") + word(phrase.to);
 }
 
@@ -46,6 +47,7 @@ constexpr EnumRow<ExampleKind> example_kinds[] = {{ExampleKind::hit, "hit", "Hit
 constexpr const auto& enum_rows(ExampleKind) { return example_kinds; }
 
 constexpr double kBarely = 0.05;
+constexpr const char* kShareOf = ": share";
 
 /// As exact as weights are kept.
 double four_digits(double weight) { return std::round(1e4 * weight) / 1e4; }
@@ -74,7 +76,7 @@ public:
         if (phrase.in_texts)
             condition.measure = condition.text + " " + phrase.op + " " + significant(phrase.number) + ": texts";
         else
-            condition.measure = condition.text + (phrase.percent ? ": share" : ": weight");
+            condition.measure = condition.text + (phrase.percent ? kShareOf : ": weight");
         query_.evaluate(condition, meaning);
         query_.meanings_.push_back(meaning);
         query_.conditions_.push_back(condition);
@@ -174,12 +176,16 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
     const std::int64_t heads = index_.heads();
     std::vector<std::int64_t> hits(static_cast<std::size_t>(heads)), texts(hits), last_text(hits.size(), -1);
     std::vector<double> weights(hits.size());
+    std::array<std::int64_t, 2 * kFarthestOffset + 1> at_offset{};
     std::int64_t last = -1;
     condition.out_of_reach = each_case(meaning, [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
                                                     const std::vector<std::int32_t>& targets) {
         ++condition.cases;
         condition.texts += number != last;
         last = number;
+        for (const std::int32_t target : targets)
+            if (const std::int64_t away = target - word + kFarthestOffset; away >= 0 && away < std::ssize(at_offset))
+                ++at_offset[static_cast<std::size_t>(away)];
         for (std::int64_t h = 0; h < heads; ++h) {
             const auto i = static_cast<std::size_t>(h);
             const std::int16_t attended = sentence.to[static_cast<std::size_t>(word * heads + h)];
@@ -204,7 +210,10 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
         table_.values.push_back(std::move(values));
     };
     const auto n = static_cast<double>(condition.cases);
-    add(condition.text + ": share", "Share of the cases in which the word attended to most is the one.",
+    const auto most = std::ranges::max_element(at_offset);
+    condition.offset = most - at_offset.begin() - kFarthestOffset;
+    condition.offset_share = condition.cases > 0 ? static_cast<double>(*most) / n : kNaN;
+    add(condition.text + kShareOf, "Share of the cases in which the word attended to most is the one.",
         [&](std::size_t h) { return static_cast<double>(hits[h]) / n; });
     add(condition.text + ": weight", "Mean weight over the cases.", [&](std::size_t h) { return weights[h] / n; });
     if (condition.phrase.in_texts)
@@ -238,6 +247,27 @@ std::vector<WordQuery::Case> WordQuery::cases(std::size_t condition, HeadId id) 
     return out;
 }
 
+std::vector<Interval> WordQuery::shares(std::size_t condition, const std::vector<HeadId>& heads,
+                                        const BootstrapOptions& options) const {
+    if (heads.empty()) return {};
+    const std::int64_t sentences = std::ssize(index_.sentences());
+    Bootstrap::Columns hits = Bootstrap::Columns::Zero(sentences, std::ssize(heads)), cases = hits;
+    std::int64_t last = -1;
+    Eigen::Index row = -1;
+    each_case(meanings_.at(condition), [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
+                                           const std::vector<std::int32_t>& targets) {
+        row += number != last;  // sentences without a case weigh nothing, wherever they stand
+        last = number;
+        for (std::size_t h = 0; h < heads.size(); ++h) {
+            const std::int64_t head = heads[h].layer.value * index_.n_heads() + heads[h].head.value;
+            const std::int16_t attended = sentence.to[static_cast<std::size_t>(word * index_.heads() + head)];
+            hits(row, static_cast<Eigen::Index>(h)) += std::ranges::find(targets, attended) != targets.end();
+            cases(row, static_cast<Eigen::Index>(h)) += 1;
+        }
+    });
+    return Bootstrap(sentences, options).means(hits, cases);
+}
+
 std::string marked_sentence(const IndexedSentence& sentence, std::int32_t bracketed, std::int32_t braced) {
     std::string out;
     std::int64_t end = sentence.words.empty() ? 0 : sentence.words.front().begin, shared = -1;
@@ -252,19 +282,29 @@ std::string marked_sentence(const IndexedSentence& sentence, std::int32_t bracke
     return out;
 }
 
-analyze::Table table_of(const WordQuery& query) {
+analyze::Table table_of(const WordQuery& query, const BootstrapOptions& bootstrap) {
     analyze::Table table;
     table.columns = {"layer", "head"};
+    const std::vector<HeadId> heads = query.heads();
+    std::vector<std::vector<analyze::Table::Cell>> rows;
+    for (const HeadId head : heads) rows.push_back({head.layer.value, head.head.value});
     const analyze::HeadTable& measures = query.measures();
-    for (const analyze::MeasureInfo& measure : measures.measures) {
+    for (std::size_t m = 0; m < measures.measures.size(); ++m) {
+        const analyze::MeasureInfo& measure = measures.measures[m];
         table.columns.push_back(measure.id);
         table.definitions.emplace_back(measure.id, measure.definition);
+        for (std::size_t h = 0; h < heads.size(); ++h)
+            rows[h].emplace_back(measures.values[m](heads[h].layer.value, heads[h].head.value));
+        const auto condition = std::ranges::find(query.conditions(), measure.id,
+                                                 [](const WordQuery::Condition& each) { return each.text + kShareOf; });
+        if (condition == query.conditions().end()) continue;
+        const std::vector<Interval> shares =
+            query.shares(static_cast<std::size_t>(condition - query.conditions().begin()), heads, bootstrap);
+        table.columns.insert(table.columns.end(), {measure.id + " low", measure.id + " high"});
+        table.definitions.emplace_back(measure.id + " low", "95 % interval: percentiles of a bootstrap over sentences.");
+        for (std::size_t h = 0; h < heads.size(); ++h) rows[h].insert(rows[h].end(), {shares[h].low, shares[h].high});
     }
-    for (const HeadId head : query.heads()) {
-        std::vector<analyze::Table::Cell> row{head.layer.value, head.head.value};
-        for (const Eigen::MatrixXd& values : measures.values) row.emplace_back(values(head.layer.value, head.head.value));
-        table.add(std::move(row));
-    }
+    for (auto& row : rows) table.add(std::move(row));
     return table;
 }
 

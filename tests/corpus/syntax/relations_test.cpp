@@ -259,6 +259,7 @@ TEST(Relations, ArcsInsideASharedSpanAreLeftOutAndCounted) {
     const RelationTable table = relation_table(index);
     EXPECT_EQ(table.shared_arcs, 1);
     EXPECT_EQ(table.arcs, 1);
+    EXPECT_EQ(table.no_trees, 0);
     ASSERT_EQ(table.rows.size(), 4u);
     EXPECT_EQ(table.rows[0].n, 0) << "the head comes later: a causal model's dependent cannot attend to it";
     EXPECT_EQ(table.rows[1].n, 1);

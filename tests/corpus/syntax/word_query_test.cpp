@@ -3,6 +3,7 @@
 #include "headlight/corpus/syntax/word_query.h"
 
 #include "headlight/base/error.h"
+#include "headlight/corpus/syntax/relations.h"
 #include "tests/corpus/syntax/treebank.h"
 
 #include <gmock/gmock.h>
@@ -79,6 +80,8 @@ TEST(WordQuery, CasesNeedAWordThatCanBeAttendedTo) {
     const WordQuery back("PRON attends to VERB > 60 %", hand_made()), its("VERB attends to its obj > 1 %", hand_made());
     EXPECT_EQ(back.conditions()[0].cases, 3);
     EXPECT_EQ(back.conditions()[0].out_of_reach, 3) << "she comes before the verb";
+    EXPECT_EQ(back.conditions()[0].offset, -1);
+    EXPECT_EQ(back.conditions()[0].offset_share, 1);
     EXPECT_EQ(its.conditions()[0].cases, 0);
     EXPECT_EQ(its.conditions()[0].out_of_reach, 3);
     EXPECT_TRUE(its.heads().empty());
@@ -155,6 +158,22 @@ TEST(WordQuery, OfTheTreebankIsWhatTheIndexSays) {
         EXPECT_EQ(std::ssize(query.cases(0, head)), cases);
     }
     EXPECT_THROW(WordIndex::read(Arrays()), Error);
+}
+
+TEST(WordQuery, TheShareOfARelationsArcsIsThatOfTheRelationTable) {
+    WordIndex index(6, 8, true);
+    treebank_runs().add_all(index);
+    const WordQuery query("obj attends to its head >= 0 %", index);
+    const std::vector<HeadId> heads = query.heads();
+    const std::vector<Interval> shares = query.shares(0, heads);
+    for (const RelationRow& row : relation_table(index, {.all_heads = true, .bootstrap = {}}).rows) {
+        if (row.relation != "obj" || row.direction != ArcDirection::to_head) continue;
+        const auto at = static_cast<std::size_t>(std::ranges::find(heads, row.head) - heads.begin());
+        EXPECT_EQ(query.conditions()[0].cases, row.n);
+        EXPECT_EQ(shares.at(at).mean, row.accuracy.mean);
+        EXPECT_NEAR(shares.at(at).low, row.accuracy.low, .06) << "other sentences are drawn";
+        EXPECT_NEAR(shares.at(at).high, row.accuracy.high, .06);
+    }
 }
 
 }  // namespace word_query_test

@@ -57,6 +57,10 @@ private:
     std::vector<std::string> notes_;
 };
 
+/// Why the arcs of a sentence are no tree: "2 roots", "arcs in a circle"; empty when they are one, or there are none. Heads must
+/// be words of it.
+std::string tree_problem(const std::vector<Word>&);
+
 /// All sentences of a file.
 std::vector<Text> read_conllu(const std::filesystem::path&);
 

@@ -50,6 +50,7 @@ struct RelationTable {
     std::int64_t arcs = 0;         ///< that are scored; roots are none
     std::int64_t shared_arcs = 0;  ///< left out: both words have the bytes of one multiword token
     std::int64_t unread_arcs = 0;  ///< left out: a word without a token
+    std::int64_t no_trees = 0;     ///< sentences whose arcs are no tree; they are scored as they are
     bool causal = true;
 };
 struct RelationOptions {

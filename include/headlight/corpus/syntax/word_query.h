@@ -5,6 +5,7 @@
 #include "headlight/analyze/heads/head_query.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/table.h"
+#include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_index.h"
 
 #include <cstdint>
@@ -44,6 +45,9 @@ public:
         std::int64_t cases = 0;
         std::int64_t out_of_reach = 0;  ///< words with a B that they cannot attend to
         std::int64_t texts = 0;         ///< with cases
+        /// The constant offset, up to 6 words either way, at which most cases have a B, and their share: what a share is to beat.
+        std::int64_t offset = 0;
+        double offset_share = 0;
     };
     const std::vector<Condition>& conditions() const noexcept { return conditions_; }
 
@@ -58,6 +62,8 @@ public:
     };
     /// Every case of a condition for one head, in the order of the texts.
     std::vector<Case> cases(std::size_t condition, HeadId) const;
+    /// The share of hits of these heads, with intervals over sentences.
+    std::vector<Interval> shares(std::size_t condition, const std::vector<HeadId>&, const BootstrapOptions& = {}) const;
 
 private:
     /// Words that a condition is about.
@@ -89,8 +95,8 @@ private:
 /// The text of a sentence, rebuilt from its words, with brackets around one or two of them: "He [asked] the {nurse}".
 std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std::int32_t braced);
 
-/// One row a head that matches: share, weight, cases and texts of each condition.
-analyze::Table table_of(const WordQuery&);
+/// One row a head that matches: for each condition the share of hits with its interval, the weight, and the number of texts.
+analyze::Table table_of(const WordQuery&, const BootstrapOptions& = {});
 /// Of one head: the `n` hits with the largest weights, the `n` misses with the largest, and `n` counter-examples: cases with a
 /// weight below 5 %, those first in which the head attends to another word most.
 analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&);

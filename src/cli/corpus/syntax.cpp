@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a store says of a treebank: relations, parts of speech, dependency alignment, and questions about words.
+#include "cli/corpus/corpus.h"
+#include "cli/corpus/store_argument.h"
+#include "cli/options.h"
+#include "cli/result_file.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/store/segments.h"
+#include "headlight/corpus/syntax/relations.h"
+#include "headlight/corpus/syntax/tag_attention.h"
+#include "headlight/corpus/syntax/word_query.h"
+#include "headlight/io/atomic_file.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace headlight::cli {
+namespace {
+
+struct TreebankArguments {
+    std::string store;
+    ResultFile out;
+
+    void add(Definition& definition) {
+        add_store_argument(definition, store);
+        out.add(definition);
+    }
+};
+
+/// A table from a store, and what is to be known of it.
+struct Answer {
+    OpenedStore store;
+    Result result{};
+    std::vector<std::string> notes{};
+
+    Answer(const TreebankArguments& arguments, const std::string& measure, const Console& console)
+        : store(open_merged(arguments.store)) {
+        store.require(measure);
+        store.add_facts(result, console);
+    }
+    void note_words_left_out(const corpus::WordIndex::Counts& counts) {
+        if (counts.left_out > 0) notes.push_back(with_commas(counts.left_out) + " texts are longer than --context and left out");
+        if (counts.unread_words > 0) notes.push_back(with_commas(counts.unread_words) + " words have no token");
+        result.fact("tokens_of_several_words", counts.shared_tokens);
+    }
+    int write(const TreebankArguments& arguments, const Console& console) {
+        auto before = std::ranges::count_if(result.facts, [](const auto& fact) { return fact.first.starts_with("note_"); });
+        for (const std::string& note : notes) {
+            result.fact("note_" + std::to_string(++before), note);
+            console.note(note);
+        }
+        arguments.out.write(result, console);
+        return 0;
+    }
+};
+
+struct SyntaxArguments : TreebankArguments {
+    corpus::RelationOptions options;
+    std::string latex;
+};
+
+int syntax(const SyntaxArguments& arguments, const Console& console) {
+    arguments.out.check();
+    if (!arguments.latex.empty()) io::check_writable(arguments.latex);
+    Answer answer(arguments, "words", console);
+    const corpus::WordIndex index = corpus::WordIndex::read(answer.store.merged.arrays);
+    const corpus::RelationTable relations = corpus::relation_table(index, arguments.options);
+    answer.note_words_left_out(index.counts());
+    if (relations.shared_arcs > 0)
+        answer.notes.push_back(with_commas(relations.shared_arcs) +
+                               " arcs inside a multiword token that is not its words are left out");
+    if (relations.no_trees > 0)
+        answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences are no tree");
+    if (relations.unread_arcs > 0)
+        answer.notes.push_back(with_commas(relations.unread_arcs) + " arcs of words without a token are left out");
+    answer.result.fact("sentences", relations.sentences)
+        .fact("arcs", relations.arcs)
+        .fact("draws", arguments.options.bootstrap.draws)
+        .fact("seed", static_cast<std::int64_t>(arguments.options.bootstrap.seed));
+    if (!arguments.latex.empty()) io::write_atomically(arguments.latex, corpus::latex_of(relations));
+    answer.result.table = corpus::table_of(relations);
+    return answer.write(arguments, console);
+}
+
+struct TagArguments : TreebankArguments {
+    bool pairs = false;
+};
+
+int tags(const TagArguments& arguments, const Console& console, bool alignment) {
+    arguments.out.check();
+    Answer answer(arguments, "tags", console);
+    const corpus::TagAttention attention = corpus::TagAttention::read(answer.store.merged.arrays);
+    if (attention.left_out() > 0)
+        answer.notes.push_back(with_commas(attention.left_out()) + " texts are longer than --context and left out");
+    answer.result.fact("first_row_of_causal_models", "left out");
+    answer.result.table = alignment
+                              ? corpus::alignment_table(attention)
+                              : corpus::tag_table(attention, arguments.pairs ? corpus::TagSides::both : corpus::TagSides::one);
+    return answer.write(arguments, console);
+}
+
+struct QueryArguments : TreebankArguments {
+    std::string expression;
+    corpus::BootstrapOptions bootstrap;
+    std::int64_t examples = 0;
+};
+
+int query(const QueryArguments& arguments, const Console& console) {
+    arguments.out.check();
+    Answer answer(arguments, "words", console);
+    const corpus::WordIndex index = corpus::WordIndex::read(answer.store.merged.arrays);
+    const corpus::WordQuery query(arguments.expression, index);
+    const std::vector<HeadId> heads = query.heads();
+    answer.note_words_left_out(index.counts());
+    answer.result.fact("question", arguments.expression);
+    for (const corpus::WordQuery::Condition& condition : query.conditions()) {
+        std::string note =
+            condition.text + ": " + with_commas(condition.cases) + " cases in " + with_commas(condition.texts) + " texts";
+        if (condition.cases > 0)
+            note += ", of which " + significant(100 * condition.offset_share) + " % have one " +
+                    std::to_string(std::abs(condition.offset)) + " word" + (std::abs(condition.offset) == 1 ? "" : "s") +
+                    (condition.offset < 0 ? " before" : " behind");
+        if (condition.out_of_reach > 0)
+            note += "; " + with_commas(condition.out_of_reach) + " words come before what they would attend to";
+        answer.notes.push_back(note);
+    }
+    if (heads.empty()) answer.notes.push_back("no head matches: " + query.why_none());
+    if (arguments.examples == 0) {
+        answer.result.table = corpus::table_of(query, arguments.bootstrap);
+    } else {
+        if (query.conditions().empty()) throw UsageError("--examples: the question has no condition on words");
+        const HeadId head = heads.empty() ? HeadId{} : heads.front();
+        answer.result.table = corpus::examples_of(query, 0, head, heads.empty() ? 0 : arguments.examples, index);
+    }
+    return answer.write(arguments, console);
+}
+
+}  // namespace
+
+Action define_corpus_syntax(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<SyntaxArguments>();
+    options->add(definition);
+    definition.app->add_flag("--all", options->options.all_heads, "every head, not the best one of each relation and direction");
+    add_bootstrap_options(definition, options->options.bootstrap);
+    CLI::Option* latex =
+        definition.app->add_option("--latex", options->latex, "write the table of the best heads for LaTeX (booktabs)")
+            ->type_name("FILE");
+    definition.kinds[latex] = ValueKind::file;
+    return [options, console = definition.console] { return syntax(*options, *console); };
+}
+
+Action define_corpus_pos(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<TagArguments>();
+    options->add(definition);
+    definition.app->add_flag("--pairs", options->pairs, "a row for each pair of parts of speech");
+    return [options, console = definition.console] { return tags(*options, *console, false); };
+}
+
+Action define_corpus_alignment(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<TagArguments>();
+    options->add(definition);
+    return [options, console = definition.console] { return tags(*options, *console, true); };
+}
+
+Action define_corpus_query(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<QueryArguments>();
+    add_store_argument(definition, options->store);
+    definition.app->add_option("EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'")
+        ->required();
+    options->out.add(definition);
+    add_bootstrap_options(definition, options->bootstrap);
+    definition.app
+        ->add_option(
+            "--examples", options->examples,
+            "instead of the heads: N hits, misses and counter-examples of the best one, for the first condition on words")
+        ->type_name("N")
+        ->check(counted_from_zero());
+    return [options, console = definition.console] { return query(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// headlight corpus syntax, pos, alignment and query over the treebank of the tests. The numbers are checked in tests/corpus.
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace headlight {
+namespace corpus_syntax_test {
+
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// A store of the treebank, made once.
+const std::string& store() {
+    static const TempFolder* const folder = new TempFolder;
+    static const std::string* const path = [] {
+        auto* made = new std::string((*folder / "store").string());
+        const std::string treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
+        const Outcome outcome =
+            headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "words,tags", "--out", *made});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return made;
+    }();
+    return *path;
+}
+
+std::int64_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+TEST(CorpusSyntax, OneRowARelationAndDirectionOrAHead) {
+    const Outcome best = headlight({"corpus", "syntax", store(), "--draws", "50"}),
+                  all = headlight({"corpus", "syntax", store(), "--draws", "50", "--all"});
+    ASSERT_EQ(best.code, 0) << best.err;
+    EXPECT_THAT(best.out,
+                StartsWith("relation,direction,layer,head,accuracy,low,high,n,arcs,coverage,baseline,baseline_offset,"));
+    EXPECT_THAT(best.out, HasSubstr("\n\"obj\",\"dependent-to-head\",5,0,0.775,"));
+    EXPECT_THAT(best.out, HasSubstr("\n\"det\",\"dependent-to-head\",,,,,,0,77,0,"));
+    EXPECT_GT(lines(all.out), 20 * lines(best.out));
+}
+
+TEST(CorpusSyntax, WritesATableForLatex) {
+    const TempFolder folder;
+    const std::string tex = folder / "t.tex", json = folder / "t.json";
+    const Outcome outcome = headlight({"corpus", "syntax", store(), "--draws", "20", "--latex", tex, "--out", json});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(test::slurp(tex), HasSubstr("\\begin{tabular}"));
+    EXPECT_THAT(test::slurp(tex), HasSubstr("det & to dependent & L0H1 & 62.3 ["));
+    EXPECT_THAT(test::slurp(json), HasSubstr("\"sentences\":\"51\""));
+}
+
+TEST(CorpusPos, SharesHaveTheirBase) {
+    const Outcome one = headlight({"corpus", "pos", store()}), pairs = headlight({"corpus", "pos", store(), "--pairs"});
+    ASSERT_EQ(one.code, 0) << one.err;
+    EXPECT_THAT(one.out, StartsWith("layer,head,from,to,share,base,ratio,rows\n0,0,\"all\",\"ADJ\","));
+    EXPECT_THAT(one.out, HasSubstr("\n0,0,\"NOUN\",\"all\","));
+    EXPECT_THAT(pairs.out, HasSubstr("\n5,7,\"NOUN\",\"first\","));
+    EXPECT_THAT(pairs.out, Not(HasSubstr("\"all\"")));
+}
+
+TEST(CorpusAlignment, HasARowAHead) {
+    const Outcome outcome = headlight({"corpus", "alignment", store()});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, StartsWith("layer,head,alignment,base,ratio,mean_distance\n0,0,0."));
+    EXPECT_EQ(lines(outcome.out), 49);
+}
+
+TEST(CorpusQuery, GivesHeadsOrExamples) {
+    const Outcome heads = headlight({"corpus", "query", store(), "heads where obj attends to its head > 60 %"});
+    ASSERT_EQ(heads.code, 0) << heads.err;
+    EXPECT_THAT(heads.out, StartsWith("layer,head,obj attends to its head: share,"));
+    EXPECT_THAT(heads.out, HasSubstr("share high,obj attends to its head: weight\n5,0,0.775,0.63"));
+    EXPECT_THAT(heads.err, HasSubstr("obj attends to its head: 40 cases in "));
+    EXPECT_THAT(heads.err, HasSubstr(" have one 2 words before"));
+    const Outcome examples = headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--examples", "3"});
+    ASSERT_EQ(examples.code, 0) << examples.err;
+    EXPECT_THAT(examples.out, StartsWith("kind,layer,head,sentence,weight,"));
+    EXPECT_THAT(examples.out, HasSubstr("\n\"hit\",5,0,\"weblog-"));
+    EXPECT_THAT(examples.out, HasSubstr("\n\"miss\",5,0,"));
+}
+
+TEST(CorpusQuery, MistakesNameTheirColumn) {
+    const Outcome wrong = headlight({"corpus", "query", store(), "obj attends to its hed > 60 %"});
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(wrong.err, HasSubstr("column 20"));
+    const Outcome none = headlight({"corpus", "query", store(), "obj attends to its head > 99 %"});
+    EXPECT_EQ(none.code, 0);
+    EXPECT_THAT(none.err, HasSubstr("no head matches: the largest obj attends to its head: share is "));
+    EXPECT_EQ(headlight({"corpus", "query", store(), "layer = 1", "--examples", "3"}).code, 2);
+}
+
+TEST(CorpusSyntax, AStoreWithoutWordsSaysSo) {
+    const TempFolder folder;
+    const std::string plain = folder / "store", texts = folder.write("t.txt", "The cat sat.\nThe dog sat.\n");
+    const Outcome made = headlight({"corpus", "run", "novella-7m", "--texts", texts, "--out", plain, "--measure", "heads"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    for (const char* command : {"syntax", "pos", "alignment"}) {
+        const Outcome outcome = headlight({"corpus", command, plain});
+        EXPECT_EQ(outcome.code, 1);
+        EXPECT_THAT(outcome.err, HasSubstr("does not have what is asked for"));
+    }
+}
+
+}  // namespace corpus_syntax_test
+}  // namespace headlight
