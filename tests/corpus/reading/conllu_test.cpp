@@ -3,6 +3,7 @@
 #include "headlight/corpus/reading/conllu.h"
 
 #include "headlight/base/error.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/support/hostile.h"
 
 #include <nlohmann/json.hpp>
@@ -187,6 +188,32 @@ TEST_P(HostileConllu, IsRefusedWithItsLine) {
     test::expect_refused(GetParam(), "hostile.conllu", [](const std::filesystem::path& file) { read_conllu(file); });
 }
 INSTANTIATE_TEST_SUITE_P(Files, HostileConllu, testing::ValuesIn(kHostile));
+
+TEST(Conllu, DamagedFilesAreRefusedOrReadWithWordsInTheirText) {
+    std::ifstream in(kTreebank);
+    const std::string sound = std::string(std::istreambuf_iterator<char>(in), {}).substr(0, 4000);
+    test::Mutator damage;
+    int accepted = 0, refused = 0;
+    for (int round = 0; round < 3000; ++round) {
+        ConlluReader reader = reader_of(damage(sound));
+        try {
+            for (Text text; reader.next(text); ++accepted) {
+                std::int64_t end = 0;
+                for (const Word& word : text.words) {
+                    ASSERT_LE(word.shares_span ? word.begin : end, word.begin) << round;
+                    ASSERT_LE(word.begin, word.end) << round;
+                    ASSERT_LT(word.head, std::ssize(text.words)) << round;
+                    end = word.end;
+                }
+                ASSERT_LE(end, std::ssize(text.text)) << round;
+            }
+        } catch (const Error&) {
+            ++refused;
+        }
+    }
+    EXPECT_GT(accepted, 3000);
+    EXPECT_GT(refused, 1000);
+}
 
 TEST(Conllu, EmptyFilesAreEmptyAndMissingOnesAreNot) {
     const test::TempFolder folder;
