@@ -66,14 +66,15 @@ const std::map<std::string, Rooms>& rooms() {
            {"pattern", {"contribution"}}}}},
         {"figure",
          {{"core", "export", "pattern", "plot", "table"},
-          {{"contribution", {"prediction"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}}}},
+          {{"contribution", {"prediction"}}, {"corpus", {"heads"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}}}},
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},
           {{"access", {"canvas", "panels"}},
+           {"corpus", {"canvas"}},
            {"dialogs", {"canvas", "window"}},
            {"panels", {"canvas"}},
-           {"window", {"access", "canvas", "dialogs", "panels"}}}}},
+           {"window", {"access", "canvas", "corpus", "dialogs", "panels"}}}}},
     };
     return of;
 }

@@ -35,7 +35,7 @@ public:
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
-    /// downloads.
+    /// downloads; corpus: a run over many texts; corpus_figure: what its page shows.
     enum class Lane {
         model,
         texts,
@@ -52,7 +52,9 @@ public:
         tensor,
         candidates,
         models,
-        fetch
+        fetch,
+        corpus,
+        corpus_figure
     };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.

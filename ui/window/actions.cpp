@@ -68,6 +68,7 @@ void MainWindow::make_file_actions() {
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->show();
     });
+    add(Command::corpus, QStringLiteral("Corpus …"), {}, [this] { open_corpus(); });
     add(Command::open_folder, QStringLiteral("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(Command::open_name, QStringLiteral("Open model by name …"), {}, [this] { open_by_name(); });
     add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
@@ -326,6 +327,30 @@ void MainWindow::add_texts() {
     ViewOptions options = document_->options();
     options.batch_file = file;
     document_->set_options(options);
+}
+
+void MainWindow::open_corpus() {
+    if (corpus_) {
+        corpus_->show();
+        corpus_->raise();
+        corpus_->activateWindow();
+        return;
+    }
+    corpus_ = new CorpusWindow(*document_, *jobs_, this);
+    corpus_->setAttribute(Qt::WA_DeleteOnClose);
+    connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
+    connect(corpus_, &CorpusWindow::example_chosen, this, [this](const QString& text, qint64 query, qint64 key) {
+        if (!takes_texts()) return;
+        State state = document_->state();
+        state.prompt.text = text;
+        state.prompt.pair.clear();
+        state.selection.pinned_queries = {Position(query)};
+        state.selection.pinned_keys.clear();
+        if (key >= 0) state.selection.pinned_keys.emplace_back(key);
+        document_->restore(state);
+        activateWindow();
+    });
+    corpus_->show();
 }
 
 void MainWindow::show_example(int index) {

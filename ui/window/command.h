@@ -7,6 +7,7 @@ namespace headlight::ui {
 enum class Command {
     open_model,
     tensors,
+    corpus,
     open_folder,
     open_name,
     open_session,

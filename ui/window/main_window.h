@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/canvas/view_pane.h"
+#include "ui/corpus/corpus_window.h"
 #include "ui/dialogs/tour.h"
 #include "ui/document/autosave.h"
 #include "ui/document/history.h"
@@ -76,6 +77,8 @@ public:
     QString command_for_shown() const;
     /// The tour that is open; null when none is.
     Tour* tour() const { return tour_; }
+    /// The page of a corpus; null when it is not open.
+    CorpusWindow* corpus() const { return corpus_; }
     void restore_panels(const QByteArray& state) {
         if (!state.isEmpty()) body_->restoreState(state);
     }
@@ -128,6 +131,7 @@ private:
     bool takes_pictures(const QString& doing, const QString& file = {});
     bool takes_texts();
     void add_texts();
+    void open_corpus();
     void show_example(int index);
     void open_by_name();
     void save(bool ask);
@@ -165,6 +169,7 @@ private:
     std::map<Command, QAction*> commands_;
     std::map<View, QAction*> view_actions_;
     std::vector<QAction*> examples_;
+    QPointer<CorpusWindow> corpus_;
     QPointer<Tour> tour_;
     std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
     int last_width_ = 0;

@@ -62,6 +62,11 @@ constexpr Command kCorpusCommands[] = {
      {"headlight corpus query store 'heads where VERB attends to its nsubj > 40 %'",
       "headlight corpus query store 'obj attends to its head > 60 %' --examples 20 --out examples.csv"},
      define_corpus_query},
+    {"corpus plot",
+     "Draw what a store holds: heads, relations, parts of speech, neurons; to PNG, SVG, PDF or their numbers.",
+     {"headlight corpus plot store --view corpus-relations --out relations.pdf",
+      "headlight corpus plot store --view corpus-neuron --layer 4 --neuron 217 --out neuron.svg"},
+     define_corpus_plot},
 };
 
 }  // namespace

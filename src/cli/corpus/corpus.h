@@ -19,4 +19,6 @@ Action define_corpus_pos(Definition&, const Frontend&);
 Action define_corpus_alignment(Definition&, const Frontend&);
 Action define_corpus_query(Definition&, const Frontend&);
 
+Action define_corpus_plot(Definition&, const Frontend&);
+
 }  // namespace headlight::cli

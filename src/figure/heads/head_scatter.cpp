@@ -82,9 +82,14 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     out.view = "head-scatter";
     out.title = QStringLiteral("Heads by %1 and %2").arg(x.title, y.title);
     out.subtitle = plot::texts_words(options.texts);
+    if (!options.title.empty()) {
+        out.title = QString::fromStdString(options.title);
+        out.subtitle = QString::fromStdString(options.words);
+    }
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", x.id, y.id};
     plot::Panel panel;
+    panel.equal_units = !options.title.empty();
     panel.x.label = x.label(), panel.y.label = y.label();
     panel.x.integer = x.integer, panel.y.integer = y.integer;
     const auto finish = [&](Series s, std::vector<HeadId> own) {

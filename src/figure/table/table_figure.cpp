@@ -66,12 +66,14 @@ QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection
     const auto splits = [&](const TableSection& section) {
         return narrow_file || (section.rows.size() <= most_split_rows && !fits(section));
     };
-    if (std::ranges::any_of(data_.sections, splits))
-        for (const TableSection& section : data_.sections)
+    if (std::ranges::any_of(data_.sections, splits)) {
+        for (const TableSection& section : data_.sections) {
             if (splits(section))
                 std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
             else
                 split_.push_back(section);
+        }
+    }
     at_.clear();
     double y = 12, right = width_;
     for (const TableSection& section : sections()) {
@@ -280,12 +282,14 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
             hit.head = row.head;
             hit.neuron = row.neuron;
             if (row.neuron) hit.dimension = row.neuron->neuron.value;
-            hit.kind = row.query && row.key ? Hit::Kind::pair
-                       : row.query          ? Hit::Kind::query
-                       : row.key            ? Hit::Kind::key
-                       : row.head           ? Hit::Kind::head
-                       : row.neuron         ? Hit::Kind::dimension
-                                            : Hit::Kind::legend;
+            hit.options = row.click;
+            hit.kind = !row.click.empty()     ? Hit::Kind::option
+                       : row.query && row.key ? Hit::Kind::pair
+                       : row.query            ? Hit::Kind::query
+                       : row.key              ? Hit::Kind::key
+                       : row.head             ? Hit::Kind::head
+                       : row.neuron           ? Hit::Kind::dimension
+                                              : Hit::Kind::legend;
             hit.area = row_box(at, r);
             const TableCell& first = row.cells.front();
             QString name =

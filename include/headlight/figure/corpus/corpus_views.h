@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures of a corpus: what a store holds, without its model. The command line and the window's page read the list; a new figure
+// is a row here and nothing there.
+#pragma once
+
+#include "headlight/analyze/contribution/neuron_id.h"
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/corpus/store/stored_corpus.h"
+#include "headlight/figure/core/figure.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headlight::figure {
+
+/// What of a store is asked for.
+struct CorpusRequest {
+    std::string view = "corpus-heads";               ///< id of a row of corpus_views()
+    std::string measure = "induction";               ///< views of one measure of heads
+    std::string x = "mean_distance", y = "entropy";  ///< of the scatter
+    std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
+    HeadId head{};                                   ///< views of one head
+    analyze::NeuronId neuron{};                      ///< views of one neuron
+    bool operator==(const CorpusRequest&) const = default;
+};
+
+using StorePtr = std::shared_ptr<const corpus::StoredCorpus>;
+
+struct CorpusView {
+    std::string id;        ///< "corpus-relations"
+    std::string title;     ///< "Relations"
+    std::string group;     ///< "Heads", "Words", "Neurons"
+    std::string gathered;  ///< the kind of accumulator that it needs: "words"
+    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
+         of_question = false;  ///< which part of the request matters
+    /// May be slow. Errors: the store did not gather it, a measure, head or neuron that does not exist.
+    std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
+};
+
+std::span<const CorpusView> corpus_views();
+/// Error names the nearest.
+const CorpusView& corpus_view(std::string_view id);
+/// Error where the store lacks what the view needs, saying how to gather it.
+std::unique_ptr<Figure> corpus_figure(const StorePtr&, const CorpusRequest&, const CancelToken& = {});
+/// Names of the measures of heads that the store has.
+std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus&);
+
+/// For footer and metadata of exports.
+Provenance corpus_provenance(const corpus::StoredCorpus&, const CorpusRequest&);
+
+}  // namespace headlight::figure

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/console.h"
+#include "cli/corpus/corpus.h"
+#include "cli/corpus/store_argument.h"
+#include "cli/offscreen.h"
+#include "cli/options.h"
+#include "headlight/figure/core/common_options.h"
+#include "headlight/figure/corpus/corpus_views.h"
+#include "headlight/figure/export/export.h"
+#include "headlight/io/atomic_file.h"
+
+#include <algorithm>
+
+namespace headlight::cli {
+namespace {
+
+struct CorpusPlotArguments {
+    std::string store, out, theme = "light";
+    std::int64_t layer = 0, head = -1, neuron = 0;
+    figure::CorpusRequest request;
+    figure::ExportOptions output;
+};
+
+int plot(CorpusPlotArguments arguments, const Console& console) {
+    figure::format_of(arguments.out);  // report a wrong extension before the work
+    io::check_writable(arguments.out);
+    const Offscreen offscreen;
+    figure::CorpusRequest& request = arguments.request;
+    // A question shows the best head unless one is named.
+    const bool any = arguments.head < 0 && figure::corpus_view(request.view).of_question;
+    request.head =
+        any ? HeadId{Layer(-1), Head(-1)} : HeadId{Layer(arguments.layer), Head(std::max<std::int64_t>(arguments.head, 0))};
+    request.neuron = {Layer(arguments.layer), Neuron(arguments.neuron)};
+    arguments.output.style.theme = arguments.theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
+    const auto stored = corpus::read_store(arguments.store);
+    const auto drawn = figure::corpus_figure(stored, request, interruptible());
+    figure::Selection selection;
+    selection.focus = request.head;
+    figure::export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.output, arguments.out);
+    console.note("wrote " + arguments.out);
+    return 0;
+}
+
+}  // namespace
+
+Action define_corpus_plot(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<CorpusPlotArguments>();
+    add_store_argument(definition, options->store);
+    std::vector<std::string> views;
+    for (const figure::CorpusView& view : figure::corpus_views()) views.push_back(view.id);
+    definition.add_choice("--view", options->request.view, views, "what to draw")->capture_default_str();
+    const auto word = [&](const char* flag, std::string& value, const char* help) {
+        definition.app->add_option(flag, value, help)->type_name("MEASURE")->capture_default_str();
+    };
+    word("--measure", options->request.measure, "corpus-heads, corpus-intervals: the measure of heads");
+    word("--x", options->request.x, "corpus-scatter: the measure to the right");
+    word("--y", options->request.y, "corpus-scatter: the measure upwards");
+    definition.app
+        ->add_option("--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %")
+        ->type_name("EXPR");
+    const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
+        definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
+    };
+    index("--layer", options->layer, "the layer, from 0");
+    definition.app->add_option("--head", options->head, "corpus-distance, corpus-examples, corpus-question: the head, from 0")
+        ->type_name("N")
+        ->check(counted_from_zero());
+    index("--neuron", options->neuron, "corpus-neuron: the neuron, from 0");
+    definition.add_choice("--theme", options->theme, {"light", "dark"}, "colours");
+    definition.app->add_option("--width", options->output.size_px.rwidth(), "width in px")
+        ->type_name("X")
+        ->check(CLI::Range(100.0, 20000.0))
+        ->capture_default_str();
+    definition.app->add_option("--size-mm", options->output.width_mm, "width in mm: one column of a journal is 85, two are 178")
+        ->type_name("X")
+        ->check(CLI::Range(20.0, 2000.0));
+    definition.app->add_option("--scale", options->output.scale, "PNG pixels per px")
+        ->type_name("X")
+        ->check(CLI::Range(1.0, 4.0));
+    CLI::Option* out = definition.app->add_option("--out", options->out, "file to write: .png, .svg, .pdf, .csv, .npz or .json")
+                           ->type_name("FILE")
+                           ->required();
+    definition.kinds[out] = ValueKind::file;
+    return [options, console = definition.console] { return plot(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/store/stored_corpus.h"
+
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/store/text_store.h"
+
+#include <algorithm>
+
+namespace headlight::corpus {
+
+bool StoredCorpus::has(std::string_view kind) const noexcept {
+    return std::ranges::find(manifest.options.measures, kind) != manifest.options.measures.end();
+}
+
+std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& folder) {
+    StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = read_merged(folder), .text_of_chunk = {}};
+    stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
+    return std::make_shared<const StoredCorpus>(std::move(stored));
+}
+
+std::shared_ptr<const StoredCorpus> read_finished(const std::filesystem::path& folder, const AccumulatorContext& context) {
+    if (!is_store(folder)) return nullptr;
+    StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = {}, .text_of_chunk = {}};
+    Gathered all(stored.manifest.options.measures, context);
+    for (const Segment& segment : segments_of(folder, stored.manifest)) {
+        Gathered one = all.fresh();
+        one.load(Arrays::read(segment.file));
+        all.merge(one);
+        stored.merged.blocks.insert(stored.merged.blocks.end(), segment.blocks.begin(), segment.blocks.end());
+        stored.merged.chunks += segment.chunks;
+    }
+    if (stored.merged.blocks.empty()) return nullptr;
+    std::ranges::sort(stored.merged.blocks);
+    all.save(stored.merged.arrays);
+    stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
+    return std::make_shared<const StoredCorpus>(std::move(stored));
+}
+
+std::string corpus_words(const StoredCorpus& stored) {
+    const Manifest& m = stored.manifest;
+    const std::string all = with_commas(m.chunks());
+    const std::string chunks = stored.merged.chunks < m.chunks() ? with_commas(stored.merged.chunks) + " of " + all : all;
+    const bool cut = m.chunks() != m.texts();
+    return m.model + " over " + chunks + (cut ? " chunks of " + with_commas(m.texts()) + " texts" : " texts");
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Factories of the figures of a corpus, from values that have been computed.
+#pragma once
+
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/neurons/agreement.h"
+#include "headlight/corpus/neurons/neurons.h"
+#include "headlight/corpus/store/text_store.h"
+#include "headlight/corpus/syntax/relations.h"
+#include "headlight/corpus/syntax/tag_attention.h"
+#include "headlight/corpus/syntax/word_query.h"
+#include "headlight/figure/core/figure.h"
+
+#include <Eigen/Core>
+
+#include <memory>
+#include <vector>
+
+namespace headlight::figure {
+
+/// `words` in all of these: what the numbers are of, "novella-7m over 2,001 texts".
+
+// syntax_figures.cpp
+std::unique_ptr<Figure> relations_figure(const corpus::RelationTable&, const QString& words);
+std::unique_ptr<Figure> tags_figure(const corpus::TagAttention&, const QString& words);
+std::unique_ptr<Figure> alignment_figure(const corpus::TagAttention&, const QString& words);
+/// Heads that answer a question, and cases of one of them: hits, misses and counter-examples. An empty question shows how to ask.
+std::unique_ptr<Figure> question_figure(const corpus::WordIndex&, const std::string& question, HeadId chosen,
+                                        const QString& words);
+
+// head_figures.cpp
+/// The means by text as the window's measures, so that mosaic, scatter and Clark's figures take them.
+analyze::HeadTable head_table_of(const corpus::HeadMeans&);
+/// The means of one measure with their intervals, heads sorted by it.
+std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans&, const std::string& measure, const QString& words);
+/// Where the attention goes by distance: a line for each layer's mean and one for the chosen head. `weights`: [layer * head,
+/// bin].
+std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int64_t layers, HeadId, const QString& words);
+/// Heads in the plane by metric scaling of their divergences, with Clark's markers. `table` may be empty.
+std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const analyze::HeadTable&, const QString& words);
+
+/// Examples as lists of texts with the places marked.
+struct ExampleList {
+    QString title, note;
+    std::vector<corpus::Example> examples;  ///< key -1: one place
+};
+/// `texts` reads what stood there.
+std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus::TextStore& texts, const char* view,
+                                        const QString& title, const QString& description);
+
+// neuron_figures.cpp
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, corpus::TextStore& texts, const QString& words);
+std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>&, const QString& words);
+
+}  // namespace headlight::figure

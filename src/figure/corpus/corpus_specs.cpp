@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/corpus/corpus_figures.h"
+#include "figure/heads/heads_mosaic.h"
+#include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
+#include "headlight/corpus/distances/head_distances.h"
+#include "headlight/corpus/heads/head_places.h"
+#include "headlight/figure/corpus/corpus_views.h"
+#include "headlight/figure/heads/head_plots.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+QString words_of(const corpus::StoredCorpus& stored) { return QString::fromStdString(corpus::corpus_words(stored)); }
+
+corpus::HeadMeans means_of(const StorePtr& stored) { return corpus::head_means(stored->merged.arrays, stored->text_of_chunk); }
+
+std::shared_ptr<const analyze::HeadTable> heads_of(const StorePtr& stored) {
+    return std::make_shared<const analyze::HeadTable>(head_table_of(means_of(stored)));
+}
+
+std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
+    const corpus::Arrays& arrays = stored->merged.arrays;
+    corpus::head_examples(arrays, corpus::HeadExample::weight, request.head);  // Error for a head that is not there
+    return distance_figure(corpus::distance_weights(arrays), arrays.shape("heads.distance")[0], request.head, words_of(*stored));
+}
+
+std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
+    corpus::TextStore texts(stored->folder, stored->manifest);
+    const std::pair<const char*, const char*> lists[] = {
+        {"Largest weights", "Weight; the first token and special tokens aside, no token attends to itself."},
+        {"Most is written", "Length of the weighted value |a f|, f = v W_O (Kobayashi et al. 2020)."},
+        {"Most like induction", "Weight on a token right behind an earlier copy of the query (Olsson et al. 2022)."}};
+    std::vector<ExampleList> examples;
+    for (std::int64_t c = 0; c < corpus::kHeadExamples; ++c)
+        examples.push_back({QString::fromUtf8(lists[c].first), QString::fromUtf8(lists[c].second),
+                            corpus::head_examples(stored->merged.arrays, static_cast<corpus::HeadExample>(c), request.head)});
+    return examples_figure(examples, texts, "corpus-examples", QStringLiteral("%1: examples").arg(head_name(request.head)),
+                           QStringLiteral("The places of the corpus where a head does something most, one of each text. %1.")
+                               .arg(words_of(*stored)));
+}
+
+std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, const CancelToken&) {
+    const corpus::HeadDistances distances(stored->merged.arrays);
+    analyze::HeadTable table;
+    if (stored->has("heads")) {
+        table = *heads_of(stored);
+    } else {
+        const HeadId last = distances.head(distances.heads() - 1);
+        table.n_layers = last.layer.value + 1;
+        table.n_heads = last.head.value + 1;
+    }
+    return map_figure(distances.means(), table, words_of(*stored));
+}
+
+const std::vector<CorpusView>& all_views() {
+    static const std::vector<CorpusView> views = {
+        {.id = "corpus-heads",
+         .title = "Mosaic of a measure",
+         .group = "Heads",
+         .gathered = "heads",
+         .of_measure = true,
+         .make = [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) -> std::unique_ptr<Figure> {
+             return std::make_unique<HeadsMosaic>(heads_of(s), r.measure, std::vector<HeadId>());
+         }},
+        {.id = "corpus-intervals",
+         .title = "A measure with intervals",
+         .group = "Heads",
+         .gathered = "heads",
+         .of_measure = true,
+         .make = [](const StorePtr& s, const CorpusRequest& r,
+                    const CancelToken&) { return interval_figure(means_of(s), r.measure, words_of(*s)); }},
+        {.id = "corpus-scatter",
+         .title = "Two measures",
+         .group = "Heads",
+         .gathered = "heads",
+         .of_axes = true,
+         .make =
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
+                 return head_scatter(heads_of(s), {.x = r.x, .y = r.y, .color = "behaviour", .texts = s->manifest.texts()});
+             }},
+        {.id = "corpus-kinds",
+         .title = "Attention to kinds of tokens",
+         .group = "Heads",
+         .gathered = "heads",
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken&) { return clark_kinds(heads_of(s), s->manifest.texts(), heads_of(s)->causal); }},
+        {.id = "corpus-entropy",
+         .title = "Entropy",
+         .group = "Heads",
+         .gathered = "heads",
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken&) { return clark_entropy(heads_of(s), kNaN, s->manifest.texts()); }},
+        {.id = "corpus-distance",
+         .title = "Attention by distance",
+         .group = "Heads",
+         .gathered = "heads",
+         .of_head = true,
+         .make = make_distance},
+        {.id = "corpus-examples",
+         .title = "Examples of a head",
+         .group = "Heads",
+         .gathered = "heads",
+         .of_head = true,
+         .make = make_examples},
+        {.id = "corpus-map", .title = "Map of heads", .group = "Heads", .gathered = "distances", .make = make_map},
+        {.id = "corpus-relations",
+         .title = "Relations",
+         .group = "Words",
+         .gathered = "words",
+         .make =
+             [](const StorePtr& s, const CorpusRequest&, const CancelToken&) {
+                 return relations_figure(corpus::relation_table(corpus::WordIndex::read(s->merged.arrays)), words_of(*s));
+             }},
+        {.id = "corpus-tags",
+         .title = "Parts of speech",
+         .group = "Words",
+         .gathered = "tags",
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken&) { return tags_figure(corpus::TagAttention::read(s->merged.arrays), words_of(*s)); }},
+        {.id = "corpus-alignment",
+         .title = "Attention along dependencies",
+         .group = "Words",
+         .gathered = "tags",
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken&) { return alignment_figure(corpus::TagAttention::read(s->merged.arrays), words_of(*s)); }},
+        {.id = "corpus-question",
+         .title = "A question about words",
+         .group = "Words",
+         .gathered = "words",
+         .of_question = true,
+         .make =
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
+                 return question_figure(corpus::WordIndex::read(s->merged.arrays), r.question, r.head, words_of(*s));
+             }},
+        {.id = "corpus-neuron",
+         .title = "Triggers of a neuron",
+         .group = "Neurons",
+         .gathered = "neurons",
+         .of_neuron = true,
+         .make =
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
+                 corpus::TextStore texts(s->folder, s->manifest);
+                 return neuron_figure(corpus::Neurons(s->merged.arrays), r.neuron, texts, words_of(*s));
+             }},
+        {.id = "corpus-agreement",
+         .title = "How layers come to the predictions",
+         .group = "Neurons",
+         .gathered = "agreement",
+         .make =
+             [](const StorePtr& s, const CorpusRequest&, const CancelToken&) {
+                 return agreement_figure(corpus::layer_agreement(corpus::Agreement(s->merged.arrays)), words_of(*s));
+             }},
+    };
+    return views;
+}
+
+}  // namespace
+
+std::span<const CorpusView> corpus_views() { return all_views(); }
+
+const CorpusView& corpus_view(std::string_view id) {
+    std::vector<std::string> ids;
+    for (const CorpusView& view : all_views()) {
+        if (view.id == id) return view;
+        ids.push_back(view.id);
+    }
+    const std::string near = nearest(std::string(id), ids);
+    throw Error({.problem = "There is no such figure of a corpus",
+                 .found = std::string(id),
+                 .hint = near.empty() ? "headlight corpus plot --help lists them" : "Did you mean " + near + "?"});
+}
+
+std::unique_ptr<Figure> corpus_figure(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    const CorpusView& view = corpus_view(request.view);
+    if (!stored->has(view.gathered))
+        throw Error({.problem = "The store did not gather what this figure shows",
+                     .file = stored->folder.string(),
+                     .item = view.id,
+                     .expected = "measure " + view.gathered,
+                     .hint = "Run the corpus into a new store with --measure " + view.gathered});
+    return view.make(stored, request, cancel);
+}
+
+std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus& stored) {
+    return stored.has("heads") ? corpus::measure_ids(stored.merged.arrays) : std::vector<std::string>();
+}
+
+Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusRequest& request) {
+    const CorpusView& view = corpus_view(request.view);
+    Provenance out;
+    out.model = stored.manifest.model;
+    out.model_hash = stored.manifest.model_hash;
+    out.dtype = stored.manifest.dtype;
+    out.version = stored.manifest.program;
+    out.options = {{"corpus", corpus::corpus_words(stored)}, {"view", view.id}};
+    std::string command = "headlight corpus plot " + stored.folder.filename().string() + " --view " + view.id;
+    const auto option = [&](const char* name, const std::string& value) {
+        out.options.emplace_back(name, value);
+        command += std::string(" --") + name + " " + value;
+    };
+    if (view.of_measure) option("measure", request.measure);
+    if (view.of_axes) option("x", request.x), option("y", request.y);
+    if (view.of_question) option("question", "'" + request.question + "'");
+    if (view.of_head || view.of_question)
+        option("layer", std::to_string(request.head.layer.value)), option("head", std::to_string(request.head.head.value));
+    if (view.of_neuron)
+        option("layer", std::to_string(request.neuron.layer.value)),
+            option("neuron", std::to_string(request.neuron.neuron.value));
+    out.command = command;
+    return out;
+}
+
+}  // namespace headlight::figure

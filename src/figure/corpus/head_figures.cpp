@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What heads do over a corpus: means with their intervals, distances, the map of heads, and examples.
+#include "figure/corpus/corpus_figures.h"
+#include "figure/plot/plot_data.h"
+#include "figure/table/table_figure.h"
+#include "headlight/base/error.h"
+#include "headlight/corpus/distances/head_map.h"
+#include "headlight/corpus/heads/heads.h"
+#include "headlight/figure/heads/head_plots.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace headlight::figure {
+namespace {
+
+using plot::Color;
+using plot::Series;
+
+QString bin_words(std::int64_t bin) {
+    const std::int64_t first = corpus::first_distance(bin);
+    if (bin + 1 >= corpus::kDistanceBins) return QStringLiteral("%1+").arg(draw::count_text(first));
+    const std::int64_t last = corpus::first_distance(bin + 1) - 1;
+    return last == first ? QString::number(first) : QStringLiteral("%1–%2").arg(first).arg(last);
+}
+
+/// A stretch of the text around a place, so that a row stays one line.
+struct Snippet {
+    QString before, place, after;
+};
+constexpr std::int64_t kContextBytes = 36;
+
+/// Bytes of UTF-8 may be cut only between characters.
+std::int64_t character_start(const std::string& text, std::int64_t at) {
+    const auto continues = [&](std::int64_t i) {
+        return (static_cast<unsigned char>(text[static_cast<std::size_t>(i)]) & 0xC0) == 0x80;
+    };
+    while (at > 0 && at < std::ssize(text) && continues(at)) --at;
+    return at;
+}
+
+QString one_line(const std::string& bytes) { return QString::fromStdString(bytes).simplified(); }
+
+}  // namespace
+
+analyze::HeadTable head_table_of(const corpus::HeadMeans& means) {
+    analyze::HeadTable table;
+    table.n_layers = means.layers;
+    table.n_heads = means.heads;
+    for (std::size_t m = 0; m < means.measures.size(); ++m) {
+        const auto& all = analyze::head_measures();
+        const auto info = std::ranges::find(all, means.measures[m], &analyze::MeasureInfo::id);
+        if (info == all.end()) continue;  // of a later version
+        table.measures.push_back(*info);
+        Eigen::MatrixXd& values = table.values.emplace_back(means.layers, means.heads);
+        for (std::int64_t l = 0; l < means.layers; ++l)
+            for (std::int64_t h = 0; h < means.heads; ++h) values(l, h) = means.by_text[means.index(m, l, h)].mean;
+    }
+    // No head of a causal model attends to the next token.
+    const Eigen::MatrixXd* next = table.find("share_next");
+    table.causal = next && (next->array() == 0).all();
+    return table;
+}
+
+std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const std::string& measure, const QString& words) {
+    const auto found = std::ranges::find(means.measures, measure);
+    if (found == means.measures.end()) {
+        std::string names;
+        for (const std::string& id : means.measures) names += (names.empty() ? "" : ", ") + id;
+        throw Error({.problem = "The store has no measure of this name", .expected = names, .found = measure});
+    }
+    const auto m = static_cast<std::size_t>(found - means.measures.begin());
+    const auto& all = analyze::head_measures();
+    const auto info = std::ranges::find(all, measure, &analyze::MeasureInfo::id);
+    const QString title = info == all.end() ? QString::fromStdString(measure) : QString::fromStdString(info->title);
+    std::vector<HeadId> heads;
+    for (std::int64_t l = 0; l < means.layers; ++l)
+        for (std::int64_t h = 0; h < means.heads; ++h) heads.push_back({Layer(l), Head(h)});
+    const auto at = [&](HeadId id) { return means.index(m, id.layer.value, id.head.value); };
+    std::erase_if(heads, [&](HeadId id) { return !std::isfinite(means.by_text[at(id)].mean); });
+    std::ranges::stable_sort(heads, std::greater(), [&](HeadId id) { return means.by_text[at(id)].mean; });
+    TableData out;
+    out.view = "corpus-intervals";
+    out.title = title;
+    out.description =
+        QStringLiteral(
+            "%1 of every head over a corpus, largest first, with the 95 % interval of a bootstrap over texts. Each text has "
+            "weight one; “by query” gives every query the same weight, as where texts are joined. %2.")
+            .arg(title, words);
+    TableSection section;
+    section.note = words;
+    section.columns = {{.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")},
+                       {.kind = ColumnKind::bar, .id = "mean", .title = QStringLiteral("mean"), .decimals = 3, .sorted = true},
+                       {.kind = ColumnKind::number, .id = "low", .title = QStringLiteral("low"), .decimals = 3},
+                       {.kind = ColumnKind::number, .id = "high", .title = QStringLiteral("high"), .decimals = 3},
+                       {.kind = ColumnKind::number,
+                        .id = "by_query",
+                        .title = QStringLiteral("by query"),
+                        .tip = QStringLiteral("every query has the same weight"),
+                        .decimals = 3},
+                       {.kind = ColumnKind::number,
+                        .id = "texts",
+                        .title = QStringLiteral("texts"),
+                        .tip = QStringLiteral("that have the measure"),
+                        .decimals = 0}};
+    for (const HeadId id : heads) {
+        const corpus::Interval& of = means.by_text[at(id)];
+        TableRow row;
+        row.head = id;
+        row.cells = {TableCell::of(head_name(id)),
+                     TableCell::of(of.mean),
+                     TableCell::of(of.low),
+                     TableCell::of(of.high),
+                     TableCell::of(means.by_query[at(id)]),
+                     TableCell::of(static_cast<double>(means.with[at(id)]))};
+        section.rows.push_back(std::move(row));
+    }
+    section.empty = QStringLiteral("No text of the corpus has this measure.");
+    out.sections.push_back(std::move(section));
+    out.table = [means] { return corpus::table_of(means); };
+    return table_figure(std::move(out));
+}
+
+std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int64_t layers, HeadId chosen,
+                                        const QString& words) {
+    const std::int64_t heads = weights.rows() / layers, bins = weights.cols();
+    plot::PlotData out;
+    out.view = "corpus-distance";
+    out.title = QStringLiteral("Attention by distance");
+    out.subtitle = plot::joined_words({QStringLiteral("shares of all attention, lines are layer means"), words});
+    out.focus_fades = out.focus_in_files = false;
+    out.columns = {"layer", "head", "distance", "share"};
+    plot::Panel panel;
+    panel.x.label = QStringLiteral("distance in tokens");
+    panel.x.integer = true;
+    panel.y.label = QStringLiteral("share of attention");
+    panel.y.from_zero = true;
+    std::int64_t last = 0;
+    for (std::int64_t b = 0; b < bins; ++b)
+        if (weights.col(b).sum() > 0) last = b;
+    for (std::int64_t b = 0; b <= last; ++b) panel.x.labels.push_back({{}, bin_words(b), false});
+    const Eigen::VectorXd totals = weights.rowwise().sum();
+    const auto line_of = [&](const QString& name, const Eigen::RowVectorXd& share, std::optional<HeadId> head, Color color,
+                             std::int64_t layer) {
+        Series line;
+        line.kind = Series::Kind::line;
+        line.name = name;
+        line.color = color;
+        line.head = head;
+        line.marked = head.has_value();
+        line.width = head ? 2 : 1.25;
+        for (std::int64_t b = 0; b <= last; ++b) line.x.push_back(static_cast<double>(b)), line.y.push_back(share[b]);
+        const auto y = line.y;
+        const std::int64_t index = head ? head->head.value : -1;
+        line.tip = [=](std::size_t i) {
+            return QStringLiteral("%1  distance %2: %3")
+                .arg(name, bin_words(static_cast<std::int64_t>(i)), draw::number_text(y[i], 3));
+        };
+        line.row = [=](std::size_t i) {
+            return std::vector<Table::Cell>{layer, analyze::index_cell(index),
+                                            bin_words(static_cast<std::int64_t>(i)).toStdString(), y[i]};
+        };
+        panel.series.push_back(std::move(line));
+    };
+    for (std::int64_t l = 0; l < layers; ++l) {
+        Eigen::RowVectorXd mean = Eigen::RowVectorXd::Zero(bins);
+        std::int64_t n = 0;
+        for (std::int64_t h = 0; h < heads; ++h)
+            if (totals[l * heads + h] > 0) mean += weights.row(l * heads + h) / totals[l * heads + h], ++n;
+        if (n > 0) mean /= static_cast<double>(n);
+        const double strength = layers > 1 ? 0.25 + 0.75 * static_cast<double>(l) / static_cast<double>(layers - 1) : 1;
+        line_of(QStringLiteral("layer %1").arg(l), mean, std::nullopt, {Color::Role::ramp, strength}, l);
+    }
+    const std::int64_t row = chosen.layer.value * heads + chosen.head.value;
+    if (row >= 0 && row < weights.rows() && chosen.head.value < heads && totals[row] > 0)
+        line_of(head_name(chosen), weights.row(row) / totals[row], chosen, {Color::Role::accent}, chosen.layer.value);
+    out.scale = plot::ColorScale{QStringLiteral("layer"), QStringLiteral("0"), QString::number(layers - 1)};
+    for (Series& series : panel.series)
+        if (!series.head) series.name.clear();  // the scale names them
+    out.description = QStringLiteral(
+        "How far heads attend: the share of all their attention that goes to keys at a distance, in bins that double. Lines are the means "
+        "of layers; the marked line is the chosen head.");
+    out.panels.push_back(std::move(panel));
+    return plot::plot_figure(std::move(out));
+}
+
+std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const analyze::HeadTable& known, const QString& words) {
+    const corpus::Scaling scaling = corpus::metric_scaling(divergences);
+    auto table = std::make_shared<analyze::HeadTable>(known);
+    const std::pair<const char*, const char*> axes[] = {{"map_x", "first axis"}, {"map_y", "second axis"}};
+    for (Eigen::Index axis = 0; axis < 2; ++axis) {
+        table->measures.push_back(
+            {.id = axes[axis].first, .title = axes[axis].second, .definition = {}, .unit = "nats", .low = kNaN, .high = kNaN});
+        Eigen::MatrixXd& values = table->values.emplace_back(table->n_layers, table->n_heads);
+        for (std::int64_t l = 0; l < table->n_layers; ++l)
+            for (std::int64_t h = 0; h < table->n_heads; ++h) values(l, h) = scaling.coordinates(l * table->n_heads + h, axis);
+    }
+    return head_scatter(table, {.x = "map_x",
+                                .y = "map_y",
+                                .color = known.measures.empty() ? "layer" : "behaviour",
+                                .title = "Heads by how differently they attend",
+                                .words = words.toStdString() + ", relative stress " +
+                                         draw::number_text(scaling.relative_stress, 3).toStdString()});
+}
+
+std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, corpus::TextStore& texts, const char* view,
+                                        const QString& title, const QString& description) {
+    const auto snippet = [&](const corpus::Chunk& chunk, const std::string& text, std::int64_t position) {
+        const auto offsets = chunk.encoding.offsets[static_cast<std::size_t>(position)];
+        const std::int64_t begin = chunk.first_byte + offsets.begin, end = chunk.first_byte + offsets.end;
+        const std::int64_t from = character_start(text, std::max(chunk.first_byte, begin - kContextBytes));
+        const std::int64_t to = character_start(text, std::min(chunk.end_byte, end + kContextBytes));
+        const auto part = [&](std::int64_t a, std::int64_t b) {
+            return text.substr(static_cast<std::size_t>(a), static_cast<std::size_t>(std::max<std::int64_t>(b - a, 0)));
+        };
+        return Snippet{(from > chunk.first_byte ? QStringLiteral("… ") : QString()) + one_line(part(from, begin)),
+                       one_line(part(begin, end)),
+                       one_line(part(end, to)) + (to < chunk.end_byte ? QStringLiteral(" …") : QString())};
+    };
+    TableData out;
+    out.view = view;
+    out.title = title;
+    out.description = description;
+    Table data;
+    data.columns = {"list", "value", "text", "query", "key", "query_token", "key_token", "before", "after"};
+    for (const ExampleList& list : lists) {
+        TableSection section;
+        section.title = list.title;
+        section.note = list.note;
+        const bool pairs = std::ranges::any_of(list.examples, [](const corpus::Example& e) { return e.key >= 0; });
+        section.columns = {
+            {.kind = ColumnKind::bar, .id = "value", .title = QStringLiteral("value"), .decimals = 3, .sorted = true}};
+        if (pairs)
+            section.columns.push_back({.kind = ColumnKind::text, .id = "key_token", .title = QStringLiteral("attends to")});
+        section.columns.push_back(
+            {.kind = ColumnKind::text, .id = "before", .title = QStringLiteral("before"), .stretched = true, .muted = true});
+        section.columns.push_back(
+            {.kind = ColumnKind::text, .id = "token", .title = pairs ? QStringLiteral("query") : QStringLiteral("token")});
+        section.columns.push_back(
+            {.kind = ColumnKind::text, .id = "after", .title = QStringLiteral("after"), .stretched = true, .muted = true});
+        for (const corpus::Example& example : list.examples) {
+            const corpus::Chunk chunk = texts.chunk(example.text);
+            const corpus::Text& text = texts.text(chunk.text);
+            if (example.query < 0 || example.query >= chunk.encoding.size() || example.key >= chunk.encoding.size()) continue;
+            const Snippet at = snippet(chunk, text.text, example.query);
+            const QString key = example.key >= 0 ? snippet(chunk, text.text, example.key).place : QString();
+            TableRow row;
+            row.click = {{"chunk", std::to_string(example.text)}, {"query", std::to_string(example.query)}};
+            if (example.key >= 0) row.click.emplace_back("key", std::to_string(example.key));
+            row.tip = QStringLiteral("%1, token %2").arg(QString::fromStdString(text.id)).arg(example.query);
+            row.cells = {TableCell::of(static_cast<double>(example.value))};
+            if (pairs) row.cells.push_back(TableCell::of(key));
+            for (const QString& words : {at.before, at.place, at.after}) row.cells.push_back(TableCell::of(words));
+            section.rows.push_back(std::move(row));
+            data.add({list.title.toStdString(), static_cast<double>(example.value), text.id, std::int64_t{example.query},
+                      analyze::index_cell(example.key), at.place.toStdString(), key.toStdString(), at.before.toStdString(),
+                      at.after.toStdString()});
+        }
+        section.empty = QStringLiteral("There are none.");
+        out.sections.push_back(std::move(section));
+    }
+    out.table = [data] { return data; };
+    return table_figure(std::move(out));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Neurons over a corpus: the trigger card of one, and how layers come to the model's predictions (Geva et al. 2021).
+#include "figure/corpus/corpus_figures.h"
+#include "figure/plot/plot_data.h"
+#include "figure/table/stacked_figure.h"
+#include "figure/table/table_figure.h"
+#include "headlight/analyze/prediction/refinement.h"
+#include "headlight/figure/core/number_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using plot::Color;
+using plot::Series;
+
+/// Coefficients of a neuron: bins are logarithmic on both sides of 0, so that they stand beside one another by number.
+std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::NeuronId id, const QString& words) {
+    const auto counts = neurons.histogram(id.layer, id.neuron);
+    constexpr std::int64_t half = corpus::kCoefficientBins / 2;
+    plot::PlotData out;
+    out.view = "corpus-neuron";
+    out.title = QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
+    const double active = static_cast<double>(neurons.active(id.layer, id.neuron)) /
+                          static_cast<double>(std::max<std::int64_t>(neurons.tokens(), 1));
+    out.subtitle = plot::joined_words(
+        {QStringLiteral("m > 0 at %1 % of %2 tokens").arg(100 * active, 0, 'f', 1).arg(count_text(neurons.tokens())), words});
+    out.columns = {"coefficient", "tokens"};
+    out.aspect = 0.25;
+    plot::Panel panel;
+    panel.x.label = QStringLiteral("coefficient m");
+    panel.x.integer = true;
+    panel.y.label = QStringLiteral("tokens");
+    panel.y.from_zero = true;
+    Series bars;
+    bars.kind = Series::Kind::bars;
+    bars.color = {Color::Role::accent};
+    std::vector<double> middles;
+    const auto add = [&](std::int64_t bin) {
+        middles.push_back(corpus::coefficient_of(bin));
+        bars.x.push_back(static_cast<double>(middles.size() - 1));
+        bars.y.push_back(static_cast<double>(counts[static_cast<std::size_t>(bin)]));
+        panel.x.labels.push_back({{}, draw::number_text(middles.back(), 2), false});
+    };
+    // From the most negative coefficient to the largest; the empty bins of both ends are left out.
+    std::vector<std::int64_t> order;
+    for (std::int64_t b = half - 1; b >= 0; --b) order.push_back(b);
+    for (std::int64_t b = half; b < corpus::kCoefficientBins; ++b) order.push_back(b);
+    const auto filled = [&](std::int64_t bin) { return counts[static_cast<std::size_t>(bin)] > 0; };
+    const auto first = std::ranges::find_if(order, filled);
+    const auto last = std::find_if(order.rbegin(), std::make_reverse_iterator(first), filled).base();
+    for (auto bin = first; bin < last; ++bin) add(*bin);
+    const auto y = bars.y;
+    bars.tip = [middles, y](std::size_t i) {
+        return QStringLiteral("m about %1: %2 tokens")
+            .arg(draw::number_text(middles[i], 3), count_text(static_cast<qint64>(y[i])));
+    };
+    bars.row = [middles, y](std::size_t i) { return std::vector<Table::Cell>{middles[i], static_cast<std::int64_t>(y[i])}; };
+    if (middles.empty()) panel.empty = QStringLiteral("no token of the corpus was counted");
+    panel.series.push_back(std::move(bars));
+    out.panels.push_back(std::move(panel));
+    return plot::plot_figure(std::move(out));
+}
+
+std::vector<corpus::Example> examples_of(const std::vector<corpus::Trigger>& triggers, std::size_t most) {
+    std::vector<corpus::Example> out;
+    for (const corpus::Trigger& t : triggers)
+        if (out.size() < most && t.text >= 0) out.push_back({t.value, t.text, t.position, -1});
+    return out;
+}
+
+/// A line with its interval as two thin ones.
+void add_interval(plot::Panel& panel, const std::string& name, Color color, const std::vector<corpus::Interval>& values) {
+    const auto line = [&](double corpus::Interval::*which, bool main) {
+        Series s;
+        s.kind = Series::Kind::line;
+        s.color = color;
+        s.marked = main;
+        s.width = main ? 1.75 : 0.75;
+        s.strength = main ? 1 : 0.6;
+        if (main) s.name = QString::fromStdString(name);
+        for (std::size_t l = 0; l < values.size(); ++l) s.x.push_back(static_cast<double>(l)), s.y.push_back(values[l].*which);
+        s.tip = [values, label = QString::fromStdString(name)](std::size_t l) {
+            return QStringLiteral("layer %1  %2 %3 (%4 to %5)")
+                .arg(l)
+                .arg(label, draw::number_text(values[l].mean, 3), draw::number_text(values[l].low, 3),
+                     draw::number_text(values[l].high, 3));
+        };
+        panel.series.push_back(std::move(s));
+    };
+    line(&corpus::Interval::low, false);
+    line(&corpus::Interval::high, false);
+    line(&corpus::Interval::mean, true);
+}
+
+plot::Panel layer_panel(const char* title, std::size_t layers) {
+    plot::Panel panel;
+    panel.title = QString::fromUtf8(title);
+    panel.x.label = QStringLiteral("layer");
+    panel.x.integer = true;
+    panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
+    panel.y.label = QStringLiteral("share of examples");
+    panel.y.from_zero = true;
+    return panel;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::NeuronId id, corpus::TextStore& texts,
+                                      const QString& words) {
+    constexpr std::size_t shown = 20;
+    StackedParts out;
+    out.view = "corpus-neuron";
+    out.title = QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
+    out.description =
+        QStringLiteral(
+            "What triggers a neuron over a corpus: how its coefficients m are distributed (bins double every four), the texts with its largest "
+            "and most negative coefficients, and tokens drawn at random from levels of activity, so that the rule is seen and not only the "
+            "exceptions. %1. Geva et al. 2021, “Transformer Feed-Forward Layers Are Key-Value Memories”, section 3.")
+            .arg(words);
+    std::vector<ExampleList> lists{
+        {QStringLiteral("Largest coefficients"), QStringLiteral("One token a text."),
+         examples_of(neurons.largest(id.layer, id.neuron), shown)},
+        {QStringLiteral("Most negative coefficients"), {}, examples_of(neurons.smallest(id.layer, id.neuron), shown / 2)}};
+    ExampleList drawn{QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}};
+    // From the most active level down to coefficients around 0.
+    for (std::int64_t level = corpus::kActivityLevels - 1; level >= corpus::kActivityLevels / 2; --level)
+        for (const corpus::Example& each : examples_of(neurons.samples(id.layer, id.neuron, level), 2))
+            drawn.examples.push_back(each);
+    lists.push_back(std::move(drawn));
+    auto examples = examples_figure(lists, texts, "corpus-neuron", QStringLiteral("Examples"), out.description);
+    const auto table = std::make_shared<Table>(examples->table());
+    out.parts.push_back(histogram_of(neurons, id, words));
+    out.parts.push_back(std::move(examples));
+    out.table = [table] { return *table; };
+    return stacked_figure(std::move(out));
+}
+
+std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>& layers, const QString& words) {
+    plot::PlotData out;
+    out.view = "corpus-agreement";
+    out.title = QStringLiteral("How layers come to the predictions");
+    out.subtitle = plot::joined_words({QStringLiteral("thin lines: 95 % interval over texts"), words});
+    out.own_legends = true;
+    const auto column = [&](const corpus::Interval corpus::LayerAgreement::*member) {
+        std::vector<corpus::Interval> values;
+        for (const corpus::LayerAgreement& layer : layers) values.push_back(layer.*member);
+        return values;
+    };
+    using L = corpus::LayerAgreement;
+    using Role = Color::Role;
+    plot::Panel active = layer_panel("active memories", layers.size());
+    active.y.label = QStringLiteral("share of memories");
+    add_interval(active, "m > 0", {Role::accent}, column(&L::active));
+    plot::Panel zero = layer_panel("the layer's token is no memory's", layers.size());
+    add_interval(zero, "no active memory's value", {Role::accent}, column(&L::zero_agreement));
+    add_interval(zero, "no memory's value", {Role::clark_orange}, column(&L::zero_agreement_any));
+    plot::Panel residual = layer_panel("the stream already has the prediction", layers.size());
+    add_interval(residual, "likeliest token", {Role::accent}, column(&L::residual_final));
+    add_interval(residual, "its probability", {Role::clark_orange}, column(&L::residual_probability));
+    plot::Panel parts = layer_panel("what the layer's output has of both", layers.size());
+    constexpr std::array<Role, 4> colors{Role::clark_grey, Role::clark_blue, Role::clark_orange, Role::clark_sea};
+    constexpr std::array<const char*, 4> kinds{"both have it", "the stream's token", "the layer's token", "another token"};
+    for (std::size_t part = 0; part < colors.size(); ++part) {
+        Series bars;
+        bars.kind = Series::Kind::stacked;
+        bars.name = QString::fromUtf8(kinds[part]);
+        bars.color = {colors[part]};
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            bars.x.push_back(static_cast<double>(l));
+            bars.y.push_back(layers[l].parts[part].mean);
+        }
+        parts.series.push_back(std::move(bars));
+    }
+    parts.y.high = 1;
+    for (plot::Panel* panel : {&active, &zero, &residual, &parts}) out.panels.push_back(std::move(*panel));
+    out.table = [layers] { return corpus::table_of(layers); };
+    out.description = QStringLiteral(
+        "How MLP layers build the model's predictions, at tokens drawn from a corpus: memories with a positive coefficient (figure 6), outputs "
+        "whose likeliest token is that of none of the values they are made of (figure 8), streams that have the model's prediction before the "
+        "layer (figures 9 and 10), and whether the stream behind a layer keeps its token, takes the layer's, or a third one (figure 11). Geva et "
+        "al. 2021, “Transformer Feed-Forward Layers Are Key-Value Memories”, sections 4 and 5.");
+    return plot::plot_figure(std::move(out));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every figure of a corpus, of a small store that is made here.
+#include "headlight/figure/corpus/corpus_views.h"
+
+#include "headlight/base/error.h"
+#include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/run/run.h"
+#include "headlight/figure/export/export.h"
+#include "headlight/trace/trace.h"
+#include "tests/support/temp_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <QImage>
+#include <QPainter>
+
+#include <algorithm>
+#include <set>
+
+namespace headlight::figure {
+namespace corpus_views_test {
+
+namespace fs = std::filesystem;
+
+/// Made once: forty sentences of a treebank through the built-in model.
+class CorpusViews : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        folder_ = std::make_unique<test::TempFolder>();
+        const fs::path model = fs::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+        corpus::CorpusRun run;
+        run.setup.store = folder_->path() / "store";
+        run.setup.model = model::Model::load(model);
+        run.setup.tokenizer = trace::load_tokenizer(model);
+        run.setup.texts = {.from = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu", .limit = 40};
+        for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds()) run.setup.options.measures.emplace_back(kind.id);
+        corpus::run_corpus(run);
+        stored_ = corpus::read_store(run.setup.store);
+    }
+    static void TearDownTestSuite() {
+        stored_.reset();
+        folder_.reset();
+    }
+    static inline std::unique_ptr<test::TempFolder> folder_;
+    static inline StorePtr stored_;
+};
+
+TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
+    std::set<std::string> ids;
+    for (const CorpusView& view : corpus_views()) {
+        SCOPED_TRACE(view.id);
+        EXPECT_TRUE(ids.insert(view.id).second);
+        CorpusRequest request;
+        request.view = view.id;
+        request.head = {Layer(4), Head(5)};
+        request.neuron = {Layer(2), Neuron(7)};
+        if (view.of_question) request.question = "heads where word attends to its head > 1 %";
+        const auto figure = corpus_figure(stored_, request);
+        EXPECT_FALSE(figure->title().isEmpty());
+        EXPECT_GT(figure->description().size(), 80);
+        EXPECT_FALSE(figure->table().rows.empty());
+        for (const Theme* theme : {&Theme::light(), &Theme::dark_theme()}) {
+            ExportOptions options;
+            options.style.theme = theme;
+            options.scale = 1;
+            const QImage image = export_image(*figure, {}, corpus_provenance(*stored_, request), options);
+            std::set<QRgb> colours;
+            for (int y = 0; y < image.height(); y += 2)
+                for (int x = 0; x < image.width(); x += 2) colours.insert(image.pixel(x, y));
+            EXPECT_GT(colours.size(), 8u);
+        }
+        EXPECT_NE(corpus_provenance(*stored_, request).command.find(view.id), std::string::npos);
+    }
+    EXPECT_EQ(corpus::corpus_words(*stored_), "novella-7m over 40 texts");
+}
+
+TEST_F(CorpusViews, TheMosaicHasTheMeansThatTheTableHas) {
+    CorpusRequest request{.view = "corpus-heads", .measure = "entropy"};
+    const Table mosaic = corpus_figure(stored_, request)->table();
+    const corpus::HeadMeans means = corpus::head_means(stored_->merged.arrays, stored_->text_of_chunk);
+    const auto m = static_cast<std::size_t>(std::ranges::find(means.measures, "entropy") - means.measures.begin());
+    ASSERT_LT(m, means.measures.size());
+    const auto column = static_cast<std::size_t>(std::ranges::find(mosaic.columns, "entropy") - mosaic.columns.begin());
+    ASSERT_LT(column, mosaic.columns.size());
+    ASSERT_EQ(std::ssize(mosaic.rows), means.layers * means.heads);
+    for (const auto& row : mosaic.rows) {
+        const std::int64_t layer = std::get<std::int64_t>(row[0]), head = std::get<std::int64_t>(row[1]);
+        EXPECT_DOUBLE_EQ(std::get<double>(row[column]), means.by_text[means.index(m, layer, head)].mean);
+    }
+}
+
+TEST_F(CorpusViews, AnExampleSaysWhereItStands) {
+    CorpusRequest request{.view = "corpus-examples"};
+    request.head = {Layer(4), Head(5)};
+    const auto figure = corpus_figure(stored_, request);
+    const QSizeF size = figure->layout({1000, 0}, {}, {});
+    std::set<std::string> names;
+    for (double y = 0; y < size.height() && names.size() < 3; y += 4)
+        for (const auto& [name, value] : figure->hit_test({200, y}, {}, {}).options) {
+            names.insert(name);
+            EXPECT_GE(std::stoll(value), 0);
+        }
+    EXPECT_EQ(names, (std::set<std::string>{"chunk", "key", "query"}));
+}
+
+TEST_F(CorpusViews, MistakesAreNamed) {
+    EXPECT_THROW(corpus_figure(stored_, {.view = "corpus-relation"}), Error);
+    EXPECT_THROW(corpus_figure(stored_, {.view = "corpus-intervals", .measure = "nothing"}), Error);
+    CorpusRequest head{.view = "corpus-examples"};
+    head.head = {Layer(99), Head(0)};
+    EXPECT_THROW(corpus_figure(stored_, head), Error);
+    EXPECT_THROW(corpus_figure(stored_, {.view = "corpus-question", .question = "heads where VERBS attends to its nsubj > 1 %"}),
+                 Error);
+    corpus::StoredCorpus bare = *stored_;
+    bare.manifest.options.measures = {"heads"};
+    try {
+        corpus_figure(std::make_shared<const corpus::StoredCorpus>(bare), {.view = "corpus-relations"});
+        FAIL() << "the store has no words";
+    } catch (const Error& error) {
+        EXPECT_NE(error.facts().hint.find("--measure words"), std::string::npos);
+    }
+}
+
+}  // namespace corpus_views_test
+}  // namespace headlight::figure

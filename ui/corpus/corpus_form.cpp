@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/corpus/corpus_form.h"
+
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QStandardPaths>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+namespace {
+
+QHBoxLayout* with_buttons(QLineEdit* edit, std::initializer_list<QPushButton*> buttons) {
+    auto* row = new QHBoxLayout;
+    row->addWidget(edit, 1);
+    for (QPushButton* button : buttons) {
+        button->setAutoDefault(false);
+        row->addWidget(button);
+    }
+    return row;
+}
+
+/// Stores stand together under the user's data, named by their texts.
+QString proposed_store(const QString& texts) {
+    const QString root = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/corpora/");
+    QString name = QFileInfo(QDir::cleanPath(texts)).completeBaseName();
+    if (name.isEmpty()) return {};
+    QString folder = root + name;
+    for (int n = 2; QFileInfo::exists(folder); ++n) folder = QStringLiteral("%1%2-%3").arg(root, name).arg(n);
+    return folder;
+}
+
+}  // namespace
+
+CorpusForm::CorpusForm(const QString& model, QWidget* parent)
+    : QDialog(parent),
+      texts_(new QLineEdit),
+      store_(new QLineEdit),
+      field_(new QLineEdit(QStringLiteral("text"))),
+      unit_(new QComboBox),
+      limit_(new QSpinBox),
+      context_(new QSpinBox),
+      problem_(new QLabel),
+      run_(new QPushButton(QStringLiteral("Run"))) {
+    setWindowTitle(QStringLiteral("Run texts through %1").arg(model));
+    setObjectName(QStringLiteral("CorpusForm"));
+    texts_->setPlaceholderText(QStringLiteral("File or folder: .txt, .jsonl, .csv, .tsv, .conllu, also .gz and .zst"));
+    texts_->setAccessibleName(QStringLiteral("Texts"));
+    store_->setAccessibleName(QStringLiteral("Store"));
+    store_->setPlaceholderText(QStringLiteral("Folder that keeps the results"));
+    for (const auto& row : corpus::text_units) {
+        unit_->addItem(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())),
+                       QString::fromUtf8(row.word.data(), qsizetype(row.word.size())));
+        unit_->setItemData(unit_->count() - 1, QString::fromUtf8(row.note.data(), qsizetype(row.note.size())), Qt::ToolTipRole);
+    }
+    unit_->setAccessibleName(QStringLiteral("One text is"));
+    field_->setToolTip(QStringLiteral("Field or column of JSONL, CSV and TSV that holds the text"));
+    limit_->setRange(0, 100'000'000);
+    limit_->setSpecialValueText(QStringLiteral("all"));
+    limit_->setGroupSeparatorShown(true);
+    context_->setRange(0, 1'000'000);
+    context_->setSpecialValueText(QStringLiteral("512, or what the model takes"));
+    auto* file = new QPushButton(QStringLiteral("File …"));
+    auto* folder = new QPushButton(QStringLiteral("Folder …"));
+    auto* store = new QPushButton(QStringLiteral("Choose …"));
+    auto* form = new QFormLayout;
+    form->setHorizontalSpacing(16);
+    form->addRow(QStringLiteral("Texts"), with_buttons(texts_, {file, folder}));
+    form->addRow(QStringLiteral("One text is"), unit_);
+    form->addRow(QStringLiteral("Field of a record"), field_);
+    form->addRow(QStringLiteral("Texts at most"), limit_);
+    form->addRow(QStringLiteral("Tokens of a chunk"), context_);
+    auto* gathered = new QVBoxLayout;
+    for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds()) {
+        auto* box = new QCheckBox(QString::fromUtf8(kind.title));
+        box->setChecked(kind.usual);
+        box->setToolTip(QString::fromUtf8(kind.note));
+        box->setProperty("kind", QString::fromUtf8(kind.id));
+        if (kind.of_treebank) box->setText(box->text() + QStringLiteral(" (of a treebank)"));
+        connect(box, &QCheckBox::toggled, this, &CorpusForm::changed);
+        gathered->addWidget(box);
+        measures_.push_back(box);
+    }
+    form->addRow(QStringLiteral("Gather"), gathered);
+    form->addRow(QStringLiteral("Store"), with_buttons(store_, {store}));
+    problem_->setProperty("role", "note");
+    problem_->setWordWrap(true);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
+    buttons->addButton(run_, QDialogButtonBox::AcceptRole);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(24, 20, 24, 16);
+    column->setSpacing(14);
+    column->addLayout(form);
+    column->addWidget(problem_);
+    column->addWidget(buttons);
+    connect(file, &QPushButton::clicked, this, [this] {
+        const QString chosen = QFileDialog::getOpenFileName(this, QStringLiteral("Texts"), texts_->text());
+        if (!chosen.isEmpty()) texts_->setText(chosen);
+    });
+    connect(folder, &QPushButton::clicked, this, [this] {
+        const QString chosen = QFileDialog::getExistingDirectory(this, QStringLiteral("Folder of texts"), texts_->text());
+        if (!chosen.isEmpty()) texts_->setText(chosen);
+    });
+    connect(store, &QPushButton::clicked, this, [this] {
+        const QString chosen = QFileDialog::getExistingDirectory(this, QStringLiteral("Folder of the store"), store_->text());
+        if (chosen.isEmpty()) return;
+        store_->setText(chosen);
+        store_typed_ = true;
+    });
+    connect(store_, &QLineEdit::textEdited, this, [this] { store_typed_ = true; });
+    connect(store_, &QLineEdit::textChanged, this, &CorpusForm::changed);
+    connect(texts_, &QLineEdit::textChanged, this, [this](const QString& path) {
+        if (!store_typed_) store_->setText(proposed_store(path.trimmed()));
+        changed();
+    });
+    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    resize(680, sizeHint().height());
+    changed();
+}
+
+void CorpusForm::changed() {
+    const QFileInfo texts(texts_->text().trimmed());
+    const bool any = std::ranges::any_of(measures_, [](const QCheckBox* box) { return box->isChecked(); });
+    QString problem;
+    if (texts_->text().trimmed().isEmpty())
+        problem = QStringLiteral("Choose the texts.");
+    else if (!texts.exists())
+        problem = QStringLiteral("There is no such file or folder: %1").arg(texts.filePath());
+    else if (!any)
+        problem = QStringLiteral("Choose something to gather.");
+    else if (store_->text().trimmed().isEmpty())
+        problem = QStringLiteral("Choose a folder for the store.");
+    problem_->setText(problem);
+    run_->setEnabled(problem.isEmpty());
+}
+
+CorpusOrder CorpusForm::order() const {
+    CorpusOrder order;
+    order.texts = texts_->text().trimmed();
+    order.store = store_->text().trimmed();
+    order.options.unit = enum_value<corpus::TextUnit>(unit_->currentData().toString().toStdString());
+    order.options.field = field_->text().trimmed().toStdString();
+    order.options.context = context_->value();
+    order.limit = limit_->value();
+    for (const QCheckBox* box : measures_)
+        if (box->isChecked()) order.options.measures.push_back(box->property("kind").toString().toStdString());
+    return order;
+}
+
+}  // namespace headlight::ui

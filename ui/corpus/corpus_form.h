@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/corpus/run/run.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+
+#include <vector>
+
+namespace headlight::ui {
+
+/// Which texts are to be run, and where to.
+struct CorpusOrder {
+    QString texts, store;
+    corpus::AskedOptions options;
+    std::int64_t limit = 0;  ///< 0: all
+};
+
+/// Asks for the texts of a corpus run: a file or a folder, what one text is, what to gather, and the folder of the store.
+class CorpusForm : public QDialog {
+    Q_OBJECT
+public:
+    explicit CorpusForm(const QString& model, QWidget* parent = nullptr);
+
+    CorpusOrder order() const;
+    QLineEdit& texts() { return *texts_; }
+    QLineEdit& store() { return *store_; }
+    QComboBox& unit() { return *unit_; }
+    QPushButton& run_button() { return *run_; }
+    QCheckBox& measure(std::size_t index) { return *measures_.at(index); }
+
+private:
+    void changed();
+
+    QLineEdit *texts_, *store_, *field_;
+    QComboBox* unit_;
+    QSpinBox *limit_, *context_;
+    std::vector<QCheckBox*> measures_;
+    QLabel* problem_;
+    QPushButton* run_;
+    bool store_typed_ = false;  ///< by hand: the proposal no longer follows the texts
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/corpus/corpus_window.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/run/run.h"
+#include "headlight/corpus/store/text_store.h"
+#include "headlight/figure/core/number_text.h"
+#include "headlight/figure/export/export.h"
+#include "ui/corpus/corpus_form.h"
+#include "ui/style/appearance.h"
+
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPointer>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+namespace {
+
+constexpr int kRereadMs = 5000;
+
+QString words_of(const std::exception& error) {
+    const ErrorFacts facts = facts_of(error);
+    QString text = QString::fromStdString(facts.problem);
+    for (const std::string& part : {facts.item, facts.found, facts.hint})
+        if (!part.empty()) text += QStringLiteral(" · ") + QString::fromStdString(part);
+    return text;
+}
+
+QSpinBox* index_box(const char* name) {
+    auto* box = new QSpinBox;
+    box->setRange(0, 1'000'000);
+    box->setAccessibleName(QString::fromUtf8(name));
+    box->setPrefix(QString::fromUtf8(name) + u' ');
+    return box;
+}
+
+}  // namespace
+
+CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
+    : QDialog(parent),
+      document_(document),
+      jobs_(jobs),
+      views_(new QTreeWidget),
+      canvas_(new FigureCanvas(selection_)),
+      facts_(new QLabel),
+      message_(new QLabel),
+      pointed_(new QLabel),
+      measure_label_(new QLabel(QStringLiteral("Measure"))),
+      place_label_(new QLabel(QStringLiteral("Where"))),
+      measure_(new QComboBox),
+      x_(new QComboBox),
+      y_(new QComboBox),
+      layer_(index_box("Layer")),
+      head_(index_box("Head")),
+      neuron_(index_box("Neuron")),
+      question_(new QLineEdit),
+      progress_(new QProgressBar),
+      stop_(new QPushButton(QStringLiteral("Stop"))),
+      export_(new QPushButton(QStringLiteral("Export …"))) {
+    setObjectName(QStringLiteral("CorpusWindow"));
+    setWindowTitle(QStringLiteral("Corpus"));
+    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    build();
+    fill_views();
+    restyle();
+    show_controls();
+    canvas_->set_placeholder(QStringLiteral("No corpus is open"),
+                             QStringLiteral("Run the model over texts of yours, or open the store of an earlier run."));
+    reread_.setInterval(kRereadMs);
+    connect(&reread_, &QTimer::timeout, this, &CorpusWindow::reread);
+    connect(&Appearance::instance(), &Appearance::changed, this, &CorpusWindow::restyle);
+    connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
+        if (lane != Jobs::Lane::corpus) return;
+        progress_->setRange(0, static_cast<int>(step.total));
+        progress_->setValue(static_cast<int>(step.done));
+        progress_->setFormat(step.total > 0 ? QStringLiteral("%1 of %2 %3s")
+                                                  .arg(figure::count_text(step.done), figure::count_text(step.total),
+                                                       QString::fromStdString(step.unit))
+                                            : QString::fromStdString(step.what));
+    });
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane != Jobs::Lane::corpus) return;
+        reread_.stop();
+        progress_->hide();
+        stop_->hide();
+        if (!running_.isEmpty()) reread();
+        running_.clear();
+    });
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
+        if (lane != Jobs::Lane::corpus && lane != Jobs::Lane::corpus_figure) return;
+        const Error error(failure.facts);
+        say(QString::fromUtf8(error.what()), true);
+        if (lane == Jobs::Lane::corpus_figure) {
+            canvas_->set_figure(nullptr);
+            canvas_->set_placeholder(QString::fromStdString(failure.facts.problem), QString::fromStdString(failure.facts.hint));
+        }
+    });
+    resize(1180, 800);
+}
+
+CorpusWindow::~CorpusWindow() {
+    jobs_.cancel(Jobs::Lane::corpus);
+    jobs_.cancel(Jobs::Lane::corpus_figure);
+}
+
+void CorpusWindow::build() {
+    auto* run = new QPushButton(QStringLiteral("Run texts …"));
+    auto* open = new QPushButton(QStringLiteral("Open store …"));
+    for (QPushButton* button : {run, open, stop_, export_}) button->setAutoDefault(false);
+    stop_->hide();
+    progress_->hide();
+    progress_->setFixedWidth(260);
+    facts_->setProperty("role", "note");
+    facts_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    message_->setProperty("role", "note");
+    message_->setWordWrap(true);
+    pointed_->setProperty("role", "note");
+    views_->setHeaderHidden(true);
+    views_->setRootIsDecorated(false);
+    views_->setIndentation(12);
+    views_->setAccessibleName(QStringLiteral("Figures of the corpus"));
+    canvas_->setAccessibleName(QStringLiteral("Figure"));
+    measure_->setAccessibleName(QStringLiteral("Measure"));
+    x_->setAccessibleName(QStringLiteral("To the right"));
+    y_->setAccessibleName(QStringLiteral("Upwards"));
+    question_->setPlaceholderText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));
+    question_->setAccessibleName(QStringLiteral("Question about words"));
+    auto* top = new QHBoxLayout;
+    top->addWidget(run);
+    top->addWidget(open);
+    top->addSpacing(12);
+    top->addWidget(facts_, 1);
+    top->addWidget(progress_);
+    top->addWidget(stop_);
+    top->addWidget(export_);
+    auto* controls = new QHBoxLayout;
+    for (QWidget* control :
+         {static_cast<QWidget*>(measure_label_), static_cast<QWidget*>(measure_), static_cast<QWidget*>(x_),
+          static_cast<QWidget*>(y_), static_cast<QWidget*>(layer_), static_cast<QWidget*>(head_), static_cast<QWidget*>(neuron_)})
+        controls->addWidget(control);
+    controls->addWidget(question_, 1);
+    controls->addStretch();
+    auto* right = new QWidget;
+    auto* column = new QVBoxLayout(right);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addLayout(controls);
+    column->addWidget(canvas_, 1);
+    column->addWidget(pointed_);
+    auto* split = new QSplitter;
+    split->addWidget(views_);
+    split->addWidget(right);
+    split->setStretchFactor(1, 1);
+    split->setSizes({240, 900});
+    auto* all = new QVBoxLayout(this);
+    all->setContentsMargins(20, 16, 20, 12);
+    all->setSpacing(10);
+    all->addLayout(top);
+    all->addWidget(message_);
+    all->addWidget(split, 1);
+    message_->hide();
+    connect(run, &QPushButton::clicked, this, &CorpusWindow::ask_for_texts);
+    connect(open, &QPushButton::clicked, this, &CorpusWindow::ask_for_store);
+    connect(stop_, &QPushButton::clicked, this, [this] { jobs_.cancel(Jobs::Lane::corpus); });
+    connect(export_, &QPushButton::clicked, this, &CorpusWindow::ask_for_file);
+    connect(views_, &QTreeWidget::currentItemChanged, this, [this] {
+        show_controls();
+        refresh();
+    });
+    for (QComboBox* box : {measure_, x_, y_}) connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
+    for (QSpinBox* box : {layer_, head_, neuron_}) connect(box, &QSpinBox::valueChanged, this, &CorpusWindow::refresh);
+    connect(question_, &QLineEdit::returnPressed, this, [this] {
+        clicked_ = false;
+        refresh();
+    });
+    connect(canvas_, &FigureCanvas::pointed_at, pointed_, &QLabel::setText);
+    connect(canvas_, &FigureCanvas::clicked, this, &CorpusWindow::clicked);
+}
+
+void CorpusWindow::fill_views() {
+    std::map<std::string, QTreeWidgetItem*> groups;
+    for (const figure::CorpusView& view : figure::corpus_views()) {
+        QTreeWidgetItem*& group = groups[view.group];
+        if (!group) {
+            group = new QTreeWidgetItem(views_, {QString::fromStdString(view.group)});
+            group->setFlags(Qt::ItemIsEnabled);
+            group->setExpanded(true);
+        }
+        auto* item = new QTreeWidgetItem(group, {QString::fromStdString(view.title)});
+        item->setData(0, Qt::UserRole, QString::fromStdString(view.id));
+    }
+}
+
+/// What the store did not gather cannot be chosen, and says why.
+void CorpusWindow::show_store(figure::StorePtr stored) {
+    const bool other = !stored_ || stored_->folder != stored->folder;
+    stored_ = std::move(stored);
+    facts_->setText(QString::fromStdString(corpus::corpus_words(*stored_)));
+    facts_->setToolTip(QString::fromStdString(stored_->folder.string()));
+    QTreeWidgetItem* first = nullptr;
+    for (int g = 0; g < views_->topLevelItemCount(); ++g)
+        for (int i = 0; i < views_->topLevelItem(g)->childCount(); ++i) {
+            QTreeWidgetItem* item = views_->topLevelItem(g)->child(i);
+            const figure::CorpusView& view = figure::corpus_view(item->data(0, Qt::UserRole).toString().toStdString());
+            const bool there = stored_->has(view.gathered);
+            item->setFlags(there ? Qt::ItemIsEnabled | Qt::ItemIsSelectable : Qt::NoItemFlags);
+            item->setToolTip(
+                0,
+                there ? QString() : QStringLiteral("This store did not gather “%1”").arg(QString::fromStdString(view.gathered)));
+            if (there && !first) first = item;
+        }
+    if (other) fill_measures();
+    QTreeWidgetItem* current = views_->currentItem();
+    if (first && (!current || !(current->flags() & Qt::ItemIsSelectable)))
+        views_->setCurrentItem(first);
+    else
+        refresh();
+}
+
+void CorpusWindow::fill_measures() {
+    const auto& known = analyze::head_measures();
+    for (const auto& [box, initial] :
+         {std::pair(measure_, "induction"), std::pair(x_, "mean_distance"), std::pair(y_, "entropy")}) {
+        const QSignalBlocker quiet(box);
+        box->clear();
+        for (const std::string& id : figure::corpus_measure_ids(*stored_)) {
+            const auto info = std::ranges::find(known, id, &analyze::MeasureInfo::id);
+            if (info != known.end()) box->addItem(QString::fromStdString(info->title), QString::fromStdString(id));
+        }
+        box->setCurrentIndex(std::max(0, box->findData(QString::fromUtf8(initial))));
+    }
+}
+
+void CorpusWindow::choose_view(const QString& id) {
+    for (int g = 0; g < views_->topLevelItemCount(); ++g)
+        for (int i = 0; i < views_->topLevelItem(g)->childCount(); ++i)
+            if (QTreeWidgetItem* item = views_->topLevelItem(g)->child(i); item->data(0, Qt::UserRole).toString() == id)
+                views_->setCurrentItem(item);
+}
+
+figure::CorpusRequest CorpusWindow::request() const {
+    figure::CorpusRequest out;
+    out.view.clear();
+    if (const QTreeWidgetItem* item = views_->currentItem()) out.view = item->data(0, Qt::UserRole).toString().toStdString();
+    const auto id = [](const QComboBox* box) { return box->currentData().toString().toStdString(); };
+    if (measure_->count() > 0) out.measure = id(measure_), out.x = id(x_), out.y = id(y_);
+    out.head = {Layer(layer_->value()), Head(head_->value())};
+    if (!clicked_ && question_->isVisibleTo(this)) out.head = {Layer(-1), Head(-1)};  // the best one
+    out.neuron = {Layer(layer_->value()), Neuron(neuron_->value())};
+    out.question = question_->text().trimmed().toStdString();
+    return out;
+}
+
+void CorpusWindow::show_controls() {
+    const QTreeWidgetItem* item = views_->currentItem();
+    const QString id = item ? item->data(0, Qt::UserRole).toString() : QString();
+    static const figure::CorpusView none;
+    const figure::CorpusView& view = id.isEmpty() ? none : figure::corpus_view(id.toStdString());
+    measure_label_->setVisible(view.of_measure || view.of_axes);
+    measure_label_->setText(view.of_axes ? QStringLiteral("Measures") : QStringLiteral("Measure"));
+    measure_->setVisible(view.of_measure);
+    x_->setVisible(view.of_axes);
+    y_->setVisible(view.of_axes);
+    layer_->setVisible(view.of_head || view.of_neuron);
+    head_->setVisible(view.of_head);
+    neuron_->setVisible(view.of_neuron);
+    question_->setVisible(view.of_question);
+}
+
+void CorpusWindow::refresh() {
+    const figure::CorpusRequest asked = request();
+    export_->setEnabled(stored_ != nullptr);
+    if (!stored_ || asked.view.empty()) return;
+    canvas_->set_outdated(true);
+    jobs_.start(Jobs::Lane::corpus_figure, {},
+                [self = QPointer(this), stored = stored_, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    std::shared_ptr<figure::Figure> made = figure::corpus_figure(stored, asked, cancel);
+                    return [self, made] {
+                        if (!self) return;
+                        self->figure_ = made;
+                        self->canvas_->set_figure(made);
+                        self->say({});
+                    };
+                });
+}
+
+void CorpusWindow::open_store(const QString& folder) {
+    jobs_.start(Jobs::Lane::corpus_figure, {},
+                [self = QPointer(this), folder](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    auto stored = corpus::read_store(folder.toStdString());
+                    return [self, stored] {
+                        if (self) self->show_store(stored);
+                    };
+                });
+}
+
+/// Of a run that goes on, its segments so far are merged first.
+void CorpusWindow::reread() {
+    const QString folder = running_.isEmpty() && stored_ ? QString::fromStdString(stored_->folder.string()) : running_;
+    if (folder.isEmpty() || jobs_.busy(Jobs::Lane::corpus_figure)) return;
+    const OpenModel opened = document_.model();
+    const bool runs = !running_.isEmpty() && jobs_.busy(Jobs::Lane::corpus);
+    jobs_.start(Jobs::Lane::corpus_figure, {},
+                [self = QPointer(this), folder, opened, runs](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    const std::filesystem::path store = folder.toStdString();
+                    std::shared_ptr<const corpus::StoredCorpus> stored;
+                    if (!runs)
+                        stored = corpus::read_store(store);
+                    else if (corpus::is_store(store))
+                        stored = corpus::read_finished(
+                            store, corpus::context_of(corpus::read_manifest(store), opened.model->config(), *opened.tokenizer));
+                    return [self, stored] {
+                        if (self && stored) self->show_store(stored);
+                    };
+                });
+}
+
+void CorpusWindow::run(const CorpusOrder& order) {
+    const OpenModel& opened = document_.model();
+    if (!opened.model) return say(QStringLiteral("No model is open"), true);
+    running_ = order.store;
+    progress_->setRange(0, 0);
+    progress_->setFormat(QStringLiteral("Reading texts"));
+    progress_->show();
+    stop_->show();
+    say({});
+    jobs_.start(
+        Jobs::Lane::corpus, QStringLiteral("Running the corpus"),
+        [self = QPointer(this), order, opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+            corpus::CorpusRun run;
+            run.setup = {.store = order.store.toStdString(),
+                         .model = opened.model,
+                         .tokenizer = opened.tokenizer,
+                         .options = order.options,
+                         .texts = {.from = order.texts.toStdString(), .limit = order.limit}};
+            run.segment_minutes = 0.1;
+            const corpus::Note note = [self](const std::string& line) {
+                QMetaObject::invokeMethod(
+                    qApp,
+                    [self, text = QString::fromStdString(line)] {
+                        if (self) self->say(text);
+                    },
+                    Qt::QueuedConnection);
+            };
+            const corpus::CorpusResult result = corpus::run_corpus(run, cancel, progress, note);
+            return [self, left = result.manifest.left_out_texts()] {
+                if (self && left > 0)
+                    self->say(
+                        QStringLiteral("%1 texts were left out; headlight corpus info lists them").arg(figure::count_text(left)));
+            };
+        });
+    reread_.start();
+}
+
+void CorpusWindow::clicked(const figure::Hit& hit) {
+    std::int64_t chunk = -1, query = -1, key = -1;
+    for (const auto& [name, value] : hit.options) {
+        if (name == "chunk") chunk = std::stoll(value);
+        if (name == "query") query = std::stoll(value);
+        if (name == "key") key = std::stoll(value);
+    }
+    if (chunk >= 0) return open_example(chunk, query, key);
+    if (!hit.head) return;
+    {
+        const QSignalBlocker layer(layer_), head(head_);
+        layer_->setValue(static_cast<int>(hit.head->layer.value));
+        head_->setValue(static_cast<int>(hit.head->head.value));
+    }
+    clicked_ = true;
+    selection_.focus_head(*hit.head);
+    Q_EMIT head_chosen(*hit.head);
+    if (const auto* item = views_->currentItem();
+        item && figure::corpus_view(item->data(0, Qt::UserRole).toString().toStdString()).of_question)
+        refresh();
+}
+
+void CorpusWindow::open_example(std::int64_t chunk, std::int64_t query, std::int64_t key) {
+    jobs_.start(
+        Jobs::Lane::corpus_figure, {},
+        [self = QPointer(this), stored = stored_, chunk, query, key](const CancelToken&, const Progress&) -> Jobs::Deliver {
+            corpus::TextStore texts(stored->folder, stored->manifest);
+            const corpus::Chunk at = texts.chunk(chunk);
+            const std::string& text = texts.text(at.text).text;
+            const auto begin = static_cast<std::size_t>(at.first_byte), end = static_cast<std::size_t>(at.end_byte);
+            return [self, part = QString::fromStdString(text.substr(begin, end - begin)), query, key] {
+                if (self) Q_EMIT self->example_chosen(part, query, key);
+            };
+        });
+}
+
+void CorpusWindow::ask_for_texts() {
+    if (!document_.model().model) return say(QStringLiteral("Open a model in the window first: the texts are run with it"), true);
+    CorpusForm form(QString::fromStdString(document_.model().model->config().name), this);
+    if (form.exec() == QDialog::Accepted) run(form.order());
+}
+
+void CorpusWindow::ask_for_store() {
+    const QString folder = QFileDialog::getExistingDirectory(this, QStringLiteral("Store of a corpus"));
+    if (!folder.isEmpty()) open_store(folder);
+}
+
+void CorpusWindow::ask_for_file() {
+    const QString file = QFileDialog::getSaveFileName(this, QStringLiteral("Export the figure"),
+                                                      QString::fromStdString(request().view) + QStringLiteral(".png"),
+                                                      QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.npz *.json)"));
+    if (!file.isEmpty()) write(file);
+}
+
+bool CorpusWindow::write(const QString& file) {
+    if (!figure_ || !stored_) return false;
+    try {
+        figure::ExportOptions options;
+        options.size_px.setWidth(std::max(600, canvas_->viewport()->width()));
+        // Laid out anew for the file, so that the one on screen keeps its place.
+        const auto fresh = figure::corpus_figure(stored_, request());
+        figure::export_figure(*fresh, canvas_->selection(), figure::corpus_provenance(*stored_, request()), options,
+                              file.toStdString());
+        say(QStringLiteral("Wrote %1").arg(file));
+        return true;
+    } catch (const std::exception& error) {
+        say(words_of(error), true);
+        return false;
+    }
+}
+
+void CorpusWindow::say(const QString& text, bool wrong) {
+    message_->setProperty("role", wrong ? "error" : "note");
+    message_->setText(text);
+    message_->setVisible(!text.isEmpty());
+}
+
+void CorpusWindow::restyle() {
+    figure::Style style;
+    style.theme = &Appearance::instance().theme();
+    canvas_->set_style(style);
+}
+
+}  // namespace headlight::ui

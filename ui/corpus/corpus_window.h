@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/corpus/corpus_views.h"
+#include "ui/canvas/figure_canvas.h"
+#include "ui/document/document.h"
+
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTimer>
+#include <QTreeWidget>
+
+namespace headlight::ui {
+
+class CorpusForm;
+struct CorpusOrder;
+
+/// The page of a corpus: makes a store or opens one, runs texts beside the window, and shows what the store holds while it
+/// grows. A store is shown without its model; an example opens in the window with its pair pinned.
+class CorpusWindow : public QDialog {
+    Q_OBJECT
+public:
+    CorpusWindow(Document&, Jobs&, QWidget* parent = nullptr);
+    ~CorpusWindow() override;
+
+    /// Shows a store; errors stand in the message line.
+    void open_store(const QString& folder);
+    /// Runs texts with the open model. The store is shown as soon as a part of it is there.
+    void run(const CorpusOrder&);
+
+    FigureCanvas& canvas() { return *canvas_; }
+    QTreeWidget& views() { return *views_; }
+    QComboBox& measure() { return *measure_; }
+    QLineEdit& question() { return *question_; }
+    QSpinBox& layer() { return *layer_; }
+    QSpinBox& head() { return *head_; }
+    QSpinBox& neuron() { return *neuron_; }
+    QLabel& facts() { return *facts_; }
+    QLabel& message() { return *message_; }
+    QPushButton& stop_button() { return *stop_; }
+    const std::shared_ptr<const corpus::StoredCorpus>& stored() const { return stored_; }
+    void choose_view(const QString& id);
+    bool write(const QString& file);
+
+Q_SIGNALS:
+    /// A click on a head of a figure.
+    void head_chosen(headlight::HeadId head);
+    /// A click on an example: its text as the model read it, and the tokens to pin; key -1: none.
+    void example_chosen(const QString& text, qint64 query, qint64 key);
+
+private:
+    void build();
+    void fill_views();
+    void fill_measures();
+    void show_store(figure::StorePtr);
+    void refresh();
+    void reread();
+    void show_controls();
+    void restyle();
+    void clicked(const figure::Hit&);
+    void open_example(std::int64_t chunk, std::int64_t query, std::int64_t key);
+    void ask_for_texts();
+    void ask_for_store();
+    void ask_for_file();
+    void say(const QString&, bool wrong = false);
+    figure::CorpusRequest request() const;
+
+    Document& document_;
+    Jobs& jobs_;
+    SelectionModel selection_;  ///< of the figures on this page alone
+    figure::StorePtr stored_;
+    std::shared_ptr<figure::Figure> figure_;
+    QString running_;       ///< folder of the store that is being run
+    QTimer reread_;         ///< while a run goes on
+    bool clicked_ = false;  ///< a head of the answer was chosen
+    QTreeWidget* views_;
+    FigureCanvas* canvas_;
+    QLabel *facts_, *message_, *pointed_, *measure_label_, *place_label_;
+    QComboBox *measure_, *x_, *y_;
+    QSpinBox *layer_, *head_, *neuron_;
+    QLineEdit* question_;
+    QProgressBar* progress_;
+    QPushButton *stop_, *export_;
+};
+
+}  // namespace headlight::ui
