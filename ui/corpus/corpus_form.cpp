@@ -15,6 +15,7 @@ namespace {
 
 QHBoxLayout* with_buttons(QLineEdit* edit, std::initializer_list<QPushButton*> buttons) {
     auto* row = new QHBoxLayout;
+    row->setSpacing(8);
     row->addWidget(edit, 1);
     for (QPushButton* button : buttons) {
         button->setAutoDefault(false);
@@ -79,7 +80,8 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
         box->setChecked(kind.usual);
         box->setToolTip(QString::fromUtf8(kind.note));
         box->setProperty("kind", QString::fromUtf8(kind.id));
-        if (kind.of_treebank) box->setText(box->text() + QStringLiteral(" (of a treebank)"));
+        if (kind.of_treebank && !box->text().contains(QStringLiteral("treebank")))
+            box->setText(box->text() + QStringLiteral(" of a treebank"));
         connect(box, &QCheckBox::toggled, this, &CorpusForm::changed);
         gathered->addWidget(box);
         measures_.push_back(box);

@@ -21,6 +21,7 @@ namespace headlight::ui {
 namespace {
 
 constexpr int kRereadMs = 5000;
+constexpr int kRowHeight = 26;
 
 QString words_of(const std::exception& error) {
     const ErrorFacts facts = facts_of(error);
@@ -77,10 +78,12 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
         if (lane != Jobs::Lane::corpus) return;
         progress_->setRange(0, static_cast<int>(step.total));
         progress_->setValue(static_cast<int>(step.done));
-        progress_->setFormat(step.total > 0 ? QStringLiteral("%1 of %2 %3s")
-                                                  .arg(figure::count_text(step.done), figure::count_text(step.total),
-                                                       QString::fromStdString(step.unit))
-                                            : QString::fromStdString(step.what));
+        const QString unit = QString::fromStdString(step.unit);
+        progress_->setToolTip(
+            step.total > 0
+                ? QStringLiteral("%1 of %2 %3s").arg(figure::count_text(step.done), figure::count_text(step.total), unit)
+                : QString::fromStdString(step.what));
+        if (!stored_) facts_->setText(progress_->toolTip());
     });
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
         if (lane != Jobs::Lane::corpus) return;
@@ -113,7 +116,8 @@ void CorpusWindow::build() {
     for (QPushButton* button : {run, open, stop_, export_}) button->setAutoDefault(false);
     stop_->hide();
     progress_->hide();
-    progress_->setFixedWidth(260);
+    progress_->setFixedWidth(220);
+    progress_->setTextVisible(false);  // the style draws a thin bar
     facts_->setProperty("role", "note");
     facts_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->setProperty("role", "note");
@@ -122,6 +126,8 @@ void CorpusWindow::build() {
     views_->setHeaderHidden(true);
     views_->setRootIsDecorated(false);
     views_->setIndentation(12);
+    views_->setFrameShape(QFrame::NoFrame);
+    canvas_->set_margins(16, 12);
     views_->setAccessibleName(QStringLiteral("Figures of the corpus"));
     canvas_->setAccessibleName(QStringLiteral("Figure"));
     measure_->setAccessibleName(QStringLiteral("Measure"));
@@ -187,10 +193,16 @@ void CorpusWindow::fill_views() {
         if (!group) {
             group = new QTreeWidgetItem(views_, {QString::fromStdString(view.group)});
             group->setFlags(Qt::ItemIsEnabled);
+            QFont bold = views_->font();
+            bold.setBold(true);
+            group->setFont(0, bold);
+            group->setSizeHint(0, QSize(0, kRowHeight));
             group->setExpanded(true);
         }
         auto* item = new QTreeWidgetItem(group, {QString::fromStdString(view.title)});
         item->setData(0, Qt::UserRole, QString::fromStdString(view.id));
+        item->setSizeHint(0, QSize(0, kRowHeight));
+        item->setFlags(Qt::NoItemFlags);  // until a store has it
     }
 }
 
@@ -323,7 +335,6 @@ void CorpusWindow::run(const CorpusOrder& order) {
     if (!opened.model) return say(QStringLiteral("No model is open"), true);
     running_ = order.store;
     progress_->setRange(0, 0);
-    progress_->setFormat(QStringLiteral("Reading texts"));
     progress_->show();
     stop_->show();
     say({});

@@ -43,7 +43,7 @@ std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::Ne
         middles.push_back(corpus::coefficient_of(bin));
         bars.x.push_back(static_cast<double>(middles.size() - 1));
         bars.y.push_back(static_cast<double>(counts[static_cast<std::size_t>(bin)]));
-        panel.x.labels.push_back({{}, draw::number_text(middles.back(), 2), false});
+        panel.x.labels.push_back({{}, QString::number(middles.back(), 'f', 2), false});
     };
     // From the most negative coefficient to the largest; the empty bins of both ends are left out.
     std::vector<std::int64_t> order;
