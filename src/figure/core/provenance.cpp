@@ -13,7 +13,7 @@ QString Provenance::footer() const {
     for (const auto& [name, value] : options) made << QString::fromStdString(value.empty() ? name : name + ' ' + value);
     made << QStringLiteral("Headlight ") + QString::fromStdString(version);
     auto quoted = [](const std::string& s) { return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified()); };
-    shown << quoted(image.empty() ? text : image);
+    if (const std::string& read = image.empty() ? text : image; !read.empty()) shown << quoted(read);
     if (!pair.empty()) shown << quoted(pair);
     return made.join(QStringLiteral(" · ")) + u'\n' + shown.join(QStringLiteral(" | "));
 }

@@ -89,6 +89,7 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
             "weight one; “by query” gives every query the same weight, as where texts are joined. %2.")
             .arg(title, words);
     TableSection section;
+    section.title = title;
     section.note = words;
     section.columns = {{.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")},
                        {.kind = ColumnKind::bar, .id = "mean", .title = QStringLiteral("mean"), .decimals = 3, .sorted = true},
