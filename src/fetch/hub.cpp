@@ -253,10 +253,11 @@ private:
 
     /// Two programs that want the same file wait for each other; the later one finds it whole, or goes on with it.
     std::int64_t fetch_alone(const RemoteFile& file) {
-        const io::FileLock lock(lock_of(o_.cache, entry_name_, file.hash), io::FileLock::Kind::exclusive, kCacheHint, cancel_, [&] {
-            if (progress_)
-                progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
-        });
+        const io::FileLock lock(
+            lock_of(o_.cache, entry_name_, file.hash), io::FileLock::Kind::exclusive, kCacheHint, cancel_, [&] {
+                if (progress_)
+                    progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
+            });
         return fs::exists(entry_ / "blobs" / file.hash) ? 0 : fetch(file);
     }
 

@@ -3,8 +3,8 @@
 
 namespace headlight::model {
 
-/// While one lives, matrix products of float32 that this thread asks for are cut into the same tiles on any number of threads, each
-/// computed by one: a library of its own cuts differently for 1, 2 and 8 threads, and the last bits differ. Of one machine's
+/// While one lives, matrix products of float32 that this thread asks for are cut into the same tiles on any number of threads,
+/// each computed by one: a library of its own cuts differently for 1, 2 and 8 threads, and the last bits differ. Of one machine's
 /// instruction set and one product library the bits are then the same.
 class SameProducts {
 public:

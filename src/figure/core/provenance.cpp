@@ -15,7 +15,7 @@ QString Provenance::footer() const {
     auto quoted = [](const std::string& s) { return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified()); };
     if (const std::string& read = image.empty() ? text : image; !read.empty()) shown << quoted(read);
     if (!pair.empty()) shown << quoted(pair);
-    return made.join(QStringLiteral(" · ")) + u'\n' + shown.join(QStringLiteral(" | "));
+XX
 }
 
 }  // namespace headlight::figure

@@ -62,9 +62,9 @@ struct TableRow {
     std::vector<TableCell> cells;
     std::optional<Position> query, key;  ///< what hovering and clicking the row is about
     std::optional<HeadId> head;
-    std::optional<analyze::NeuronId> neuron{};  ///< followed after a click
-    bool marked = false;                        ///< on the background of a chosen row
-    QString tip{};                              ///< of every cell; empty: the row's name and the cell's value
+    std::optional<analyze::NeuronId> neuron{};                 ///< followed after a click
+    bool marked = false;                                       ///< on the background of a chosen row
+    QString tip{};                                             ///< of every cell; empty: the row's name and the cell's value
     std::vector<std::pair<std::string, std::string>> click{};  ///< in place of positions and head: what a click sets
 };
 

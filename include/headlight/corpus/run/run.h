@@ -72,7 +72,8 @@ struct CorpusResult {
     RunProgress done;
     std::int64_t missing_blocks = 0;  ///< other parts have them
 };
-/// All of it: opens the store, runs what no segment has, merges, also when cancelled. Parts of one number of parts may run at once.
+/// All of it: opens the store, runs what no segment has, merges, also when cancelled. Parts of one number of parts may run at
+/// once.
 CorpusResult run_corpus(const CorpusRun&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
 /// Processes that run one store together in a folder that all see. Rank 0 gives out blocks, and runs some itself.

@@ -35,8 +35,8 @@ std::unique_ptr<Figure> focus_figure(TracePtr, const FocusFigureOptions&, const 
 /// One point a head: any measure against any other.
 struct HeadScatterOptions {
     std::string x = "mean_distance", y = "entropy";  ///< ids of measures, or "layer", "head"
-    std::string color = "layer";  ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
-    std::int64_t texts = 1;       ///< the table holds means over these
+    std::string color = "layer";   ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
+    std::int64_t texts = 1;        ///< the table holds means over these
     std::string title{}, words{};  ///< of a map: in place of the axes' names, and what it is of; both axes have the same unit
     bool operator==(const HeadScatterOptions&) const = default;
 };

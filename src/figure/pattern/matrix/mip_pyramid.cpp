@@ -44,7 +44,8 @@ MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& a
     }
     out.levels.push_back(std::move(base));
     const auto largest = [](std::initializer_list<std::uint8_t> cells) { return std::max(cells); };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(half_as_fine(out.levels.back(), largest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1)
+        out.levels.push_back(half_as_fine(out.levels.back(), largest));
     return out;
 }
 
@@ -67,7 +68,8 @@ MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes
         return *std::max_element(cells.begin(), cells.end(),
                                  [&](std::uint8_t a, std::uint8_t b) { return distance(a) < distance(b); });
     };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(half_as_fine(out.levels.back(), farthest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1)
+        out.levels.push_back(half_as_fine(out.levels.back(), farthest));
     return out;
 }
 
