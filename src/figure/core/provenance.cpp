@@ -15,7 +15,8 @@ QString Provenance::footer() const {
     auto quoted = [](const std::string& s) { return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified()); };
     if (const std::string& read = image.empty() ? text : image; !read.empty()) shown << quoted(read);
     if (!pair.empty()) shown << quoted(pair);
-XX
+    const QString reading = shown.join(QStringLiteral(" | "));
+    return made.join(QStringLiteral(" · ")) + (reading.isEmpty() ? QString() : u'\n' + reading);
 }
 
 }  // namespace headlight::figure
