@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The map of all queries and keys: every query and key of a head as a point of one picture (Yeh et al. 2023, AttentionViz).
+#pragma once
+
+#include "headlight/base/ids.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::map {
+
+/// What a map draws next to each other. `scores`: neighbours by q·k over all texts, half of P, and by distance in the same role,
+/// the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `attentionviz`: keys moved onto the
+/// queries' mean, cosine distance (Yeh et al. 2023, §5).
+enum class Preset { scores, balanced, attentionviz };
+enum class Projection { pca, tsne, umap };
+
+/// The tokens of all texts, in the order of the texts; every head of a map has a query and a key for each.
+struct MapTokens {
+    std::vector<std::string> tokens;      ///< [token] as the tokenizer spells them
+    std::vector<std::int64_t> token_ids;  ///< [token]
+    std::vector<std::int32_t> text;       ///< [token] number of its text
+    std::vector<std::int32_t> position;   ///< [token] position within its text
+    std::vector<std::uint8_t> apart;      ///< [token] 1: first or special token, kept out of the scale of the picture
+    std::vector<std::string> names;       ///< [text] name or beginning of each text
+    std::int64_t left_out = 0;            ///< texts that the budget left out
+};
+
+/// One head's picture. Points are queries [0, T) and then keys [T, 2T), in the order of MapTokens.
+struct HeadMap {
+    Layer layer{};
+    Head head{};
+    int dims = 2;                  ///< 2 or 3
+    std::vector<float> points;     ///< [2T, dims]
+    std::vector<float> norms;      ///< [2T] of the vectors that attention multiplies
+    std::vector<float> trust;      ///< [2T] share of a point's 15 neighbours that are its neighbours in the picture
+    std::vector<float> explained;  ///< [dims] share of the variance (PCA alone; else empty)
+    float scale_c = 1;             ///< queries times c, keys divided by it: scores stay as they are
+    float trustworthiness = 0;     ///< Venna & Kaski 2001, k = 15
+    float continuity = 0;
+    float faithfulness = 0;    ///< mean over queries of Spearman(score, -distance) over legal keys of the same text
+    float attention_near = 0;  ///< share of the attention that the 10 nearest keys of the same text receive, mean over queries
+    float divergence = 0;      ///< KL of t-SNE, without exaggeration; NaN for the others
+    int iterations = 0;        ///< done so far
+    int iterations_wanted = 0;
+    std::string poor;  ///< why the picture should not be trusted; empty where it may be
+};
+
+struct QueryKeyMap {
+    MapTokens tokens;
+    std::vector<HeadMap> heads;  ///< by layer, then head
+    std::int64_t layers = 0, heads_per_layer = 0;
+    Preset preset = Preset::scores;
+    Projection projection = Projection::pca;
+    bool rotated = false;  ///< queries and keys as they are behind the rotation
+    std::uint64_t seed = 0;
+};
+
+}  // namespace headlight::map
