@@ -2,6 +2,7 @@
 // The map of all queries and keys: every query and key of a head as a point of one picture (Yeh et al. 2023, AttentionViz).
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 
 #include <cstdint>
@@ -14,7 +15,18 @@ namespace headlight::map {
 /// the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `attentionviz`: keys moved onto the
 /// queries' mean, cosine distance (Yeh et al. 2023, §5).
 enum class Preset { scores, balanced, attentionviz };
+inline constexpr EnumRow<Preset> presets[] = {
+    {Preset::scores, "scores", "Scores", "neighbours by q·k over all texts, and by distance in the same role"},
+    {Preset::balanced, "balanced", "Balanced", "both clouds centred, q·c and k/c, Euclidean distance"},
+    {Preset::attentionviz, "attentionviz", "AttentionViz", "keys moved onto the mean of the queries, cosine distance"}};
+constexpr const auto& enum_rows(Preset) { return presets; }
+
 enum class Projection { pca, tsne, umap };
+inline constexpr EnumRow<Projection> projections[] = {
+    {Projection::pca, "pca", "PCA", "the axes of the largest variance"},
+    {Projection::tsne, "tsne", "t-SNE", "neighbours stay neighbours; distances between clusters mean little"},
+    {Projection::umap, "umap", "UMAP", "neighbours stay neighbours; clusters are drawn apart"}};
+constexpr const auto& enum_rows(Projection) { return projections; }
 
 /// The tokens of all texts, in the order of the texts; every head of a map has a query and a key for each.
 struct MapTokens {
@@ -27,7 +39,8 @@ struct MapTokens {
     std::int64_t left_out = 0;            ///< texts that the budget left out
 };
 
-/// One head's picture. Points are queries [0, T) and then keys [T, 2T), in the order of MapTokens.
+/// One head's picture. Points are queries [0, T) and then keys [T, 2T), in the order of MapTokens; in the cross attention of an
+/// encoder-decoder model the keys are [T, T + S), in the order of QueryKeyMap::source.
 struct HeadMap {
     Layer layer{};
     Head head{};
@@ -48,7 +61,8 @@ struct HeadMap {
 };
 
 struct QueryKeyMap {
-    MapTokens tokens;
+    MapTokens tokens;            ///< what the queries are of, and the keys where `source` is empty
+    MapTokens source{};          ///< cross attention: what the keys are of, with the same numbers of texts
     std::vector<HeadMap> heads;  ///< by layer, then head
     std::int64_t layers = 0, heads_per_layer = 0;
     Preset preset = Preset::scores;
@@ -56,5 +70,11 @@ struct QueryKeyMap {
     bool rotated = false;  ///< queries and keys as they are behind the rotation
     std::uint64_t seed = 0;
 };
+
+inline const MapTokens& key_tokens(const QueryKeyMap& map) noexcept {
+    return map.source.tokens.empty() ? map.tokens : map.source;
+}
+inline std::size_t query_count(const QueryKeyMap& map) noexcept { return map.tokens.tokens.size(); }
+inline std::size_t point_count(const QueryKeyMap& map) noexcept { return query_count(map) + key_tokens(map).tokens.size(); }
 
 }  // namespace headlight::map
