@@ -68,6 +68,7 @@ const std::map<std::string, Rooms>& rooms() {
         {"figure",
          {{"core", "export", "pattern", "plot", "table"},
           {{"contribution", {"prediction"}}, {"corpus", {"heads"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}}}},
+        {"map", {{"projection"}, {}}},
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},

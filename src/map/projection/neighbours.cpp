@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/projection/neighbours.h"
+
+#include "headlight/model/blas_kernels.h"
+#include "map/one_thread.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace headlight::map {
+namespace {
+
+constexpr std::int64_t kRowBlock = 256;
+
+std::vector<double> squared_norms(const Rows& rows) {
+    std::vector<double> out(static_cast<std::size_t>(rows.count));
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t c = 0; c < rows.width; ++c) {
+            const double v = static_cast<double>(rows.row(i)[c]);
+            out[static_cast<std::size_t>(i)] += v * v;
+        }
+    return out;
+}
+
+double squared_distance(const float* a, const float* b, std::int64_t width) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < width; ++c) {
+        const double d = static_cast<double>(a[c]) - static_cast<double>(b[c]);
+        sum += d * d;
+    }
+    return sum;
+}
+
+double product(const float* a, const float* b, std::int64_t width) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+    return sum;
+}
+
+/// Indices whose approximate value is at most the `each`-th smallest plus `slack`.
+class Candidates {
+public:
+    const std::vector<std::int32_t>& of(const float* values, std::int64_t n, std::int64_t each, float slack) {
+        found_.resize(static_cast<std::size_t>(n));
+        // A sample's quantile passes few values; where it passes too few, all are tried.
+        constexpr std::int64_t kStep = 8;
+        float limit = std::numeric_limits<float>::infinity();
+        if (n > 64 * kStep && each < n / 4) {
+            sample_.clear();
+            for (std::int64_t j = 0; j < n; j += kStep) sample_.push_back(values[j]);
+            const auto at = sample_.begin() + std::min<std::int64_t>(each / kStep * 3 / 2 + 12, std::ssize(sample_) - 1);
+            std::nth_element(sample_.begin(), at, sample_.end());
+            limit = *at;
+        }
+        std::size_t count = filter(values, n, limit);
+        if (count < static_cast<std::size_t>(each)) count = filter(values, n, std::numeric_limits<float>::infinity());
+        sample_.clear();
+        for (std::size_t f = 0; f < count; ++f) sample_.push_back(values[found_[f]]);
+        std::nth_element(sample_.begin(), sample_.begin() + (each - 1), sample_.end());
+        const float last = sample_[static_cast<std::size_t>(each - 1)] + slack;
+        if (last > limit) {
+            count = filter(values, n, last);
+        } else {
+            std::size_t kept = 0;
+            for (std::size_t f = 0; f < count; ++f)
+                if (values[found_[f]] <= last) found_[kept++] = found_[f];
+            count = kept;
+        }
+        found_.resize(count);
+        return found_;
+    }
+
+private:
+    std::size_t filter(const float* values, std::int64_t n, float limit) {
+        found_.resize(static_cast<std::size_t>(n));
+        std::size_t count = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+            found_[count] = static_cast<std::int32_t>(j);
+            count += values[j] <= limit ? 1 : 0;
+        }
+        return count;
+    }
+    std::vector<std::int32_t> found_;
+    std::vector<float> sample_;
+};
+
+/// `add` [among.count] is added to -2 of·among: what is smallest is nearest. `exact(i, j)` puts candidates in order; smaller
+/// first.
+template <class Exact, class Finish>
+NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::vector<float>& add, double slack_of_norm,
+                                 const std::vector<double>& norms, std::int64_t each, bool skip_self, const Exact& exact,
+                                 const Finish& finish, const CancelToken& cancel) {
+    each = std::clamp<std::int64_t>(each, 0, among.count - (skip_self ? 1 : 0));
+    NeighbourLists out{of.count, each, {}, {}};
+    out.index.resize(static_cast<std::size_t>(of.count * each));
+    out.distance.resize(out.index.size());
+    if (each == 0) return out;
+    const OneThread one;
+    const at::NoGradGuard no_grad;
+    const at::Tensor left = at::from_blob(const_cast<float*>(of.values.data()), {of.count, of.width}, at::kFloat);  // NOLINT
+    // A copy: of one column, the view's strides are none that a BLAS takes.
+    const at::Tensor right = at::empty({among.width, among.count}, at::kFloat);
+    right.copy_(at::from_blob(const_cast<float*>(among.values.data()), {among.count, among.width}, at::kFloat).t());  // NOLINT
+    const double largest = std::sqrt(*std::max_element(norms.begin(), norms.end()));
+    Candidates candidates;
+    std::vector<float> values(static_cast<std::size_t>(among.count));
+    std::vector<std::pair<double, std::int32_t>> order;
+    for (std::int64_t first = 0; first < of.count; first += kRowBlock) {
+        cancel.throw_if_cancelled();
+        const std::int64_t rows = std::min(kRowBlock, of.count - first);
+        const at::Tensor products = model::matrix_product(left.narrow(0, first, rows), right).contiguous();
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const std::int64_t i = first + r;
+            const float* row = products.data_ptr<float>() + r * among.count;
+            for (std::int64_t j = 0; j < among.count; ++j)
+                values[static_cast<std::size_t>(j)] = add[static_cast<std::size_t>(j)] - 2 * row[j];
+            if (skip_self) values[static_cast<std::size_t>(i)] = std::numeric_limits<float>::infinity();
+            // Rounding of a float32 sum of `width` products.
+            const double own = std::sqrt(product(of.row(i), of.row(i), of.width));
+            const auto slack = static_cast<float>(slack_of_norm * (2 * own + largest) * largest);
+            order.clear();
+            for (const std::int32_t j : candidates.of(values.data(), among.count, each, slack))
+                if (!skip_self || j != i) order.emplace_back(exact(i, j), j);
+            std::partial_sort(order.begin(), order.begin() + each, order.end());
+            for (std::int64_t e = 0; e < each; ++e) {
+                const auto at = static_cast<std::size_t>(i * each + e);
+                out.index[at] = order[static_cast<std::size_t>(e)].second;
+                out.distance[at] = static_cast<float>(finish(order[static_cast<std::size_t>(e)].first, order.front().first));
+            }
+        }
+    }
+    return out;
+}
+
+double slack_of(std::int64_t width) { return 4 * 6e-8 * (static_cast<double>(width) + 8); }
+
+}  // namespace
+
+NeighbourLists nearest_rows(const Rows& rows, std::int64_t each, Metric metric, const CancelToken& cancel) {
+    // Products of centred rows lose fewer digits; of unit rows, half the squared distance is 1 - cos.
+    std::vector<float> moved(rows.values.begin(), rows.values.begin() + rows.count * rows.width);
+    const Rows own{moved, rows.count, rows.width};
+    if (metric == Metric::cosine) {
+        const std::vector<double> norms = squared_norms(rows);
+        for (std::int64_t i = 0; i < rows.count; ++i) {
+            const double norm = std::sqrt(norms[static_cast<std::size_t>(i)]);
+            for (std::int64_t c = 0; norm > 0 && c < rows.width; ++c) {
+                float& value = moved[static_cast<std::size_t>(i * rows.width + c)];
+                value = static_cast<float>(static_cast<double>(value) / norm);
+            }
+        }
+    } else if (rows.count > 0) {
+        std::vector<double> mean(static_cast<std::size_t>(rows.width));
+        for (std::int64_t i = 0; i < rows.count; ++i)
+            for (std::int64_t c = 0; c < rows.width; ++c)
+                mean[static_cast<std::size_t>(c)] += static_cast<double>(rows.row(i)[c]);
+        for (std::int64_t i = 0; i < rows.count; ++i)
+            for (std::int64_t c = 0; c < rows.width; ++c)
+                moved[static_cast<std::size_t>(i * rows.width + c)] = static_cast<float>(
+                    static_cast<double>(rows.row(i)[c]) - mean[static_cast<std::size_t>(c)] / static_cast<double>(rows.count));
+    }
+    const std::vector<double> norms = squared_norms(own);
+    const std::vector<float> add(norms.begin(), norms.end());
+    const Rows& measured = metric == Metric::cosine ? own : rows;
+    return lists_by_products(
+        own, own, add, slack_of(rows.width), norms, each, true,
+        [&](std::int64_t i, std::int64_t j) { return squared_distance(measured.row(i), measured.row(j), rows.width); },
+        [&](double squared, double) { return metric == Metric::cosine ? squared / 2 : std::sqrt(squared); }, cancel);
+}
+
+NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& cancel) {
+    const std::vector<double> norms = squared_norms(among);
+    const std::vector<float> none(static_cast<std::size_t>(among.count));
+    return lists_by_products(
+        of, among, none, slack_of(of.width), norms, each, false,
+        [&](std::int64_t i, std::int64_t j) { return -product(of.row(i), among.row(j), of.width); },
+        [](double negative, double best) { return negative - best; }, cancel);
+}
+
+}  // namespace headlight::map

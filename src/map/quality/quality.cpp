@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/quality/quality.h"
+
+#include "headlight/base/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace headlight::map {
+namespace {
+
+/// Indices of the k smallest, ties by index; `skip` is not one of them.
+std::vector<std::int64_t> smallest(std::span<const double> far, std::int64_t k, std::int64_t skip) {
+    std::vector<std::int64_t> order;
+    order.reserve(far.size());
+    for (std::int64_t j = 0; j < std::ssize(far); ++j)
+        if (j != skip) order.push_back(j);
+    const auto before = [&](std::int64_t a, std::int64_t b) {
+        const double x = far[static_cast<std::size_t>(a)], y = far[static_cast<std::size_t>(b)];
+        return x != y ? x < y : a < b;
+    };
+    k = std::min(k, std::ssize(order));
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+    order.resize(static_cast<std::size_t>(k));
+    return order;
+}
+
+/// Sum over the neighbours of one space of how far beyond rank k they are in the other.
+double beyond(const std::vector<std::int64_t>& neighbours, std::span<const double> other, std::int64_t k, std::int64_t skip) {
+    double sum = 0;
+    for (const std::int64_t j : neighbours) {
+        const double mine = other[static_cast<std::size_t>(j)];
+        std::int64_t rank = 1;
+        for (std::int64_t m = 0; m < std::ssize(other); ++m)
+            if (m != skip && (other[static_cast<std::size_t>(m)] < mine || (other[static_cast<std::size_t>(m)] == mine && m < j)))
+                ++rank;
+        sum += static_cast<double>(std::max<std::int64_t>(0, rank - k));
+    }
+    return sum;
+}
+
+Farness distances_of(const Rows& rows, Metric metric) {
+    return [rows, metric](std::int64_t i, std::span<double> out) {
+        const auto size = [&](const float* a) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < rows.width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(a[c]);
+            return std::sqrt(sum);
+        };
+        const double own = metric == Metric::cosine ? size(rows.row(i)) : 0;
+        for (std::int64_t j = 0; j < rows.count; ++j) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < rows.width; ++c) {
+                const double a = static_cast<double>(rows.row(i)[c]), b = static_cast<double>(rows.row(j)[c]);
+                sum += metric == Metric::cosine ? -a * b : (a - b) * (a - b);
+            }
+            if (metric == Metric::cosine) {
+                const double norm = own * size(rows.row(j));
+                sum = norm > 0 ? sum / norm : 0;
+            }
+            out[static_cast<std::size_t>(j)] = sum;
+        }
+    };
+}
+
+/// Ranks from 1, ties share their mean.
+std::vector<double> ranks(const std::vector<double>& values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::vector<double> out(values.size());
+    for (std::size_t i = 0; i < order.size();) {
+        std::size_t end = i;
+        while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+        for (std::size_t k = i; k < end; ++k) out[order[k]] = static_cast<double>(i + end + 1) / 2;
+        i = end;
+    }
+    return out;
+}
+
+/// NaN where one of them is constant.
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const double n = static_cast<double>(a.size());
+    const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n, mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        ab += (a[k] - mean_a) * (b[k] - mean_b);
+        aa += (a[k] - mean_a) * (a[k] - mean_a);
+        bb += (b[k] - mean_b) * (b[k] - mean_b);
+    }
+    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : kNaN;
+}
+
+}  // namespace
+
+RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::int64_t k, const Farness& original,
+                         const Farness& picture, std::int64_t at_most, const CancelToken& cancel) {
+    const std::int64_t others = own ? count - 1 : count;
+    k = std::min(k, others / 2);
+    if (k < 1 || rows < 1 || (own && count < 4)) return {kNaN, kNaN};
+    const std::int64_t used = std::min(rows, at_most);
+    std::vector<double> there(static_cast<std::size_t>(count)), here(there.size());
+    RankQuality sum;
+    for (std::int64_t r = 0; r < used; ++r) {
+        cancel.throw_if_cancelled();
+        const std::int64_t i = r * rows / used, skip = own ? i : -1;
+        original(i, there);
+        picture(i, here);
+        sum.trustworthiness += beyond(smallest(here, k, skip), there, k, skip);
+        sum.continuity += beyond(smallest(there, k, skip), here, k, skip);
+    }
+    // The largest sum that a row can have: k neighbours at the last k ranks. With n = others + 1 this is k (2n - 3k - 1) / 2.
+    const double worst = static_cast<double>(used * k) * static_cast<double>(2 * (others + 1) - 3 * k - 1) / 2;
+    return {1 - sum.trustworthiness / worst, 1 - sum.continuity / worst};
+}
+
+RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, Metric metric, std::int64_t rows,
+                         const CancelToken& cancel) {
+    return rank_quality(original.count, original.count, true, k, distances_of(original, metric),
+                        distances_of(picture, Metric::euclidean), rows, cancel);
+}
+
+std::vector<float> kept_neighbours(const NeighbourLists& original, const NeighbourLists& picture) {
+    std::vector<float> out(static_cast<std::size_t>(original.count));
+    for (std::int64_t i = 0; i < original.count && original.each > 0; ++i) {
+        const auto begin = picture.index.begin() + i * picture.each, end = begin + picture.each;
+        std::int64_t kept = 0;
+        for (std::int64_t e = 0; e < original.each; ++e)
+            kept += std::find(begin, end, original.index[static_cast<std::size_t>(i * original.each + e)]) != end ? 1 : 0;
+        out[static_cast<std::size_t>(i)] = static_cast<float>(kept) / static_cast<float>(original.each);
+    }
+    return out;
+}
+
+Faithfulness faithfulness(const MapVectors& vectors, const HeadVectors& head, const std::vector<float>& points, int dims,
+                          const CancelToken& cancel) {
+    constexpr std::size_t kNear = 10;
+    const Rows queries = head.query_rows(), keys = head.key_rows();
+    const MapTokens& key_tokens = vectors.key_tokens();
+    const std::vector<TokenRange> ranges = text_ranges(key_tokens);
+    double correlations = 0, nears = 0;
+    std::int64_t correlated = 0, counted = 0;
+    std::vector<double> score, far;
+    for (std::int64_t i = 0; i < queries.count; ++i) {
+        if (vectors.tokens.apart[static_cast<std::size_t>(i)]) continue;
+        if (i % 64 == 0) cancel.throw_if_cancelled();
+        const TokenRange legal = legal_keys(vectors, head, ranges, i);
+        score.clear();
+        far.clear();
+        for (std::int64_t j = legal.first; j < legal.second; ++j) {
+            if (key_tokens.apart[static_cast<std::size_t>(j)]) continue;
+            double product = 0, square = 0;
+            for (std::int64_t c = 0; c < head.width; ++c)
+                product += static_cast<double>(queries.row(i)[c]) * static_cast<double>(keys.row(j)[c]);
+            for (int d = 0; d < dims; ++d) {
+                const double between = static_cast<double>(points[static_cast<std::size_t>(i * dims + d)]) -
+                                       static_cast<double>(points[static_cast<std::size_t>((queries.count + j) * dims + d)]);
+                square += between * between;
+            }
+            score.push_back(product * head.score_scale);
+            far.push_back(square);
+        }
+        if (score.size() >= 3) {
+            const double value = -correlation(ranks(score), ranks(far));
+            if (std::isfinite(value)) {
+                correlations += value;
+                ++correlated;
+            }
+        }
+        if (score.size() > kNear) {
+            const double most = *std::max_element(score.begin(), score.end());
+            double all = 0, near = 0;
+            for (double& value : score) all += value = std::exp(value - most);
+            for (const std::int64_t j : smallest(far, kNear, -1)) near += score[static_cast<std::size_t>(j)];
+            nears += near / all;
+            ++counted;
+        }
+    }
+    return {correlated > 0 ? correlations / static_cast<double>(correlated) : kNaN,
+            counted > 0 ? nears / static_cast<double>(counted) : kNaN};
+}
+
+}  // namespace headlight::map
