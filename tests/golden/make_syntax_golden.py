@@ -86,7 +86,7 @@ class Sentence:
         heads = self.golden["heads"]
         for q, a in enumerate(self.words):
             for k, b in enumerate(self.words):
-                linked[q, k] = any(heads[i] == j or heads[j] == i for i in a for j in b)
+                linked[q, k] = q != k and any(heads[i] == j or heads[j] == i for i in a for j in b)
         return linked
 
 
@@ -127,7 +127,10 @@ def relations(sentences):
             chosen = hits[~half_b] if (~half_b).any() else hits
             best = int(chosen.mean(0).argmax())
             row["head"] = [best // hits.shape[2], best % hits.shape[2]]
-            row["selection_n"], row["held_out_n"] = int((~half_b).sum()), int(half_b.sum())
+            row["selection_n"] = int((~half_b).sum())
+            if half_b.all():
+                half_b[:] = False  # the head is chosen on all arcs, so none is left to measure it on
+            row["held_out_n"] = int(half_b.sum())
             row["accuracies"] = hits.mean(0).ravel().tolist()
             row["held_out"] = hits[half_b].mean(0).ravel()[best] if half_b.any() else None
     return rows

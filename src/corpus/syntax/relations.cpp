@@ -82,7 +82,7 @@ public:
             RelationRow& row = rows_[pending_[i]];
             row.accuracy = accuracy[i];
             row.gain = gain[i];
-            row.held_out = held_out[i];
+            if (row.held_out_n > 0) row.held_out = held_out[i];
         }
         pending_.clear();
     }
@@ -113,7 +113,8 @@ void score(const std::vector<Arc>& arcs, RelationRow row, const std::vector<bool
     Eigen::VectorXd selected = Eigen::VectorXd::Zero(heads);
     for (Eigen::Index s = 0; s < sentences; ++s)
         if (!half_b[static_cast<std::size_t>(s)]) selected += hits.row(s).transpose();
-    Eigen::Index best = 0;  // of equals the first
+    if (row.selection_n == 0) row.held_out_n = 0;  // the head is chosen on all arcs, so none is left to measure it on
+    Eigen::Index best = 0;                         // of equals the first
     (row.selection_n > 0 ? selected : Eigen::VectorXd(hits.colwise().sum().transpose())).maxCoeff(&best);
     for (std::int64_t h = 0; h < heads; ++h) {
         if (!all_heads && h != best) continue;
@@ -148,7 +149,7 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
                 ++table.unread_arcs;
                 continue;
             }
-            if (word.shares_span && sentence.words[head].shares_span && sentence.words[head].begin == word.begin) {
+            if (same_bytes(word, sentence.words[head])) {
                 ++table.shared_arcs;
                 continue;
             }

@@ -20,7 +20,8 @@ std::size_t tag_of(const Word& word) {
 }
 
 bool an_arc(const Text& text, std::int32_t a, std::int32_t b) {
-    return text.words[static_cast<std::size_t>(a)].head == b || text.words[static_cast<std::size_t>(b)].head == a;
+    const Word &one = text.words[static_cast<std::size_t>(a)], &other = text.words[static_cast<std::size_t>(b)];
+    return (one.head == b || other.head == a) && !same_bytes(one, other);
 }
 
 double ratio_of(double share, double base) { return base > 0 ? share / base : kNaN; }
@@ -69,9 +70,10 @@ void TagAttention::begin(const TextRun& run) {
                                       1.0 / static_cast<double>(words.size()));
         }
         for (std::size_t k = 0; k < n; ++k)
-            linked_[t * n + k] = std::ranges::any_of(words, [&](std::int32_t a) {
-                return std::ranges::any_of(tokens.of_token[k], [&](std::int32_t b) { return an_arc(run.text, a, b); });
-            });
+            linked_[t * n + k] =
+                t != k && std::ranges::any_of(words, [&](std::int32_t a) {
+                    return std::ranges::any_of(tokens.of_token[k], [&](std::int32_t b) { return an_arc(run.text, a, b); });
+                });
     }
     const auto keys = static_cast<std::int64_t>(n);
     for (std::int64_t q = first_row(); q < keys; ++q) {

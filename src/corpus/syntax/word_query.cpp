@@ -48,6 +48,8 @@ constexpr const auto& enum_rows(ExampleKind) { return example_kinds; }
 
 constexpr double kBarely = 0.05;
 constexpr const char* kShareOf = ": share";
+constexpr const char* kWeightOf = ": weight";
+constexpr const char* kLeastWeightOf = ": weight at least";  ///< where the index holds the weights of hits alone
 
 /// As exact as weights are kept.
 double four_digits(double weight) { return std::round(1e4 * weight) / 1e4; }
@@ -72,11 +74,15 @@ public:
         if (phrase.in_texts && phrase.percent)
             analyze::fail_in_query(phrase.from.column, "A share is one of all texts", "a weight, such as 0.3, in so many texts",
                                    significant(100 * phrase.number) + " %");
+        if (!phrase.its && !phrase.percent && phrase.op[0] != '>')
+            analyze::fail_in_query(phrase.from.column, "The index holds such a weight of hits alone: it is known from below",
+                                   "> or >=", phrase.op,
+                                   "Compare a share (60 %), or ask for a relation: attends to its nsubj < 0.1");
         Condition condition{.text = text_of(phrase), .measure = {}, .phrase = phrase};
         if (phrase.in_texts)
             condition.measure = condition.text + " " + phrase.op + " " + significant(phrase.number) + ": texts";
         else
-            condition.measure = condition.text + (phrase.percent ? kShareOf : ": weight");
+            condition.measure = condition.text + (phrase.percent ? kShareOf : phrase.its ? kWeightOf : kLeastWeightOf);
         query_.evaluate(condition, meaning);
         query_.meanings_.push_back(meaning);
         query_.conditions_.push_back(condition);
@@ -103,7 +109,6 @@ WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relatio
                                    "Write attends to \"" + word.text + "\", or name a relation");
         return {.form = folded(word.text)};
     }
-    const std::string asked = folded(word.text);
     std::set<std::string> tags, relations;
     for (const auto& [number, sentence] : index_.sentences())
         for (const Word& each : sentence.words) {
@@ -111,13 +116,17 @@ WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relatio
             relations.insert(each.relation);
             relations.insert(each.relation.substr(0, each.relation.find(':')));
         }
-    if (!relations_only) {
-        if (asked == "word" || asked == "any") return {};
-        for (const std::string& tag : tags)
-            if (!tag.empty() && folded(tag) == asked) return {.upos = tag};
+    tags.erase("");
+    relations.erase("");
+    const std::string asked = folded(word.text);
+    if (!relations_only && (asked == "word" || asked == "any")) return {};
+    // AUX is the part of speech and aux the relation; another case counts only where neither is written so.
+    for (const bool any_case : {false, true}) {
+        const auto is_asked = [&](const std::string& name) { return any_case ? folded(name) == asked : name == word.text; };
+        if (const auto tag = std::ranges::find_if(tags, is_asked); !relations_only && tag != tags.end()) return {.upos = *tag};
+        if (const auto relation = std::ranges::find_if(relations, is_asked); relation != relations.end())
+            return {.relation = *relation};
     }
-    for (const std::string& relation : relations)
-        if (!relation.empty() && folded(relation) == asked) return {.relation = relation};
     std::vector<std::string> names(relations.begin(), relations.end());
     if (!relations_only) names.insert(names.end(), tags.begin(), tags.end());
     const std::string near = nearest(word.text, names);
@@ -153,7 +162,7 @@ std::int64_t WordQuery::each_case(const Meaning& meaning, Visit&& visit) const {
                 const bool is_target = meaning.its_head ? word.head == t
                                        : meaning.its    ? target.head == w && meaning.to.matches(target)
                                                         : t != w && meaning.to.matches(target);
-                if (!is_target || !sentence.read[static_cast<std::size_t>(t)]) continue;
+                if (!is_target || !sentence.read[static_cast<std::size_t>(t)] || same_bytes(word, target)) continue;
                 any = true;
                 if (!index_.causal() || t < w) targets.push_back(t);
             }
@@ -169,7 +178,8 @@ double WordQuery::weight_on(const Meaning& meaning, const IndexedSentence& sente
     const auto at = [&](std::int32_t w) { return static_cast<std::size_t>(w * index_.heads() + head); };
     if (meaning.its_head) return kWeightUnit * sentence.head_weight[at(word)];
     if (meaning.its) return kWeightUnit * sentence.dependent_weight[at(target)];
-    return sentence.to[at(word)] == target ? kWeightUnit * sentence.to_weight[at(word)] : 0;
+    const std::int16_t attended = sentence.to[at(word)];
+    return attended == target ? kWeightUnit * sentence.to_weight[at(word)] : attended < 0 ? 0 : kNaN;
 }
 
 void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
@@ -192,7 +202,7 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
             double weight = 0;
             for (const std::int32_t target : targets) {
                 hits[i] += attended == target;
-                weight = std::max(weight, weight_on(meaning, sentence, word, target, h));
+                if (const double here = weight_on(meaning, sentence, word, target, h); here > weight) weight = here;
             }
             weights[i] += weight;
             if (last_text[i] != number && holds(weight, condition.phrase.op, condition.phrase.number)) {
@@ -215,9 +225,15 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
     condition.offset_share = condition.cases > 0 ? static_cast<double>(*most) / n : kNaN;
     add(condition.text + kShareOf, "Share of the cases in which the word attended to most is the one.",
         [&](std::size_t h) { return static_cast<double>(hits[h]) / n; });
-    add(condition.text + ": weight", "Mean weight over the cases.", [&](std::size_t h) { return weights[h] / n; });
+    add(condition.text + (meaning.its ? kWeightOf : kLeastWeightOf),
+        meaning.its ? "Mean weight over the cases."
+                    : "A lower bound of the mean weight over the cases: those in which the word attended to most is not the one "
+                      "count as 0, for the index does not hold their weight.",
+        [&](std::size_t h) { return weights[h] / n; });
     if (condition.phrase.in_texts)
-        add(condition.measure, "Texts in which a case has such a weight.",
+        add(condition.measure,
+            meaning.its ? "Texts in which a case has such a weight."
+                        : "Texts in which a case has such a weight on the word that it attends to most.",
             [&](std::size_t h) { return static_cast<double>(texts[h]); });
 }
 
@@ -236,12 +252,14 @@ std::vector<WordQuery::Case> WordQuery::cases(std::size_t condition, HeadId id) 
     each_case(meaning, [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
                            const std::vector<std::int32_t>& targets) {
         const auto at = static_cast<std::size_t>(word * index_.heads() + head);
-        Case one{.text = number, .word = word, .target = targets.front(), .attended = sentence.to[at]};
+        Case one{.text = number, .word = word, .target = -1, .attended = sentence.to[at]};
         one.attended_weight = kWeightUnit * sentence.to_weight[at];
-        for (const std::int32_t target : targets)
-            if (target == one.attended) one.target = target;
-        for (const std::int32_t target : targets)
-            one.weight = std::max(one.weight, weight_on(meaning, sentence, word, target, head));
+        for (const std::int32_t target : targets) {
+            const double weight = weight_on(meaning, sentence, word, target, head);
+            if (one.target >= 0 && target != one.attended && (one.hit() || !(weight > one.weight))) continue;
+            one.target = target;
+            one.weight = weight;
+        }
         out.push_back(one);
     });
     return out;
@@ -313,20 +331,22 @@ analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId
     table.columns = {"kind", "layer", "head", "sentence", "weight", "attended_weight", "word", "target", "attended", "text"};
     table.definitions = {
         {"kind",
-         "hit: the word attends to its target most; miss: to another word; counter-example: its weight on the target is "
+         "hit: the word attends to its target most; miss: to another word; counter-example: its weight on every target is "
          "below 5 %."},
         {"sentence", "sent_id of the treebank."},
-        {"weight", "Of the word on its target, as the mean weight counts it."},
+        {"weight",
+         "Of the word on its target; of several the largest. Empty where the index does not hold it: at a miss without \"its\", and "
+         "then it is at most attended_weight."},
         {"attended", "The other word that it attends to most, with attended_weight."},
         {"text", "The sentence with the word in brackets and its target in braces."}};
     const std::vector<WordQuery::Case> cases = query.cases(condition, head);
     for (const auto& [kind, word, title, note] : example_kinds) {
         std::vector<WordQuery::Case> of_kind;
         for (const WordQuery::Case& one : cases)
-            if (kind == ExampleKind::counter_example ? one.weight < kBarely : one.hit() == (kind == ExampleKind::hit))
+            if (kind == ExampleKind::counter_example ? one.at_most() < kBarely : one.hit() == (kind == ExampleKind::hit))
                 of_kind.push_back(one);
         std::ranges::stable_sort(of_kind, std::ranges::greater(), [&](const WordQuery::Case& one) {
-            return kind == ExampleKind::counter_example ? one.attended_weight : one.weight;
+            return kind == ExampleKind::counter_example ? one.attended_weight : one.at_most();
         });
         of_kind.resize(std::min(of_kind.size(), static_cast<std::size_t>(n)));
         for (const WordQuery::Case& one : of_kind) {

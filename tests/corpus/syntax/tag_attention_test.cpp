@@ -66,6 +66,25 @@ TEST(TagAttention, AlignmentLeavesTheFirstTokenOut) {
     EXPECT_NEAR(tags.even_alignment(), (0 + 1.0 / 2 + 1.0 / 3) / 3, 1e-9);
 }
 
+TEST(TagAttention, ATokenIsNoArcWithItselfNorWordsOfTheSameBytes) {
+    Runs runs(built_in_model());
+    // "old" is two words, of which one depends on the other; then both words have both tokens of "old man".
+    for (const bool shares : {false, true}) {
+        Text text{.text = "the old man"};
+        text.words = {{.form = "the", .begin = 0, .end = 3},
+                      {.form = "ol", .begin = 4, .end = shares ? 11 : 6, .shares_span = shares},
+                      {.form = "d", .head = 1, .begin = shares ? 4 : 6, .end = shares ? 11 : 7, .shares_span = shares}};
+        runs.run_text(text, {.text = text.text});
+    }
+    for (std::int64_t i = 0; i < 2; ++i) {
+        TagAttention tags(6, 8, true);
+        runs.add(tags, i);
+        EXPECT_GT(tags.distance(0), 0);
+        EXPECT_EQ(tags.alignment(0), 0) << i;
+        EXPECT_EQ(tags.even_alignment(), 0) << i;
+    }
+}
+
 TEST(TagAttention, IsTheSameBytesInAnyOrder) { expect_the_same_bytes_in_any_order(treebank_runs(), TagAttention(6, 8, true)); }
 
 TEST(TagTable, SharesAddUpAndAnEvenHeadHasRatioOne) {

@@ -14,6 +14,7 @@ namespace word_query_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Three sentences "she sees it" (root sees) of a one-layer model with three heads, of which the index is filled by hand.
 const WordIndex& hand_made() {
@@ -52,6 +53,28 @@ const WordIndex& hand_made() {
         return made;
     }();
     return *index;
+}
+
+struct Attends {
+    std::int32_t from, to;
+    float weight;
+};
+/// One sentence, and one head that reads both ways; its weights go to the first token of a word.
+WordIndex index_of(const Text& text, const std::vector<Attends>& weights) {
+    Runs runs(treebank_runs().model(), treebank_runs().tokenizer());
+    runs.run_text(text, {.text = text.text});
+    const TextRun run = runs.text_run(0);
+    const std::int64_t n = run.trace.tokens();
+    const WordTokens tokens = word_tokens(run.text, run.trace.encoding());
+    std::vector<float> pattern(static_cast<std::size_t>(n * n));
+    for (const auto& [from, to, weight] : weights)
+        for (const std::int64_t q : tokens.of_word[static_cast<std::size_t>(from)])
+            pattern[static_cast<std::size_t>(q * n + tokens.of_word[static_cast<std::size_t>(to)].front())] += weight;
+    WordIndex index(1, 1, false);
+    index.begin(run);
+    index.add_pattern(run, {Layer(0), Head(0)}, pattern, n);
+    index.add(run);
+    return index;
 }
 
 std::vector<std::int64_t> heads_of(const std::string& expression) {
@@ -99,6 +122,72 @@ TEST(WordQuery, ExamplesAreHitsMissesAndCounterExamples) {
     EXPECT_THAT(other, HasSubstr("\"miss\",0,2,\"a\",0,0,\"sees\",\"she\",\"\","));
 }
 
+TEST(WordQuery, WithoutItsTheWeightOfAMissIsUnknown) {
+    Text text{.id = "s", .text = "dogs cats fish ran"};
+    text.words = {{.form = "dogs", .upos = "NOUN", .begin = 0, .end = 4},
+                  {.form = "cats", .upos = "NOUN", .begin = 5, .end = 9},
+                  {.form = "fish", .upos = "NOUN", .begin = 10, .end = 14},
+                  {.form = "ran", .upos = "VERB", .begin = 15, .end = 18}};
+    const WordIndex index = index_of(text, {{0, 3, .6f}, {0, 1, .3f}, {1, 0, .7f}, {2, 3, .03f}, {2, 0, .02f}});
+    const WordQuery query("NOUN attends to NOUN > 0.2 or NOUN attends to NOUN > 0.2 in 1 texts", index);
+    EXPECT_NEAR((*query.measures().find("NOUN attends to NOUN: weight at least"))(0, 0), .7 / 3, 1e-4);
+    EXPECT_FALSE(query.measures().find("NOUN attends to NOUN: weight"));
+    const std::vector<WordQuery::Case> cases = query.cases(0, {Layer(0), Head(0)});
+    ASSERT_EQ(cases.size(), 3u);
+    EXPECT_TRUE(std::isnan(cases[0].weight)) << "it is 0.3, and the index does not know";
+    EXPECT_NEAR(cases[0].at_most(), .6, 1e-4);
+    EXPECT_NEAR(cases[1].weight, .7, 1e-4);
+    const std::string csv = analyze::csv_text(examples_of(query, 0, {Layer(0), Head(0)}, 5, index));
+    EXPECT_THAT(csv, HasSubstr("\"miss\",0,0,\"s\",,0.6,\"dogs\""));
+    EXPECT_THAT(csv, Not(HasSubstr("\"counter-example\",0,0,\"s\",,0.6")));
+    EXPECT_THAT(csv, HasSubstr("\"counter-example\",0,0,\"s\",,0.03,\"fish\"")) << "no word has more than 3 % of it";
+    EXPECT_LT(csv.find("\"miss\",0,0,\"s\",,0.6"), csv.find("\"miss\",0,0,\"s\",,0.03"));
+}
+
+TEST(WordQuery, AMissShowsTheTargetThatItsWeightIsOn) {
+    Text text{.id = "s", .text = "tea cup holder broke"};
+    text.words = {{.form = "tea", .upos = "NOUN", .relation = "compound", .head = 2, .begin = 0, .end = 3},
+                  {.form = "cup", .upos = "NOUN", .relation = "compound", .head = 2, .begin = 4, .end = 7},
+                  {.form = "holder", .upos = "NOUN", .relation = "nsubj", .head = 3, .begin = 8, .end = 14},
+                  {.form = "broke", .upos = "VERB", .begin = 15, .end = 20}};
+    const WordIndex index = index_of(text, {{2, 0, .1f}, {2, 1, .2f}, {2, 3, .6f}});
+    const auto cases = WordQuery("NOUN attends to its compound > 0", index).cases(0, {Layer(0), Head(0)});
+    ASSERT_EQ(cases.size(), 1u);
+    EXPECT_EQ(cases[0].target, 1);
+    EXPECT_NEAR(cases[0].weight, .2, 1e-4);
+}
+
+TEST(WordQuery, TheCaseOfANameTellsTagFromRelation) {
+    Text text{.id = "s", .text = "she has to go"};
+    text.words = {{.form = "she", .upos = "PRON", .relation = "nsubj", .head = 3, .begin = 0, .end = 3},
+                  {.form = "has", .upos = "AUX", .relation = "cop", .head = 3, .begin = 4, .end = 7},
+                  {.form = "to", .upos = "PART", .relation = "aux", .head = 3, .begin = 8, .end = 10},
+                  {.form = "go", .upos = "AUX", .relation = "root", .head = -1, .begin = 11, .end = 13}};
+    const WordIndex index = index_of(text, {{1, 3, .6f}, {2, 0, .5f}});
+    const auto share = [&](const std::string& name) {
+        const WordQuery query(name + " attends to its head > 1 %", index);
+        return query.conditions()[0].cases == 1 ? query.shares(0, {{Layer(0), Head(0)}})[0].mean : -1;
+    };
+    EXPECT_EQ(share("AUX"), 1);
+    EXPECT_EQ(share("aux"), 0);
+    EXPECT_EQ(share("Aux"), 1) << "the tag first";
+    EXPECT_EQ(share("NSUBJ"), 0);
+    EXPECT_EQ(WordQuery("AUX attends to its AUX > 1 %", index).conditions()[0].cases, 1) << "behind its stands a relation";
+}
+
+TEST(WordQuery, WordsOfTheSameBytesAreNoCase) {
+    Text text{.id = "s", .text = "al fin"};
+    text.words = {{.form = "a", .upos = "ADP", .relation = "case", .head = 1, .begin = 0, .end = 2, .shares_span = true},
+                  {.form = "el", .upos = "DET", .relation = "det", .head = 2, .begin = 0, .end = 2, .shares_span = true},
+                  {.form = "fin", .upos = "NOUN", .relation = "root", .begin = 3, .end = 6}};
+    const WordIndex index = index_of(text, {{1, 2, .6f}});
+    const auto cases = [&](const char* question) { return WordQuery(question, index).conditions()[0].cases; };
+    EXPECT_EQ(cases("ADP attends to its head > 1 %"), 0);
+    EXPECT_EQ(cases("DET attends to its case > 1 %"), 0);
+    EXPECT_EQ(cases("ADP attends to DET > 1 %"), 0);
+    EXPECT_EQ(cases("DET attends to its head > 1 %"), 1);
+}
+
 struct Mistake {
     const char* expression;
     const char* column;
@@ -124,6 +213,9 @@ INSTANTIATE_TEST_SUITE_P(All, WordQueryMistake,
                                          Mistake{"VERB attends to its nsubj", "column 26", "A comparison is missing"},
                                          Mistake{"VERB attends to its nsubj > ", "column 29", "A number is missing"},
                                          Mistake{"VERB attends to its nsubj > 60", "column 1", "60 % is a share"},
+                                         Mistake{"VERB attends to PRON < 0.1", "column 1", "known from below"},
+                                         Mistake{"0.1 >= VERB attends to PRON", "column 8", "known from below"},
+                                         Mistake{"VERB attends to PRON = 0 in 3 texts", "column 1", "known from below"},
                                          Mistake{"VERB attends to its nsubj > 160 %", "column 1", "cannot be so"},
                                          Mistake{"VERB attends to its nsubj > 0.5 in 2", "column 37", "\"texts\" is missing"},
                                          Mistake{"VERB attends to its nsubj > 0.5 in 1.5 texts", "column 36", "number of texts"},

@@ -8,6 +8,7 @@
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_index.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,13 +19,13 @@ namespace headlight::corpus {
 /// A question in the finder's language (HeadQuery) with conditions "A attends to B" and "A attends to its R" on words:
 ///
 /// - A and B are a part of speech (VERB), a relation (nsubj; nsubj:pass is that subtype alone), a form in quotes in any case, or
-///   `word` for any. R is a relation, and means the dependents of A with it, or `head`.
+///   `word` for any. AUX is the tag and aux the relation; a name in another case is either, the tag first. R is a relation, and
+///   means the dependents of A with it, or `head`.
 /// - Cases are the words A that have a B (an R) in their sentence other than themselves that they can attend to; in a causal
-/// model
-///   one that comes before them. Words without tokens are none.
+///   model one that comes before them. Words without tokens are none, nor are words that share their bytes (same_bytes()).
 /// - A percentage is compared with the share of cases in which the word that A attends to most, itself aside, is a B.
-/// - A plain number is compared with the mean weight of A on B: exact for "its R" (of several, the largest); otherwise the weight
-///   of the word attended to most where it is a B, and else 0, since the index holds no other.
+/// - A plain number is compared with the mean weight of A on B: exact for "its R" (of several, the largest). Otherwise the index
+///   holds the weights of hits alone, and the mean with 0 for a miss is a lower bound: it can be compared by > and >= only.
 /// - "> 0.3 in 50 texts": in at least 50 texts a case has such a weight.
 class WordQuery {
 public:
@@ -54,10 +55,12 @@ public:
     struct Case {
         std::int64_t text = 0;      ///< number in the store
         std::int32_t word = 0;      ///< A
-        std::int32_t target = -1;   ///< the B: the one attended to most where it is one, else the first
+        std::int32_t target = -1;   ///< the B: the one attended to most where it is one, else the one with the largest weight
         std::int32_t attended = 0;  ///< the word that A attends to most; -1: none
-        double weight = 0;          ///< on the target, as the mean weight counts it
+        double weight = 0;          ///< on the target; NaN where the index does not hold it
         double attended_weight = 0;
+        /// A bound of the weight on every B: no other word has more than the one attended to most.
+        double at_most() const noexcept { return std::isnan(weight) ? attended_weight : weight; }
         bool hit() const noexcept { return attended == target; }
     };
     /// Every case of a condition for one head, in the order of the texts.
@@ -97,8 +100,8 @@ std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std:
 
 /// One row a head that matches: for each condition the share of hits with its interval, the weight, and the number of texts.
 analyze::Table table_of(const WordQuery&, const BootstrapOptions& = {});
-/// Of one head: the `n` hits with the largest weights, the `n` misses with the largest, and `n` counter-examples: cases with a
-/// weight below 5 %, those first in which the head attends to another word most.
+/// Of one head: the `n` hits with the largest weights, the `n` misses with the largest (Case::at_most()), and `n`
+/// counter-examples: cases with less than 5 % on every B, those first in which the head attends to another word most.
 analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&);
 
 }  // namespace headlight::corpus

@@ -21,6 +21,10 @@ struct WordTokens {
 /// `first_byte`: where the encoded stretch begins in Text::text.
 WordTokens word_tokens(const Text&, const text::Encoding&, std::int64_t first_byte = 0);
 
+/// Two words of a multiword token that is not their concatenation (Spanish "al" = "a" + "el") have the same tokens: attention
+/// cannot tell them apart, and an arc between them is none that a head could show.
+inline bool same_bytes(const Word& a, const Word& b) noexcept { return a.shares_span && b.shares_span && a.begin == b.begin; }
+
 /// Attention between words (Clark et al. 2019, section 4.1) of a pattern [token, token]: columns of a word's tokens are summed,
 /// its rows averaged; what a token of several words receives is split equally. Row-major [word, word]. A row's sum is 1 without
 /// what special tokens receive; rows and columns of words without a token are 0.
