@@ -17,6 +17,7 @@ using test::built_in_model;
 using test::headlight;
 using test::Outcome;
 using testing::HasSubstr;
+using testing::Not;
 
 class CorpusAsk : public testing::Test {
 protected:
@@ -33,8 +34,8 @@ protected:
                                            "heads,neurons,agreement,distances", "--out", (*folder / name).string()});
             ASSERT_EQ(run.code, 0) << run.err;
         }
-        const Outcome few = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--limit", "2", "--measure",
-                                       "neurons", "--out", (*folder / "few").string()});
+        const Outcome few = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--limit", "2", "--context", "8",
+                                       "--measure", "neurons,distances", "--out", (*folder / "few").string()});
         ASSERT_EQ(few.code, 0) << few.err;
     }
     static void TearDownTestSuite() { delete folder; }
@@ -102,6 +103,8 @@ TEST_F(CorpusAsk, DistancesAndMap) {
     const json pairs = asked({"distances", store("a"), "--sorted"});
     ASSERT_EQ(pairs.at("rows").size(), 48u * 47 / 2);
     EXPECT_LE(pairs.at("rows").front()[4], pairs.at("rows").back()[4]);
+    EXPECT_THAT(headlight({"corpus", "distances", store("a")}).err, Not(HasSubstr("standard errors")));
+    EXPECT_THAT(headlight({"corpus", "distances", store("few")}).err, HasSubstr("2 texts have 4 chunks"));
     const json map = asked({"map", store("a"), "--starts", "2"});
     EXPECT_EQ(map.at("rows").size(), 48u);
     EXPECT_GT(std::stod(map.at("facts").at("relative_stress").get<std::string>()), 0);

@@ -32,6 +32,11 @@ int distances(const DistancesArguments& arguments, const Console& console) {
     const corpus::HeadDistances distances = distances_of(store);
     Result result{.table = corpus::pairs_table(distances, arguments.sorted), .facts = {}};
     add_distance_facts(result, store, distances, console);
+    if (store.manifest.chunks() > store.manifest.texts())
+        result.notes({"standard errors are over chunks as if they were independent; those of one text are alike, and " +
+                      with_commas(store.manifest.texts()) + " texts have " + with_commas(store.manifest.chunks()) +
+                      " chunks: the true errors are larger"},
+                     console);
     arguments.out.write(result, console);
     return 0;
 }

@@ -81,7 +81,8 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
     if (arguments.rows == AgreementRows::layers) {
         store.require("agreement");
         const corpus::Agreement agreement(store.merged.arrays);
-        result.table = corpus::table_of(corpus::layer_agreement(agreement, arguments.bootstrap));
+        result.table = corpus::table_of(corpus::layer_agreement(
+            agreement, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap));
         store.add_facts(result, console);
         result.fact("examples", std::ssize(agreement.examples()))
             .fact("draws", arguments.bootstrap.draws)

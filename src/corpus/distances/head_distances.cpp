@@ -89,7 +89,8 @@ AccumulatorKind distances_kind() {
     return {
         .id = "distances",
         .title = "Distances between heads",
-        .note = "Jensen-Shannon divergence of every pair of heads at 16 queries a text; slow above 200 heads (1,024: 2 s a text)",
+        .note =
+            "Jensen-Shannon divergence of every pair of heads at 16 queries a chunk; slow above 200 heads (1,024: 2 s a chunk)",
         .usual = true,
         .of_treebank = false,
         .make = make_distances};
@@ -116,7 +117,7 @@ std::unique_ptr<Accumulator> HeadDistances::fresh() const {
     auto other = std::make_unique<HeadDistances>(*this);
     other->pairs_.assign(pairs_.size(), Pair());
     other->kept_.clear();
-    other->texts_ = other->compared_ = other->queries_ = other->squares_of_queries_ = 0;
+    other->chunks_ = other->compared_ = other->queries_ = other->squares_of_queries_ = 0;
     return other;
 }
 
@@ -124,7 +125,7 @@ void HeadDistances::begin(const TextRun& run) {
     const std::int64_t first = std::max<std::int64_t>(run.first_query, causal_ ? 1 : 0);
     drawn_.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, run.trace.tokens() - first)));
     std::iota(drawn_.begin(), drawn_.end(), first);
-    of_text_ = std::ssize(drawn_);
+    of_chunk_ = std::ssize(drawn_);
     if (options_.queries > 0 && std::ssize(drawn_) > options_.queries) {
         const auto drawn = [&](std::int64_t p) { return std::pair(draw(options_.seed, run.number, p), p); };
         std::ranges::nth_element(drawn_, drawn_.begin() + options_.queries, {}, drawn);
@@ -173,11 +174,11 @@ void HeadDistances::add(const TextRun& run) {
         }
         for (std::int64_t pair = begin; pair < end; ++pair) {
             const double sum =
-                sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(of_text_);
+                sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(of_chunk_);
             Pair& to = pairs_[static_cast<std::size_t>(pair)];
             to.sum.add(sum);
             to.squares.add(sum * sum);
-            to.products.add(sum * static_cast<double>(of_text_));
+            to.products.add(sum * static_cast<double>(of_chunk_));
         }
     });
     for (std::int64_t r = 0; r < n; ++r) {
@@ -191,10 +192,10 @@ void HeadDistances::add(const TextRun& run) {
         for (std::int64_t h = 0; h < heads(); ++h) query.weights.insert(query.weights.end(), row(r, h), row(r, h) + query.keys);
         keep(std::move(query));
     }
-    ++texts_;
+    ++chunks_;
     compared_ += n;
-    queries_ += of_text_;
-    squares_of_queries_ += of_text_ * of_text_;
+    queries_ += of_chunk_;
+    squares_of_queries_ += of_chunk_ * of_chunk_;
 }
 
 void HeadDistances::merge(const Accumulator& from) {
@@ -202,7 +203,7 @@ void HeadDistances::merge(const Accumulator& from) {
     for (std::size_t i = 0; i < pairs_.size(); ++i)
         for (const auto field : {&Pair::sum, &Pair::squares, &Pair::products}) (pairs_[i].*field).merge(other.pairs_[i].*field);
     for (const KeptQuery& query : other.kept_) keep(query);
-    texts_ += other.texts_;
+    chunks_ += other.chunks_;
     compared_ += other.compared_;
     queries_ += other.queries_;
     squares_of_queries_ += other.squares_of_queries_;
@@ -226,7 +227,7 @@ void HeadDistances::save(Arrays& arrays) const {
     arrays.put<float>("distances.kept_weights", {std::ssize(weights)}, weights);
     const std::int64_t heads[] = {layers_, heads_of_layer_};
     arrays.put<std::int64_t>("distances.heads", {2}, heads);
-    const std::int64_t counted[] = {texts_, compared_, queries_, squares_of_queries_};
+    const std::int64_t counted[] = {chunks_, compared_, queries_, squares_of_queries_};
     arrays.put<std::int64_t>("distances.counted", {4}, counted);
 }
 
@@ -237,7 +238,7 @@ void HeadDistances::load(const Arrays& arrays) {
         pairs_[i] = {FixedSum::of(at[0], at[1]), FixedSum::of(at[2], at[3]), FixedSum::of(at[4], at[5])};
     }
     const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("distances.counted", {4});
-    texts_ = counted[0];
+    chunks_ = counted[0];
     compared_ = counted[1];
     queries_ = counted[2];
     squares_of_queries_ = counted[3];
@@ -269,13 +270,13 @@ Eigen::MatrixXd HeadDistances::means() const {
 }
 
 Eigen::MatrixXd HeadDistances::standard_errors() const {
-    const auto n = static_cast<double>(queries_), texts = static_cast<double>(texts_);
+    const auto n = static_cast<double>(queries_), chunks = static_cast<double>(chunks_);
     return matrix(0, [&](const Pair& pair) {
-        if (texts_ < 2) return kNaN;
+        if (chunks_ < 2) return kNaN;
         const double mean = pair.sum.value() / n;
         const double residuals =
             pair.squares.value() - 2 * mean * pair.products.value() + mean * mean * static_cast<double>(squares_of_queries_);
-        return std::sqrt(std::max(0.0, residuals) * texts / (texts - 1)) / n;
+        return std::sqrt(std::max(0.0, residuals) * chunks / (chunks - 1)) / n;
     });
 }
 

@@ -146,11 +146,21 @@ void Agreement::load(const Arrays& arrays) {
     }
 }
 
-std::vector<LayerAgreement> layer_agreement(const Agreement& agreement, const BootstrapOptions& options) {
+std::vector<LayerAgreement> layer_agreement(const Agreement& agreement, const std::vector<std::int64_t>& text_of_chunk,
+                                            const BootstrapOptions& options) {
     const std::vector<AgreementExample>& examples = agreement.examples();
-    std::vector<std::int64_t> text_of;  // [example] row of its text
-    for (std::size_t i = 0; i < examples.size(); ++i)
-        text_of.push_back(i == 0 ? 0 : text_of[i - 1] + (examples[i].text != examples[i - 1].text));
+    std::vector<std::int64_t> text_of;  // [example] row of its text; chunks of a text follow one another
+    std::int64_t last = -1;
+    for (const AgreementExample& example : examples) {
+        if (example.text < 0 || example.text >= std::ssize(text_of_chunk))
+            throw Error({.problem = "The store's texts and results do not fit",
+                         .item = "agreement.places",
+                         .expected = "chunks below " + std::to_string(text_of_chunk.size()),
+                         .found = std::to_string(example.text)});
+        const std::int64_t text = text_of_chunk[static_cast<std::size_t>(example.text)];
+        text_of.push_back(text_of.empty() ? 0 : text_of.back() + (text != last));
+        last = text;
+    }
     const std::int64_t texts = text_of.empty() ? 0 : text_of.back() + 1;
     constexpr Eigen::Index kColumns = 9;
     const Bootstrap bootstrap(texts, options);

@@ -9,7 +9,7 @@ analyze::Table neuron_table(const Neurons& neurons, Layer layer, Neuron neuron,
     table.columns = {"kind",     "rank",    "from", "to",     "coefficient", "chunk",
                      "position", "next_id", "text", "before", "token",       "next"};
     table.definitions = {
-        {"kind", "largest and smallest: texts by their extreme token; sample: tokens drawn from a level of activity"},
+        {"kind", "largest and smallest: chunks by their extreme token; sample: tokens drawn from a level of activity"},
         {"from", "of a sample: the coefficients of its level, two powers of two"},
         {"coefficient", "m, what the value row is multiplied with (mlp.hook_post)"},
         {"next", "the token behind it; empty: the chunk ends there"},

@@ -151,7 +151,8 @@ const std::vector<CorpusView>& all_views() {
          .gathered = "agreement",
          .make =
              [](const StorePtr& s, const CorpusRequest&, const CancelToken&) {
-                 return agreement_figure(corpus::layer_agreement(corpus::Agreement(s->merged.arrays)), words_of(*s));
+                 return agreement_figure(corpus::layer_agreement(corpus::Agreement(s->merged.arrays), s->text_of_chunk),
+                                         words_of(*s));
              }},
     };
     return views;

@@ -117,12 +117,12 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     out.title = QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
     out.description =
         QStringLiteral(
-            "What triggers a neuron over a corpus: how its coefficients m are distributed (bins double every four), the texts with its largest "
+            "What triggers a neuron over a corpus: how its coefficients m are distributed (bins double every four), the chunks of texts with its largest "
             "and most negative coefficients, and tokens drawn at random from levels of activity, so that the rule is seen and not only the "
             "exceptions. %1. Geva et al. 2021, “Transformer Feed-Forward Layers Are Key-Value Memories”, section 3.")
             .arg(words);
     std::vector<ExampleList> lists{
-        {QStringLiteral("Largest coefficients"), QStringLiteral("One token a text."),
+        {QStringLiteral("Largest coefficients"), QStringLiteral("One token a chunk."),
          examples_of(neurons.largest(id.layer, id.neuron), shown)},
         {QStringLiteral("Most negative coefficients"), {}, examples_of(neurons.smallest(id.layer, id.neuron), shown / 2)}};
     ExampleList drawn{QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}};

@@ -140,7 +140,7 @@ TEST(HeadDistances, ATextWithoutAQueryIsNoText) {
     runs.run({.add_special_tokens = false, .ids = {17}});
     HeadDistances distances(runs.config());
     runs.add_all(distances);
-    EXPECT_EQ(distances.texts(), 0);
+    EXPECT_EQ(distances.chunks(), 0);
     EXPECT_TRUE(std::isnan(distances.means()(0, 1)));
 }
 

@@ -50,7 +50,7 @@ TEST(Agreement, OfDetectorsWhoseValuesAreTheNextTokenIsComplete) {
     EXPECT_EQ(values.layers[0].rank.highest, 0);
     for (const SureValue& value : values.surest) EXPECT_EQ(value.followed, value.triggers);
 
-    const LayerAgreement layer = layer_agreement(agreement).at(0);
+    const LayerAgreement layer = layer_agreement(agreement, {0, 1, 2}).at(0);
     EXPECT_EQ(layer.zero_agreement.mean, 0);
     EXPECT_NEAR(layer.active.mean, 1.0 / 12, 1e-12) << "one detector fires";
     EXPECT_EQ(layer.parts[static_cast<std::size_t>(analyze::Breakdown::ffn)].mean, 1) << "r says the token itself, y the next";
@@ -90,6 +90,23 @@ const Runs& sentences() {
     return runs;
 }
 
+TEST(Agreement, IntervalsAreOverTextsAndNotOverTheirChunks) {
+    const Runs& runs = sentences();
+    Agreement agreement(runs.config(), {.examples = 100});
+    runs.add_all(agreement);
+    // The first two chunks are one text: a bootstrap of two texts has the means of either and of both together.
+    const LayerAgreement two = layer_agreement(agreement, {0, 0, 1}).at(2);
+    std::array<double, 2> sum{}, n{};
+    for (const AgreementExample& each : agreement.examples()) {
+        sum[each.text == 2] += static_cast<double>(each.layers[2].active) / static_cast<double>(agreement.widths()[2]);
+        n[each.text == 2] += 1;
+    }
+    EXPECT_NEAR(two.active.low, std::min(sum[0] / n[0], sum[1] / n[1]), 1e-12);
+    EXPECT_NEAR(two.active.high, std::max(sum[0] / n[0], sum[1] / n[1]), 1e-12);
+    EXPECT_TRUE(std::isnan(layer_agreement(agreement, {4, 4, 4}).at(2).active.low)) << "one text says nothing of others";
+    EXPECT_THROW(layer_agreement(agreement, {0, 1}), Error);
+}
+
 TEST(Agreement, AtAllTokensIsTheRefinementOfTheTexts) {
     const Runs& runs = sentences();
     Agreement agreement(runs.config(), {.examples = 100});
@@ -98,7 +115,7 @@ TEST(Agreement, AtAllTokensIsTheRefinementOfTheTexts) {
     for (std::int64_t i = 0; i < runs.size(); ++i) traces.push_back(runs.shared(i));
     const analyze::Refinement expected = analyze::refinement(traces);
     const analyze::Refinement all = analyze::refinement(traces, {.all_memories = true});
-    const std::vector<LayerAgreement> layers = layer_agreement(agreement);
+    const std::vector<LayerAgreement> layers = layer_agreement(agreement, {0, 1, 2});
     ASSERT_EQ(std::ssize(agreement.examples()), expected.tokens);
     expect_readable_alone(agreement);
     for (std::size_t l = 0; l < layers.size(); ++l) {

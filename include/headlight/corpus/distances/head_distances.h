@@ -37,7 +37,7 @@ struct KeptQuery {
     }
 };
 
-/// The mean divergence of each pair of heads over all queries: exact for `queries` 0, else an estimate in which a text's drawn
+/// The mean divergence of each pair of heads over all queries: exact for `queries` 0, else an estimate in which a chunk's drawn
 /// queries stand for all of its, with a standard error. Of a causal model a chunk's first query is left out: every head gives it
 /// all to itself. Time goes with the square of the heads: 3 ms a query of 256 keys for GPT-2's 144, 0.13 s for 1,024.
 /// Memory and file: 48 bytes a pair, and the kept weights (at 512 keys 9 MB for 144 heads, 67 MB for 1,024).
@@ -58,7 +58,7 @@ public:
     /// Heads are numbered layer by layer: L1H0 comes behind the last head of layer 0.
     std::int64_t heads() const noexcept { return layers_ * heads_of_layer_; }
     HeadId head(std::int64_t number) const noexcept { return {Layer(number / heads_of_layer_), Head(number % heads_of_layer_)}; }
-    std::int64_t texts() const noexcept { return texts_; }      ///< chunks that had a query
+    std::int64_t chunks() const noexcept { return chunks_; }    ///< that had a query
     std::int64_t drawn() const noexcept { return compared_; }   ///< queries at which heads were compared
     std::int64_t queries() const noexcept { return queries_; }  ///< that these stand for
 
@@ -67,15 +67,15 @@ public:
     const std::vector<KeptQuery>& kept() const noexcept { return kept_; }
 
     Eigen::MatrixXd means() const;  ///< [head, head] mean divergence; NaN without queries, the diagonal is 0
-    /// [head, head] of those: of a ratio of sums over texts, whose queries are no independent observations (Cochran 1977, 6.3);
-    /// NaN below two texts.
+    /// [head, head] of those: of a ratio of sums over chunks, whose queries are no independent observations (Cochran 1977, 6.3);
+    /// NaN below two chunks. Chunks of one text are alike: where texts have several the mean is less sure than this says.
     Eigen::MatrixXd standard_errors() const;
 
 private:
     struct Pair {
-        FixedSum sum;       ///< over texts, of s_t: a text's mean divergence over its drawn queries, times its n_t queries
-        FixedSum squares;   ///< s_t^2
-        FixedSum products;  ///< s_t n_t
+        FixedSum sum;       ///< over chunks, of s_c: a chunk's mean divergence over its drawn queries, times its n_c queries
+        FixedSum squares;   ///< s_c^2
+        FixedSum products;  ///< s_c n_c
     };
     std::int64_t pairs() const noexcept { return heads() * (heads() - 1) / 2; }
     template <class Fn>
@@ -85,13 +85,13 @@ private:
     std::int64_t layers_ = 0, heads_of_layer_ = 0;
     bool causal_ = true;
     std::vector<Pair> pairs_;  ///< [pair], a < b, by a and then b
-    std::int64_t texts_ = 0, compared_ = 0, queries_ = 0, squares_of_queries_ = 0;
+    std::int64_t chunks_ = 0, compared_ = 0, queries_ = 0, squares_of_queries_ = 0;
 
     std::vector<KeptQuery> kept_;  ///< by draw
     void keep(KeptQuery);
 
-    // Of the text between begin() and add().
-    std::int64_t of_text_ = 0;         ///< queries that may be drawn
+    // Of the chunk between begin() and add().
+    std::int64_t of_chunk_ = 0;        ///< queries that may be drawn
     std::vector<std::int64_t> drawn_;  ///< positions, ascending
     std::int64_t stride_ = 0;          ///< floats of a row: its keys, padded with zeros
     std::vector<float> rows_;          ///< [drawn query, head, key]

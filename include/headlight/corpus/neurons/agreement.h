@@ -28,8 +28,8 @@ struct AgreementReading {
 };
 
 struct AgreementExample {
-    std::int64_t text = 0;
-    std::int32_t position = 0;
+    std::int64_t text = 0;      ///< number of the chunk in the store
+    std::int32_t position = 0;  ///< of the token in it
     std::vector<AgreementReading> layers;
     std::int32_t final() const { return layers.back().after; }  ///< the model's prediction
 };
@@ -56,7 +56,7 @@ public:
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
-    const std::vector<AgreementExample>& examples() const noexcept { return examples_; }  ///< by text and position
+    const std::vector<AgreementExample>& examples() const noexcept { return examples_; }  ///< by chunk and position
     const std::vector<std::int64_t>& widths() const noexcept { return widths_; }          ///< [layer] memories
 
 private:
@@ -65,7 +65,7 @@ private:
     std::vector<AgreementExample> examples_;
 };
 
-/// Shares of the examples, with intervals over texts.
+/// Shares of the examples, with intervals over texts: those of one text are drawn together, whatever chunks they stand in.
 struct LayerAgreement {
     Interval active;                ///< mean share of memories with m > 0 (Fig. 6)
     Box active_box{};               ///< of the examples' shares
@@ -76,11 +76,13 @@ struct LayerAgreement {
     Box residual_probability_box{};
     std::array<Interval, 4> parts;  ///< by analyze::Breakdown (Fig. 11)
 };
-std::vector<LayerAgreement> layer_agreement(const Agreement&, const BootstrapOptions& = {});
+/// `text_of_chunk`: TextStore::text_of_chunk(). Error for a chunk beyond it.
+std::vector<LayerAgreement> layer_agreement(const Agreement&, const std::vector<std::int64_t>& text_of_chunk,
+                                            const BootstrapOptions& = {});
 /// A row a layer: every number of LayerAgreement, intervals as NAME, NAME_low, NAME_high.
 analyze::Table table_of(const std::vector<LayerAgreement>&);
 
-/// Values against what follows their triggers. A memory's trigger is the text with its largest positive coefficient at a token
+/// Values against what follows their triggers. A memory's trigger is the chunk with its largest positive coefficient at a token
 /// that has a next one; memories without any are left out.
 struct LayerValues {
     std::int64_t neurons = 0, triggered = 0;

@@ -64,9 +64,9 @@ public:
     std::int64_t tokens() const { return tokens_; }
 
     // Errors of these four name the layers and neurons that there are.
-    /// The texts with the largest positive coefficients, each with its largest: best first.
+    /// The chunks with the largest positive coefficients, each by its largest: best first. A longer text has several chunks.
     std::vector<Trigger> largest(Layer, Neuron) const;
-    /// The texts with the most negative ones.
+    /// The chunks with the most negative ones.
     std::vector<Trigger> smallest(Layer, Neuron) const;
     /// Tokens of a level of activity, drawn uniformly.
     std::vector<Trigger> samples(Layer, Neuron, std::int64_t level) const;
