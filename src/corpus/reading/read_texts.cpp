@@ -45,10 +45,11 @@ bool read_plain(const fs::path& file, const std::string& name, TextUnit unit, co
     LineReader lines(file);
     std::string open;  // paragraph or document so far
     std::int64_t first = 1;
-    bool cut = false;
+    bool begun = unit == TextUnit::document, cut = false;  // a paragraph begins with a line that is not blank
     const auto finish = [&] {
         const std::string id = unit == TextUnit::document ? name : name + ":" + std::to_string(first);
         const bool too_long = std::exchange(cut, false);
+        begun = false;
         if (too_long) {
             take.leave_out(id, "longer than 10 MiB");
             open.clear();
@@ -59,18 +60,17 @@ bool read_plain(const fs::path& file, const std::string& name, TextUnit unit, co
     for (std::string line; lines.next(line);) {
         cancel.throw_if_cancelled();
         const bool blank = is_blank(line);
-        if (unit == TextUnit::line ? blank : unit == TextUnit::paragraph && blank && open.empty()) continue;
-        if (unit == TextUnit::paragraph && blank) {
-            if (!finish()) return false;
+        if (unit != TextUnit::document && blank) {
+            if (begun && !finish()) return false;
             continue;
         }
-        if (open.empty() && unit != TextUnit::document) first = lines.number();
+        if (!std::exchange(begun, true)) first = lines.number();
         if (lines.number() > first) open += '\n';
         cut = cut || lines.cut() || open.size() + line.size() > text::kLongestText;
         if (!cut) open += line;
         if (unit == TextUnit::line && !finish()) return false;
     }
-    return unit == TextUnit::line || (unit == TextUnit::paragraph && open.empty() && !cut) || finish();
+    return !begun || finish();
 }
 
 bool read_treebank(const fs::path& file, const std::string& name, const TextTaker& take, const CancelToken& cancel) {

@@ -3,6 +3,7 @@
 #include "headlight/corpus/reading/read_texts.h"
 
 #include "headlight/base/error.h"
+#include "headlight/text/tokenizer.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -90,6 +91,19 @@ TEST(PlainText, ListsWhatCannotBeDecoded) {
                 ElementsAre("long.txt:2: longer than 10 MiB"));
     EXPECT_THAT(read(folder.write("long.txt", "a\n" + too_long), {.unit = TextUnit::document}).left_out,
                 ElementsAre("long.txt: longer than 10 MiB"));
+}
+
+TEST(PlainText, AParagraphThatIsTooLongEndsAtItsBlankLine) {
+    const test::TempFolder folder;
+    const std::string long_line(text::kLongestText + 1, 'x');
+    const ReadTexts found = read(folder.write("p.txt", "one\n\n" + long_line + "\nits second line\n\nthree\n\nfour\nfour\n"),
+                                 {.unit = TextUnit::paragraph});
+    EXPECT_THAT(found.texts, ElementsAre("one", "three", "four\nfour"));
+    EXPECT_THAT(found.ids, ElementsAre("p.txt:1", "p.txt:6", "p.txt:8"));
+    EXPECT_THAT(found.left_out, ElementsAre("p.txt:3: longer than 10 MiB"));
+    // The same at the end of a file.
+    EXPECT_THAT(read(folder.write("e.txt", "one\n\n" + long_line), {.unit = TextUnit::paragraph}).left_out,
+                ElementsAre("e.txt:3: longer than 10 MiB"));
 }
 
 TEST(PackedText, IsTheSameAndSaysWhenItIsDamaged) {
