@@ -30,7 +30,8 @@ void OpenedStore::add_facts(Result& result, const Console& console) const {
 }
 
 OpenedStore open_merged(const std::string& folder) {
-    return {folder, corpus::read_manifest(folder), corpus::read_merged(folder)};
+    const corpus::Manifest manifest = corpus::read_manifest(folder);
+    return {folder, manifest, corpus::read_merged(folder, manifest)};
 }
 
 CLI::Option* add_store_argument(Definition& definition, std::string& folder, const std::string& name, const std::string& help) {

@@ -38,8 +38,26 @@ std::string list_of(const std::vector<std::string>& words) {
     return text;
 }
 
+/// In the order of the kinds, each once.
+std::vector<std::string> in_order(const std::vector<std::string>& asked, bool treebank) {
+    std::vector<std::string> ids;
+    for (const AccumulatorKind& kind : accumulator_kinds()) {
+        if (std::ranges::find(asked, kind.id) == asked.end()) continue;
+        if (kind.of_treebank && !treebank)
+            throw Error({.problem = "This is gathered of treebanks alone",
+                         .item = kind.id,
+                         .expected = "texts with words (.conllu)",
+                         .hint = "Leave it out of --measure"});
+        ids.emplace_back(kind.id);
+    }
+    for (const std::string& id : asked)
+        if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);  // Gathered names it
+    return ids;
+}
+
 /// What a store was made with stays.
-void check_asked(const AskedOptions& asked, const StoreOptions& there, const fs::path& store) {
+void check_asked(const AskedOptions& asked, const Manifest& manifest, const fs::path& store) {
+    const StoreOptions& there = manifest.options;
     const auto check = [&](const char* item, bool given, const std::string& wanted, const std::string& has) {
         if (given && wanted != has)
             throw Error({.problem = "The store was made with another option",
@@ -57,7 +75,8 @@ void check_asked(const AskedOptions& asked, const StoreOptions& there, const fs:
     check("--stride", asked.stride > 0, number(asked.stride), number(there.stride));
     check("--block", asked.block > 0, number(asked.block), number(there.block));
     check("--seed", asked.seed.has_value(), number(asked.seed.value_or(0)), number(there.seed));
-    check("--measure", !asked.measures.empty() && !there.measures.empty(), list_of(asked.measures), list_of(there.measures));
+    if (!asked.measures.empty() && !there.measures.empty())
+        check("--measure", true, list_of(in_order(asked.measures, manifest.treebank)), list_of(there.measures));
 }
 
 void check_same_model(const Manifest& manifest, const Manifest& now, const fs::path& store) {
@@ -96,23 +115,6 @@ std::vector<std::string> usual_measures(bool treebank) {
     return ids;
 }
 
-/// In the order of the kinds, each once.
-std::vector<std::string> in_order(const std::vector<std::string>& asked, bool treebank) {
-    std::vector<std::string> ids;
-    for (const AccumulatorKind& kind : accumulator_kinds()) {
-        if (std::ranges::find(asked, kind.id) == asked.end()) continue;
-        if (kind.of_treebank && !treebank)
-            throw Error({.problem = "This is gathered of treebanks alone",
-                         .item = kind.id,
-                         .expected = "texts with words (.conllu)",
-                         .hint = "Leave it out of --measure"});
-        ids.emplace_back(kind.id);
-    }
-    for (const std::string& id : asked)
-        if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);  // Gathered names it
-    return ids;
-}
-
 }  // namespace
 
 fs::path lock_file(const fs::path& store, const std::string& name) { return store / ".locks" / name; }
@@ -141,6 +143,8 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                  .options = {},
                  .treebank = false,
                  .parts = {},
+                 .additions = {},
+                 .block_hashes = {},
                  .left_out = {},
                  .left_out_list = {}};
     bool noted = false;
@@ -153,10 +157,23 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
     if (is_store(setup.store)) {
         manifest = read_manifest(setup.store);
         check_same_model(manifest, now, setup.store);
-        check_asked(asked, manifest.options, setup.store);
+        check_asked(asked, manifest, setup.store);
+        if (setup.texts.from.empty() && !manifest.texts_complete())
+            throw Error({.problem = "The texts of the store were not read to their end",
+                         .file = setup.store.string(),
+                         .expected = "the texts behind number " + std::to_string(manifest.texts() - 1),
+                         .hint = "Run with --texts " + manifest.additions.back().from +
+                                 (manifest.additions.size() > 1 ? " --append" : "") + " again, which goes on; with --limit " +
+                                 std::to_string(manifest.texts()) + " these are all"});
     } else {
         if (setup.texts.from.empty())
             throw Error({.problem = "A new store needs texts", .file = setup.store.string(), .hint = "Give --texts FILE"});
+        std::error_code code;
+        if (fs::exists(setup.store / "merged.safetensors", code) ||
+            fs::directory_iterator(setup.store / "segments", code) != fs::directory_iterator())
+            throw Error({.problem = "The folder holds the results of a store whose manifest.json is gone",
+                         .file = setup.store.string(),
+                         .hint = "Choose another folder for --out, or delete this one"});
         manifest = now;
         manifest.options = {.reading = {asked.unit.value_or(TextUnit::line), asked.field.value_or("text")},
                             .context = asked.context > 0 ? asked.context : usual_context(setup.model->config()),
@@ -167,7 +184,9 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
         check_context(setup.model->config(), manifest.options.context);
         manifest.options.stride = Chunker(*setup.tokenizer, manifest.options.context, asked.stride).stride();
     }
-    if (!setup.texts.from.empty()) add_texts(setup.store, manifest, *setup.tokenizer, setup.texts, cancel, progress);
+    if (!setup.texts.from.empty() && add_texts(setup.store, manifest, *setup.tokenizer, setup.texts, cancel, progress) == 0 &&
+        setup.texts.append && note)
+        note("no text is new: the store has those of --texts already");
     if (manifest.texts() == 0)
         throw Error({.problem = "There is no text to run",
                      .file = setup.texts.from.string(),

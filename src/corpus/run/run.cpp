@@ -139,6 +139,7 @@ void run_chunk(const RunSetup& setup, const Chunk& chunk, const Text& text, cons
                   .text = text,
                   .first_byte = chunk.first_byte,
                   .first_query = chunk.first_query,
+                  .begins = chunk.begins,
                   .whole = chunk.whole,
                   .trace = *trace},
                  cancel);

@@ -70,6 +70,7 @@ std::vector<Chunk> Chunker::chunks(const Text& text) const {
                     .first_byte = start == 0 ? 0 : all.offsets[static_cast<std::size_t>(frame.before + start)].begin,
                     .end_byte = end == tokens ? bytes : all.offsets[static_cast<std::size_t>(frame.before + end - 1)].end,
                     .first_query = start == 0 ? 0 : frame.before + counted - start,
+                    .begins = start == 0,
                     .whole = tokens <= room,
                     .encoding = {}};
         if (chunk.first_query == frame.before) chunk.first_query = 0;  // nothing is shared

@@ -6,6 +6,9 @@
 #include "headlight/io/json_file.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
 
 namespace headlight::corpus {
 namespace {
@@ -13,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr const char* kFormat = "headlight corpus";
 constexpr std::size_t kListed = 1000;
 
@@ -22,6 +25,20 @@ std::int64_t sum_of(const std::vector<StorePart>& parts, T StorePart::*member) {
     std::int64_t sum = 0;
     for (const StorePart& part : parts) sum += part.*member;
     return sum;
+}
+
+std::string hex(std::uint64_t number) {
+    char text[20];
+    std::snprintf(text, sizeof text, "%016" PRIx64, number);
+    return text;
+}
+
+std::uint64_t number_of(const std::string& hex_digits, const fs::path& file) {
+    std::uint64_t number = 0;
+    const char* const end = hex_digits.data() + hex_digits.size();
+    if (const auto read = std::from_chars(hex_digits.data(), end, number, 16); read.ec != std::errc() || read.ptr != end)
+        throw Error({.problem = "Not a hash of a block", .file = file.string(), .item = "blocks", .found = hex_digits});
+    return number;
 }
 
 fs::path manifest_of(const fs::path& store) { return store / "manifest.json"; }
@@ -58,6 +75,13 @@ std::int64_t Manifest::chunks_of(std::int64_t block) const noexcept {
     return std::clamp<std::int64_t>(chunks() - block * options.block, 0, options.block);
 }
 
+std::string Manifest::hash_of(const std::vector<std::int64_t>& blocks) const {
+    std::uint64_t sum = 0;
+    for (const std::int64_t block : blocks)
+        if (block >= 0 && block < std::ssize(block_hashes)) sum += block_hashes[static_cast<std::size_t>(block)];
+    return hex(sum);
+}
+
 void Manifest::leave_out(LeftOut one) {
     ++left_out[one.reason.substr(0, one.reason.find(" ("))];
     if (left_out_list.size() < kListed) left_out_list.push_back(std::move(one));
@@ -81,7 +105,8 @@ Manifest read_manifest(const fs::path& store) {
             throw Error({.problem = "The store is of another version",
                          .file = file.string(),
                          .expected = std::string(kFormat) + " " + std::to_string(kVersion),
-                         .found = in.at("format").dump() + " " + in.at("version").dump()});
+                         .found = in.at("format").dump() + " " + in.at("version").dump(),
+                         .hint = "Run the texts again into another folder, or open the store with the program that made it"});
         Manifest out;
         out.program = in.at("program");
         out.model = in.at("model").at("name");
@@ -93,6 +118,15 @@ Manifest read_manifest(const fs::path& store) {
         out.treebank = in.at("treebank");
         for (const auto& part : in.at("parts"))
             out.parts.push_back({part.at("file"), part.at("sha256"), part.at("texts"), part.at("chunks"), part.at("tokens")});
+        for (const auto& one : in.at("additions"))
+            out.additions.push_back({one.at("from"), one.at("first_text"), one.at("left_out_before"), one.at("complete")});
+        for (const auto& hash : in.at("blocks")) out.block_hashes.push_back(number_of(hash, file));
+        if (std::ssize(out.block_hashes) != out.blocks())
+            throw Error({.problem = "The manifest does not fit its texts",
+                         .file = file.string(),
+                         .item = "blocks",
+                         .expected = std::to_string(out.blocks()),
+                         .found = std::to_string(out.block_hashes.size())});
         out.left_out = in.at("left_out").at("reasons").get<std::map<std::string, std::int64_t>>();
         for (const auto& one : in.at("left_out").at("texts")) out.left_out_list.push_back({one.at(0), one.at(1)});
         return out;
@@ -126,6 +160,14 @@ void write_manifest(const fs::path& store, const Manifest& m) {
                                 {"texts", part.texts},
                                 {"chunks", part.chunks},
                                 {"tokens", part.tokens}});
+    out["additions"] = ordered_json::array();
+    for (const Addition& one : m.additions)
+        out["additions"].push_back({{"from", one.from},
+                                    {"first_text", one.first_text},
+                                    {"left_out_before", one.left_out_before},
+                                    {"complete", one.complete}});
+    out["blocks"] = ordered_json::array();
+    for (const std::uint64_t hash : m.block_hashes) out["blocks"].push_back(hex(hash));
     ordered_json listed = ordered_json::array();
     for (const LeftOut& one : m.left_out_list) listed.push_back({one.id, one.reason});
     out["left_out"] = {{"reasons", m.left_out}, {"texts", listed}};

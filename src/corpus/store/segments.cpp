@@ -59,17 +59,31 @@ std::int64_t number_in(std::string_view text, const fs::path& file) {
     return value;
 }
 
-void check_identity(const Metadata& metadata, const Manifest& manifest, const fs::path& file) {
-    for (const auto& [key, value] : identity(manifest)) {
-        const std::string& found = entry(metadata, key, file);
-        if (found != value)
-            throw Error({.problem = "A segment is of another run than the store",
-                         .file = file.string(),
-                         .item = key,
-                         .expected = value,
-                         .found = found,
-                         .hint = "Move the file out of the store"});
-    }
+[[noreturn]] void throw_not_of_store(const std::string& problem, const fs::path& file, const std::string& item,
+                                     const std::string& expected, const std::string& found) {
+    throw Error({.problem = problem,
+                 .file = file.string(),
+                 .item = item,
+                 .expected = expected,
+                 .found = found,
+                 .hint = "Move the file out of the store, and run it again"});
+}
+
+/// Returns how many chunks the blocks have in the store; the file may hold fewer.
+std::int64_t check_identity(const Metadata& metadata, const std::vector<std::int64_t>& blocks, std::int64_t held,
+                            const Manifest& manifest, const fs::path& file) {
+    for (const auto& [key, value] : identity(manifest))
+        if (const std::string& found = entry(metadata, key, file); found != value)
+            throw_not_of_store("Results are of another run than the store", file, key, value, found);
+    std::int64_t chunks = 0;
+    for (const std::int64_t block : blocks) chunks += manifest.chunks_of(block);
+    if (held > chunks)
+        throw_not_of_store("Results are of more texts than the store has", file, "chunks", std::to_string(chunks),
+                           std::to_string(held));
+    const std::string hash = manifest.hash_of(blocks), &found = entry(metadata, "texts", file);
+    if (held == chunks && found != hash)
+        throw_not_of_store("Results are of other texts than the store's", file, "texts", hash, found);
+    return chunks;
 }
 
 void check_disjoint(const std::vector<Segment>& segments) {
@@ -134,6 +148,7 @@ Segment write_segment(const fs::path& file, const Manifest& manifest, std::vecto
     metadata["format"] = kSegmentFormat;
     metadata["blocks"] = block_list_text(segment.blocks);
     metadata["chunks"] = std::to_string(segment.chunks);
+    metadata["texts"] = manifest.hash_of(segment.blocks);
     metadata["program"] = machine.program;
     metadata["cpu"] = machine.cpu;
     metadata["library"] = machine.library;
@@ -157,24 +172,16 @@ std::vector<Segment> segments_of(const fs::path& store, const Manifest& manifest
         const Metadata metadata = io::TensorStore::open_file(file).metadata();
         if (entry(metadata, "format", file) != kSegmentFormat)
             throw Error({.problem = "The file is no segment of a corpus store", .file = file.string()});
-        check_identity(metadata, manifest, file);
         Segment segment{.file = file,
                         .blocks = parse_block_list(entry(metadata, "blocks", file), file),
                         .chunks = number_in(entry(metadata, "chunks", file), file),
                         .machine = {entry(metadata, "program", file), entry(metadata, "cpu", file),
                                     entry(metadata, "library", file), entry(metadata, "device", file)}};
-        std::int64_t chunks = 0;
-        for (const std::int64_t block : segment.blocks) chunks += manifest.chunks_of(block);
-        if (chunks == segment.chunks) {
+        const std::int64_t chunks = check_identity(metadata, segment.blocks, segment.chunks, manifest, file);
+        if (chunks == segment.chunks)
             segments.push_back(std::move(segment));
-        } else if (chunks < segment.chunks) {
-            throw Error({.problem = "A segment has more texts than the store",
-                         .file = file.string(),
-                         .expected = std::to_string(chunks) + " chunks",
-                         .found = std::to_string(segment.chunks)});
-        } else if (remove_stale) {
+        else if (remove_stale)
             fs::remove(file);
-        }
     }
     check_disjoint(segments);
     return segments;
@@ -206,12 +213,13 @@ void write_merged(const fs::path& store, const Manifest& manifest, const std::ve
     metadata["format"] = kMergedFormat;
     metadata["blocks"] = block_list_text(blocks);
     metadata["chunks"] = std::to_string(chunks);
+    metadata["texts"] = manifest.hash_of(blocks);
     Arrays arrays;
     all.save(arrays);
     arrays.write(store / "merged.safetensors", metadata);
 }
 
-Merged read_merged(const fs::path& store) {
+Merged read_merged(const fs::path& store, const Manifest& manifest) {
     const fs::path file = store / "merged.safetensors";
     if (!fs::exists(file))
         throw Error({.problem = "Nothing of the store is finished",
@@ -223,6 +231,7 @@ Merged read_merged(const fs::path& store) {
         throw Error({.problem = "The file is not what a corpus run merges", .file = file.string()});
     out.blocks = parse_block_list(entry(metadata, "blocks", file), file);
     out.chunks = number_in(entry(metadata, "chunks", file), file);
+    check_identity(metadata, out.blocks, out.chunks, manifest, file);
     return out;
 }
 

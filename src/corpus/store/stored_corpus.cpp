@@ -13,7 +13,8 @@ bool StoredCorpus::has(std::string_view kind) const noexcept {
 }
 
 std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& folder) {
-    StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = read_merged(folder), .text_of_chunk = {}};
+    StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = {}, .text_of_chunk = {}};
+    stored.merged = read_merged(folder, stored.manifest);
     stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
     return std::make_shared<const StoredCorpus>(std::move(stored));
 }

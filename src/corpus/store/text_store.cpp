@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 namespace headlight::corpus {
 namespace {
@@ -77,6 +78,12 @@ std::vector<std::string> get_strings(const Arrays& in, const std::string& name, 
     return strings;
 }
 
+bool has_tokens(const headlight::text::Encoding& encoding) {
+    return std::ranges::find(encoding.special, false) != encoding.special.end();
+}
+
+bool same_text(const Text& a, const Text& b) { return a.text == b.text && meta_of(a) == meta_of(b); }
+
 std::string part_name(std::size_t index) {
     char name[40];
     std::snprintf(name, sizeof name, "texts/%04zu.safetensors", index);
@@ -93,7 +100,7 @@ public:
     /// False: the tokenizer makes nothing of it.
     bool add(Text&& text) {
         std::vector<Chunk> chunks = chunker_.chunks(text);
-        if (chunks.front().encoding.size() == 0) return false;
+        if (!has_tokens(chunks.front().encoding)) return false;
         manifest_.treebank = manifest_.treebank || !text.words.empty();
         for (Chunk& chunk : chunks) {
             chunk.number = std::ssize(part_.chunks);
@@ -114,6 +121,15 @@ public:
                             .tokens = part_.tokens()};
             arrays_of(part_).write(store_ / entry.file, {});
             entry.sha256 = io::sha256_file(store_ / entry.file);
+            const std::int64_t texts = manifest_.texts(), chunks = manifest_.chunks();
+            for (Chunk& chunk : part_.chunks) {
+                const Text& text = part_.texts[static_cast<std::size_t>(chunk.text)];
+                chunk.number += chunks;
+                chunk.text += texts;
+                const auto block = static_cast<std::size_t>(chunk.number / manifest_.options.block);
+                manifest_.block_hashes.resize(std::max(manifest_.block_hashes.size(), block + 1));
+                manifest_.block_hashes[block] += chunk_hash(chunk, text);
+            }
             manifest_.parts.push_back(std::move(entry));
         }
         write_manifest(store_, manifest_);
@@ -135,6 +151,15 @@ std::int64_t TextPart::tokens() const noexcept {
     std::int64_t sum = 0;
     for (const Chunk& chunk : chunks) sum += chunk.encoding.size();
     return sum;
+}
+
+std::uint64_t chunk_hash(const Chunk& chunk, const Text& text) {
+    std::string all;
+    for (const std::int64_t number : {chunk.number, chunk.text, chunk.first_byte, chunk.first_query})
+        all += std::to_string(number) + ' ';
+    for (const std::int64_t id : chunk.encoding.ids) all += std::to_string(id) + ' ';
+    if (!text.words.empty()) all += meta_of(text);
+    return std::stoull(io::sha256_hex(std::as_bytes(std::span(all))).substr(0, 16), nullptr, 16);
 }
 
 Arrays arrays_of(const TextPart& part) {
@@ -212,7 +237,8 @@ TextPart part_of(const Arrays& in, const fs::path& file) {
                     .first_byte = begin[c],
                     .end_byte = end[c],
                     .first_query = query[c],
-                    .whole = begin[c] == 0 && end[c] == bytes,
+                    .begins = c == 0 || text[c] != text[c - 1],
+                    .whole = (c == 0 || text[c] != text[c - 1]) && (c + 1 == text.size() || text[c] != text[c + 1]),
                     .encoding = {}};
         for (; at < static_cast<std::size_t>(ends[c]); ++at) {
             const bool special = types[at] & kSpecial;
@@ -233,8 +259,9 @@ TextPart part_of(const Arrays& in, const fs::path& file) {
 
 TextStore::TextStore(fs::path store, const Manifest& manifest, const headlight::text::Tokenizer* tokenizer)
     : store_(std::move(store)), first_text_{0}, first_chunk_{0}, tokenizer_(tokenizer) {
-    for (const StorePart& part : manifest.parts) {
-        files_.push_back(part.file);
+    files_ = manifest.parts;
+    checked_.resize(files_.size());
+    for (const StorePart& part : files_) {
         first_text_.push_back(first_text_.back() + part.texts);
         first_chunk_.push_back(first_chunk_.back() + part.chunks);
     }
@@ -242,8 +269,10 @@ TextStore::TextStore(fs::path store, const Manifest& manifest, const headlight::
 
 const TextPart& TextStore::part(std::size_t index) {
     if (read_ == index) return part_;
-    const fs::path file = store_ / files_[index];
+    const fs::path file = store_ / files_[index].file;
     read_ = SIZE_MAX;
+    if (!checked_[index] && io::sha256_file(file) != files_[index].sha256) throw_damaged(file, "SHA-256");
+    checked_[index] = true;
     part_ = part_of(Arrays::read(file), file);
     if (std::ssize(part_.texts) != first_text_[index + 1] - first_text_[index] ||
         std::ssize(part_.chunks) != first_chunk_[index + 1] - first_chunk_[index])
@@ -284,19 +313,50 @@ const Chunk& TextStore::chunk(std::int64_t number) {
 std::vector<std::int64_t> TextStore::text_of_chunk() {
     std::vector<std::int64_t> out;
     for (std::size_t p = 0; p < files_.size(); ++p) {
-        const auto texts = Arrays::read(store_ / files_[p]).get<std::int64_t>("chunks.text", {-1});
+        const auto texts = Arrays::read(store_ / files_[p].file).get<std::int64_t>("chunks.text", {-1});
         for (const std::int64_t text : texts) out.push_back(text + first_text_[p]);
     }
     return out;
 }
 
+namespace {
+
+/// The texts to append begin with all texts of the last addition.
+bool given_again(TextStore& there, const Manifest& manifest, const headlight::text::Tokenizer& tokenizer, const AddTexts& add,
+                 const CancelToken& cancel) {
+    if (manifest.additions.empty()) return false;
+    std::int64_t number = manifest.additions.back().first_text;
+    bool same = true;
+    const auto take = [&](Text&& text) {
+        cancel.throw_if_cancelled();
+        if (number >= there.texts()) return false;
+        if (same_text(there.text(number), text))
+            ++number;
+        else
+            same = !has_tokens(tokenizer.encode(text.text));
+        return same;
+    };
+    read_texts(
+        add.from, manifest.options.reading, take, [](const LeftOut&) {}, cancel);
+    return same && number == there.texts();
+}
+
+}  // namespace
+
 std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headlight::text::Tokenizer& tokenizer,
                        const AddTexts& add, const CancelToken& cancel, const Progress& progress) {
     TextStore there(store, manifest);
-    PartWriter writer(store, manifest, tokenizer);
     const std::int64_t known = there.texts(), known_left_out = manifest.left_out_texts();
     const std::int64_t limit = add.limit > 0 ? add.limit : INT64_MAX;
-    std::int64_t number = add.append ? known : 0, left_out = add.append ? known_left_out : 0;
+    if (!add.append)
+        manifest.additions.assign(1, {});
+    else if (!given_again(there, manifest, tokenizer, add, cancel))
+        manifest.additions.push_back({.from = {}, .first_text = known, .left_out_before = known_left_out});
+    Addition& addition = manifest.additions.back();
+    addition.from = add.from.string();
+    addition.complete = false;
+    PartWriter writer(store, manifest, tokenizer);
+    std::int64_t number = addition.first_text, left_out = addition.left_out_before;
     const auto fail = [&](const std::string& expected, const std::string& found) {
         throw Error({.problem = "The store holds other texts",
                      .file = store.string(),
@@ -315,9 +375,9 @@ std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headligh
         bool taken = true;
         if (number >= known) {
             taken = writer.add(std::move(text));
-        } else if (const Text& same = there.text(number); same.id != text.id || same.text != text.text) {
-            taken = tokenizer.encode(text.text).size() > 0;
-            if (taken) fail(same.id, text.id);
+        } else if (const Text& same = there.text(number); !same_text(same, text)) {
+            taken = has_tokens(tokenizer.encode(text.text));
+            if (taken) fail(same.id, same.id == text.id ? "the same name with another text, words or fields" : text.id);
         }
         if (!taken) leave_out(std::move(nothing));
         number += taken ? 1 : 0;
@@ -325,9 +385,10 @@ std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headligh
         return number < limit;
     };
     read_texts(add.from, manifest.options.reading, take, leave_out, cancel);
-    if (number < known) fail(std::to_string(known) + " texts", std::to_string(number));
+    if (number < known && !add.append) fail(std::to_string(known) + " texts", std::to_string(number));
+    addition.complete = true;
     writer.write();
-    return number - known;
+    return std::max<std::int64_t>(0, number - known);
 }
 
 }  // namespace headlight::corpus

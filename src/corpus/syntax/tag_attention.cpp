@@ -52,7 +52,7 @@ std::unique_ptr<Accumulator> TagAttention::fresh() const { return std::make_uniq
 void TagAttention::begin(const TextRun& run) {
     current_ = !run.text.words.empty() && run.whole;
     if (!current_) {
-        left_out_ += !run.text.words.empty();
+        left_out_ += !run.text.words.empty() && run.begins;
         return;
     }
     ++texts_;

@@ -99,7 +99,7 @@ void WordIndex::begin(const TextRun& run) {
     current_ = nullptr;
     if (run.text.words.empty()) return;
     if (!run.whole || run.text.words.size() > kMostWords) {
-        ++counts_.left_out;
+        counts_.left_out += run.begins;
         return;
     }
     tokens_ = word_tokens(run.text, run.trace.encoding(), run.first_byte);

@@ -26,7 +26,7 @@ struct Stored {
         run.setup.options.stride = stride;
         config = run.setup.model->config();
         const Manifest manifest = run_corpus(run).manifest;
-        merged = read_merged(store).arrays;
+        merged = read_merged(store, read_manifest(store)).arrays;
         means = head_means(merged, TextStore(store, manifest).text_of_chunk(), {.draws = 200});
     }
     model::ModelConfig config;

@@ -24,7 +24,8 @@ struct TextRun {
     const Text& text;              ///< the unit that it is a part of
     std::int64_t first_byte = 0;   ///< where the chunk begins in Text::text; offsets of the trace's encoding are relative to it
     std::int64_t first_query = 0;  ///< positions before it are context alone: an earlier chunk has counted them
-    bool whole = true;             ///< it is all of the text
+    bool begins = true;            ///< it is the first chunk of the text
+    bool whole = true;             ///< it is the only one
     const trace::Trace& trace;     ///< of one stack: an encoder-decoder model's is its decoder's
 };
 

@@ -16,7 +16,8 @@ struct Chunk {
     std::int64_t first_byte = 0;   ///< of the text; offsets of the encoding count from here
     std::int64_t end_byte = 0;     ///< of the text
     std::int64_t first_query = 0;  ///< tokens before it are context alone: an earlier chunk has counted them
-    bool whole = true;             ///< it is all of the text
+    bool begins = true;            ///< it is the first one of its text
+    bool whole = true;             ///< it is the only one
     headlight::text::Encoding encoding;
 };
 

@@ -29,12 +29,24 @@ struct StorePart {
     std::int64_t texts = 0, chunks = 0, tokens = 0;
 };
 
+/// Texts that one command put into the store, behind those that were there.
+struct Addition {
+    std::string from;                  ///< as it was given
+    std::int64_t first_text = 0;       ///< number of its first text in the store
+    std::int64_t left_out_before = 0;  ///< texts that were left out until then
+    bool complete = false;             ///< they were read to the end, or to the limit
+};
+
 struct Manifest {
     std::string program;  ///< version that made it
     std::string model, model_hash, tokenizer, tokenizer_hash, dtype;
     StoreOptions options;
     bool treebank = false;  ///< texts have words
     std::vector<StorePart> parts;
+    std::vector<Addition> additions;
+    /// [block] sum of a hash of each of its chunks (chunk_hash(), mod 2^64): what the results of a block are results of. The same
+    /// for any split into parts.
+    std::vector<std::uint64_t> block_hashes;
     std::map<std::string, std::int64_t> left_out;  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
     std::vector<LeftOut> left_out_list;            ///< the first 1,000
 
@@ -44,6 +56,9 @@ struct Manifest {
     std::int64_t left_out_texts() const noexcept;
     std::int64_t blocks() const noexcept { return (chunks() + options.block - 1) / options.block; }
     std::int64_t chunks_of(std::int64_t block) const noexcept;
+    /// Of the chunks of these blocks together, 16 hexadecimal digits.
+    std::string hash_of(const std::vector<std::int64_t>& blocks) const;
+    bool texts_complete() const noexcept { return additions.empty() || additions.back().complete; }
     void leave_out(LeftOut);
 };
 

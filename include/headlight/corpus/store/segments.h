@@ -52,7 +52,8 @@ struct Segment {
 Segment write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
                       const Machine&);
 /// Of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment stale: it is not
-/// listed, and deleted with `remove_stale`. Errors: a file that is no segment of this store; a block in two segments.
+/// listed, and deleted with `remove_stale`. Errors: a file that is no segment of this store, or one of other texts; a block in
+/// two segments.
 std::vector<Segment> segments_of(const std::filesystem::path& store, const Manifest&, bool remove_stale = false);
 /// "segments/NAME0000.safetensors", with the first number that is not there yet.
 std::filesystem::path next_segment_file(const std::filesystem::path& store, const std::string& name);
@@ -64,7 +65,8 @@ struct Merged {
     std::vector<std::int64_t> blocks;
     std::int64_t chunks = 0;  ///< that were run
 };
-/// Error when there is none.
-Merged read_merged(const std::filesystem::path& store);
+/// Errors: there is none; it is of another run or of other texts than the store. Blocks that have grown since (texts were
+/// appended) are those of the texts that were there.
+Merged read_merged(const std::filesystem::path& store, const Manifest&);
 
 }  // namespace headlight::corpus

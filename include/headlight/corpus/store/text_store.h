@@ -21,6 +21,8 @@ struct TextPart {
 Arrays arrays_of(const TextPart&);
 /// Error naming the file where it is damaged.
 TextPart part_of(const Arrays&, const std::filesystem::path& file);
+/// Of what a run reads of a chunk: its numbers in the store, its tokens, and the words of its text.
+std::uint64_t chunk_hash(const Chunk&, const Text&);
 
 /// Reads texts and chunks by their numbers, a part at a time.
 class TextStore {
@@ -29,7 +31,7 @@ public:
     TextStore(std::filesystem::path store, const Manifest&, const headlight::text::Tokenizer* tokenizer = nullptr);
     std::int64_t texts() const noexcept { return first_text_.back(); }
     std::int64_t chunks() const noexcept { return first_chunk_.back(); }
-    /// The references hold until another part is read. Errors: a part that is missing or damaged.
+    /// The references hold until another part is read. Errors: a part that is missing, damaged, or not the one of the manifest.
     const Text& text(std::int64_t number);
     const Chunk& chunk(std::int64_t number);
     std::vector<std::int64_t> text_of_chunk();  ///< [chunk] number of its text
@@ -38,7 +40,8 @@ private:
     const TextPart& part(std::size_t index);
 
     std::filesystem::path store_;
-    std::vector<std::string> files_;
+    std::vector<StorePart> files_;
+    std::vector<bool> checked_;                           ///< [part] its SHA-256 is the manifest's
     std::vector<std::int64_t> first_text_, first_chunk_;  ///< of each part, and the end
     const headlight::text::Tokenizer* tokenizer_;
     std::size_t read_ = SIZE_MAX;
@@ -51,8 +54,9 @@ struct AddTexts {
     std::int64_t limit = 0;  ///< texts in the store at most; 0: all
     bool append = false;     ///< behind those of the store; otherwise these are the first of the texts to add, and are compared
 };
-/// Reads and cuts texts into the store, part by part; the manifest is written behind each. What is there stays. Returns how many
-/// texts are new. Errors: those of read_texts(), other texts than the store's.
+/// Reads and cuts texts into the store, part by part; the manifest is written behind each. What is there stays. Texts to append
+/// that begin with all of the last addition's are that addition given again: what is new of them comes behind it. Returns how
+/// many texts are new. Errors: those of read_texts(), other texts than the store's.
 std::int64_t add_texts(const std::filesystem::path& store, Manifest&, const headlight::text::Tokenizer&, const AddTexts&,
                        const CancelToken& = {}, const Progress& = {});
 
