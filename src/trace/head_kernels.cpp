@@ -58,7 +58,9 @@ HeadAccumulator::HeadAccumulator(const PatternFacts& facts, PooledPattern& poole
 
 void HeadAccumulator::set_value_norms(std::vector<float> norms) {
     value_norm_sum_ = 0;
-    for (const float x : norms) value_norm_sum_ += static_cast<double>(x);
+    // A token before the first counted one is an earlier stretch's, as a value too.
+    for (std::size_t j = index(facts_.shape.first_counted); j < norms.size(); ++j)
+        value_norm_sum_ += static_cast<double>(norms[j]);
     norms.resize(index(facts_.shape.keys + kRowLanes), 0.0F);
     value_norms_ = std::move(norms);
 }
@@ -201,7 +203,7 @@ void HeadAccumulator::finish() {
     blocks_ = {};
 
     if (!facts_.numbers) return;
-    const double mean_length = value_norms_.empty() ? kNaN : value_norm_sum_ / static_cast<double>(facts_.shape.keys);
+    const double mean_length = value_norms_.empty() ? kNaN : value_norm_sum_ / static_cast<double>(facts_.shape.counted_keys());
     numbers_.usual = facts_.numbers->finish(sums, mean_length, false);
     numbers_.rows = facts_.numbers->counted(sums);
     facts_.numbers->merge(sums, first_row_);

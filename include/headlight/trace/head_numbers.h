@@ -19,7 +19,8 @@ struct PatternShape {
     bool across = false;  ///< the keys are another text than the queries
     bool causal = true;
     std::int64_t window = 0;         ///< keys at this distance or farther are illegal; 0: no limit
-    std::int64_t first_counted = 0;  ///< queries before it are context alone: they are in no number
+    std::int64_t first_counted = 0;  ///< tokens before it are context alone: neither their rows nor their values are in a number
+    std::int64_t counted_keys() const noexcept { return keys - first_counted; }
 
     model::KeyRange legal(std::int64_t query) const noexcept { return model::legal_keys(query, keys, causal, window); }
 };

@@ -375,7 +375,7 @@ std::vector<std::int64_t> GatheredMeasures::counted(const trace::RowSums& sums) 
         out.push_back(source.excess          ? (text_.*source.excess).queries()
                       : source.update        ? rows("entropy")
                       : id == "other_to_sep" ? rows("share_sep") - rows("sep_to_sep")
-                      : id == "value_norm"   ? text_.shape.keys
+                      : id == "value_norm"   ? text_.shape.counted_keys()
                       : source.of_head       ? rows("entropy")
                                              : sums[m].rows);
     }

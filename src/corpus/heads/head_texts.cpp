@@ -35,7 +35,7 @@ HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text
     const auto measures = std::ssize(measures_);
     const auto chunks = merged.get<std::int64_t>("heads.chunks", {-1});
     values_ = merged.get<float>("heads.values", {std::ssize(chunks), measures, layers_, heads_});
-    rows_ = merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), measures});
+    rows_ = merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), measures, layers_});
     std::map<std::int64_t, std::int64_t> row_of;  // of a text
     for (const std::int64_t chunk : chunks) {
         if (chunk < 0 || chunk >= std::ssize(text_of_chunk))
@@ -55,10 +55,11 @@ TextValues HeadTexts::of(std::size_t measure) const {
     out.values.setZero(std::ssize(texts_), static_cast<Eigen::Index>(heads));
     out.weights = out.values;
     for (std::size_t c = 0; c < row_.size(); ++c) {
-        const double rows = rows_[c * measures + measure];
+        const std::int32_t* rows_of_layer = rows_.data() + (c * measures + measure) * static_cast<std::size_t>(layers_);
         const float* values = values_.data() + (c * measures + measure) * heads;
         for (std::size_t h = 0; h < heads; ++h) {
             if (std::isnan(values[h])) continue;
+            const double rows = rows_of_layer[h / static_cast<std::size_t>(heads_)];
             double &value = out.values(row_[c], static_cast<Eigen::Index>(h)),
                    &weight = out.weights(row_[c], static_cast<Eigen::Index>(h));
             const auto x = static_cast<double>(values[h]);

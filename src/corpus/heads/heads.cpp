@@ -191,20 +191,22 @@ void Heads::add_pattern(const TextRun& run, HeadId id, std::span<const float> pa
 void Heads::add(const TextRun& run) {
     const analyze::CountedMeasures measured = analyze::counted_measures(run.trace, run.first_query);
     Row row{.values = std::vector<float>(sums_.size(), static_cast<float>(kNaN)),
-            .rows = std::vector<std::int32_t>(corpus_measures().size())};
+            .rows = std::vector<std::int32_t>(corpus_measures().size() * static_cast<std::size_t>(layers_))};
     for (std::size_t m = 0; m < measure_indices().size(); ++m) {
         const auto& values = measured.values[measure_indices()[m]];
         const auto& counted = measured.rows[measure_indices()[m]];
-        for (std::int64_t layer = 0; layer < layers_; ++layer)
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            std::int32_t& of_layer = row.rows[m * static_cast<std::size_t>(layers_) + static_cast<std::size_t>(layer)];
             for (std::int64_t head = 0; head < heads_; ++head) {
                 const std::int64_t rows = counted(layer, head);
                 if (rows == 0) continue;
                 const std::size_t at = m * heads() + head_index({Layer(layer), Head(head)});
                 row.values[at] = static_cast<float>(values(layer, head));
-                row.rows[m] = std::max(row.rows[m], static_cast<std::int32_t>(rows));
+                of_layer = std::max(of_layer, static_cast<std::int32_t>(rows));
                 sums_[at].add(values(layer, head) * static_cast<double>(rows));
                 counts_[at] += rows;
             }
+        }
     }
     rows_[run.number] = std::move(row);
 }
@@ -234,7 +236,7 @@ void Heads::save(Arrays& out) const {
     const std::int64_t n = std::ssize(chunks), measures = std::ssize(corpus_measures());
     out.put<std::int64_t>("heads.chunks", {n}, chunks);
     out.put<float>("heads.values", {n, measures, layers_, heads_}, values);
-    out.put<std::int32_t>("heads.rows", {n, measures}, rows);
+    out.put<std::int32_t>("heads.rows", {n, measures, layers_}, rows);
     put_sums(out, "heads.sum", {measures, layers_, heads_}, sums_);
     out.put<std::int64_t>("heads.count", {measures, layers_, heads_}, counts_);
     put_sums(out, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
@@ -268,11 +270,12 @@ void Heads::load(const Arrays& in) {
     const auto chunks = in.get<std::int64_t>("heads.chunks", {-1});
     const std::int64_t n = std::ssize(chunks);
     const auto values = in.get<float>("heads.values", {n, measures, layers_, heads_});
-    const auto rows = in.get<std::int32_t>("heads.rows", {n, measures});
+    const auto rows = in.get<std::int32_t>("heads.rows", {n, measures, layers_});
     for (std::int64_t i = 0; i < n; ++i) {
         const auto value = values.begin() + i * std::ssize(sums_);
-        rows_[chunks[static_cast<std::size_t>(i)]] = {.values = {value, value + std::ssize(sums_)},
-                                                      .rows = {rows.begin() + i * measures, rows.begin() + (i + 1) * measures}};
+        rows_[chunks[static_cast<std::size_t>(i)]] = {
+            .values = {value, value + std::ssize(sums_)},
+            .rows = {rows.begin() + i * measures * layers_, rows.begin() + (i + 1) * measures * layers_}};
     }
     get_sums(in, "heads.sum", {measures, layers_, heads_}, sums_);
     counts_ = in.get<std::int64_t>("heads.count", {measures, layers_, heads_});

@@ -20,7 +20,7 @@ Arrays heads_arrays(const std::string& measures, const std::vector<std::int64_t>
     arrays.put<std::int64_t>("heads.count", {m, 1, 2}, std::vector<std::int64_t>(static_cast<std::size_t>(m * 2), n));
     arrays.put<std::int64_t>("heads.chunks", {n}, chunks);
     arrays.put<float>("heads.values", {n, m, 1, 2}, values);
-    arrays.put<std::int32_t>("heads.rows", {n, m}, std::vector<std::int32_t>(static_cast<std::size_t>(n * m), 1));
+    arrays.put<std::int32_t>("heads.rows", {n, m, 1}, std::vector<std::int32_t>(static_cast<std::size_t>(n * m), 1));
     return arrays;
 }
 

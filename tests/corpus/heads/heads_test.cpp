@@ -86,8 +86,34 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
     const auto chunks = stored.merged.get<std::int64_t>("heads.chunks", {-1});
     EXPECT_GT(chunks.size(), 3u);
     // Weights on the own token have no context: a chunk whose queries were all counted would move the mean.
-    const auto rows = stored.merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), std::ssize(corpus_measures())});
-    for (std::size_t c = 1; c + 1 < chunks.size(); ++c) EXPECT_EQ(rows[c * corpus_measures().size() + entropy], 20);
+    const auto rows = stored.merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), std::ssize(corpus_measures()), 6});
+    for (std::size_t c = 1; c + 1 < chunks.size(); ++c) EXPECT_EQ(rows[(c * corpus_measures().size() + entropy) * 6], 20);
+    const auto value_norm =
+        static_cast<std::size_t>(std::ranges::find(stored.means.measures, "value_norm") - stored.means.measures.begin());
+    EXPECT_EQ(stored.means.rows[stored.means.index(value_norm, 0, 0)], tokens) << "values of context count once too";
+}
+
+// Layers of a sliding window count other queries than those that read everything.
+TEST(CorpusHeads, WeighAChunkByTheQueriesThatTheLayerCounted) {
+    Runs runs(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gemma2");
+    runs.run_all({"the doctor asked the nurse and the doctor asked the nurse again and again", "the nurse asked the nurse"});
+    Heads heads(runs.config());
+    runs.add_all(heads);
+    Arrays saved;
+    heads.save(saved);
+    const std::int64_t layers = runs.config().n_layers, n_heads = runs.config().n_heads;
+    const auto measures = std::ssize(corpus_measures());
+    const auto rows = saved.get<std::int32_t>("heads.rows", {2, measures, layers});
+    const auto count = saved.get<std::int64_t>("heads.count", {measures, layers, n_heads});
+    bool unlike = false;
+    for (std::int64_t at = 0; at < measures * layers; ++at) {
+        std::int64_t most = 0;
+        for (std::int64_t h = 0; h < n_heads; ++h) most = std::max(most, count[static_cast<std::size_t>(at * n_heads + h)]);
+        EXPECT_EQ(rows[static_cast<std::size_t>(at)] + rows[static_cast<std::size_t>(at + measures * layers)], most)
+            << corpus_measures()[static_cast<std::size_t>(at / layers)] << ", layer " << at % layers;
+        unlike |= at % layers > 0 && rows[static_cast<std::size_t>(at)] != rows[static_cast<std::size_t>(at - 1)];
+    }
+    EXPECT_TRUE(unlike);
 }
 
 TEST(CorpusHeads, ExamplesAreTheLargestOfABruteForce) {

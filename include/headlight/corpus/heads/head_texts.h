@@ -35,7 +35,7 @@ private:
     std::vector<std::int64_t> texts_;
     std::vector<std::int64_t> row_;   ///< [chunk] its text's
     std::vector<float> values_;       ///< [chunk, measure, layer, head]
-    std::vector<std::int32_t> rows_;  ///< [chunk, measure]
+    std::vector<std::int32_t> rows_;  ///< [chunk, measure, layer]
 };
 
 }  // namespace headlight::corpus

@@ -44,16 +44,16 @@ public:
     void add(const TextRun&) override;
     void merge(const Accumulator&) override;
     /// heads.measures: ids, joined by commas. heads.chunks [n]; heads.values [n, measure, layer, head], NaN where the chunk has
-    /// none; heads.rows [n, measure]: queries that these are means over. heads.sum [measure, layer, head, 2] (FixedSum of value *
-    /// rows) and heads.count [measure, layer, head]: over all queries. heads.distance [layer, head, bin, 2]: FixedSum of weights.
-    /// heads.top_value, _text, _query, _key [criterion, layer, head, example], text -1 where there are fewer.
+    /// none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum [measure, layer, head, 2] (FixedSum of
+    /// value * rows) and heads.count [measure, layer, head]: over all queries. heads.distance [layer, head, bin, 2]: FixedSum of
+    /// weights. heads.top_value, _text, _query, _key [criterion, layer, head, example], text -1 where there are fewer.
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
 private:
     struct Row {
         std::vector<float> values;       ///< [measure, layer, head]
-        std::vector<std::int32_t> rows;  ///< [measure], the most of any head
+        std::vector<std::int32_t> rows;  ///< [measure, layer], the most of any head
     };
     struct Lengths;
     std::size_t head_index(HeadId id) const noexcept { return static_cast<std::size_t>(id.layer.value * heads_ + id.head.value); }
