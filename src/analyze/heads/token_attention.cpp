@@ -6,7 +6,6 @@
 #include "headlight/analyze/heads/head_query.h"
 #include "headlight/base/nearest.h"
 #include "text/unicode/unicode.h"
-#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <set>
@@ -14,20 +13,9 @@
 namespace headlight::analyze {
 namespace {
 
-namespace utf8 = text::utf8;
-
 constexpr std::int64_t row_gap = 64;
 
-std::string folded(std::string_view bytes) {
-    std::string out;
-    for (std::size_t at = 0; at < bytes.size();) {
-        if (utf8::valid_length(bytes, at) == 0)
-            out += bytes[at++];
-        else
-            utf8::append(out, text::unicode::simple_lower(utf8::next(bytes, at)));
-    }
-    return out;
-}
+using text::unicode::case_folded;
 
 /// Without the mark of a leading space, as text, as label or as vocabulary entry; a token of nothing else keeps it.
 std::string_view stripped(std::string_view text) {
@@ -36,7 +24,7 @@ std::string_view stripped(std::string_view text) {
     return text;
 }
 
-std::string bare_word(std::string_view text) { return folded(stripped(text)); }
+std::string bare_word(std::string_view text) { return case_folded(stripped(text)); }
 
 /// One side of the patterns.
 struct Text {
@@ -94,7 +82,7 @@ std::string nearest_token(const trace::Trace& trace, std::string_view typed, Sid
     std::string nearest;
     for (std::size_t i = 0; i < own.size(); ++i) {
         const std::string shown(stripped(own.labels[i].text));
-        const std::size_t cost = edit_distance(folded(shown), wanted);
+        const std::size_t cost = edit_distance(case_folded(shown), wanted);
         if (cost >= least) continue;
         least = cost;
         nearest = "`" + shown + "` (" + std::to_string(i) + ")";

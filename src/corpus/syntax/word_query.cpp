@@ -4,6 +4,7 @@
 #include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/syntax/relations.h"
+#include "text/unicode/unicode.h"
 
 #include <algorithm>
 #include <array>
@@ -15,12 +16,7 @@ namespace headlight::corpus {
 namespace {
 
 using analyze::QueryPhrase;
-
-std::string folded(std::string_view text) {
-    std::string out(text);
-    std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return out;
-}
+using text::unicode::case_folded;
 
 bool is_relation(const std::string& relation, const std::string& asked) {
     return relation.starts_with(asked) && (relation.size() == asked.size() || relation[asked.size()] == ':');
@@ -59,7 +55,7 @@ double four_digits(double weight) { return std::round(1e4 * weight) / 1e4; }
 bool WordQuery::Words::matches(const Word& word) const {
     if (!upos.empty()) return word.upos == upos;
     if (!relation.empty()) return is_relation(word.relation, relation);
-    return form.empty() || folded(word.form) == form;
+    return form.empty() || case_folded(word.form) == form;
 }
 
 /// Says which measure a condition means while the expression is parsed.
@@ -107,7 +103,7 @@ WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relatio
         if (relations_only)
             analyze::fail_in_query(word.column, "Its what?", "a relation, such as nsubj, or head", "\"" + word.text + "\"",
                                    "Write attends to \"" + word.text + "\", or name a relation");
-        return {.form = folded(word.text)};
+        return {.form = case_folded(word.text)};
     }
     std::set<std::string> tags, relations;
     for (const auto& [number, sentence] : index_.sentences())
@@ -118,11 +114,11 @@ WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relatio
         }
     tags.erase("");
     relations.erase("");
-    const std::string asked = folded(word.text);
+    const std::string asked = case_folded(word.text);
     if (!relations_only && (asked == "word" || asked == "any")) return {};
     // AUX is the part of speech and aux the relation; another case counts only where neither is written so.
     for (const bool any_case : {false, true}) {
-        const auto is_asked = [&](const std::string& name) { return any_case ? folded(name) == asked : name == word.text; };
+        const auto is_asked = [&](const std::string& name) { return any_case ? case_folded(name) == asked : name == word.text; };
         if (const auto tag = std::ranges::find_if(tags, is_asked); !relations_only && tag != tags.end()) return {.upos = *tag};
         if (const auto relation = std::ranges::find_if(relations, is_asked); relation != relations.end())
             return {.relation = *relation};
@@ -141,7 +137,7 @@ WordQuery::Meaning WordQuery::meaning_of(const QueryPhrase& phrase) const {
     Meaning meaning;
     meaning.from = words_of(phrase.from, false);
     meaning.its = phrase.its;
-    meaning.its_head = phrase.its && !phrase.to.quoted && folded(phrase.to.text) == "head";
+    meaning.its_head = phrase.its && !phrase.to.quoted && case_folded(phrase.to.text) == "head";
     if (!meaning.its_head) meaning.to = words_of(phrase.to, phrase.its);
     return meaning;
 }

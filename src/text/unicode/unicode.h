@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/section.h"
@@ -27,6 +29,9 @@ char32_t simple_lower(char32_t) noexcept;  ///< Unicode 17, without U+0130 (whic
 
 /// Full lower case of one character: "İ" becomes "i" and U+0307. Returns how many.
 std::size_t lower(char32_t c, std::array<char32_t, 2>& out) noexcept;
+
+/// Full case folding (CaseFolding.txt, C and F): "É" and "é" become the same, and "ß" and "SS". Bytes that are not UTF-8 stay.
+std::string case_folded(std::string_view);
 
 enum class Form { NFC, NFD, NFKC, NFKD };
 /// Normalises a run of characters (Unicode 9). Every character that takes the place of one before gets that one's

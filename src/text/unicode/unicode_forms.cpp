@@ -2,6 +2,8 @@
 // Unicode normalisation (UAX #15) that keeps track of where each character came from.
 #include "text/unicode/unicode.h"
 
+#include "text/unicode/utf8.h"
+
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
@@ -112,6 +114,21 @@ void normalize(std::vector<Char>& run, Form form) {
         used += 1 + static_cast<std::size_t>(-s.change);
     }
     run = std::move(out);
+}
+
+std::string case_folded(std::string_view bytes) {
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size();) {
+        if (utf8::is_ascii(static_cast<unsigned char>(bytes[at]))) {
+            const char c = bytes[at++];
+            out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        } else if (utf8::valid_length(bytes, at) == 0) {
+            out += bytes[at++];
+        } else {
+            icu::UnicodeString(static_cast<UChar32>(utf8::next(bytes, at))).foldCase().toUTF8String(out);
+        }
+    }
+    return out;
 }
 
 }  // namespace headlight::text::unicode

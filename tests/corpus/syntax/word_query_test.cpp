@@ -175,6 +175,18 @@ TEST(WordQuery, TheCaseOfANameTellsTagFromRelation) {
     EXPECT_EQ(WordQuery("AUX attends to its AUX > 1 %", index).conditions()[0].cases, 1) << "behind its stands a relation";
 }
 
+TEST(WordQuery, AFormIsFoundInAnyCaseOfAnyLetters) {
+    Text text{.id = "s", .text = "L'\xC3\x89tat va"};
+    text.words = {{.form = "L'", .begin = 0, .end = 2},
+                  {.form = "\xC3\x89tat", .begin = 2, .end = 7},
+                  {.form = "va", .begin = 8, .end = 10}};
+    const WordIndex index = index_of(text, {{1, 0, .6f}});
+    for (const char* form : {"\xC3\xA9tat", "\xC3\x89TAT", "\xC3\x89tat"}) {
+        const WordQuery query("'" + std::string(form) + "' attends to \"l'\" > 50 %", index);
+        EXPECT_EQ(query.conditions()[0].cases, 1) << form;
+    }
+}
+
 TEST(WordQuery, WordsOfTheSameBytesAreNoCase) {
     Text text{.id = "s", .text = "al fin"};
     text.words = {{.form = "a", .upos = "ADP", .relation = "case", .head = 1, .begin = 0, .end = 2, .shares_span = true},
