@@ -23,7 +23,7 @@ constexpr Command kCorpusCommands[] = {
      {"headlight corpus heads store --out heads.csv", "headlight corpus heads store --draws 5000 --out heads.json"},
      define_corpus_heads},
     {"corpus triggers",
-     "What triggers a neuron: texts with its largest and smallest coefficients, samples of every level, its histogram.",
+     "What triggers a neuron: chunks with its largest and smallest coefficients, samples of every level, its histogram.",
      {"headlight corpus triggers store --layer 4 --neuron 217 --out neuron.csv",
       "headlight corpus triggers store --layer 4 --neuron 217 --before 60 --out neuron.json"},
      define_corpus_triggers},

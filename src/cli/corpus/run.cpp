@@ -76,7 +76,8 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     definition.kinds[texts] = ValueKind::file;
     CLI::Option* out = app.add_option("--out", setup.store, "the store: a folder")->type_name("STORE")->required();
     definition.kinds[out] = ValueKind::folder;
-    app.add_flag("--append", setup.texts.append, "put the texts behind those of the store")->needs(texts);
+    app.add_flag("--append", setup.texts.append, "put the texts behind those of the store; the same command again goes on")
+        ->needs(texts);
     app.add_option("--limit", setup.texts.limit, "texts at most; 0: all")->type_name("N")->check(counted_from_zero());
     corpus::AskedOptions& asked = setup.options;
     CLI::Option* unit = app.add_option_function<std::string>(

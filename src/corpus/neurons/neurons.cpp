@@ -77,7 +77,7 @@ std::pair<double, double> level_range(std::int64_t level) noexcept {
 AccumulatorKind neurons_kind() {
     return {.id = "neurons",
             .title = "Neurons",
-            .note = "texts that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
+            .note = "chunks that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
             .usual = true,
             .of_treebank = false,
             .make = make_neurons};

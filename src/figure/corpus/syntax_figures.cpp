@@ -163,7 +163,7 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
         QStringLiteral(
             "Heads that do what the question says over a treebank, and cases of one of them. “VERB attends to its nsubj > 60 %”: in more "
             "than 60 % of the cases the word that a verb attends to most, itself aside, is its nominal subject; a number without a percent "
-            "sign is compared with the mean weight. %1.")
+            "sign is compared with the mean weight, which without “its” is known from below only. %1.")
             .arg(words);
     TableSection heads;
     heads.title = QStringLiteral("Heads");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What triggers every neuron of a model over a corpus (Geva et al. 2021, section 3): the texts with its largest and its smallest
+// What triggers every neuron of a model over a corpus (Geva et al. 2021, section 3): the chunks with its largest and smallest
 // coefficients, how its coefficients are distributed, and a random sample of tokens of every level of activity.
 #pragma once
 
