@@ -91,6 +91,11 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
     const auto value_norm =
         static_cast<std::size_t>(std::ranges::find(stored.means.measures, "value_norm") - stored.means.measures.begin());
     EXPECT_EQ(stored.means.rows[stored.means.index(value_norm, 0, 0)], tokens) << "values of context count once too";
+    // The first layer's values are those of the tokens alone, whatever chunk they stand in.
+    const Stored whole(folder / "whole", folder / "a.txt");
+    for (std::int64_t h = 0; h < 8; ++h)
+        EXPECT_NEAR(stored.means.by_query[stored.means.index(value_norm, 0, h)],
+                    whole.means.by_query[whole.means.index(value_norm, 0, h)], 1e-5);
 }
 
 // Layers of a sliding window count other queries than those that read everything.
