@@ -94,11 +94,11 @@ template <class Exact, class Finish>
 NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::vector<float>& add, double slack_of_norm,
                                  const std::vector<double>& norms, std::int64_t each, bool skip_self, const Exact& exact,
                                  const Finish& finish, const CancelToken& cancel) {
-    each = std::clamp<std::int64_t>(each, 0, among.count - (skip_self ? 1 : 0));
-    NeighbourLists out{of.count, each, {}, {}};
-    out.index.resize(static_cast<std::size_t>(of.count * each));
+    each = std::min(each, among.count - (skip_self ? 1 : 0));
+    NeighbourLists out{of.count, std::max<std::int64_t>(each, 0), {}, {}};
+    out.index.resize(static_cast<std::size_t>(of.count * out.each));
     out.distance.resize(out.index.size());
-    if (each == 0) return out;
+    if (each <= 0) return out;
     const OneThread one;
     const at::NoGradGuard no_grad;
     const at::Tensor left = at::from_blob(const_cast<float*>(of.values.data()), {of.count, of.width}, at::kFloat);  // NOLINT
@@ -138,38 +138,61 @@ NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::v
 
 double slack_of(std::int64_t width) { return 4 * 6e-8 * (static_cast<double>(width) + 8); }
 
+std::vector<float> unit_rows(const Rows& rows) {
+    std::vector<float> out(rows.values.begin(), rows.values.begin() + rows.count * rows.width);
+    const std::vector<double> norms = squared_norms(rows);
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t c = 0; norms[static_cast<std::size_t>(i)] > 0 && c < rows.width; ++c) {
+            float& value = out[static_cast<std::size_t>(i * rows.width + c)];
+            value = static_cast<float>(static_cast<double>(value) / std::sqrt(norms[static_cast<std::size_t>(i)]));
+        }
+    return out;
+}
+
+/// Products of rows around 0 lose fewer digits.
+std::vector<float> moved_by(const Rows& rows, const std::vector<double>& mean) {
+    std::vector<float> out(static_cast<std::size_t>(rows.count * rows.width));
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t c = 0; c < rows.width; ++c)
+            out[static_cast<std::size_t>(i * rows.width + c)] =
+                static_cast<float>(static_cast<double>(rows.row(i)[c]) - mean[static_cast<std::size_t>(c)]);
+    return out;
+}
+
+std::vector<double> mean_of(const Rows& rows) {
+    std::vector<double> mean(static_cast<std::size_t>(rows.width));
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t c = 0; c < rows.width; ++c)
+            mean[static_cast<std::size_t>(c)] += static_cast<double>(rows.row(i)[c]) / static_cast<double>(rows.count);
+    return mean;
+}
+
+NeighbourLists nearest_euclidean(const Rows& of, const Rows& among, std::int64_t each, bool own, const CancelToken& cancel) {
+    const std::vector<double> mean = mean_of(among);
+    const std::vector<float> right = moved_by(among, mean), other = own ? std::vector<float>() : moved_by(of, mean);
+    const Rows to{right, among.count, among.width}, from{own ? right : other, of.count, of.width};
+    const std::vector<double> norms = squared_norms(to);
+    const std::vector<float> add(norms.begin(), norms.end());
+    return lists_by_products(
+        from, to, add, slack_of(of.width), norms, each, own,
+        [&](std::int64_t i, std::int64_t j) { return squared_distance(of.row(i), among.row(j), of.width); },
+        [](double squared, double) { return std::sqrt(squared); }, cancel);
+}
+
 }  // namespace
 
 NeighbourLists nearest_rows(const Rows& rows, std::int64_t each, Metric metric, const CancelToken& cancel) {
-    // Products of centred rows lose fewer digits; of unit rows, half the squared distance is 1 - cos.
-    std::vector<float> moved(rows.values.begin(), rows.values.begin() + rows.count * rows.width);
-    const Rows own{moved, rows.count, rows.width};
-    if (metric == Metric::cosine) {
-        const std::vector<double> norms = squared_norms(rows);
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            const double norm = std::sqrt(norms[static_cast<std::size_t>(i)]);
-            for (std::int64_t c = 0; norm > 0 && c < rows.width; ++c) {
-                float& value = moved[static_cast<std::size_t>(i * rows.width + c)];
-                value = static_cast<float>(static_cast<double>(value) / norm);
-            }
-        }
-    } else if (rows.count > 0) {
-        std::vector<double> mean(static_cast<std::size_t>(rows.width));
-        for (std::int64_t i = 0; i < rows.count; ++i)
-            for (std::int64_t c = 0; c < rows.width; ++c)
-                mean[static_cast<std::size_t>(c)] += static_cast<double>(rows.row(i)[c]);
-        for (std::int64_t i = 0; i < rows.count; ++i)
-            for (std::int64_t c = 0; c < rows.width; ++c)
-                moved[static_cast<std::size_t>(i * rows.width + c)] = static_cast<float>(
-                    static_cast<double>(rows.row(i)[c]) - mean[static_cast<std::size_t>(c)] / static_cast<double>(rows.count));
-    }
-    const std::vector<double> norms = squared_norms(own);
-    const std::vector<float> add(norms.begin(), norms.end());
-    const Rows& measured = metric == Metric::cosine ? own : rows;
-    return lists_by_products(
-        own, own, add, slack_of(rows.width), norms, each, true,
-        [&](std::int64_t i, std::int64_t j) { return squared_distance(measured.row(i), measured.row(j), rows.width); },
-        [&](double squared, double) { return metric == Metric::cosine ? squared / 2 : std::sqrt(squared); }, cancel);
+    if (metric == Metric::euclidean) return nearest_euclidean(rows, rows, each, true, cancel);
+    // Of unit rows, half the squared distance is 1 - cos.
+    const std::vector<float> units = unit_rows(rows);
+    const Rows unit{units, rows.count, rows.width};
+    NeighbourLists lists = nearest_euclidean(unit, unit, each, true, cancel);
+    for (float& distance : lists.distance) distance *= distance / 2;
+    return lists;
+}
+
+NeighbourLists nearest_among(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& cancel) {
+    return nearest_euclidean(of, among, each, false, cancel);
 }
 
 NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& cancel) {

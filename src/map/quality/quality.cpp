@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/quality/quality.h"
 
+#include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace headlight::map {
 namespace {
 
 /// Indices of the k smallest, ties by index; `skip` is not one of them.
-std::vector<std::int64_t> smallest(std::span<const double> far, std::int64_t k, std::int64_t skip) {
+template <class Number>
+std::vector<std::int64_t> smallest(std::span<const Number> far, std::int64_t k, std::int64_t skip) {
     std::vector<std::int64_t> order;
     order.reserve(far.size());
     for (std::int64_t j = 0; j < std::ssize(far); ++j)
         if (j != skip) order.push_back(j);
     const auto before = [&](std::int64_t a, std::int64_t b) {
-        const double x = far[static_cast<std::size_t>(a)], y = far[static_cast<std::size_t>(b)];
+        const Number x = far[static_cast<std::size_t>(a)], y = far[static_cast<std::size_t>(b)];
         return x != y ? x < y : a < b;
     };
     k = std::min(k, std::ssize(order));
@@ -26,40 +29,53 @@ std::vector<std::int64_t> smallest(std::span<const double> far, std::int64_t k, 
     return order;
 }
 
-/// Sum over the neighbours of one space of how far beyond rank k they are in the other.
-double beyond(const std::vector<std::int64_t>& neighbours, std::span<const double> other, std::int64_t k, std::int64_t skip) {
+HEADLIGHT_WIDE std::int64_t count_below(const float* values, std::int64_t count, float limit) {
+    std::int32_t below = 0;
+    for (std::int64_t m = 0; m < count; ++m) below += values[m] < limit ? 1 : 0;
+    return below;
+}
+HEADLIGHT_WIDE std::int64_t count_up_to(const float* values, std::int64_t count, float limit) {
+    std::int32_t up_to = 0;
+    for (std::int64_t m = 0; m < count; ++m) up_to += values[m] <= limit ? 1 : 0;
+    return up_to;
+}
+
+/// Sum over the neighbours of one space of how far beyond rank k they are in the other. The point itself is infinitely far.
+double beyond(const std::vector<std::int64_t>& neighbours, std::span<const float> other, std::int64_t k) {
     double sum = 0;
     for (const std::int64_t j : neighbours) {
-        const double mine = other[static_cast<std::size_t>(j)];
-        std::int64_t rank = 1;
-        for (std::int64_t m = 0; m < std::ssize(other); ++m)
-            if (m != skip && (other[static_cast<std::size_t>(m)] < mine || (other[static_cast<std::size_t>(m)] == mine && m < j)))
-                ++rank;
-        sum += static_cast<double>(std::max<std::int64_t>(0, rank - k));
+        const float mine = other[static_cast<std::size_t>(j)];
+        const std::int64_t before =
+            count_up_to(other.data(), j, mine) + count_below(other.data() + j + 1, std::ssize(other) - j - 1, mine);
+        sum += static_cast<double>(std::max<std::int64_t>(0, before + 1 - k));
     }
     return sum;
 }
 
-Farness distances_of(const Rows& rows, Metric metric) {
-    return [rows, metric](std::int64_t i, std::span<double> out) {
-        const auto size = [&](const float* a) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < rows.width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(a[c]);
-            return std::sqrt(sum);
-        };
-        const double own = metric == Metric::cosine ? size(rows.row(i)) : 0;
-        for (std::int64_t j = 0; j < rows.count; ++j) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < rows.width; ++c) {
-                const double a = static_cast<double>(rows.row(i)[c]), b = static_cast<double>(rows.row(j)[c]);
-                sum += metric == Metric::cosine ? -a * b : (a - b) * (a - b);
-            }
-            if (metric == Metric::cosine) {
-                const double norm = own * size(rows.row(j));
-                sum = norm > 0 ? sum / norm : 0;
-            }
-            out[static_cast<std::size_t>(j)] = sum;
+/// Squared distances from one row to all.
+HEADLIGHT_WIDE void distances_from(const float* row, const float* all, std::int64_t count, std::int64_t width, float* out) {
+    using lanes::Floats;
+    using lanes::kLanes;
+    for (std::int64_t j = 0; j < count; ++j) {
+        const float* other = all + j * width;
+        Floats sum = {};
+        std::int64_t c = 0;
+        for (; c + kLanes <= width; c += kLanes) {
+            Floats a, b;
+            std::memcpy(&a, row + c, sizeof a);
+            std::memcpy(&b, other + c, sizeof b);
+            sum += (a - b) * (a - b);
         }
+        float total = 0;
+        for (; c < width; ++c) total += (row[c] - other[c]) * (row[c] - other[c]);
+        for (int k = 0; k < kLanes; ++k) total += sum[k];
+        out[j] = total;
+    }
+}
+
+Farness distances_of(const Rows& rows) {
+    return [rows](std::int64_t i, std::span<float> out) {
+        distances_from(rows.row(i), rows.values.data(), rows.count, rows.width, out.data());
     };
 }
 
@@ -99,25 +115,25 @@ RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::i
     k = std::min(k, others / 2);
     if (k < 1 || rows < 1 || (own && count < 4)) return {kNaN, kNaN};
     const std::int64_t used = std::min(rows, at_most);
-    std::vector<double> there(static_cast<std::size_t>(count)), here(there.size());
+    std::vector<float> there(static_cast<std::size_t>(count)), here(there.size());
     RankQuality sum;
     for (std::int64_t r = 0; r < used; ++r) {
         cancel.throw_if_cancelled();
         const std::int64_t i = r * rows / used, skip = own ? i : -1;
         original(i, there);
         picture(i, here);
-        sum.trustworthiness += beyond(smallest(here, k, skip), there, k, skip);
-        sum.continuity += beyond(smallest(there, k, skip), here, k, skip);
+        if (own) there[static_cast<std::size_t>(i)] = here[static_cast<std::size_t>(i)] = std::numeric_limits<float>::infinity();
+        sum.trustworthiness += beyond(smallest<float>(here, k, skip), there, k);
+        sum.continuity += beyond(smallest<float>(there, k, skip), here, k);
     }
     // The largest sum that a row can have: k neighbours at the last k ranks. With n = others + 1 this is k (2n - 3k - 1) / 2.
     const double worst = static_cast<double>(used * k) * static_cast<double>(2 * (others + 1) - 3 * k - 1) / 2;
     return {1 - sum.trustworthiness / worst, 1 - sum.continuity / worst};
 }
 
-RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, Metric metric, std::int64_t rows,
+RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, std::int64_t rows,
                          const CancelToken& cancel) {
-    return rank_quality(original.count, original.count, true, k, distances_of(original, metric),
-                        distances_of(picture, Metric::euclidean), rows, cancel);
+    return rank_quality(original.count, original.count, true, k, distances_of(original), distances_of(picture), rows, cancel);
 }
 
 std::vector<float> kept_neighbours(const NeighbourLists& original, const NeighbourLists& picture) {
@@ -171,7 +187,7 @@ Faithfulness faithfulness(const MapVectors& vectors, const HeadVectors& head, co
             const double most = *std::max_element(score.begin(), score.end());
             double all = 0, near = 0;
             for (double& value : score) all += value = std::exp(value - most);
-            for (const std::int64_t j : smallest(far, kNear, -1)) near += score[static_cast<std::size_t>(j)];
+            for (const std::int64_t j : smallest<double>(far, kNear, -1)) near += score[static_cast<std::size_t>(j)];
             nears += near / all;
             ++counted;
         }

@@ -26,7 +26,7 @@ TEST(Quality, OfAPlaneIsThatOfScikitLearn) {
     EXPECT_NEAR(found.trustworthiness, golden::values<double>("pca_trustworthiness")[0], 1e-6);
     EXPECT_NEAR(found.continuity, golden::values<double>("pca_continuity")[0], 1e-6);
     // A third of the rows is an estimate of all.
-    EXPECT_NEAR(rank_quality(x, {plane, x.count, 2}, 15, Metric::euclidean, 60).trustworthiness, found.trustworthiness, 0.02);
+    EXPECT_NEAR(rank_quality(x, {plane, x.count, 2}, 15, 60).trustworthiness, found.trustworthiness, 0.02);
 }
 
 TEST(Quality, OfThreePointsDoesNotExist) {

@@ -23,6 +23,9 @@ struct NeighbourLists {
 /// The nearest `each` (at most count - 1) other rows of every row.
 NeighbourLists nearest_rows(const Rows&, std::int64_t each, Metric = Metric::euclidean, const CancelToken& = {});
 
+/// The `each` rows of `among` that are nearest to every row of `of`; Euclidean.
+NeighbourLists nearest_among(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& = {});
+
 /// The `each` rows of `among` with the largest products with every row of `of`. `distance` is how much smaller a product is than
 /// the row's largest.
 NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& = {});

@@ -19,10 +19,11 @@ struct RankQuality {
     double trustworthiness = 0, continuity = 0;
 };
 /// Over at most `rows` points, evenly spread, against all.
-RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, Metric = Metric::euclidean,
-                         std::int64_t rows = 1000, const CancelToken& = {});
-/// The same where nearness is not a distance: `nearness(i, out)` gives how far each of the `count` others is from point i.
-using Farness = std::function<void(std::int64_t i, std::span<double> out)>;
+RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, std::int64_t rows = 1000,
+                         const CancelToken& = {});
+/// The same where nearness is no distance, or is one to other points: how far each of `count` points is from row i. `own`: the
+/// rows are the points themselves.
+using Farness = std::function<void(std::int64_t i, std::span<float> out)>;
 RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::int64_t k, const Farness& original,
                          const Farness& picture, std::int64_t at_most = 1000, const CancelToken& = {});
 
