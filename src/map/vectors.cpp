@@ -3,7 +3,18 @@
 
 #include "headlight/model/config.h"
 
+#include <cmath>
+
 namespace headlight::map {
+
+std::string not_finite(const HeadVectors& head) {
+    for (const auto& [rows, what] : {std::pair{head.query_rows(), "query"}, std::pair{head.key_rows(), "key"}})
+        for (std::size_t i = 0; i < rows.values.size(); ++i)
+            if (!std::isfinite(rows.values[i]))
+                return std::string("The ") + what + " of token " + std::to_string(static_cast<std::int64_t>(i) / rows.width) +
+                       " holds " + (std::isnan(rows.values[i]) ? "NaN" : "infinity");
+    return {};
+}
 
 std::vector<TokenRange> text_ranges(const MapTokens& tokens) {
     std::vector<TokenRange> ranges(tokens.names.size());

@@ -67,7 +67,7 @@ const std::map<std::string, Rooms>& rooms() {
         {"figure",
          {{"core", "export", "pattern", "plot", "table"},
           {{"contribution", {"prediction"}}, {"corpus", {"heads"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}}}},
-        {"map", {{"projection"}, {}}},
+        {"map", {{"projection"}, {{"run", {"quality", "scale"}}}}},
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},

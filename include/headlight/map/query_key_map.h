@@ -47,7 +47,8 @@ struct HeadMap {
     int dims = 2;                  ///< 2 or 3
     std::vector<float> points;     ///< [2T, dims]
     std::vector<float> norms;      ///< [2T] of the vectors that attention multiplies
-    std::vector<float> trust;      ///< [2T] share of a point's 15 neighbours that are its neighbours in the picture
+    std::vector<float> trust;      ///< [2T] share of a point's 15 neighbours that are its neighbours in the picture; NaN of what
+                                   ///< stands apart, empty until measured
     std::vector<float> explained;  ///< [dims] share of the variance (PCA alone; else empty)
     float scale_c = 1;             ///< queries times c, keys divided by it: scores stay as they are
     float trustworthiness = 0;     ///< Venna & Kaski 2001, k = 15
@@ -69,6 +70,8 @@ struct QueryKeyMap {
     Projection projection = Projection::pca;
     bool rotated = false;  ///< queries and keys as they are behind the rotation
     std::uint64_t seed = 0;
+    std::string model{};               ///< its name
+    std::vector<std::string> notes{};  ///< for the caption: what is not in q·k, which texts were drawn
 };
 
 inline const MapTokens& key_tokens(const QueryKeyMap& map) noexcept {

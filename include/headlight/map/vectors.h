@@ -22,7 +22,7 @@ struct HeadVectors {
     std::shared_ptr<const std::vector<float>> keys{};     ///< [key token, width]
     double score_scale = 1;                               ///< attention's scores are this times q·k (and position terms)
     std::int64_t window = 0;                              ///< queries see keys nearer than this; 0: no limit
-    std::string broken{};                                 ///< why no picture can be made: "The query of token 3 holds NaN"
+    std::string broken{};                                 ///< not_finite(): no picture can be made
 
     Rows query_rows() const { return {*queries, width > 0 ? std::ssize(*queries) / width : 0, width}; }
     Rows key_rows() const { return {*keys, width > 0 ? std::ssize(*keys) / width : 0, width}; }
@@ -35,12 +35,15 @@ struct MapVectors {
     std::vector<HeadVectors> heads;  ///< by layer, then head
     std::int64_t layers = 0, heads_per_layer = 0;
     bool causal = false, rotated = false;
-    std::string model, model_hash;
+    std::string model;
     std::vector<std::string> notes{};  ///< for captions: what is not in q·k, what was left out
 
     const MapTokens& key_tokens() const noexcept { return source.tokens.empty() ? tokens : source; }
     bool crossed() const noexcept { return !source.tokens.empty(); }
 };
+
+/// "The query of token 3 holds NaN"; empty where all numbers are finite.
+std::string not_finite(const HeadVectors&);
 
 /// Tokens of one text: [first, second).
 using TokenRange = std::pair<std::int64_t, std::int64_t>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the points of a head stand before they are projected, and what counts as near there: docs/map.md.
+// Where the points of a head stand before they are projected, and what counts as near there.
 #pragma once
 
 #include "headlight/map/options.h"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+#include "headlight/io/hash.h"
+#include "headlight/io/json_file.h"
+#include "headlight/io/safetensors.h"
+#include "headlight/map/run/map_run.h"
+
+#include <cstring>
+
+namespace headlight::map {
+namespace {
+
+/// Raised when the same options give another picture.
+constexpr const char* kFormat = "headlight map 1";
+
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
+    return folder / (key + ".safetensors");
+}
+
+template <class T>
+std::string hash_of(const std::vector<T>& values) {
+    return io::sha256_hex(std::as_bytes(std::span(values)));
+}
+
+std::string hash_of(const MapTokens& tokens) { return hash_of(tokens.text) + hash_of(tokens.position) + hash_of(tokens.apart); }
+
+io::ArrayRef array(const char* name, std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    return {name, io::DType::F32, std::move(shape), std::as_bytes(std::span(values))};
+}
+
+std::vector<float> floats_of(const io::TensorStore& store, const char* name) {
+    const io::TensorView* view = store.find(name);
+    if (!view || view->dtype != io::DType::F32) throw Error("A cached map lacks an array");
+    std::vector<float> out(static_cast<std::size_t>(view->numel()));
+    std::memcpy(out.data(), view->bytes.data(), view->bytes.size());
+    return out;
+}
+
+}  // namespace
+
+std::string cache_key(const MapVectors& vectors, std::size_t head, const MapOptions& o) {
+    const HeadVectors& h = vectors.heads.at(head);
+    const nlohmann::ordered_json facts = {{"format", kFormat},
+                                          {"queries", hash_of(*h.queries)},
+                                          {"keys", hash_of(*h.keys)},
+                                          {"width", h.width},
+                                          {"scale", h.score_scale},
+                                          {"window", h.window},
+                                          {"causal", vectors.causal},
+                                          {"tokens", hash_of(vectors.tokens)},
+                                          {"source", hash_of(vectors.source)},
+                                          {"layer", h.layer.value},
+                                          {"head", h.head.value},
+                                          {"preset", enum_word(o.preset)},
+                                          {"projection", enum_word(o.projection)},
+                                          {"dims", o.dims},
+                                          {"factor", enum_word(o.scale)},
+                                          {"perplexity", perplexity_of(o)},
+                                          {"iterations", o.iterations},
+                                          {"neighbours", o.neighbours},
+                                          {"min_dist", o.min_dist},
+                                          {"seed", o.seed},
+                                          {"with_apart", o.with_apart}};
+    const std::string text = facts.dump();
+    return io::sha256_hex(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void write_cached(const std::filesystem::path& folder, const std::string& key, const HeadMap& map) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) throw Error({.problem = "The folder cannot be made: " + failed.message(), .file = folder.string()});
+    const std::vector<float> numbers = {map.scale_c,      map.trustworthiness, map.continuity,
+                                        map.faithfulness, map.attention_near,  map.divergence};
+    io::write_safetensors(file_of(folder, key),
+                          {array("explained", {std::ssize(map.explained)}, map.explained),
+                           array("norms", {std::ssize(map.norms)}, map.norms), array("numbers", {std::ssize(numbers)}, numbers),
+                           array("points", {std::ssize(map.points) / map.dims, map.dims}, map.points),
+                           array("trust", {std::ssize(map.trust)}, map.trust)},
+                          {{"format", kFormat},
+                           {"version", version()},
+                           {"layer", std::to_string(map.layer.value)},
+                           {"head", std::to_string(map.head.value)},
+                           {"iterations", std::to_string(map.iterations)},
+                           {"poor", map.poor}});
+}
+
+std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const std::string& key) {
+    const std::filesystem::path file = file_of(folder, key);
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(file, none)) return std::nullopt;
+    try {
+        const io::TensorStore store = io::TensorStore::open_file(file);
+        const auto& facts = store.metadata();
+        if (facts.at("format") != kFormat) return std::nullopt;
+        HeadMap map;
+        map.layer = Layer(std::stoll(facts.at("layer")));
+        map.head = Head(std::stoll(facts.at("head")));
+        map.iterations = map.iterations_wanted = std::stoi(facts.at("iterations"));
+        map.poor = facts.at("poor");
+        map.points = floats_of(store, "points");
+        map.dims = static_cast<int>(store.find("points")->shape.at(1));
+        map.norms = floats_of(store, "norms");
+        map.trust = floats_of(store, "trust");
+        map.explained = floats_of(store, "explained");
+        const std::vector<float> numbers = floats_of(store, "numbers");
+        map.scale_c = numbers.at(0);
+        map.trustworthiness = numbers.at(1);
+        map.continuity = numbers.at(2);
+        map.faithfulness = numbers.at(3);
+        map.attention_near = numbers.at(4);
+        map.divergence = numbers.at(5);
+        return map;
+    } catch (const std::exception&) {  // a damaged file is made anew
+        return std::nullopt;
+    }
+}
+
+}  // namespace headlight::map

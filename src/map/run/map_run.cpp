@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/run/map_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <utility>
+
+namespace headlight::map {
+namespace {
+
+constexpr int kIterationsBetweenChanges = 50;
+
+/// Calls work(i) for [0, count) on so many threads; the first exception ends the others and is thrown.
+void in_parallel(int threads, std::size_t count, const CancelToken& cancel, const std::function<bool(std::size_t&)>& next,
+                 const std::function<void(std::size_t)>& work) {
+    const CancelToken stop;
+    std::exception_ptr failed;
+    std::mutex mutex;
+    const auto loop = [&] {
+        std::size_t i = 0;
+        try {
+            while (!stop.cancelled() && next(i)) {
+                cancel.throw_if_cancelled();
+                work(i);
+            }
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!failed) failed = std::current_exception();
+            stop.cancel();
+        }
+    };
+    if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    threads = static_cast<int>(std::min(static_cast<std::size_t>(threads), std::max<std::size_t>(1, count)));
+    {
+        std::vector<std::jthread> pool;
+        for (int t = 0; t < threads; ++t) pool.emplace_back(loop);
+    }
+    if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+MapRun::MapRun(std::shared_ptr<const MapVectors> vectors, const MapOptions& options, std::filesystem::path cache)
+    : vectors_(std::move(vectors)),
+      options_(options),
+      cache_(std::move(cache)),
+      maps_(vectors_->heads.size()),
+      taken_(vectors_->heads.size()) {
+    for (std::size_t i = 0; i < maps_.size(); ++i) {
+        maps_[i].layer = vectors_->heads[i].layer;
+        maps_[i].head = vectors_->heads[i].head;
+        maps_[i].dims = options.dims;
+    }
+}
+
+void MapRun::set(std::size_t head, HeadMap map, const Changed& changed) {
+    {
+        const std::lock_guard lock(mutex_);
+        maps_[head] = std::move(map);
+    }
+    if (changed) changed(head);
+}
+
+bool MapRun::next(std::size_t& head) {
+    std::unique_lock lock(mutex_);
+    for (const std::size_t wanted : first_)
+        if (wanted < taken_.size() && !taken_[wanted]) {
+            taken_[head = wanted] = true;
+            return true;
+        }
+    const auto free = std::find(taken_.begin(), taken_.end(), false);
+    if (free == taken_.end()) return false;
+    *free = true;
+    head = static_cast<std::size_t>(free - taken_.begin());
+    return true;
+}
+
+void MapRun::finish_head(std::size_t head, const CancelToken& cancel, const Changed& changed) {
+    const auto wait = [&] {
+        std::unique_lock lock(mutex_);
+        while (paused_ && !cancel.cancelled()) resumed_.wait_for(lock, std::chrono::milliseconds(50));
+        lock.unlock();
+        cancel.throw_if_cancelled();
+    };
+    wait();
+    const std::string key = cache_.empty() ? std::string() : cache_key(*vectors_, head, options_);
+    if (!key.empty())
+        if (std::optional<HeadMap> cached = read_cached(cache_, key)) {
+            set(head, std::move(*cached), changed);
+            return;
+        }
+    HeadRun run(vectors_, head, options_, cancel);
+    while (run.run(kIterationsBetweenChanges, cancel)) {
+        set(head, run.picture(), changed);
+        wait();
+    }
+    HeadMap map = run.measured(cancel);
+    if (!key.empty()) write_cached(cache_, key, map);
+    set(head, std::move(map), changed);
+}
+
+void MapRun::run(int threads, const CancelToken& cancel, const Progress& progress, const Changed& changed) {
+    const auto total = static_cast<std::int64_t>(heads());
+    std::atomic<std::size_t> at = 0;
+    MapOptions first = options_;
+    first.projection = Projection::pca;
+    if (progress) progress({"Laying out", "head", 0, total});
+    in_parallel(
+        threads, heads(), cancel,
+        [&](std::size_t& i) {
+            i = at++;
+            return i < heads();
+        },
+        [&](std::size_t i) {
+            if (const std::lock_guard lock(mutex_); taken_[i]) return;  // done by a run before
+            HeadMap map = HeadRun(vectors_, i, first, cancel).picture();
+            if (options_.projection != Projection::pca) map.explained.clear();
+            set(i, std::move(map), changed);
+        });
+    std::mutex counting;
+    std::int64_t done = 0;
+    in_parallel(
+        threads, heads(), cancel, [&](std::size_t& i) { return next(i); },
+        [&](std::size_t i) {
+            try {
+                finish_head(i, cancel, changed);
+            } catch (...) {
+                const std::lock_guard lock(mutex_);
+                taken_[i] = false;
+                throw;
+            }
+            const std::lock_guard lock(counting);
+            if (progress) progress({"Laying out", "head", ++done, total});
+        });
+}
+
+void MapRun::show_first(std::vector<std::size_t> heads) {
+    const std::lock_guard lock(mutex_);
+    first_ = std::move(heads);
+}
+
+void MapRun::pause(bool paused) {
+    {
+        const std::lock_guard lock(mutex_);
+        paused_ = paused;
+    }
+    resumed_.notify_all();
+}
+
+HeadMap MapRun::head(std::size_t i) const {
+    const std::lock_guard lock(mutex_);
+    return maps_.at(i);
+}
+
+QueryKeyMap MapRun::map() const {
+    QueryKeyMap out;
+    out.tokens = vectors_->tokens;
+    out.source = vectors_->source;
+    out.layers = vectors_->layers;
+    out.heads_per_layer = vectors_->heads_per_layer;
+    out.preset = options_.preset;
+    out.projection = options_.projection;
+    out.rotated = vectors_->rotated;
+    out.seed = options_.seed;
+    out.model = vectors_->model;
+    out.notes = vectors_->notes;
+    const std::lock_guard lock(mutex_);
+    out.heads = maps_;
+    return out;
+}
+
+}  // namespace headlight::map

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/gather/gather.h"
+
+#include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace headlight::map {
+namespace {
+
+struct Opened {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const headlight::text::Tokenizer> tokenizer;
+};
+Opened open(const std::string& folder) {
+    const std::filesystem::path path = HEADLIGHT_SOURCE_DIR "/" + folder;
+    return {model::Model::load(path), trace::load_tokenizer(path)};
+}
+Opened fixture(const std::string& name) { return open("tests/fixtures/models/" + name); }
+
+std::vector<corpus::Text> lines(const std::vector<std::string>& texts) {
+    std::vector<corpus::Text> out;
+    for (const std::string& text : texts) out.push_back({.id = "line " + std::to_string(out.size() + 1), .text = text});
+    return out;
+}
+
+TEST(ChooseTexts, TakesWholeTextsInTheSeedsOrderUntilTheBudgetIsFull) {
+    const auto ten = [](std::int64_t) { return std::int64_t{10}; };
+    const ChosenTexts a = choose_texts(100, ten, 55, 1), b = choose_texts(100, ten, 55, 2);
+    EXPECT_EQ(a.texts.size(), 5u);
+    EXPECT_EQ(a.tokens, 50);
+    EXPECT_EQ(a.left_out, 95);
+    EXPECT_TRUE(std::ranges::is_sorted(a.texts));
+    EXPECT_EQ(a.texts, choose_texts(100, ten, 55, 1).texts);
+    EXPECT_NE(a.texts, b.texts);
+    EXPECT_EQ(choose_texts(100, ten, 0, 1).texts.size(), 100u);
+    // A long text is left out, whichever place it has; the shorter ones are not.
+    EXPECT_EQ(choose_texts(
+                  3, [](std::int64_t t) { return t == 1 ? std::int64_t{1000} : 10; }, 55, 1)
+                  .texts,
+              (std::vector<std::int64_t>{0, 2}));
+}
+
+TEST(ChooseTexts, OfTextsLongerThanTheBudgetIsAnError) {
+    try {
+        choose_texts(
+            2, [](std::int64_t t) { return 3000 + t; }, 2500, 0);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("3,000 in the shortest text"));
+    }
+}
+
+TEST(Gather, GivesQueriesAndKeysOfEveryHeadTextByText) {
+    const Opened gpt2 = fixture("gpt2");
+    const auto texts = lines({"The doctor asked the nurse.", "A nurse was late."});
+    const auto found = gather_texts(gpt2.model, gpt2.tokenizer, texts);
+    const model::ModelConfig& c = gpt2.model->config();
+    ASSERT_EQ(std::ssize(found->heads), c.n_layers * c.n_heads);
+    std::int64_t at = 0;
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+        const auto run = trace::run(gpt2.model, gpt2.tokenizer, {.text = texts[t].text});
+        for (const HeadVectors& head : found->heads)
+            for (const model::Hook hook : {model::Hook::q, model::Hook::k}) {
+                const at::Tensor wanted = trace::tensor(*run, {hook, head.layer}).select(1, head.head.value).contiguous();
+                const Rows rows = hook == model::Hook::q ? head.query_rows() : head.key_rows();
+                for (std::int64_t i = 0; i < run->tokens(); ++i)
+                    for (std::int64_t d = 0; d < head.width; ++d)
+                        ASSERT_NEAR(rows.row(at + i)[d], wanted[i][d].item<float>(), 1e-6);
+            }
+        for (std::int64_t i = 0; i < run->tokens(); ++i) {
+            const auto token = static_cast<std::size_t>(at + i);
+            EXPECT_EQ(found->tokens.text[token], static_cast<std::int32_t>(t));
+            EXPECT_EQ(found->tokens.position[token], i);
+            EXPECT_EQ(found->tokens.apart[token], i == 0 ? 1 : 0);
+        }
+        at += run->tokens();
+    }
+    EXPECT_EQ(std::ssize(found->tokens.tokens), at);
+    EXPECT_EQ(found->tokens.names[1], "A nurse was late.");
+}
+
+TEST(Gather, OfRotaryModelsIsTheScoreAtDistanceZeroBeforeTheRotation) {
+    const Opened llama = fixture("llama-kv2");
+    const auto texts = lines({"The doctor asked the nurse."});
+    const auto before = gather_texts(llama.model, llama.tokenizer, texts),
+               behind = gather_texts(llama.model, llama.tokenizer, texts, {.rotated = true});
+    EXPECT_FALSE(before->rotated);
+    EXPECT_TRUE(behind->rotated);
+    const auto product = [](const HeadVectors& head, std::int64_t i, std::int64_t j) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < head.width; ++d)
+            sum += static_cast<double>(head.query_rows().row(i)[d]) * static_cast<double>(head.key_rows().row(j)[d]);
+        return sum;
+    };
+    double moved = 0;
+    for (std::size_t h = 0; h < before->heads.size(); ++h)
+        for (std::int64_t i = 1; i < before->heads[h].query_rows().count; ++i) {
+            EXPECT_NEAR(product(before->heads[h], i, i), product(behind->heads[h], i, i), 1e-4);
+            moved = std::max(moved, std::abs(product(before->heads[h], i, 0) - product(behind->heads[h], i, 0)));
+        }
+    EXPECT_GT(moved, 1e-3) << "the rotation changes scores at other distances";
+    // Grouped queries: the heads of a group have the same keys, not a copy.
+    const std::int64_t group = llama.model->config().n_heads / llama.model->config().n_kv_heads;
+    ASSERT_GT(group, 1);
+    EXPECT_EQ(before->heads[0].keys, before->heads[1].keys);
+    EXPECT_NE(before->heads[0].keys, before->heads[static_cast<std::size_t>(group)].keys);
+}
+
+TEST(Gather, OfLatentAttentionIsTheContentPart) {
+    const Opened deepseek = fixture("deepseek-v2");
+    const auto texts = lines({"The doctor asked the nurse."});
+    const std::int64_t content = deepseek.model->config().latent.content;
+    EXPECT_EQ(gather_texts(deepseek.model, deepseek.tokenizer, texts)->heads[0].width, content);
+    EXPECT_GT(gather_texts(deepseek.model, deepseek.tokenizer, texts, {.rotated = true})->heads[0].width, content);
+}
+
+TEST(Gather, MarksFirstAndSpecialTokensApart) {
+    const Opened bert = fixture("bert");
+    const auto found = gather_texts(bert.model, bert.tokenizer, lines({"the nurse was late"}));
+    EXPECT_EQ(found->tokens.apart.front(), 1);
+    EXPECT_EQ(found->tokens.apart.back(), 1);
+    EXPECT_EQ(found->tokens.apart[1], 0);
+    EXPECT_FALSE(found->causal);
+}
+
+TEST(Gather, OfChosenHeadsAloneAndNamesThoseThatDoNotExist) {
+    const Opened gpt2 = fixture("gpt2");
+    const auto texts = lines({"The doctor asked the nurse."});
+    const auto found = gather_texts(gpt2.model, gpt2.tokenizer, texts, {.heads = {{Layer(1), Head(0)}}});
+    ASSERT_EQ(found->heads.size(), 1u);
+    EXPECT_EQ(found->heads[0].layer, Layer(1));
+    EXPECT_THROW(gather_texts(gpt2.model, gpt2.tokenizer, texts, {.heads = {{Layer(99), Head(0)}}}), Error);
+    EXPECT_THROW(gather_texts(gpt2.model, gpt2.tokenizer, texts, {.stack = model::Stack::cross}), Error);
+    EXPECT_THROW(gather_texts(gpt2.model, gpt2.tokenizer, {}), Error);
+}
+
+TEST(Gather, CutsATextThatIsLongerThanTheContextIntoParts) {
+    const Opened gpt2 = fixture("gpt2");
+    std::string text = "The";
+    for (std::int64_t i = 0; i < gpt2.model->config().context_length + 5; ++i) text += " doctor";
+    const auto found = gather_texts(gpt2.model, gpt2.tokenizer, lines({text}), {.budget = 0});
+    EXPECT_GT(found->tokens.names.size(), 1u);
+    EXPECT_LT(*std::ranges::max_element(found->tokens.position), gpt2.model->config().context_length);
+}
+
+TEST(Gather, FindsNumbersThatAreNotFinite) {
+    HeadVectors head;
+    head.width = 2;
+    head.queries = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3, NAN, 5, 6});
+    head.keys = std::make_shared<std::vector<float>>(6, 1.0F);
+    EXPECT_EQ(not_finite(head), "The query of token 1 holds NaN");
+    head.queries = head.keys;
+    EXPECT_EQ(not_finite(head), "");
+}
+
+}  // namespace
+}  // namespace headlight::map

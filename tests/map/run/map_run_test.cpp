@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/run/map_run.h"
+
+#include "headlight/map/projection/neighbours.h"
+#include "tests/map/heads.h"
+#include "tests/support/temp_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+namespace headlight::map {
+namespace {
+
+/// Four heads over the same texts, alike and unrelated.
+std::shared_ptr<const MapVectors> four_heads() {
+    auto out = std::make_shared<MapVectors>(random_head(10, 15, true, 1, 16));
+    for (unsigned h = 1; h < 4; ++h) out->heads.push_back(random_head(10, 15, h % 2 == 0, 1 + h, 16).heads[0]);
+    for (std::size_t h = 0; h < 4; ++h) {
+        out->heads[h].layer = Layer(static_cast<std::int64_t>(h / 2));
+        out->heads[h].head = Head(static_cast<std::int64_t>(h % 2));
+    }
+    out->layers = out->heads_per_layer = 2;
+    return out;
+}
+
+QueryKeyMap made(const std::shared_ptr<const MapVectors>& vectors, const MapOptions& options, int threads) {
+    MapRun run(vectors, options);
+    run.run(threads);
+    return run.map();
+}
+
+TEST(MapRun, GivesTheSameBytesOnOneTwoAndEightThreads) {
+    for (const Projection projection : {Projection::tsne, Projection::umap}) {
+        MapOptions options{.projection = projection, .iterations = 80, .seed = 5};
+        const QueryKeyMap one = made(four_heads(), options, 1), two = made(four_heads(), options, 2),
+                          eight = made(four_heads(), options, 8);
+        options.seed = 6;
+        const QueryKeyMap other = made(four_heads(), options, 1);
+        for (std::size_t h = 0; h < 4; ++h) {
+            EXPECT_EQ(one.heads[h].points, two.heads[h].points);
+            EXPECT_EQ(one.heads[h].points, eight.heads[h].points);
+            // As bytes: what stands apart has NaN.
+            EXPECT_EQ(std::memcmp(one.heads[h].trust.data(), eight.heads[h].trust.data(), 300 * sizeof(float)), 0);
+            EXPECT_NE(one.heads[h].points, other.heads[h].points);
+            EXPECT_EQ(one.heads[h].iterations, 80);
+        }
+    }
+}
+
+TEST(MapRun, ShowsPcaFirstAndThenTheHeadsAskedFor) {
+    MapRun run(four_heads(), {.projection = Projection::tsne, .iterations = 100});
+    run.show_first({2, 0});
+    std::vector<std::size_t> changes;
+    run.run(1, {}, {}, [&](std::size_t head) {
+        const HeadMap map = run.head(head);
+        if (changes.size() < 4) {
+            EXPECT_EQ(map.iterations, 0);
+        }
+        EXPECT_EQ(map.points.size(), 2u * 150 * 2);
+        changes.push_back(head);
+    });
+    // Each head after 50 iterations and at its end.
+    EXPECT_EQ(changes, (std::vector<std::size_t>{0, 1, 2, 3, 2, 2, 0, 0, 1, 1, 3, 3}));
+}
+
+TEST(MapRun, CanBeCancelledAndContinued) {
+    MapRun run(four_heads(), {.projection = Projection::tsne, .iterations = 100});
+    const CancelToken cancel;
+    int changes = 0;
+    EXPECT_THROW(run.run(1, cancel, {},
+                         [&](std::size_t) {
+                             if (++changes == 7) cancel.cancel();
+                         }),
+                 Cancelled);
+    EXPECT_EQ(run.head(0).iterations, 100);
+    EXPECT_LT(run.head(3).iterations, 100);
+    run.run(1);
+    EXPECT_EQ(run.head(3).iterations, 100);
+}
+
+TEST(MapRun, PausesBetweenTwoChanges) {
+    MapRun run(four_heads(), {.projection = Projection::umap, .iterations = 100});
+    run.pause(true);
+    std::atomic<int> changes = 0;
+    std::jthread worker([&] { run.run(2, {}, {}, [&](std::size_t) { ++changes; }); });
+    while (changes < 4) std::this_thread::yield();
+    for (std::size_t h = 0; h < 4; ++h) EXPECT_EQ(run.head(h).iterations, 0) << "only PCA while it is paused";
+    run.pause(false);
+    worker.join();
+    EXPECT_EQ(run.head(3).iterations, 100);
+}
+
+TEST(MapRun, TakesFinishedHeadsFromTheCacheAndRefusesOtherVersions) {
+    const test::TempFolder folder;
+    const MapOptions options{.projection = Projection::tsne, .iterations = 60};
+    const auto vectors = four_heads();
+    MapRun first(vectors, options, folder.path());
+    first.run(2);
+    int changes = 0;
+    MapRun second(vectors, options, folder.path());
+    second.run(1, {}, {}, [&](std::size_t) { ++changes; });
+    EXPECT_EQ(changes, 8) << "PCA and the finished head, no steps between";
+    for (std::size_t h = 0; h < 4; ++h) {
+        const HeadMap a = first.head(h), b = second.head(h);
+        EXPECT_EQ(a.points, b.points);
+        EXPECT_EQ(a.trustworthiness, b.trustworthiness);
+        EXPECT_EQ(a.faithfulness, b.faithfulness);
+        EXPECT_EQ(a.poor, b.poor);
+    }
+    const std::string key = cache_key(*vectors, 0, options);
+    ASSERT_TRUE(read_cached(folder.path(), key));
+    const auto file = folder.path() / (key + ".safetensors");
+    std::string bytes;
+    {
+        std::ifstream in(file, std::ios::binary);
+        bytes.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    std::string other = bytes;
+    other.replace(other.find("headlight map 1"), 15, "headlight map 0");
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << other;
+    EXPECT_FALSE(read_cached(folder.path(), key));
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes.substr(0, bytes.size() / 2);
+    EXPECT_FALSE(read_cached(folder.path(), key)) << "half a file";
+
+    for (const MapOptions& changed : {MapOptions{.projection = Projection::umap, .iterations = 60},
+                                      MapOptions{.preset = Preset::balanced, .projection = Projection::tsne, .iterations = 60},
+                                      MapOptions{.projection = Projection::tsne, .dims = 3, .iterations = 60},
+                                      MapOptions{.projection = Projection::tsne, .iterations = 60, .seed = 1}})
+        EXPECT_NE(cache_key(*vectors, 0, changed), key);
+    EXPECT_NE(cache_key(*vectors, 1, options), key);
+}
+
+TEST(MapRun, ScoresStayFaithfulWhereQueriesAndKeysAreUnrelated) {
+    // The case in which a map of distances may draw keys the farther the more they are attended.
+    const auto vectors = std::make_shared<const MapVectors>(random_head(24, 25, false, 11));
+    HeadRun scores(vectors, 0, {.preset = Preset::scores, .projection = Projection::tsne});
+    scores.run(10000);
+    const HeadMap map = scores.measured();
+    EXPECT_GE(map.faithfulness, 0.3F);
+    EXPECT_GT(map.attention_near, 0.5F);
+    HeadRun balanced(vectors, 0, {.preset = Preset::balanced, .projection = Projection::tsne});
+    balanced.run(10000);
+    EXPECT_GT(map.faithfulness, balanced.measured().faithfulness);
+}
+
+TEST(MapRun, EqualQueriesAndKeysLieOnEachOther) {
+    MapVectors vectors = random_head(10, 15, true, 2, 16);
+    vectors.heads[0].keys = vectors.heads[0].queries;
+    const auto shared = std::make_shared<const MapVectors>(std::move(vectors));
+    for (const Preset preset : {Preset::balanced, Preset::attentionviz}) {
+        HeadRun run(shared, 0, {.preset = preset});
+        const HeadMap map = run.picture();
+        for (std::size_t k = 0; k < 300; ++k) ASSERT_NEAR(map.points[k], map.points[300 + k], 1e-4);
+    }
+}
+
+TEST(MapRun, DrawsWhatHasNoExtentAndSaysWhatIsBroken) {
+    for (const Projection projection : {Projection::pca, Projection::tsne, Projection::umap})
+        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
+            const MapOptions options{.preset = preset, .projection = projection, .iterations = 20};
+            auto one = std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8));  // one text of one token
+            auto equal = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            equal->heads[0].queries = equal->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 1.5F);
+            auto constant = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            constant->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 0.0F);
+            for (const auto& vectors : {one, equal, constant}) {
+                const QueryKeyMap map = made(vectors, options, 1);
+                ASSERT_EQ(map.heads[0].points.size(), point_count(map) * 2);
+                for (const float value : map.heads[0].points) ASSERT_TRUE(std::isfinite(value));
+            }
+            auto broken = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            broken->heads[0].broken = "The query of token 3 holds NaN";
+            EXPECT_EQ(made(broken, options, 1).heads[0].poor, "The query of token 3 holds NaN");
+        }
+}
+
+}  // namespace
+}  // namespace headlight::map
