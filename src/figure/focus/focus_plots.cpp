@@ -98,6 +98,8 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     for (std::size_t t = 0; t < data->facts.terms.size(); ++t) {
         if (!data->facts.terms[t].exists) continue;
         Series s = series_of([&](Eigen::Index r) { return data->terms(r, static_cast<Eigen::Index>(t)); });
+        // The bias of a model that has none is a note, not a bar of no height.
+        if (std::all_of(s.y.begin(), s.y.end(), [](double v) { return v == 0 || std::isnan(v); })) continue;
         s.kind = bars ? Series::Kind::stacked : many;
         s.width = 1.2;
         s.radius = cloud_radius;
@@ -163,7 +165,8 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
     if (panel.series.empty())
         panel.empty = from.bias.size() <= 1
                           ? QStringLiteral("one token has no course")
-                          : QStringLiteral("no query bias and no ALiBi: no part of the score is the same for every query");
+                          : QStringLiteral(
+                                "This model has neither a query bias nor ALiBi: no part of a score is the same for every query.");
     out.panels.push_back(std::move(panel));
     return out;
 }

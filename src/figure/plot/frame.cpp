@@ -194,6 +194,7 @@ private:
         std::tie(frame.x, frame.y) = ranges_[p];
         frame.x.begin = frame.area.left(), frame.x.end = frame.area.right();
         frame.y.begin = frame.area.bottom(), frame.y.end = frame.area.top();
+        if (!panel.empty.isEmpty()) return;
         if (panel.equal_units) equal_units(frame);
         const double cell = frame.area.width() / std::max(1.0, frame.x.high - frame.x.low);
         if (!panel.x.labels.empty())
@@ -251,6 +252,7 @@ private:
 
     void add_words(std::size_t p) {
         const Panel& panel = data_.panels[p];
+        if (!panel.empty.isEmpty()) return;
         const PanelFrame& frame = frame_.panels[p];
         const QRectF& area = frame.area;
         const QFontMetricsF small(ui_font(tick_font)), large(ui_font(axis_font));
@@ -296,7 +298,8 @@ double legend_height(const PlotData& data, double width) { return legend_height(
 double natural_height(const PlotData& data, double width) {
     const auto across = panels_across(data, width);
     const auto rows = (std::max<std::size_t>(data.panels.size(), 1) + across - 1) / across;
-    const double each = std::clamp(width / static_cast<double>(across) * data.aspect, 230.0, 420.0);
+    const bool empty = std::all_of(data.panels.begin(), data.panels.end(), [](const Panel& p) { return !p.empty.isEmpty(); });
+    const double each = empty ? 140 : std::clamp(width / static_cast<double>(across) * data.aspect, 230.0, 420.0);
     return legend_height(data, width) + static_cast<double>(rows) * each;
 }
 

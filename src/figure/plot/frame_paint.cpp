@@ -47,6 +47,7 @@ void draw_rule(QPainter& painter, QLineF line, const QPen& pen) {
 }
 
 void paint_panel_axes(QPainter& painter, const Panel& panel, const PanelFrame& frame, const Style& style) {
+    if (!panel.empty.isEmpty()) return;
     const QRectF& area = frame.area;
     const QPen line = draw::hairline(style.theme->faint, style), quiet = draw::hairline(style.theme->line, style);
     const auto across = [&](double y, const QPen& pen) { draw_rule(painter, {area.left(), y, area.right(), y}, pen); };

@@ -107,7 +107,7 @@ struct Panel {
     Axis x, y;
     std::vector<Series> series;
     std::vector<Reference> references;
-    QString empty;             ///< the reason, shown in the middle when no mark can be drawn
+    QString empty;             ///< the reason why no mark can be drawn, in place of axes
     bool equal_units = false;  ///< a unit is as long across as upwards: the range with more room grows
     /// Tip of a position on the x axis; used where no mark is near.
     std::function<QString(std::int64_t)> column_tip;

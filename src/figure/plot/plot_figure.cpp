@@ -130,7 +130,7 @@ Hit PlotFigure::column_hit(std::size_t p, QPointF point) const {
     const Panel& panel = data_.panels[p];
     const PanelFrame& frame = frame_.panels[p];
     Hit hit;
-    if (panel.x.stands_for == Axis::Stands::none) return hit;
+    if (panel.x.stands_for == Axis::Stands::none || !panel.empty.isEmpty()) return hit;
     const auto column = static_cast<std::int64_t>(std::lround(frame.x.value(point.x())));
     const auto n = static_cast<std::int64_t>(panel.x.labels.size());
     if (column < 0 || (n > 0 && column >= n)) return hit;

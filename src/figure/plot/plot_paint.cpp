@@ -128,8 +128,12 @@ void PlotFigure::paint_words(const Canvas& c) const {
         draw::text(c.painter, {area.left(), area.top() - 12 - frame_.panels[p].legend_height},
                    draw::elided(data_.panels[p].title, bold, area.width()), bold, c.theme().text);
         if (data_.panels[p].empty.isEmpty()) continue;
-        const QString empty = draw::elided(data_.panels[p].empty, small, area.width() - 16);
-        draw::text(c.painter, area.center(), empty, small, c.theme().muted, draw::Align::center);
+        const QStringList why = wrapped(data_.panels[p].empty, small, area.width() - 16);
+        double line = area.center().y() - line_height * static_cast<double>(why.size() - 1) / 2;
+        for (const QString& words : why) {
+            draw::text(c.painter, {area.center().x(), line}, words, small, c.theme().muted, draw::Align::center);
+            line += line_height;
+        }
     }
 }
 
@@ -145,7 +149,7 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
     for (std::size_t p = 0; p < data_.panels.size(); ++p) {
         const Axis& axis = data_.panels[p].x;
         const PanelFrame& frame = frame_.panels[p];
-        if (axis.labels.empty()) continue;
+        if (axis.labels.empty() || !data_.panels[p].empty.isEmpty()) continue;
         const std::int64_t chosen = chosen_on(axis, subject.query, subject.key);
         const double top = frame.area.bottom() + 7, cell = std::abs(frame.x.px(1) - frame.x.px(0));
         const auto put = [&](std::size_t i, const QFont& in, const QColor& color) {

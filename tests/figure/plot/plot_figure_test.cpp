@@ -254,7 +254,11 @@ TEST(PlotFigure, PlotsWithoutAnyNumberAreStillLaidOut) {
         QPainter painter(&image);
         figure.paint(painter, QRectF(QPointF(0, 0), size), style, {});
         EXPECT_EQ(figure.hit_test(QPointF(200, 150), style, {}).kind, Hit::Kind::none);
+        EXPECT_TRUE(figure.frame().panels[0].y_ticks.empty()) << "a reason stands in place of axes";
+        EXPECT_TRUE(figure.frame().words.empty());
     }
+    EXPECT_LT(PlotFigure(data).layout({400, 0}, style, {}).height(),
+              PlotFigure(few_points({{1, 2}})).layout({400, 0}, style, {}).height());
 }
 
 TEST(PlotFigure, TheHoveredHeadStandsOutAndTheOthersFade) {
