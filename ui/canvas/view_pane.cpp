@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/view_pane.h"
 
+#include "headlight/figure/core/opened_part.h"
 #include "headlight/figure/core/selection_rules.h"
 #include "ui/style/appearance.h"
 
@@ -174,6 +175,7 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     canvas_->set_figure(std::move(figure));
     canvas_->set_outdated(is_behind());
     reveal_pin();
+    reveal_opened();
     Q_EMIT figure_changed();
 }
 
@@ -189,6 +191,17 @@ void ViewPane::reveal_pin() {
     // Where queries have rows, a new query goes first; else the key is looked for, in the rows of the new query.
     if (const auto row = new_query ? figure.row_of_query(*query) : std::nullopt) return canvas_->reveal(*row);
     if (const auto row = key && (new_query || new_key) ? figure.row_of_key(*key) : std::nullopt) canvas_->reveal(*row);
+}
+
+/// What a click opened, under the part that was clicked: its beginning, where it is taller than the canvas.
+void ViewPane::reveal_opened() {
+    if (!std::exchange(opened_by_click_, false)) return;
+    const auto* figure = dynamic_cast<const figure::OpensPart*>(canvas_->shown().get());
+    std::optional<QRectF> part = figure ? figure->opened_part() : std::nullopt;
+    if (!part) return;
+    part->setHeight(std::min(part->height(), canvas_->viewport()->height() / 2.0));
+    part->setWidth(0);
+    canvas_->reveal(*part);
 }
 
 void ViewPane::click_head(HeadId head, bool add) {
@@ -225,6 +238,7 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
                 options.values[view_] = values;
             }
             if (hit.head) selection.focus_head(*hit.head);
+            opened_by_click_ = true;
             document_.set_options(options);
             break;
         }

@@ -41,6 +41,7 @@ private:
     void give_up(const ErrorFacts&);
     void restyle();
     void reveal_pin();
+    void reveal_opened();
     void show_figure(Recipe, std::shared_ptr<figure::Figure>);
     void click(const figure::Hit&, Qt::KeyboardModifiers);
     void double_click(const figure::Hit&);
@@ -53,6 +54,7 @@ private:
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
     std::optional<Position> revealed_query_, revealed_key_;
+    bool opened_by_click_ = false;  ///< the next figure shows what a click asked for
 };
 
 }  // namespace headlight::ui

@@ -166,6 +166,7 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
     const ContributionEdge chosen = *edge;
     StackedParts parts;
     parts.view = "contribution-graph";
+    parts.opened = 1;
     auto table = heads_table(attention, data, chosen);
     auto figure = std::make_unique<ContributionFigure>(std::move(data));
     parts.title = figure->title();

@@ -63,16 +63,18 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
             if (std::isfinite(data_.cross(l, h))) cell(at_.cross_cell(l, h), data_.cross(l, h));
         if (std::isfinite(data_.mlps[l])) cell(at_.mlp_cell(l), data_.mlps[l]);
     }
-    const auto ring = [&](HeadId id, double width) {
+    const auto ring = [&](const QRectF& where, double width) {
         painter.setBrush(Qt::NoBrush);
         painter.setPen(QPen(theme.accent, width));
-        const QRectF where =
-            data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
         painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
     };
-    ring(data_.head, 2);
+    const auto place = [&](HeadId id) {
+        return data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
+    };
+    ring(place(data_.head), 2);
+    if (data_.mlp) ring(at_.mlp_cell(data_.mlp->value), 2);
     if (!style.exporting && selection.hover_head && selection.hover_head->layer.value < at_.layers)
-        ring(*selection.hover_head, 1);
+        ring(place(*selection.hover_head), 1);
 
     const QRectF bar(at_.map_x, at_.map_bottom + 16, 150, 10);
     for (int i = 0; i < 150; ++i) {
@@ -111,7 +113,8 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
         const NamedPart& part = bars_[i];
         const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
         const double baseline = draw::centred_baseline(row.center().y(), font);
-        const bool shown = part.head && *part.head == data_.head && part.cross == data_.of_cross;
+        const bool shown = (part.head && *part.head == data_.head && part.cross == data_.of_cross) ||
+                           (data_.mlp && part.mlp == data_.mlp->value);
         draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font, shown ? theme.accent : theme.text);
         bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
         draw::number(painter, {right, baseline}, part_text(part.value), font, theme.muted, draw::Align::right);

@@ -279,6 +279,7 @@ std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId hea
         if (part.component == analyze::Component::attn_bias) data.attn_biases[part.layer] = part.value;
     }
     data.head = head;
+    data.mlp = options.mlp;
     data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted)
                                  : analyze::head_sources(*trace, head, position, wanted);
     data.token_id = wanted.token;
@@ -358,6 +359,7 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
     parts.title = split->title();
     parts.description = split->description();
     parts.fits_first = true;
+    parts.opened = options.mlp ? 1 : 0;
     parts.table = [table = split->table(), neurons]() mutable {
         Table out = table;
         for (const analyze::Contribution& part : neurons)

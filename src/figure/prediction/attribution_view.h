@@ -19,6 +19,7 @@ struct AttributionViewData {
     bool of_cross = false;              ///< `head` is one of these, and what it reads is the source
     Eigen::VectorXd mlps, attn_biases;  ///< [layer]
     HeadId head;                        ///< whose sources are shown
+    std::optional<Layer> mlp{};         ///< whose neurons are listed
     Eigen::VectorXd sources;            ///< [token]; sums to the head's part
     Position position;
     QString token, minus;  ///< labels; minus empty: one logit

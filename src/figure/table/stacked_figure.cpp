@@ -2,13 +2,14 @@
 #include "figure/table/stacked_figure.h"
 
 #include "figure/core/saved_state.h"
+#include "headlight/figure/core/opened_part.h"
 
 #include <algorithm>
 
 namespace headlight::figure {
 namespace {
 
-class StackedFigure final : public Figure {
+class StackedFigure final : public Figure, public OpensPart {
 public:
     explicit StackedFigure(StackedParts parts) : in_(std::move(parts)), at_(in_.parts.size()) {}
     std::string view() const override { return in_.view; }
@@ -55,6 +56,10 @@ public:
     }
     Table table() const override { return in_.table ? in_.table() : in_.parts.front()->table(); }
     std::vector<NamedArray> arrays() const override { return in_.arrays ? in_.arrays() : in_.parts.front()->arrays(); }
+    std::optional<QRectF> opened_part() const override {
+        if (in_.opened == 0) return std::nullopt;
+        return at_[in_.opened].united(at_.back());
+    }
 
 private:
     StackedParts in_;

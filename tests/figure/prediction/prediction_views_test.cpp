@@ -6,6 +6,7 @@
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/opened_part.h"
 #include "headlight/figure/core/view_spec.h"
 
 #include <QImage>
@@ -194,6 +195,12 @@ TEST_F(PredictionViews, AClickOnAnMlpListsItsNeuronsByWhatTheyAdd) {
             if (const Hit hit = figure->hit_test({40, y}, {}, {}); hit.neuron && hit.kind == Hit::Kind::dimension)
                 if (clickable.empty() || clickable.back() != *hit.neuron) clickable.push_back(*hit.neuron);
         EXPECT_EQ(clickable, listed);
+        const auto opened = dynamic_cast<const OpensPart&>(*figure).opened_part();
+        ASSERT_EQ(opened.has_value(), layer.has_value()) << "the list of all neurons was not asked for by a click";
+        if (opened) {
+            EXPECT_GT(opened->top(), split->places().sources_top);
+            EXPECT_EQ(opened->bottom(), size.height());
+        }
     }
     EXPECT_THROW(attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = Layer(6)}), Error);
 }

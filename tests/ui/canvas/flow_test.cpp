@@ -5,6 +5,8 @@
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/predictions.h"
 
+#include <QScrollBar>
+
 namespace headlight::ui {
 
 using figure::Hit;
@@ -35,6 +37,21 @@ TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) 
     window.show_view("head");
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.tool_row().slider().isVisible());
+}
+
+TEST_F(WindowTest, TheNeuronsOfAClickedMlpComeIntoSight) {
+    window.resize(1100, 640);
+    window.show_view("attribution");
+    ASSERT_TRUE(settle());
+    const QScrollBar& bar = *canvas().verticalScrollBar();
+    ASSERT_EQ(bar.value(), 0);
+    const auto mlp = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::option; });
+    ASSERT_TRUE(mlp);
+    move(*mlp);
+    click(*mlp);
+    ASSERT_TRUE(settle());
+    EXPECT_GT(bar.value(), 0);
+    EXPECT_TRUE(find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::dimension && h.neuron; }));
 }
 
 TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
