@@ -44,7 +44,7 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF avail
     const QRectF grid = at.grid();
     at.legend = {at.left, grid.bottom() + above_legend, std::max(120.0, std::min(grid.width(), room)), mosaic_legend_height};
     at.width = std::max(grid.right(), at.legend.right()) + 4;
-    at.height = at.legend.bottom();
+    at.height = at.legend.bottom() + at.gap;  // as much as cells of this pitch are counted to need
     return at;
 }
 

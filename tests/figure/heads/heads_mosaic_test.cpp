@@ -37,6 +37,10 @@ TEST(HeadsMosaic, GridsFillTheirRoomAndScrollOnlyFromSixPixelsOn) {
         EXPECT_EQ(at.width <= room.width() && at.height <= room.height(), fits) << layers << "x" << heads;
         EXPECT_GE(std::min(at.pitch.width(), at.pitch.height()), 6);
         EXPECT_LE(at.pitch.width(), 2 * at.pitch.height());
+        if (fits) {
+            EXPECT_EQ(mosaic_layout(layers, heads, {room.width(), std::ceil(at.height)}).pitch, at.pitch)
+                << "in no more than it takes";
+        }
         for (int l = 0; l < layers; ++l)
             for (int h = 0; h < heads; ++h) {
                 const HeadId id{Layer{l}, Head{h}};

@@ -184,6 +184,7 @@ void HeadsPanel::share_height() {
     if (all <= 0 || !table) return;
     int top = int(std::lround(mosaic_share_ * splitter_->height()));
     if (mosaic_share_ <= 0 && mosaic_->shown()) {
+        mosaic_part_->layout()->activate();  // a note above the mosaic came or went
         const int titles = mosaic_part_->height() - mosaic_->height(), width = mosaic_->viewport()->width();
         const double wanted = figure::mosaic_height(table->n_layers, table->n_heads, width);
         top = std::min(int(std::ceil(wanted)) + titles, int(most_unasked * all));
