@@ -201,7 +201,7 @@ TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::Ci
                         const std::vector<Position>& places) {
     return circuit_section(
         trace, Circuit::qk, rows, places,
-        {.title = QStringLiteral("What a token looks for"),
+        {.title = QStringLiteral("What a token attends to"),
          .note = QStringLiteral("Each row is a token of the text as query, through W_Q W_K^T, with every token of the "
                                 "vocabulary as key; without positions, biases and scale."),
          .own_id = "itself",

@@ -139,7 +139,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     }
     QStringList notes;
     if (!missing.isEmpty()) notes << QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
-    if (!none.isEmpty()) notes << QStringLiteral("Not there to attend to: %1.").arg(none.join(QStringLiteral(", ")));
+    if (!none.isEmpty()) notes << QStringLiteral("Nothing to attend to: %1.").arg(none.join(QStringLiteral(", ")));
     out.note = notes.join(u' ');
     out.description = QStringLiteral(
                           "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "

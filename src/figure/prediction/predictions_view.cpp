@@ -38,12 +38,13 @@ TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top,
     TableSection section;
     section.title = QStringLiteral("How well each token was predicted");
     const double mean = mean_of(all);
-    section.note = std::isfinite(mean)
-                       ? QStringLiteral(
-                             "Mean log-probability %1 nats a token, perplexity %2. Rank 0 is the likeliest token. "
-                             "The first token has nothing before it.")
-                             .arg(draw::number_text(mean, 3), draw::number_text(std::exp(-mean), 1))
-                       : QStringLiteral("The first token has nothing before it.");
+    section.note =
+        std::isfinite(mean)
+            ? QStringLiteral(
+                  "Mean log-probability %1 nats a token, perplexity %2. Rank 0 is the likeliest token. "
+                  "The first token has nothing before it.")
+                  .arg(draw::number_text(mean, 3), draw::number_text(std::exp(-mean), mean < -std::log(1000.0) ? 0 : 1))
+            : QStringLiteral("The first token has nothing before it.");
     section.columns = {{.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
                        {.kind = ColumnKind::bar,
                         .id = "log_probability",

@@ -194,7 +194,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             double x = box.left();
             if (const auto at = row.key ? row.key : row.query) {
                 draw::number(painter, {x + 28, base}, QString::number(at->value), table_note_font(), theme.muted);
-                x += 38;
+                x += position_room;
             }
             draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, table_cell_font(), theme,
                         draw::Align::left);

@@ -45,7 +45,8 @@ double wanted_width(const TableSection& section, std::size_t c) {
     for (const TableRow& row : section.rows) {
         const TableCell& cell = row.cells[c];
         if (column.kind == ColumnKind::token)
-            width = std::max(width, draw::token_width(cell.label, table_cell_font()) + (row.key || row.query ? 38 : 0));
+            width =
+                std::max(width, draw::token_width(cell.label, table_cell_font()) + (row.key || row.query ? position_room : 0));
         else if (column.kind == ColumnKind::text && cell.tokens.empty())
             width = std::max(width, draw::text_width(cell.text, table_cell_font()));
         else if (has_number(column.kind) && std::isfinite(cell.value))
@@ -81,7 +82,10 @@ std::vector<double> wanted_widths(const TableSection& section) {
 /// How narrow a column can be.
 double least_width(const TableSection& section, std::size_t c, double wanted) {
     switch (section.columns[c].kind) {
-        case ColumnKind::token:
+        case ColumnKind::token: {
+            const bool positions = std::ranges::any_of(section.rows, [](const TableRow& row) { return row.key || row.query; });
+            return std::min(wanted, least_word + (positions ? position_room : 0));
+        }
         case ColumnKind::text: return std::min(wanted, least_word);
         case ColumnKind::bar: return wanted - bar_room;
         case ColumnKind::tint: return least_cell;

@@ -7,6 +7,7 @@
 namespace headlight::figure {
 
 inline constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30;
+inline constexpr double position_room = 38;  ///< before a token that has a position
 
 inline const QFont& table_cell_font() { return ui_font(12.5); }
 inline const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }

@@ -3,6 +3,7 @@
 
 #include "figure/circuit/composition_graph.h"
 #include "figure/table/table_figure.h"
+#include "figure/table/table_layout.h"
 #include "headlight/analyze/circuit/importance.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
@@ -215,6 +216,10 @@ TEST(TableFigure, ColumnsOfAllLayersFitTheWidth) {
                                    .over = QStringLiteral("layers")});
         for (TableRow& row : section.rows) row.cells.push_back(TableCell::of(0.5));
     }
+    for (TableRow& row : section.rows) row.cells[0].label.text = QStringLiteral("·suspicion");
+    const SectionLayout at = lay_out(section, 0, 850, false);
+    EXPECT_GE(at.width[0], position_room + draw::text_width(QStringLiteral("·suspicion"), table_cell_font()))
+        << "the strip of layers gives way before the tokens";
     const auto figure = table_figure(std::move(data));
     for (const double width : {850.0, 480.0}) EXPECT_LE(figure->layout({width, 500}, {}, {}).width(), width);
 }

@@ -146,8 +146,10 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
     const double end = draw::opacity_bar(p, bar, hue, low, high, f.theme());
     const bool plain = f.style.transfer == Transfer{};
-    QString note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
-                       .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
+    QString note = data_.weight_name;
+    if (f.drawn.lines.too_faint > 0)
+        note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
+                   .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), note);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
     if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1) note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;

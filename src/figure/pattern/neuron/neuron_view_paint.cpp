@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/wrapped.h"
 #include "figure/pattern/neuron/neuron_view_figure.h"
+#include "headlight/figure/core/fixed_text.h"
 
 #include <QLinearGradient>
 
@@ -135,7 +136,9 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term, draw::Align::left);
     draw::number(painter, {at_.value_right, baseline}, fixed(view.value_norm[key], 2), number_font(false), theme.muted,
                  draw::Align::right);
-    draw::number(painter, {at_.weighted_right, baseline}, fixed(view.weighted_value_norm[key], 2), number_font(strong), term,
+    const double written = view.weighted_value_norm[key];
+    draw::number(painter, {at_.weighted_right, baseline},
+                 std::isfinite(written) ? draw::fixed_text(written, 2) : fixed(written, 2), number_font(strong), term,
                  draw::Align::right);
 }
 
@@ -165,7 +168,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
-               QStringLiteral("what makes %1“%2” (%3) look where it looks")
+               QStringLiteral("why %1“%2” (%3) attends where it does")
                    .arg(data_.words.across ? QStringLiteral("target ") : QString(), query, QString::number(view.query.value)),
                note, theme.muted);
 
