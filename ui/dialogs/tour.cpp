@@ -108,7 +108,7 @@ Tour::Tour(MainWindow& window)
          {}},
         {QStringLiteral("Every head at once"),
          QStringLiteral(
-             "Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
+             "Rows are layers, columns are heads, the tint is a measure you choose. Click a square to see that head. Below, find heads: induction > 0.3 and entropy < 1."),
          &window.heads_panel(),
          Side::right,
          {}},

@@ -15,9 +15,9 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QInputDialog>
 #include <QMenu>
 #include <QSettings>
 
@@ -61,7 +61,7 @@ void MainWindow::make_actions() {
 }
 
 void MainWindow::make_file_actions() {
-    add(Command::open_model, QStringLiteral("Open model …"), {}, [this] { choose_model(); });
+    add(Command::open_model, QStringLiteral("Open model …"), QKeySequence::Open, [this] { choose_model(); });
     add(Command::tensors, QStringLiteral("Tensors of the model"), {}, [this] {
         if (!document_->model().model) return;
         auto* dialog = new TensorList(document_->model(), *jobs_, this);
@@ -69,8 +69,7 @@ void MainWindow::make_file_actions() {
         dialog->show();
     });
     add(Command::corpus, QStringLiteral("Corpus …"), {}, [this] { open_corpus(); });
-    add(Command::open_folder, QStringLiteral("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
-    add(Command::open_name, QStringLiteral("Open model by name …"), {}, [this] { open_by_name(); });
+    add(Command::open_folder, QStringLiteral("Open model folder …"), {}, [this] { open_folder(); });
     add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
     add(Command::reopen, QStringLiteral("Reopen what was open"), {}, [this] { reopen_last(); });
@@ -290,18 +289,15 @@ void MainWindow::choose_model() {
     dialog->open();
 }
 
-void MainWindow::open_by_name() {
-    bool ok = false;
-    const QString name =
-        QInputDialog::getText(this, QStringLiteral("Open model"),
-                              QStringLiteral("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
-                              QLineEdit::Normal, {}, &ok)
-            .trimmed();
-    if (ok && !name.isEmpty()) open(name);
+/// Of the open session, else of the last one.
+QString MainWindow::session_folder() const {
+    const QString last = QSettings().value(QStringLiteral("recent/sessions")).toStringList().value(0);
+    const QString file = document_->file().isEmpty() ? last : document_->file();
+    return file.isEmpty() ? QDir::homePath() : QFileInfo(file).path();
 }
 
 void MainWindow::open_session_dialog() {
-    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("Open session"), QFileInfo(document_->file()).path(),
+    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("Open session"), session_folder(),
                                                       QStringLiteral("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
 }
@@ -364,9 +360,10 @@ void MainWindow::show_example(int index) {
 void MainWindow::save(bool ask) {
     QString file = document_->file();
     if (ask || file.isEmpty()) {
-        file = QFileDialog::getSaveFileName(this, QStringLiteral("Save session"),
-                                            file.isEmpty() ? QStringLiteral("session.headlight") : file,
-                                            QStringLiteral("Headlight sessions (*.headlight)"));
+        file = QFileDialog::getSaveFileName(
+            this, QStringLiteral("Save session"),
+            file.isEmpty() ? QDir(session_folder()).filePath(QStringLiteral("session.headlight")) : file,
+            QStringLiteral("Headlight sessions (*.headlight)"));
         if (file.isEmpty()) return;
         if (!file.endsWith(QStringLiteral(".headlight"))) file += QStringLiteral(".headlight");
     }

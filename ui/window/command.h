@@ -9,7 +9,6 @@ enum class Command {
     tensors,
     corpus,
     open_folder,
-    open_name,
     open_session,
     reopen,
     other_tower,

@@ -122,6 +122,7 @@ void CommandPalette::filter(const QString& text) {
                       shown_[i].note.isEmpty() ? shown_[i].text : shown_[i].text + QStringLiteral(", ") + shown_[i].note);
         if (!shown_[i].enabled) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
     }
+    if (shown_.empty()) (new QListWidgetItem(QStringLiteral("Nothing matches “%1”").arg(typed), list_))->setFlags({});
     list_->setCurrentRow(0);
 }
 

@@ -133,7 +133,7 @@ private:
     void add_texts();
     void open_corpus();
     void show_example(int index);
-    void open_by_name();
+    QString session_folder() const;
     void save(bool ask);
     bool may_close();
     void remember_last();

@@ -38,7 +38,6 @@ void MainWindow::fill_model_menu() {
     menu->addSeparator();
     menu->addAction(&action(Command::open_model));
     menu->addAction(&action(Command::open_folder));
-    menu->addAction(&action(Command::open_name));
 }
 
 /// The menu bar and the menu of the prompt bar, from the same actions.
@@ -60,7 +59,7 @@ void MainWindow::fill_menus() {
     QMenu* colours = menus_->add(QStringLiteral("&Colours"));
     QMenu* help = menus_->add(QStringLiteral("&Help"));
 
-    put(file, {open_model, open_folder, open_name, open_picture, open_session});
+    put(file, {open_model, open_folder, open_picture, open_session});
     recent_ = file->addMenu(QStringLiteral("Recent sessions"));
     fill_recent();
     put(file, {reopen});

@@ -97,7 +97,8 @@ void MainWindow::open_palette() {
     }
     if (active_pane().shown())
         for (const char* format : {"pdf", "png", "svg", "csv", "npz", "json"})
-            items.push_back({.text = QStringLiteral("Export as %1").arg(QString::fromLatin1(format).toUpper()),
+            items.push_back({.text = QStringLiteral("Export as %1").arg(QString::fromLatin1(format).toUpper()) +
+                                     (format == std::string_view("npz") ? QStringLiteral(" (NumPy)") : QString()),
                              .note = {},
                              .chosen = [this, format = QString::fromLatin1(format)] { export_figure(format); }});
     if (const auto& table = document_->head_table())

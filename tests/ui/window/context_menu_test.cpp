@@ -171,6 +171,15 @@ TEST_F(WindowTest, ThePaletteKnowsHeadsMeasuresTokensAndFormats) {
     QTest::keyClick(&palette->field(), Qt::Key_Return);
     EXPECT_EQ(window.document().options().measure, "entropy");
     QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    palette = type(QStringLiteral("qqqq"));
+    EXPECT_EQ(first(palette), QStringLiteral("Nothing matches “qqqq”"));
+    QTest::keyClick(&palette->field(), Qt::Key_Return);
+    palette->close();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    palette = type(QStringLiteral("numpy"));
+    EXPECT_EQ(first(palette), QStringLiteral("Export as NPZ (NumPy)"));
+    palette->close();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     palette = type(QStringLiteral("export as svg"));
     EXPECT_EQ(first(palette), QStringLiteral("Export as SVG"));
     QTest::keyClick(&palette->field(), Qt::Key_Return);

@@ -218,6 +218,12 @@ TEST_F(WindowTest, ALongTextTakesLessRoomWhileItIsNotEdited) {
     EXPECT_GT(edit.height(), one);
     edit.setFocus();
     EXPECT_EQ(edit.height(), four);
+    // What is pasted or typed wraps.
+    edit.selectAll();
+    edit.insertPlainText(QStringLiteral("He checked the car suddenly. ").repeated(40));
+    EXPECT_GT(edit.height(), four);
+    const double lines = std::floor(edit.viewport()->height() / QFontMetricsF(edit.font()).lineSpacing());
+    EXPECT_LT(edit.viewport()->height() - lines * QFontMetricsF(edit.font()).lineSpacing(), 2) << "no slice of a line above";
     ASSERT_TRUE(settle());
 }
 

@@ -2,6 +2,7 @@
 #include "ui/panels/inspector/inspector.h"
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/figure/core/number_text.h"
 #include "headlight/model/outline.h"
 #include "ui/canvas/recipe.h"
 #include "ui/panels/heads/head_list_model.h"
@@ -405,7 +406,9 @@ void Inspector::show_chain(const analyze::PairChain& c, const std::optional<InFi
     add_value(
         QStringLiteral("weight (softmax)"), c.weight,
         "The attention weight a_ij of query i on key j: the softmax of the scores over all keys that the query may attend to.");
-    auto* rank = add_row(QStringLiteral("rank"), QStringLiteral("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
+    auto* rank =
+        add_row(QStringLiteral("rank"), QStringLiteral("%1 of %2").arg(figure::count_text(c.rank), figure::count_text(c.of)),
+                QString::number(c.rank));
     rank->set_definition(QStringLiteral("1: no key has a larger weight. Of as many keys as the query may attend to."));
     add_rule();
     const auto add_score = [this](const QString& name, double value, const QString& definition) {

@@ -73,6 +73,7 @@ void PromptEdit::fit() {
     int lines = 0;
     double height = 0;
     for (QTextBlock block = document()->begin(); block.isValid() && lines <= most; block = block.next()) {
+        blockBoundingRect(block);  // lays out what was typed or pasted
         const QTextLayout* layout = block.layout();
         for (int i = 0; layout && i < layout->lineCount() && lines + i < most; ++i) height += layout->lineAt(i).height();
         lines += std::max(1, layout ? layout->lineCount() : 1);

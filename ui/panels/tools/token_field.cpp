@@ -66,6 +66,7 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
     completer_->setFilterMode(Qt::MatchContains);
     completer_->setMaxVisibleItems(10);
     line_->setCompleter(completer_);
+    completer_->popup()->setObjectName(QStringLiteral("Completions"));  // it has a ground of its own
     completer_->popup()->setItemDelegate(new CandidateDelegate(completer_->popup()));
     line_->installEventFilter(this);
     connect(line_, &QLineEdit::textChanged, this, &TokenField::read);
