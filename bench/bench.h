@@ -37,7 +37,7 @@ struct Measured {
     std::int64_t tokens = 0;  ///< 0 where the length of a text does not matter
     std::string what;
     double value = 0;
-    std::string unit;  ///< "ms", "MB", "GFLOP/s"; "" and "share added" for shares, "x" for ratios
+    std::string unit;  ///< "ms", "MB", "GFLOP/s", "s"; "" and "share added" for shares, "x" for ratios
 };
 using Results = std::vector<Measured>;
 
@@ -52,6 +52,8 @@ Results generate(const Subject&);  ///< the prompt and the tokens of a continuat
 Results measures(const Subject&);    ///< every measure of every head over a traced pass without the overview
 Results prediction(const Subject&);  ///< lens, promoted tokens, attribution and contribution graph
 Results circuits(const Subject&);    ///< eigenvalues, ranks and composition scores, and importance
+// maps.cpp
+Results maps(const Subject&);  ///< one head of 5,000 points by t-SNE and UMAP, PCA of 144 heads: processor time
 // tokenizer.cpp
 Results tokenizer(const Subject&);  ///< MB/s on one thread, processor time
 // figures.cpp

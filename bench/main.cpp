@@ -21,7 +21,7 @@ namespace {
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
     {"forward", forward},   {"capture", capture},     {"corpus", corpus},     {"memory", memory},
     {"load", load},         {"generate", generate},   {"measures", measures}, {"prediction", prediction},
-    {"circuits", circuits}, {"tokenizer", tokenizer}, {"ui", figures}};
+    {"circuits", circuits}, {"tokenizer", tokenizer}, {"ui", figures},        {"map", maps}};
 
 struct Arguments {
     std::vector<std::string> names;

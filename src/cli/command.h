@@ -93,6 +93,7 @@ Action define_bench(Definition&, const Frontend&);
 Action define_gallery(Definition&, const Frontend&);
 Action define_analyze(Definition&, const Frontend&);
 Action define_corpus(Definition&, const Frontend&);
+Action define_map(Definition&, const Frontend&);
 Action define_completion(Definition&, const Frontend&);
 Action define_man(Definition&, const Frontend&);
 

@@ -37,7 +37,7 @@ private:
 
 /// Levels below which a head is called poor.
 struct PoorLevels {
-    float trustworthiness = 0.8F, faithfulness = 0.1F;
+    float trustworthiness = 0.65F, faithfulness = 0.1F;
 };
 /// "Neighbours are not kept (trustworthiness 0.62)"; empty for a good one. NaN is no reason.
 std::string poor_reason(const HeadMap&, const PoorLevels& = {});

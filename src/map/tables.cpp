@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/tables.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace headlight::map {
+namespace {
+
+using analyze::NamedArray;
+using Cell = analyze::Table::Cell;
+using Sizes = std::vector<std::int64_t>;
+
+Cell number(float value) { return std::isnan(value) ? Cell() : Cell(static_cast<double>(value)); }
+
+template <class T>
+NamedArray integers(std::string name, const std::vector<T>& values) {
+    return analyze::integer_array(std::move(name), {values.begin(), values.end()});
+}
+
+void add_tokens(std::vector<NamedArray>& arrays, const MapTokens& tokens, const std::string& prefix) {
+    arrays.push_back(integers(prefix + "text", tokens.text));
+    arrays.push_back(integers(prefix + "position", tokens.position));
+    arrays.push_back(integers(prefix + "token_ids", tokens.token_ids));
+    arrays.push_back(analyze::text_array(prefix + "tokens", tokens.tokens));
+    arrays.push_back(integers(prefix + "apart", tokens.apart));
+}
+
+}  // namespace
+
+analyze::Table points_table(const QueryKeyMap& map) {
+    analyze::Table table;
+    table.columns = {"layer", "head", "role", "text", "position", "token", "x", "y"};
+    const bool space = !map.heads.empty() && map.heads.front().dims == 3;
+    if (space) table.columns.emplace_back("z");
+    table.columns.insert(table.columns.end(), {"norm", "trust"});
+    table.definitions = {
+        {"role", "query or key of the token"},
+        {"text", "number of the text, from 0"},
+        {"norm", "length of the vector that attention multiplies"},
+        {"trust", "share of the 15 neighbours that are neighbours in the picture; empty for first and special tokens"}};
+    const auto queries = query_count(map), points = point_count(map);
+    for (const HeadMap& head : map.heads)
+        for (std::size_t i = 0; i < points; ++i) {
+            const bool query = i < queries;
+            const MapTokens& of = query ? map.tokens : key_tokens(map);
+            const std::size_t token = query ? i : i - queries;
+            std::vector<Cell> row = {head.layer.value,
+                                     head.head.value,
+                                     std::string(query ? "query" : "key"),
+                                     std::int64_t{of.text[token]},
+                                     std::int64_t{of.position[token]},
+                                     of.tokens[token]};
+            for (int d = 0; d < head.dims; ++d)
+                row.push_back(number(head.points[i * static_cast<std::size_t>(head.dims) + static_cast<std::size_t>(d)]));
+            row.push_back(number(head.norms[i]));
+            row.push_back(head.trust.empty() ? Cell() : number(head.trust[i]));
+            table.rows.push_back(std::move(row));
+        }
+    return table;
+}
+
+analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
+    std::set<std::int64_t> layers, heads;
+    for (const HeadMap& head : map.heads) {
+        layers.insert(head.layer.value);
+        heads.insert(head.head.value);
+    }
+    const std::int64_t l = std::ssize(layers), h = std::ssize(heads);
+    const auto queries = static_cast<std::int64_t>(query_count(map)), points = static_cast<std::int64_t>(point_count(map));
+    const std::int64_t dims = map.heads.empty() ? 2 : map.heads.front().dims;
+    NamedArray q{"queries", {l, h, queries, dims}}, k{"keys", {l, h, points - queries, dims}}, norms{"norms", {l, h, points}},
+        trust{"trust", {l, h, points}}, explained{"explained", {l, h, dims}};
+    NamedArray poor{"poor", {l, h}};
+    const std::pair<const char*, float HeadMap::*> numbers[] = {{"scale_c", &HeadMap::scale_c},
+                                                                {"trustworthiness", &HeadMap::trustworthiness},
+                                                                {"continuity", &HeadMap::continuity},
+                                                                {"faithfulness", &HeadMap::faithfulness},
+                                                                {"attention_near", &HeadMap::attention_near},
+                                                                {"divergence", &HeadMap::divergence}};
+    for (const HeadMap& head : map.heads) {
+        q.values.insert(q.values.end(), head.points.begin(), head.points.begin() + queries * dims);
+        k.values.insert(k.values.end(), head.points.begin() + queries * dims, head.points.end());
+        norms.values.insert(norms.values.end(), head.norms.begin(), head.norms.end());
+        trust.values.insert(trust.values.end(), head.trust.begin(), head.trust.end());
+        trust.values.resize(norms.values.size(), NAN);
+        explained.values.insert(explained.values.end(), head.explained.begin(), head.explained.end());
+        poor.texts.push_back(head.poor);
+    }
+    analyze::Table out;
+    out.arrays = {std::move(q), std::move(k), std::move(norms), std::move(trust)};
+    for (const auto& [name, member] : numbers) {
+        NamedArray array{name, {l, h}};
+        for (const HeadMap& head : map.heads) array.values.push_back(head.*member);
+        out.arrays.push_back(std::move(array));
+    }
+    if (std::ssize(explained.values) == l * h * dims) out.arrays.push_back(std::move(explained));
+    out.arrays.push_back(std::move(poor));
+    out.arrays.push_back(analyze::integer_array("layers", {layers.begin(), layers.end()}));
+    out.arrays.push_back(analyze::integer_array("heads", {heads.begin(), heads.end()}));
+    add_tokens(out.arrays, map.tokens, "");
+    if (!map.source.tokens.empty()) add_tokens(out.arrays, map.source, "key_");
+    out.arrays.push_back(analyze::text_array("texts", map.tokens.names));
+    if (vectors && !vectors->heads.empty()) {
+        const std::int64_t width = vectors->heads.front().width;
+        NamedArray from_q{"queries_original", {l, h, queries, width}}, from_k{"keys_original", {l, h, points - queries, width}};
+        for (const HeadVectors& head : vectors->heads) {
+            from_q.values.insert(from_q.values.end(), head.queries->begin(), head.queries->end());
+            from_k.values.insert(from_k.values.end(), head.keys->begin(), head.keys->end());
+        }
+        out.arrays.push_back(std::move(from_q));
+        out.arrays.push_back(std::move(from_k));
+    }
+    return out;
+}
+
+}  // namespace headlight::map

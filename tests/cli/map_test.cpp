@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/npz.h"
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+namespace headlight {
+namespace map_command_test {
+
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const char* kTexts =
+    "The doctor asked the nurse because she was late.\nThe nurse was late again, the doctor said.\nA cat sat on the mat.\n";
+
+using Shape = std::vector<std::int64_t>;
+
+TEST(Map, WritesArraysOfEveryHead) {
+    const TempFolder folder;
+    const auto texts = folder.write("texts.txt", kTexts);
+    const std::string out = folder / "map.npz";
+    const Outcome outcome =
+        headlight({"map", "novella-7m", "--texts", texts, "--method", "umap", "--iterations", "20", "--points", "--out", out});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("faithfulness to attention"));
+    const io::NpzContent content = io::read_npz(out);
+    const std::int64_t tokens = content.arrays.at("text").shape[0];
+    EXPECT_EQ(content.arrays.at("queries").shape, (Shape{6, 8, tokens, 2}));
+    EXPECT_EQ(content.arrays.at("keys").shape, (Shape{6, 8, tokens, 2}));
+    EXPECT_EQ(content.arrays.at("trust").shape, (Shape{6, 8, 2 * tokens}));
+    EXPECT_EQ(content.arrays.at("queries_original").shape, (Shape{6, 8, tokens, 32}));
+    for (const char* name : {"scale_c", "trustworthiness", "continuity", "faithfulness", "attention_near"})
+        EXPECT_EQ(content.arrays.at(name).shape, (Shape{6, 8})) << name;
+    EXPECT_EQ(std::ssize(content.texts.at("tokens")), tokens);
+    EXPECT_EQ(content.texts.at("texts").at(2), "A cat sat on the mat.");
+    std::vector<float> points(static_cast<std::size_t>(content.arrays.at("queries").numel()));
+    std::memcpy(points.data(), content.arrays.at("queries").bytes.data(), points.size() * sizeof(float));
+    EXPECT_TRUE(std::ranges::all_of(points, [](float v) { return std::isfinite(v); }));
+}
+
+TEST(Map, WritesARowAPointInThreeDimensionsTheSameForASeed) {
+    const TempFolder folder;
+    const auto texts = folder.write("texts.txt", kTexts);
+    const auto made = [&](const std::string& name, const std::string& threads) {
+        const Outcome outcome =
+            headlight({"map", "novella-7m", "--texts", texts, "--method", "tsne", "--iterations", "30", "--dims", "3", "--layer",
+                       "4", "--seed", "3", "--threads", threads, "--out", folder / name});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return test::slurp(folder / name);
+    };
+    const std::string csv = made("a.csv", "1");
+    EXPECT_EQ(csv, made("b.csv", "2"));
+    EXPECT_EQ(csv.substr(0, csv.find('\n')), "layer,head,role,text,position,token,x,y,z,norm,trust");
+    const auto rows = std::ranges::count(csv, '\n') - 1;
+    EXPECT_EQ(rows % 16, 0) << "eight heads, queries and keys";
+    EXPECT_GT(rows, 16 * 20);
+}
+
+TEST(Map, ReportsWhatItCannotDraw) {
+    const TempFolder folder;
+    const auto texts = folder.write("texts.txt", kTexts);
+    const Outcome none = headlight({"map", "novella-7m", "--out", folder / "m.csv"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("--texts"));
+    const Outcome long_text = headlight({"map", "novella-7m", "--texts", texts, "--tokens", "3", "--out", folder / "m.csv"});
+    EXPECT_EQ(long_text.code, 1);
+    EXPECT_THAT(long_text.err, HasSubstr("No text fits into the budget"));
+    const Outcome head = headlight({"map", "novella-7m", "--texts", texts, "--layer", "9", "--out", folder / "m.csv"});
+    EXPECT_EQ(head.code, 1);
+    EXPECT_THAT(head.err, HasSubstr("layer 0 to 5"));
+    const Outcome token = headlight({"map", "novella-7m", "--text", "a", "--method", "tsne", "--out", folder / "one.csv"});
+    EXPECT_EQ(token.code, 0) << token.err;
+}
+
+}  // namespace map_command_test
+}  // namespace headlight
