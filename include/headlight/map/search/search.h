@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tokens looked for in all heads at once, and numbers of heads that the map makes visible.
+#pragma once
+
+#include "headlight/base/job.h"
+#include "headlight/map/vectors.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headlight::map {
+
+enum class SearchKind { token, substring, regex, positions };
+inline constexpr EnumRow<SearchKind> search_kinds[] = {
+    {SearchKind::token, "token", "Token", "the whole token, in any case"},
+    {SearchKind::substring, "substring", "Part of a token", "anywhere in the token, in any case"},
+    {SearchKind::regex, "regex", "Regular expression", "ECMAScript's, anywhere in the token, in any case"},
+    {SearchKind::positions, "positions", "Positions", "\"3\" or \"0-9\", from 0"}};
+constexpr const auto& enum_rows(SearchKind) { return search_kinds; }
+
+/// How a token's text is compared: as the tokenizer's bytes_of(id) gives it; white space at its ends does not count. Case is
+/// folded for ASCII letters.
+using TokenText = std::function<std::string(std::int64_t id)>;
+/// [token] 1: a hit. An empty text hits nothing. Errors: a regular expression or positions that cannot be read.
+std::vector<std::uint8_t> find_tokens(const MapTokens&, SearchKind, const std::string& sought, const TokenText& = {});
+
+/// How tightly hits stand in one head.
+struct HeadHits {
+    std::size_t head = 0;  ///< in QueryKeyMap::heads
+    double dispersion =
+        0;  ///< mean distance of pairs of hits over that of pairs of any points, mean over queries and keys; NaN below 2 hits
+};
+/// The tightest first; NaN last. Hits that stand apart do not count. Pairs are at most 2,000 of each, drawn with a fixed seed.
+std::vector<HeadHits> heads_by_tightness(const QueryKeyMap&, std::span<const std::uint8_t> hits);
+
+/// What is unusual about a head (Yeh et al. 2023): tokens that stand apart do not count, but for the attention on first tokens.
+struct HeadSigns {
+    Layer layer{};
+    Head head{};
+    double norm_gap = 0;  ///< mean |q| - mean |k|
+    double centre_distance =
+        0;  ///< |mean q - mean k| over the root of the mean squared distance of points from their role's mean
+    double first_attention =
+        0;  ///< softmax(scale q·k) on the first token of the text, mean over queries behind it; masks and windows apply
+    double similarity = 0;  ///< mean cosine of a token's own query and key, about their means
+};
+std::vector<HeadSigns> head_signs(const MapVectors&, const CancelToken& = {});
+
+}  // namespace headlight::map

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/search/search.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/accumulate/examples.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <regex>
+
+namespace headlight::map {
+namespace {
+
+std::string folded(const std::string& text) {
+    const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
+    if (first == std::string::npos) return text;
+    std::string out = text.substr(first, last - first + 1);
+    for (char& c : out)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return out;
+}
+
+std::pair<std::int32_t, std::int32_t> range_of(const std::string& text) {
+    std::int32_t first = 0, last = 0;
+    const char *begin = text.data(), *end = begin + text.size();
+    auto read = std::from_chars(begin, end, first);
+    last = first;
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') read = std::from_chars(read.ptr + 1, end, last);
+    if (read.ec != std::errc() || read.ptr != end || first < 0 || last < first)
+        throw Error({.problem = "Positions are a number or a range", .expected = "\"3\" or \"0-9\"", .found = text});
+    return {first, last};
+}
+
+/// Mean distance of at most 2,000 pairs of points; NaN below two.
+double mean_distance(const HeadMap& head, const std::vector<std::int64_t>& points) {
+    constexpr std::int64_t kPairs = 2000;
+    const std::int64_t n = std::ssize(points);
+    if (n < 2) return kNaN;
+    const auto distance = [&](std::int64_t a, std::int64_t b) {
+        double square = 0;
+        for (int d = 0; d < head.dims; ++d) {
+            const double between =
+                static_cast<double>(head.points[static_cast<std::size_t>(points[static_cast<std::size_t>(a)] * head.dims + d)]) -
+                static_cast<double>(head.points[static_cast<std::size_t>(points[static_cast<std::size_t>(b)] * head.dims + d)]);
+            square += between * between;
+        }
+        return std::sqrt(square);
+    };
+    double sum = 0;
+    if (n * (n - 1) / 2 <= kPairs) {
+        for (std::int64_t a = 0; a < n; ++a)
+            for (std::int64_t b = a + 1; b < n; ++b) sum += distance(a, b);
+        return sum / static_cast<double>(n * (n - 1) / 2);
+    }
+    for (std::int64_t pair = 0; pair < kPairs; ++pair) {
+        const auto a = static_cast<std::int64_t>(corpus::draw(0, pair, 0) % static_cast<std::uint64_t>(n));
+        const auto b = static_cast<std::int64_t>(corpus::draw(0, pair, 1) % static_cast<std::uint64_t>(n - 1));
+        sum += distance(a, b + (b >= a ? 1 : 0));
+    }
+    return sum / static_cast<double>(kPairs);
+}
+
+struct Cloud {
+    std::vector<double> mean;
+    double norm = 0, spread = 0;  ///< mean length; mean squared distance from the mean
+};
+Cloud cloud_of(const Rows& rows, const std::vector<std::uint8_t>& apart) {
+    Cloud out{std::vector<double>(static_cast<std::size_t>(rows.width))};
+    const auto count = static_cast<double>(std::count(apart.begin(), apart.end(), 0));
+    const auto each_row = [&](const auto& take) {
+        for (std::int64_t i = 0; i < rows.count; ++i)
+            if (!apart[static_cast<std::size_t>(i)]) take(std::span(rows.row(i), out.mean.size()));
+    };
+    each_row([&](std::span<const float> row) {
+        for (std::size_t c = 0; c < row.size(); ++c) out.mean[c] += static_cast<double>(row[c]) / count;
+    });
+    each_row([&](std::span<const float> row) {
+        double square = 0, from_mean = 0;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            const double value = static_cast<double>(row[c]);
+            square += value * value;
+            from_mean += (value - out.mean[c]) * (value - out.mean[c]);
+        }
+        out.norm += std::sqrt(square) / count;
+        out.spread += from_mean / count;
+    });
+    return out;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, const std::string& sought,
+                                      const TokenText& text_of) {
+    std::vector<std::uint8_t> hits(tokens.tokens.size());
+    if (sought.empty()) return hits;
+    if (kind == SearchKind::positions) {
+        const auto [first, last] = range_of(sought);
+        for (std::size_t i = 0; i < hits.size(); ++i) hits[i] = tokens.position[i] >= first && tokens.position[i] <= last ? 1 : 0;
+        return hits;
+    }
+    std::regex expression;
+    if (kind == SearchKind::regex) {
+        try {
+            expression.assign(sought, std::regex::ECMAScript | std::regex::icase);
+        } catch (const std::regex_error&) {
+            throw Error({.problem = "The regular expression cannot be read", .found = sought});
+        }
+    }
+    const std::string wanted = folded(sought);
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+        const std::string token = text_of ? text_of(tokens.token_ids[i]) : tokens.tokens[i];
+        hits[i] = (kind == SearchKind::token       ? folded(token) == wanted
+                   : kind == SearchKind::substring ? folded(token).find(wanted) != std::string::npos
+                                                   : std::regex_search(token, expression))
+                      ? 1
+                      : 0;
+    }
+    return hits;
+}
+
+std::vector<HeadHits> heads_by_tightness(const QueryKeyMap& map, std::span<const std::uint8_t> hits) {
+    std::vector<std::int64_t> found[2], all[2];
+    const auto queries = static_cast<std::int64_t>(query_count(map));
+    for (const int role : {0, 1}) {
+        const MapTokens& tokens = role == 0 ? map.tokens : key_tokens(map);
+        for (std::size_t i = 0; i < tokens.tokens.size(); ++i) {
+            if (tokens.apart[i]) continue;
+            const std::int64_t point = static_cast<std::int64_t>(i) + (role == 0 ? 0 : queries);
+            all[role].push_back(point);
+            // In a cross attention the hits are of the target, whose tokens have no keys.
+            if (i < hits.size() && hits[i] && (role == 0 || map.source.tokens.empty())) found[role].push_back(point);
+        }
+    }
+    std::vector<HeadHits> out;
+    for (std::size_t h = 0; h < map.heads.size(); ++h) {
+        double sum = 0;
+        int counted = 0;
+        for (const int role : {0, 1}) {
+            const double ratio = mean_distance(map.heads[h], found[role]) / mean_distance(map.heads[h], all[role]);
+            if (!std::isfinite(ratio)) continue;
+            sum += ratio;
+            ++counted;
+        }
+        out.push_back({h, counted > 0 ? sum / counted : kNaN});
+    }
+    std::stable_sort(out.begin(), out.end(), [](const HeadHits& a, const HeadHits& b) {
+        return std::isnan(b.dispersion) ? !std::isnan(a.dispersion) : a.dispersion < b.dispersion;
+    });
+    return out;
+}
+
+std::vector<HeadSigns> head_signs(const MapVectors& vectors, const CancelToken& cancel) {
+    std::vector<HeadSigns> out;
+    const std::vector<TokenRange> ranges = text_ranges(vectors.key_tokens());
+    for (const HeadVectors& head : vectors.heads) {
+        cancel.throw_if_cancelled();
+        const Rows q = head.query_rows(), k = head.key_rows();
+        const Cloud queries = cloud_of(q, vectors.tokens.apart), keys = cloud_of(k, vectors.key_tokens().apart);
+        HeadSigns signs{head.layer, head.head};
+        signs.norm_gap = queries.norm - keys.norm;
+        double between = 0;
+        for (std::size_t c = 0; c < queries.mean.size(); ++c) between += std::pow(queries.mean[c] - keys.mean[c], 2);
+        signs.centre_distance = std::sqrt(between / ((queries.spread + keys.spread) / 2));
+        double first = 0, similar = 0;
+        std::int64_t counted = 0, pairs = 0;
+        std::vector<double> score;
+        for (std::int64_t i = 0; i < q.count; ++i) {
+            const TokenRange legal = legal_keys(vectors, head, ranges, i);
+            if (vectors.tokens.position[static_cast<std::size_t>(i)] > 0 && legal.second > legal.first) {
+                score.clear();
+                for (std::int64_t j = legal.first; j < legal.second; ++j) {
+                    double product = 0;
+                    for (std::int64_t c = 0; c < head.width; ++c)
+                        product += static_cast<double>(q.row(i)[c]) * static_cast<double>(k.row(j)[c]);
+                    score.push_back(product * head.score_scale);
+                }
+                const double most = *std::max_element(score.begin(), score.end());
+                double sum = 0;
+                for (double& value : score) sum += value = std::exp(value - most);
+                const TokenRange& text = ranges[static_cast<std::size_t>(vectors.tokens.text[static_cast<std::size_t>(i)])];
+                first += legal.first == text.first ? score.front() / sum : 0;
+                ++counted;
+            }
+            if (vectors.crossed() || vectors.tokens.apart[static_cast<std::size_t>(i)]) continue;
+            double ab = 0, aa = 0, bb = 0;
+            for (std::int64_t c = 0; c < head.width; ++c) {
+                const double a = static_cast<double>(q.row(i)[c]) - queries.mean[static_cast<std::size_t>(c)];
+                const double b = static_cast<double>(k.row(i)[c]) - keys.mean[static_cast<std::size_t>(c)];
+                ab += a * b;
+                aa += a * a;
+                bb += b * b;
+            }
+            if (aa > 0 && bb > 0) {
+                similar += ab / std::sqrt(aa * bb);
+                ++pairs;
+            }
+        }
+        signs.first_attention = counted > 0 ? first / static_cast<double>(counted) : kNaN;
+        signs.similarity = pairs > 0 ? similar / static_cast<double>(pairs) : kNaN;
+        out.push_back(signs);
+    }
+    return out;
+}
+
+}  // namespace headlight::map

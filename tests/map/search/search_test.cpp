@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/map/search/search.h"
+
+#include "headlight/base/error.h"
+#include "tests/map/heads.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+namespace headlight::map {
+namespace {
+
+using Hits = std::vector<std::uint8_t>;
+
+MapTokens words(const std::vector<std::string>& tokens) {
+    MapTokens out;
+    for (const std::string& token : tokens) {
+        out.position.push_back(static_cast<std::int32_t>(out.tokens.size()));
+        out.token_ids.push_back(std::ssize(out.tokens));
+        out.tokens.push_back(token);
+        out.text.push_back(0);
+        out.apart.push_back(0);
+    }
+    out.names = {"text"};
+    return out;
+}
+
+TEST(Search, FindsTokensPartsExpressionsAndPositions) {
+    const MapTokens tokens = words({"The", " the", " they", "9", "."});
+    EXPECT_EQ(find_tokens(tokens, SearchKind::token, "THE"), (Hits{1, 1, 0, 0, 0})) << "the first token too";
+    EXPECT_EQ(find_tokens(tokens, SearchKind::substring, "he"), (Hits{1, 1, 1, 0, 0}));
+    EXPECT_EQ(find_tokens(tokens, SearchKind::regex, "^[0-9]+$|y$"), (Hits{0, 0, 1, 1, 0}));
+    EXPECT_EQ(find_tokens(tokens, SearchKind::positions, "1-2"), (Hits{0, 1, 1, 0, 0}));
+    EXPECT_EQ(find_tokens(tokens, SearchKind::positions, "4"), (Hits{0, 0, 0, 0, 1}));
+    EXPECT_EQ(find_tokens(tokens, SearchKind::token, ""), Hits(5));
+    EXPECT_EQ(find_tokens(tokens, SearchKind::token, "dog", [](std::int64_t id) { return id == 3 ? " dog" : "cat"; }),
+              (Hits{0, 0, 0, 1, 0}));
+    EXPECT_THROW(find_tokens(tokens, SearchKind::regex, "("), Error);
+    for (const char* range : {"-1", "5-2", "3-", "x"})
+        EXPECT_THROW(find_tokens(tokens, SearchKind::positions, range), Error) << range;
+}
+
+TEST(Search, RanksHeadsByHowTightlyHitsStand) {
+    QueryKeyMap map;
+    map.tokens = words({"a", "a", "b", "b"});
+    // Queries and keys on a line: in the first head the hits are at the ends, in the second next to each other.
+    for (const std::vector<float>& x : {std::vector<float>{0, 9, 3, 6}, {0, 1, 5, 9}}) {
+        HeadMap head;
+        for (int role = 0; role < 2; ++role)
+            for (const float value : x) head.points.insert(head.points.end(), {value, 0});
+        map.heads.push_back(head);
+    }
+    const auto ranked = heads_by_tightness(map, Hits{1, 1, 0, 0});
+    EXPECT_EQ(ranked[0].head, 1u);
+    EXPECT_NEAR(ranked[0].dispersion, 1 / ((1 + 5 + 9 + 4 + 8 + 4) / 6.0), 1e-9);
+    EXPECT_NEAR(ranked[1].dispersion, 9 / ((9 + 3 + 6 + 6 + 3 + 3) / 6.0), 1e-9);
+    EXPECT_TRUE(std::isnan(heads_by_tightness(map, Hits{1, 0, 0, 0})[0].dispersion)) << "one hit";
+}
+
+TEST(Signs, OfAHeadThatLooksAtFirstTokensAndAtItself) {
+    MapVectors v = random_head(2, 3, false, 1, 2);
+    v.tokens.apart.assign(6, 0);
+    HeadVectors& head = v.heads[0];
+    head.score_scale = 1;
+    head.queries = std::make_shared<std::vector<float>>(std::vector<float>{3, 4, -3, 4, 0, -5, 3, 4, -3, 4, 0, -5});
+    head.keys = head.queries;
+    HeadSigns found = head_signs(v)[0];
+    EXPECT_NEAR(found.norm_gap, 0, 1e-6);
+    EXPECT_NEAR(found.centre_distance, 0, 1e-6);
+    EXPECT_NEAR(found.similarity, 1, 1e-6);
+    // Query 1: scores 7 and 25; query 2: -20, -20 and 25.
+    EXPECT_NEAR(found.first_attention, (std::exp(-18) / (1 + std::exp(-18)) + std::exp(-45)) / 2, 1e-9);
+    std::vector<float> keys = *head.keys;
+    for (float& value : keys) value *= -2;
+    head.keys = std::make_shared<std::vector<float>>(keys);
+    found = head_signs(v)[0];
+    EXPECT_NEAR(found.norm_gap, -5, 1e-5);
+    EXPECT_NEAR(found.similarity, -1, 1e-6);
+}
+
+}  // namespace
+}  // namespace headlight::map
