@@ -4,6 +4,8 @@
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/trace/saved.h"
+#include "headlight/trace/weights.h"
 
 #include <algorithm>
 #include <charconv>
@@ -200,6 +202,25 @@ std::vector<HeadSigns> head_signs(const MapVectors& vectors, const CancelToken& 
         signs.first_attention = counted > 0 ? first / static_cast<double>(counted) : kNaN;
         signs.similarity = pairs > 0 ? similar / static_cast<double>(pairs) : kNaN;
         out.push_back(signs);
+    }
+    return out;
+}
+
+std::vector<double> weight_similarity(const model::Model& model, const CancelToken& cancel) {
+    trace::require_weights(model);
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = model.config();
+    const std::int64_t group = c.n_heads / c.n_kv_heads;
+    std::vector<double> out;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        cancel.throw_if_cancelled();
+        const trace::AttentionTensors weights = trace::attention_weights(model, Layer(l));
+        for (std::int64_t h = 0; h < c.n_heads; ++h) {
+            const at::Tensor q = weights.w_q.select(0, h).to(at::kCPU, at::kDouble),
+                             k = weights.w_k.select(0, h / group).to(at::kCPU, at::kDouble);
+            const double norms = q.sizes() == k.sizes() ? (q.norm() * k.norm()).item<double>() : 0;
+            out.push_back(norms > 0 ? (q * k).sum().item<double>() / norms : kNaN);
+        }
     }
     return out;
 }

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "tests/map/heads.h"
+#include "tests/support/hand_model.h"
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,14 @@ TEST(Signs, OfAHeadThatLooksAtFirstTokensAndAtItself) {
     found = head_signs(v)[0];
     EXPECT_NEAR(found.norm_gap, -5, 1e-5);
     EXPECT_NEAR(found.similarity, -1, 1e-6);
+}
+
+TEST(Signs, WeightsOfEqualQueriesAndKeysAreAlike) {
+    using analyze::HandModel;
+    HandModel model;
+    EXPECT_NEAR(weight_similarity(*model.load())[0], 1, 1e-6);
+    model.k = [](std::int64_t r, std::int64_t c) { return r == c && r % 2 == 0 ? -1.0F : 0.0F; };
+    EXPECT_NEAR(weight_similarity(*model.load())[0], -std::sqrt(0.5), 1e-6);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "headlight/base/job.h"
 #include "headlight/map/vectors.h"
+#include "headlight/model/model.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +50,9 @@ struct HeadSigns {
     double similarity = 0;  ///< mean cosine of a token's own query and key, about their means
 };
 std::vector<HeadSigns> head_signs(const MapVectors&, const CancelToken& = {});
+
+/// Cosine of W_q and W_k of a head, as two lists of numbers: near 1, tokens attend to their like. NaN where their shapes differ.
+/// [layer * heads + head]. Error for a model without weights.
+std::vector<double> weight_similarity(const model::Model&, const CancelToken& = {});
 
 }  // namespace headlight::map
