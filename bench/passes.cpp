@@ -105,7 +105,10 @@ Results corpus(const Subject& s) {
         };
         const auto gather = [&] {
             const model::SameProducts same;
-            heads.add({.text = text, .trace = *run(kept)}, s.cancel);
+            const headlight::text::Encoding encoding = s.tokenizer->encode(prompt);
+            Gathered::OfText gathered(heads, {.text = text, .encoding = encoding});
+            gathered.add(
+                *trace::run_encoded(s.model, s.tokenizer, {.text = prompt, .encoding = encoding}, kept, s.cancel, &gathered));
         };
         const auto same_pass = [&] {
             const model::SameProducts same;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace headlight::trace {
@@ -40,6 +41,10 @@ public:
 
     /// Length of v_j W_O of every key [keys], before the first rows.
     void set_value_norms(std::vector<float> norms);
+    /// The same of each key, until the last rows are added; empty: not known.
+    std::span<const float> value_norms() const noexcept {
+        return std::span(value_norms_).first(value_norms_.empty() ? 0 : static_cast<std::size_t>(facts_.shape.keys));
+    }
     /// Rows [first, first + count) with `keys` columns each (columns from `keys` on are zero), `stride` floats apart.
     /// Every row once; the last block writes the results.
     void add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride);

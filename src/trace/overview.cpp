@@ -55,10 +55,12 @@ void Overview::weigh_values(Layer layer, const at::Tensor& v, const at::Tensor& 
     });
 }
 
-void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
-    at::Tensor rows = tile;
-    if (!rows.is_cpu() || rows.scalar_type() != at::kFloat) rows = rows.to(at::kCPU, at::kFloat);
-    if (rows.stride(2) != 1) rows = rows.contiguous();
+std::span<const float> Overview::lengths(HeadId id) const {
+    if (!gathers()) return {};
+    return heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->value_norms();
+}
+
+void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& rows) {
     const std::int64_t heads = rows.size(0), first = layer.value * n_heads_ + head0;
     const float* data = rows.data_ptr<float>();
     at::parallel_for(0, heads, 1, [&](std::int64_t begin, std::int64_t end) {

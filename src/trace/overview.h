@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace headlight::trace {
@@ -28,6 +29,9 @@ public:
     /// |v_j W_O^h| of every head, from the values [key, kv_head, d_head] and model::length_factors() of a layer, before its
     /// tiles. Nothing of [head, token, d_model] is made.
     void weigh_values(Layer, const at::Tensor& v, const at::Tensor& factors);
+    /// Of a head whose last rows have not been added; empty: not known.
+    std::span<const float> lengths(HeadId) const;
+    /// Rows [head, row, key] in float32 on the CPU, each contiguous.
     void add_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&);
     /// Once, after the pass.
     void finish(std::vector<PooledPattern>&, std::vector<GatheredNumbers>&);

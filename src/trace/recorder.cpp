@@ -58,6 +58,12 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     }
 }
 
+/// float32 on the CPU, whose rows are contiguous.
+at::Tensor floats_of(const at::Tensor& tile) {
+    const at::Tensor rows = tile.is_cpu() && tile.scalar_type() == at::kFloat ? tile : tile.to(at::kCPU, at::kFloat);
+    return rows.stride(2) == 1 ? rows : rows.contiguous();
+}
+
 std::int64_t total_bytes(const Trace::Internals& in) {
     std::map<const void*, std::size_t> storages;
     for (const auto& [point, t] : in.stored) storages[t.storage().data()] = t.storage().nbytes();
@@ -82,8 +88,9 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                    std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source,
-                   std::int64_t first_counted)
+                   std::int64_t first_counted, PatternReader* reader)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
+    if (reader) whole_ = std::make_unique<WholePatterns>(encoding.size(), encoding.size(), *reader);
     if (!overview) return;
     own_ = Overview(config_, tokenizer, encoding, nullptr, first_counted);
     if (source) cross_ = Overview(config_, tokenizer, encoding, source);
@@ -123,6 +130,21 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
         replaced_.insert(point);
     }
     return current;
+}
+
+void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
+    const at::Tensor rows = floats_of(tile);
+    // Lengths are there until the overview has the head's last rows.
+    for (std::int64_t h = 0; whole_ && h < rows.size(0); ++h) {
+        const HeadId id{layer, Head(head0 + h)};
+        whole_->add_rows(id, rows.data_ptr<float>() + h * rows.stride(0), row0, rows.size(1), rows.size(2), rows.stride(1),
+                         own_.lengths(id));
+    }
+    if (own_.gathers()) own_.add_tile(layer, head0, row0, rows);
+}
+
+void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
+    if (cross_.gathers()) cross_.add_tile(layer, head0, row0, floats_of(tile));
 }
 
 void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.head_numbers); }

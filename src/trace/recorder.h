@@ -6,6 +6,7 @@
 #include "model/run/forward.h"
 #include "trace/internals.h"
 #include "trace/overview.h"
+#include "trace/whole_patterns.h"
 
 #include <map>
 #include <memory>
@@ -20,21 +21,18 @@ using Hooked = std::map<model::HookPoint, std::vector<const HookFn*>>;
 Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Intervention>&, bool may_be_elsewhere = false);
 
 /// The observer of one run (`source`: the text that a decoder's cross attention reads): calls the interventions, stores what the
-/// plan asked for, gathers the overview.
+/// plan asked for, gathers the overview, gives patterns to `reader`.
 class Recorder final : public model::Observer {
 public:
     Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
-             bool overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0);
+             bool overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0,
+             PatternReader* reader = nullptr);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
-    bool wants_pattern_tiles() const override { return own_.gathers(); }
-    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) override {
-        own_.add_tile(layer, head0, row0, tile);
-    }
-    void cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) override {
-        cross_.add_tile(layer, head0, row0, tile);
-    }
+    bool wants_pattern_tiles() const override { return own_.gathers() || whole_; }
+    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
+    void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
 
     /// Moves everything into the trace's internals. Once, after the pass.
     void finish(Trace::Internals&);
@@ -51,6 +49,7 @@ private:
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
     Overview own_, cross_;
+    std::unique_ptr<WholePatterns> whole_;  ///< nullptr: nobody reads them
 };
 
 }  // namespace headlight::trace

@@ -124,6 +124,7 @@ struct StackRun {
     const text::Encoding* source = nullptr;  ///< decoder behind an encoder: the text that was encoded …
     at::Tensor states{};                     ///< … and what came of it
     std::int64_t first_counted = 0;
+    PatternReader* reader = nullptr;
 };
 
 /// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
@@ -147,7 +148,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
 
     const at::NoGradGuard no_grad;
     Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview,
-                      pass.source, pass.first_counted);
+                      pass.source, pass.first_counted, pass.reader);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
     if (output)
@@ -275,7 +276,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
 
 std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model> model,
                                          std::shared_ptr<const text::Tokenizer> tokenizer, EncodedText text,
-                                         const CapturePlan& plan, const CancelToken& cancel) {
+                                         const CapturePlan& plan, const CancelToken& cancel, PatternReader* reader) {
     const model::KeepMemory keep;
     const auto started = std::chrono::steady_clock::now();
     require_weights(*model);
@@ -289,7 +290,8 @@ std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model> mod
                   .encoding = std::move(text.encoding),
                   .plan = plan,
                   .interventions = none,
-                  .first_counted = text.first_counted};
+                  .first_counted = text.first_counted,
+                  .reader = reader};
     auto internals = run_stack(std::move(pass), nullptr, nullptr, cancel, {});
     internals->info.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return own_parts(std::make_shared<const Trace>(std::move(internals)));

@@ -111,6 +111,11 @@ AttentionTensors attention_output(const model::Model& model, Layer layer) {
     return out;
 }
 
+at::Tensor length_factors(const model::Model& model, Layer layer) {
+    layer_of(model, layer);  // its errors
+    return model::length_factors(model.internals(), layer);
+}
+
 MlpTensors mlp_weights(const model::Model& model, Layer layer) {
     const model::LayerWeights& w = layer_of(model, layer);
     return {.w_in = w.mlp_in.weight,

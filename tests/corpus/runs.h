@@ -4,6 +4,7 @@
 
 #include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +16,17 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace headlight::corpus {
 
 inline std::filesystem::path built_in_model() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m"; }
+
+inline std::span<const float> floats_of(const at::Tensor& t) {
+    return {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())};
+}
 
 class Runs {
 public:
@@ -46,20 +52,28 @@ public:
     const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
     const model::ModelConfig& config() const { return model_->config(); }
     TextRun text_run(std::int64_t i, std::int64_t first_query = 0) const {
-        return {.number = i, .text = texts_.at(static_cast<std::size_t>(i)), .first_query = first_query, .trace = trace(i)};
+        return {.number = i,
+                .text = texts_.at(static_cast<std::size_t>(i)),
+                .first_query = first_query,
+                .encoding = trace(i).encoding(),
+                .trace = &trace(i)};
     }
 
     void add(Accumulator& to, std::int64_t i, std::int64_t first_query = 0) const {
         const TextRun run = text_run(i, first_query);
-        to.begin(run);
-        const trace::Trace& t = run.trace;
-        for (std::int64_t l = 0; to.wants_patterns() && l < config().n_layers; ++l)
+        const std::unique_ptr<TextPatterns> patterns = to.patterns_of(run);
+        for (std::int64_t l = 0; patterns && l < config().n_layers; ++l) {
+            const at::Tensor v = trace::tensor(trace(i), {model::Hook::v, Layer(l)});
+            const at::Tensor w_o = trace::attention_output(*model_, Layer(l)).w_o;
             for (std::int64_t h = 0; h < config().n_heads; ++h) {
-                const at::Tensor pattern = trace::pattern_rows(t, Layer(l), Head(h), 0, t.tokens()).contiguous();
-                to.add_pattern(run, {Layer(l), Head(h)}, {pattern.data_ptr<float>(), static_cast<std::size_t>(pattern.numel())},
-                               t.tokens());
+                const at::Tensor pattern = trace::pattern_rows(trace(i), Layer(l), Head(h), 0, run.tokens()).contiguous();
+                const at::Tensor lengths =
+                    at::mm(v.select(1, h * v.size(1) / config().n_heads), w_o[h]).square().sum(1).sqrt().contiguous();
+                patterns->add({Layer(l), Head(h)},
+                              {.weights = floats_of(pattern), .keys = run.tokens(), .lengths = floats_of(lengths)});
             }
-        to.add(run);
+        }
+        to.add(run, patterns.get());
     }
     void add_all(Accumulator& to) const {
         for (std::int64_t i = 0; i < size(); ++i) add(to, i);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace headlight::trace {
@@ -16,8 +17,27 @@ struct EncodedText {
     std::int64_t first_counted = 0;  ///< queries before it are context alone: they are in none of the overview's numbers
 };
 
-/// run() of it, for models of one stack that read text. Errors as there.
+/// One head's attention to its text.
+struct HeadPattern {
+    std::span<const float> weights;  ///< [query, key], row-major; illegal keys are exactly 0
+    std::int64_t keys = 0;
+    std::span<const float> lengths = {};  ///< |v_j W_O| of each key; empty: not known
+    std::int64_t queries() const noexcept { return keys > 0 ? std::ssize(weights) / keys : 0; }
+    std::span<const float> row(std::int64_t query) const noexcept {
+        return weights.subspan(static_cast<std::size_t>(query * keys), static_cast<std::size_t>(keys));
+    }
+};
+
+/// Takes the patterns of a run while its pass has them, so that none is computed twice.
+class PatternReader {
+public:
+    virtual ~PatternReader() = default;
+    /// Every head once, a layer at a time. From several threads at once; the memory is reused as soon as the call returns.
+    virtual void pattern(HeadId, const HeadPattern&) = 0;
+};
+
+/// run() of it, for models of one stack that read text. Errors as there. Lengths reach the reader where the plan has an overview.
 std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>, EncodedText,
-                                         const CapturePlan&, const CancelToken& = {});
+                                         const CapturePlan&, const CancelToken& = {}, PatternReader* = nullptr);
 
 }  // namespace headlight::trace

@@ -33,6 +33,8 @@ struct AttentionTensors {
 AttentionTensors attention_weights(const model::Model&, Layer);
 /// Only w_o, b_o and norm: no copy of a fused q, k and v.
 AttentionTensors attention_output(const model::Model&, Layer);
+/// F with |z W_O| = |z F| for every z of a head, [head, d_value, d_value] float32 on the CPU; made once a model.
+at::Tensor length_factors(const model::Model&, Layer);
 
 /// Where the layer has experts: all their hidden units one after another, then the shared expert's.
 struct MlpTensors {

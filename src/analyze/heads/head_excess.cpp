@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/heads/head_excess.h"
 
-#include <Eigen/Core>
+#include "headlight/base/lanes.h"
 
 #include <algorithm>
 
@@ -9,6 +9,25 @@ namespace headlight::analyze {
 namespace {
 
 constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// sum weights[j] shares[j]
+HEADLIGHT_WIDE double weighted_sum(const float* weights, const double* shares, std::int64_t n) {
+    using namespace lanes;
+    using Doubles [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+    Doubles sum = {};
+    std::int64_t at = 0;
+    for (; at + kLanes <= n; at += kLanes) {
+        Floats w;
+        Doubles s;
+        std::memcpy(&w, weights + at, sizeof w);
+        std::memcpy(&s, shares + at, sizeof s);
+        sum += __builtin_convertvector(w, Doubles) * s;
+    }
+    for (int k = 0; at < n; ++at, ++k) sum[k] += static_cast<double>(weights[at]) * shares[at];
+    double all = 0;
+    for (int k = 0; k < kLanes; ++k) all += sum[k];
+    return all;
+}
 
 /// How many rows have each key (or distance): ranges are added, the prefix sums are the counts.
 class RangeCount {
@@ -112,10 +131,7 @@ double HeadExcess::of_row(const trace::PatternRow& row) const {
     if (most_ < 0) return sum;
     const std::int64_t begin = std::max(row.legal.first, i - most_), end = i - least_ + 1;
     if (begin >= end) return sum;
-    const auto count = static_cast<Eigen::Index>(end - begin);
-    const Eigen::Map<const Eigen::VectorXf> weights(row.weights + begin, count);
-    const Eigen::Map<const Eigen::VectorXd> shares(distance_share_.data() + (begin - (i - most_)), count);
-    return sum - weights.cast<double>().dot(shares);
+    return sum - weighted_sum(row.weights + begin, distance_share_.data() + (begin - (i - most_)), end - begin);
 }
 
 double HeadExcess::of_columns(const float* columns, std::int64_t keys) const {

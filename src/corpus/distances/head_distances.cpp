@@ -121,26 +121,43 @@ std::unique_ptr<Accumulator> HeadDistances::fresh() const {
     return other;
 }
 
-void HeadDistances::begin(const TextRun& run) {
-    const std::int64_t first = std::max<std::int64_t>(run.first_query, causal_ ? 1 : 0);
-    drawn_.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, run.trace.tokens() - first)));
-    std::iota(drawn_.begin(), drawn_.end(), first);
-    of_chunk_ = std::ssize(drawn_);
-    if (options_.queries > 0 && std::ssize(drawn_) > options_.queries) {
-        const auto drawn = [&](std::int64_t p) { return std::pair(draw(options_.seed, run.number, p), p); };
-        std::ranges::nth_element(drawn_, drawn_.begin() + options_.queries, {}, drawn);
-        drawn_.resize(static_cast<std::size_t>(options_.queries));
-        std::ranges::sort(drawn_);
+/// The rows of a chunk at which heads are compared.
+class HeadDistances::DrawnRows final : public TextPatterns {
+public:
+    DrawnRows(const HeadDistances& of, const TextRun& run) : of_(of) {
+        const std::int64_t first = std::max<std::int64_t>(run.first_query, of.causal_ ? 1 : 0);
+        positions.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, run.tokens() - first)));
+        std::iota(positions.begin(), positions.end(), first);
+        of_chunk = std::ssize(positions);
+        const std::int64_t queries = of.options_.queries;
+        if (queries > 0 && of_chunk > queries) {
+            const auto drawn = [&](std::int64_t p) { return std::pair(draw(of.options_.seed, run.number, p), p); };
+            std::ranges::nth_element(positions, positions.begin() + queries, {}, drawn);
+            positions.resize(static_cast<std::size_t>(queries));
+            std::ranges::sort(positions);
+        }
+        stride = padded(run.tokens());
+        weights_.assign(positions.size() * static_cast<std::size_t>(of.heads() * stride), 0);
     }
-    stride_ = padded(run.trace.keys());
-    rows_.assign(drawn_.size() * static_cast<std::size_t>(heads() * stride_), 0);
-}
+    void add(HeadId head, const trace::HeadPattern& pattern) override {
+        const std::int64_t number = head.layer.value * of_.heads_of_layer_ + head.head.value;
+        for (std::size_t r = 0; r < positions.size(); ++r)
+            std::ranges::copy(pattern.row(positions[r]),
+                              weights_.begin() + (static_cast<std::int64_t>(r) * of_.heads() + number) * stride);
+    }
+    const float* row(std::int64_t r, std::int64_t h) const { return weights_.data() + (r * of_.heads() + h) * stride; }
 
-void HeadDistances::add_pattern(const TextRun&, HeadId head, std::span<const float> pattern, std::int64_t keys) {
-    const std::int64_t number = head.layer.value * heads_of_layer_ + head.head.value;
-    for (std::size_t r = 0; r < drawn_.size(); ++r)
-        std::ranges::copy(pattern.subspan(static_cast<std::size_t>(drawn_[r] * keys), static_cast<std::size_t>(keys)),
-                          rows_.begin() + (static_cast<std::int64_t>(r) * heads() + number) * stride_);
+    std::int64_t of_chunk = 0;            ///< queries that may be drawn
+    std::vector<std::int64_t> positions;  ///< of those that are, ascending
+    std::int64_t stride = 0;              ///< floats of a row: its keys, padded with zeros
+
+private:
+    const HeadDistances& of_;
+    std::vector<float> weights_;  ///< [drawn query, head, key]
+};
+
+std::unique_ptr<TextPatterns> HeadDistances::patterns_of(const TextRun& run) const {
+    return std::make_unique<DrawnRows>(*this, run);
 }
 
 void HeadDistances::keep(KeptQuery query) {
@@ -150,22 +167,24 @@ void HeadDistances::keep(KeptQuery query) {
     if (std::ssize(kept_) > options_.kept) kept_.pop_back();
 }
 
-void HeadDistances::add(const TextRun& run) {
-    const auto n = std::ssize(drawn_);
+void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
+    const auto& drawn = dynamic_cast<const DrawnRows&>(*patterns);
+    const auto n = std::ssize(drawn.positions);
     if (n == 0) return;
-    const auto row = [&](std::int64_t r, std::int64_t h) { return rows_.data() + (r * heads() + h) * stride_; };
+    const auto row = [&](std::int64_t r, std::int64_t h) { return drawn.row(r, h); };
     std::vector<double> entropies(static_cast<std::size_t>(n * heads()));
     at::parallel_for(0, n * heads(), kPairsAtATime, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const float* p = row(i / heads(), i % heads());
-            entropies[static_cast<std::size_t>(i)] = entropy_of_mean(p, p, stride_);
+            entropies[static_cast<std::size_t>(i)] = entropy_of_mean(p, p, drawn.stride);
         }
     });
     at::parallel_for(0, pairs(), kPairsAtATime, [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> sums(static_cast<std::size_t>(end - begin));
         for (std::int64_t r = 0; r < n; ++r) {
             // Behind a causal query there are only zeros.
-            const std::int64_t keys = causal_ ? std::min(stride_, padded(drawn_[static_cast<std::size_t>(r)] + 1)) : stride_;
+            const std::int64_t keys =
+                causal_ ? std::min(drawn.stride, padded(drawn.positions[static_cast<std::size_t>(r)] + 1)) : drawn.stride;
             const double* own = entropies.data() + r * heads();
             for_pairs(begin, end, heads(), [&](std::int64_t pair, std::int64_t a, std::int64_t b) {
                 sums[static_cast<std::size_t>(pair - begin)] +=
@@ -174,19 +193,19 @@ void HeadDistances::add(const TextRun& run) {
         }
         for (std::int64_t pair = begin; pair < end; ++pair) {
             const double sum =
-                sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(of_chunk_);
+                sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(drawn.of_chunk);
             Pair& to = pairs_[static_cast<std::size_t>(pair)];
             to.sum.add(sum);
             to.squares.add(sum * sum);
-            to.products.add(sum * static_cast<double>(of_chunk_));
+            to.products.add(sum * static_cast<double>(drawn.of_chunk));
         }
     });
     for (std::int64_t r = 0; r < n; ++r) {
-        const std::int64_t position = drawn_[static_cast<std::size_t>(r)];
+        const std::int64_t position = drawn.positions[static_cast<std::size_t>(r)];
         KeptQuery query{.draw = draw(options_.seed, run.number, position),
                         .text = run.number,
                         .position = position,
-                        .keys = causal_ ? std::min(run.trace.keys(), position + 1) : run.trace.keys(),
+                        .keys = causal_ ? std::min(run.tokens(), position + 1) : run.tokens(),
                         .weights = {}};
         if (std::ssize(kept_) >= options_.kept && (kept_.empty() || order_of(kept_.back()) < order_of(query))) continue;
         for (std::int64_t h = 0; h < heads(); ++h) query.weights.insert(query.weights.end(), row(r, h), row(r, h) + query.keys);
@@ -194,8 +213,8 @@ void HeadDistances::add(const TextRun& run) {
     }
     ++chunks_;
     compared_ += n;
-    queries_ += of_chunk_;
-    squares_of_queries_ += of_chunk_ * of_chunk_;
+    queries_ += drawn.of_chunk;
+    squares_of_queries_ += drawn.of_chunk * drawn.of_chunk;
 }
 
 void HeadDistances::merge(const Accumulator& from) {

@@ -4,18 +4,13 @@
 #include "headlight/analyze/heads/counted_measures.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
-#include "headlight/trace/tensors.h"
-#include "headlight/trace/weights.h"
-
-#include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <mutex>
-#include <numeric>
+#include <cstring>
 #include <set>
 #include <unordered_map>
 
@@ -52,6 +47,60 @@ std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
     return previous;
 }
 
+/// Sum of x[from, to), of which no part before 0 or behind `end` exists.
+[[gnu::always_inline]] inline double sum_between(const float* x, std::int64_t from, std::int64_t to, std::int64_t end) {
+    using namespace lanes;
+    from = std::max<std::int64_t>(from, 0);
+    to = std::min(to, end);
+    double all = 0;
+    for (; from < to; from += kChunk) {
+        const std::int64_t stop = std::min(to, from + kChunk);
+        Floats sum = {};
+        std::int64_t at = from;
+        for (; at + kLanes <= stop; at += kLanes) {
+            Floats more;
+            std::memcpy(&more, x + at, sizeof more);
+            sum += more;
+        }
+        for (std::int64_t k = 0; at < stop; ++at, ++k) sum[k] += x[at];
+        all += lanes_sum(sum);
+    }
+    return all;
+}
+
+/// Adds a row's weights to `sums` [bin]: the keys of a bin are a run on either side of the query.
+HEADLIGHT_WIDE void add_distances(const float* row, std::int64_t query, std::int64_t keys, bool causal, double* sums) {
+    for (std::int64_t bin = 0; bin < kDistanceBins; ++bin) {
+        const std::int64_t near = first_distance(bin), end = bin + 1 < kDistanceBins ? first_distance(bin + 1) : query + keys;
+        if (near > query && (causal || query + near >= keys)) break;
+        sums[bin] += sum_between(row, query - end + 1, query - near + 1, keys);
+        if (!causal && bin > 0) sums[bin] += sum_between(row, query + near, query + end, keys);
+    }
+}
+
+/// The first key in [from, last) with row[j] > weight or row[j] lengths[j] > value; `last`: none.
+HEADLIGHT_WIDE std::int64_t next_above(const float* row, const float* lengths, std::int64_t from, std::int64_t last, float weight,
+                                       float value) {
+    using namespace lanes;
+    constexpr std::int64_t kStretch = 8 * kLanes;
+    for (; from + kStretch <= last; from += kStretch) {
+        Ints above = {};
+        for (std::int64_t at = from; at < from + kStretch; at += kLanes) {
+            Floats a, b;
+            std::memcpy(&a, row + at, sizeof a);
+            std::memcpy(&b, lengths + at, sizeof b);
+            above |= (a > weight) | (a * b > value);
+        }
+        std::array<std::uint64_t, sizeof above / 8> words;
+        std::memcpy(words.data(), &above, sizeof above);
+        std::uint64_t any = 0;
+        for (const std::uint64_t word : words) any |= word;
+        if (any) break;
+    }
+    while (from < last && !(row[from] > weight || row[from] * lengths[from] > value)) ++from;
+    return from;
+}
+
 void put_sums(Arrays& out, const std::string& name, std::vector<std::int64_t> shape, const std::vector<FixedSum>& sums) {
     std::vector<std::int64_t> halves;
     for (const FixedSum& sum : sums) {
@@ -85,21 +134,6 @@ const std::vector<std::string>& corpus_measures() {
     return ids;
 }
 
-/// |v_j W_O| = sqrt(v_j W_O W_O^T v_j^T): the small matrices in the middle are made once a model.
-struct Heads::Lengths {
-    std::mutex mutex;
-    std::vector<at::Tensor> grams;  ///< [layer] of [head, d_value, d_value]
-
-    const std::vector<at::Tensor>& of(const model::Model& model) {
-        const std::lock_guard lock(mutex);
-        for (std::int64_t layer = std::ssize(grams); layer < model.config().n_layers; ++layer) {
-            const at::Tensor w_o = trace::attention_output(model, Layer(layer)).w_o.to(at::kCPU, at::kFloat);
-            grams.push_back(at::matmul(w_o, w_o.transpose(1, 2)).contiguous());
-        }
-        return grams;
-    }
-};
-
 Heads::Heads(const model::ModelConfig& config, std::int64_t examples)
     : layers_(config.n_layers),
       heads_(config.n_heads),
@@ -108,8 +142,7 @@ Heads::Heads(const model::ModelConfig& config, std::int64_t examples)
       sums_(corpus_measures().size() * heads()),
       counts_(sums_.size()),
       distances_(heads() * static_cast<std::size_t>(kDistanceBins)),
-      top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)),
-      lengths_(std::make_shared<Lengths>()) {}
+      top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)) {}
 
 std::unique_ptr<Accumulator> Heads::fresh() const {
     auto empty = std::make_unique<Heads>(*this);
@@ -121,75 +154,65 @@ std::unique_ptr<Accumulator> Heads::fresh() const {
     return empty;
 }
 
-std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_v", "*.attn.hook_z", "*.hook_resid_pre"}; }
+std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_z", "*.hook_resid_pre"}; }
 
-void Heads::begin(const TextRun& run) {
-    const at::NoGradGuard no_grad;
-    const headlight::text::Encoding& encoding = run.trace.encoding();
-    same_ = nearest_same(encoding.ids);
-    special_ = encoding.special;
-    norms_.assign(heads(), {});
-    const std::vector<at::Tensor>& grams = lengths_->of(*run.trace.model());
-    for (std::int64_t layer = 0; layer < layers_; ++layer) {
-        const at::Tensor v = trace::tensor(run.trace, {model::Hook::v, Layer(layer)}).to(at::kFloat);
-        const std::int64_t group = heads_ / v.size(1);
-        at::parallel_for(0, heads_, 1, [&](std::int64_t begin, std::int64_t end) {
-            const at::NoGradGuard inner;
-            for (std::int64_t head = begin; head < end; ++head) {
-                const at::Tensor own = v.select(1, head / group);
-                const at::Tensor norms =
-                    (at::mm(own, grams[static_cast<std::size_t>(layer)].select(0, head)) * own).sum(1).clamp_min(0).sqrt();
-                const float* data = norms.data_ptr<float>();
-                norms_[head_index({Layer(layer), Head(head)})].assign(data, data + norms.numel());
-            }
-        });
-    }
-}
-
-void Heads::add_pattern(const TextRun& run, HeadId id, std::span<const float> pattern, std::int64_t keys) {
-    const std::int64_t queries = std::ssize(pattern) / keys, first = std::max<std::int64_t>(run.first_query, causal_ ? 1 : 0);
-    const std::vector<float>& norms = norms_[head_index(id)];
-    std::array<double, kDistanceBins> far{};
-    std::array<Example, kHeadExamples> best;
-    best.fill({.value = 0, .text = run.number, .query = -1, .key = -1});
-    const auto offer = [&](HeadExample kind, float value, std::int64_t i, std::int64_t j) {
-        Example& so_far = best[static_cast<std::size_t>(kind)];
-        if (value > so_far.value) so_far = {value, run.number, static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
+/// Of one text: how far its heads attend, and their best examples.
+class Heads::Patterns final : public TextPatterns {
+public:
+    struct OfHead {
+        std::array<double, kDistanceBins> distances{};
+        std::array<Example, kHeadExamples> best{};  ///< query -1: none
     };
-    for (std::int64_t i = first; i < queries; ++i) {
-        const float* row = pattern.data() + i * keys;
-        // Keys of a bin are a run on either side of the query.
-        for (std::int64_t bin = 0; bin < kDistanceBins; ++bin) {
-            const std::int64_t near = first_distance(bin),
-                               end = bin + 1 < kDistanceBins ? first_distance(bin + 1) : queries + keys;
-            const auto sum_of = [&](std::int64_t from, std::int64_t to) {
-                from = std::max<std::int64_t>(from, 0);
-                to = std::min(to, keys);
-                if (from < to)
-                    far[static_cast<std::size_t>(bin)] += static_cast<double>(std::accumulate(row + from, row + to, 0.0F));
-            };
-            if (near > i && (causal_ || i + near >= keys)) break;
-            sum_of(i - end + 1, i - near + 1);
-            if (!causal_ && bin > 0) sum_of(i + near, i + end);
+
+    Patterns(const Heads& of, const TextRun& run)
+        : of_heads(of.heads()),
+          of_(of),
+          first_(std::max<std::int64_t>(run.first_query, of.causal_ ? 1 : 0)),
+          same_(nearest_same(run.encoding.ids)),
+          special_(run.encoding.special) {
+        for (OfHead& head : of_heads) head.best.fill({.value = 0, .text = run.number, .query = -1, .key = -1});
+    }
+
+    void add(HeadId id, const trace::HeadPattern& pattern) override {
+        OfHead head = of_heads[of_.head_index(id)];
+        for (std::int64_t i = first_; i < pattern.queries(); ++i) {
+            add_distances(pattern.row(i).data(), i, pattern.keys, of_.causal_, head.distances.data());
+            if (!special_[static_cast<std::size_t>(i)]) add_examples(pattern, i, head.best);
         }
-        if (special_[static_cast<std::size_t>(i)]) continue;
-        const std::int64_t last = causal_ ? i : keys;
-        for (std::int64_t j = 1; j < last; ++j) {
-            if (row[j] <= best[0].value && row[j] * norms[static_cast<std::size_t>(j)] <= best[1].value) continue;
-            if (j == i || special_[static_cast<std::size_t>(j)]) continue;
-            offer(HeadExample::weight, row[j], i, j);
-            offer(HeadExample::value, row[j] * norms[static_cast<std::size_t>(j)], i, j);
+        of_heads[of_.head_index(id)] = head;
+    }
+
+    std::vector<OfHead> of_heads;  ///< [layer * head]
+
+private:
+    void add_examples(const trace::HeadPattern& pattern, std::int64_t i, std::array<Example, kHeadExamples>& best) const {
+        const float *row = pattern.row(i).data(), *lengths = pattern.lengths.data();
+        const auto special = [&](std::int64_t j) { return special_[static_cast<std::size_t>(j)]; };
+        const auto offer = [&](HeadExample kind, float value, std::int64_t j) {
+            Example& so_far = best[static_cast<std::size_t>(kind)];
+            if (!(value > so_far.value)) return;
+            so_far = {value, so_far.text, static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
+        };
+        const std::int64_t last = of_.causal_ ? i : pattern.keys;
+        for (std::int64_t j = 1; (j = next_above(row, lengths, j, last, best[0].value, best[1].value)) < last; ++j) {
+            if (j == i || special(j)) continue;
+            offer(HeadExample::weight, row[j], j);
+            offer(HeadExample::value, row[j] * lengths[j], j);
         }
         for (std::int64_t j = same_[static_cast<std::size_t>(i)]; j >= 0; j = same_[static_cast<std::size_t>(j)])
-            if (j + 1 < i && !special_[static_cast<std::size_t>(j + 1)]) offer(HeadExample::induction, row[j + 1], i, j + 1);
+            if (j + 1 < i && !special(j + 1)) offer(HeadExample::induction, row[j + 1], j + 1);
     }
-    for (std::size_t bin = 0; bin < far.size(); ++bin) distances_[head_index(id) * far.size() + bin].add(far[bin]);
-    for (std::size_t kind = 0; kind < best.size(); ++kind)
-        if (best[kind].query >= 0) top_[kind * heads() + head_index(id)].add(best[kind]);
-}
 
-void Heads::add(const TextRun& run) {
-    const analyze::CountedMeasures measured = analyze::counted_measures(run.trace, run.first_query);
+    const Heads& of_;
+    std::int64_t first_;              ///< query that counts
+    std::vector<std::int64_t> same_;  ///< nearest earlier position of the same token
+    std::vector<bool> special_;
+};
+
+std::unique_ptr<TextPatterns> Heads::patterns_of(const TextRun& run) const { return std::make_unique<Patterns>(*this, run); }
+
+void Heads::add(const TextRun& run, TextPatterns* patterns) {
+    const analyze::CountedMeasures measured = analyze::counted_measures(*run.trace, run.first_query);
     Row row{.values = std::vector<float>(sums_.size(), static_cast<float>(kNaN)),
             .rows = std::vector<std::int32_t>(corpus_measures().size() * static_cast<std::size_t>(layers_))};
     for (std::size_t m = 0; m < measure_indices().size(); ++m) {
@@ -209,6 +232,14 @@ void Heads::add(const TextRun& run) {
         }
     }
     rows_[run.number] = std::move(row);
+    const auto& read = dynamic_cast<const Patterns&>(*patterns);
+    for (std::size_t head = 0; head < heads(); ++head) {
+        const Patterns::OfHead& found = read.of_heads[head];
+        for (std::size_t bin = 0; bin < found.distances.size(); ++bin)
+            distances_[head * found.distances.size() + bin].add(found.distances[bin]);
+        for (std::size_t kind = 0; kind < found.best.size(); ++kind)
+            if (found.best[kind].query >= 0) top_[kind * heads() + head].add(found.best[kind]);
+    }
 }
 
 void Heads::merge(const Accumulator& from) {

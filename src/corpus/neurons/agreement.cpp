@@ -29,7 +29,7 @@ auto place_of(const AgreementExample& e) { return std::tuple(e.text, e.position)
 /// The `count` positions from `first` on with the smallest draws, ascending.
 std::vector<Position> drawn_positions(const TextRun& run, std::int64_t first, std::int64_t count, std::uint64_t seed) {
     std::vector<Position> positions;
-    for (std::int64_t p = first; p < run.trace.tokens(); ++p) positions.emplace_back(p);
+    for (std::int64_t p = first; p < run.tokens(); ++p) positions.emplace_back(p);
     if (std::ssize(positions) <= count) return positions;
     std::ranges::nth_element(positions, positions.begin() + count, {},
                              [&](Position p) { return std::pair(draw(seed, run.number, p.value), p); });
@@ -66,13 +66,13 @@ std::vector<std::string> Agreement::hooks() const {
     return {"blocks.*.hook_resid_mid*", "blocks.*.hook_mlp_out", "blocks.*.hook_resid_post", "blocks.*.mlp.hook_post"};
 }
 
-void Agreement::add(const TextRun& run) {
+void Agreement::add(const TextRun& run, TextPatterns*) {
     const std::vector<Position> positions =
         drawn_positions(run, std::max<std::int64_t>(run.first_query, 1), options_.examples, options_.seed);
     if (positions.empty()) return;
     const at::NoGradGuard no_grad;
-    const auto readings = analyze::token_readings(run.trace, positions, options_.read_out);
-    const auto tops = analyze::top_tokens_of_values(run.trace.model(), options_.read_out == analyze::ReadOut::model);
+    const auto readings = analyze::token_readings(*run.trace, positions, options_.read_out);
+    const auto tops = analyze::top_tokens_of_values(run.trace->model(), options_.read_out == analyze::ReadOut::model);
     std::vector<AgreementExample> added(positions.size());
     for (std::size_t i = 0; i < positions.size(); ++i) {
         added[i].text = run.number;
@@ -81,7 +81,7 @@ void Agreement::add(const TextRun& run) {
     for (std::size_t l = 0; l < widths_.size(); ++l)
         for (std::size_t i = 0; i < positions.size(); ++i) {
             const at::Tensor row =
-                trace::tensor_rows(run.trace, {Hook::mlp_post, Layer(static_cast<std::int64_t>(l))}, positions[i].value, 1)
+                trace::tensor_rows(*run.trace, {Hook::mlp_post, Layer(static_cast<std::int64_t>(l))}, positions[i].value, 1)
                     .to(at::kCPU, at::kFloat)
                     .contiguous();
             const float* m = row.data_ptr<float>();

@@ -212,7 +212,7 @@ void Neurons::add_block(const float* m, std::int64_t count, std::int64_t width, 
 }
 
 void Neurons::add_layer(const TextRun& run, std::int64_t layer, std::int64_t first) {
-    const trace::Trace& trace = run.trace;
+    const trace::Trace& trace = *run.trace;
     const std::int64_t count = trace.tokens() - first;
     const at::NoGradGuard no_grad;
     const at::Tensor m =
@@ -237,15 +237,15 @@ void Neurons::add_layer(const TextRun& run, std::int64_t layer, std::int64_t fir
     });
 }
 
-void Neurons::add(const TextRun& run) {
+void Neurons::add(const TextRun& run, TextPatterns*) {
     if (run.number > std::numeric_limits<std::int32_t>::max())
         throw Error({.problem = "A corpus has more texts than neurons can be given examples of",
                      .item = run.text.id,
                      .expected = "at most 2^31 chunks"});
     ++texts_;
     const std::int64_t first = std::max<std::int64_t>(run.first_query, 1);
-    if (first >= run.trace.tokens()) return;
-    tokens_ += run.trace.tokens() - first;
+    if (first >= run.tokens()) return;
+    tokens_ += run.tokens() - first;
     for (std::int64_t l = 0; l < layers(); ++l) add_layer(run, l, first);
 }
 

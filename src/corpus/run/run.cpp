@@ -134,15 +134,14 @@ void run_chunk(const RunSetup& setup, const Chunk& chunk, const Text& text, cons
                                                             static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
                                    .encoding = chunk.encoding,
                                    .first_counted = chunk.first_query};
-        const auto trace = trace::run_encoded(setup.model, setup.tokenizer, std::move(encoded), plan, cancel);
-        into.add({.number = chunk.number,
-                  .text = text,
-                  .first_byte = chunk.first_byte,
-                  .first_query = chunk.first_query,
-                  .begins = chunk.begins,
-                  .whole = chunk.whole,
-                  .trace = *trace},
-                 cancel);
+        Gathered::OfText gathered(into, {.number = chunk.number,
+                                         .text = text,
+                                         .first_byte = chunk.first_byte,
+                                         .first_query = chunk.first_query,
+                                         .begins = chunk.begins,
+                                         .whole = chunk.whole,
+                                         .encoding = chunk.encoding});
+        gathered.add(*trace::run_encoded(setup.model, setup.tokenizer, std::move(encoded), plan, cancel, &gathered));
     } catch (const Error& error) {
         ErrorFacts facts = error.facts();
         facts.item =

@@ -2,13 +2,10 @@
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/corpus/store/segments.h"
-#include "headlight/trace/tensors.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 
 namespace headlight::corpus {
@@ -53,34 +50,24 @@ trace::CapturePlan Gathered::plan() const {
     for (const auto& each : all_) {
         const auto hooks = each->hooks();
         globs.insert(hooks.begin(), hooks.end());
-        if (each->wants_patterns()) globs.insert("*.attn.hook_pattern");
     }
     if (globs.empty()) globs.insert("blocks.0.hook_resid_pre");  // an empty list stands for the default hooks
     return {.globs = {globs.begin(), globs.end()}, .overview = true};
 }
 
-void Gathered::add(const TextRun& run, const CancelToken& cancel) {
+Gathered::OfText::OfText(Gathered& to, const TextRun& run) : to_(to), run_(run) {
+    for (const auto& each : to_.all_) patterns_.push_back(each->patterns_of(run_));
+}
+
+void Gathered::OfText::pattern(HeadId head, const trace::HeadPattern& pattern) {
+    for (const auto& each : patterns_)
+        if (each) each->add(head, pattern);
+}
+
+void Gathered::OfText::add(const trace::Trace& trace) {
     const at::NoGradGuard no_grad;
-    std::vector<Accumulator*> of_patterns;
-    for (const auto& each : all_) {
-        each->begin(run);
-        if (each->wants_patterns()) of_patterns.push_back(each.get());
-    }
-    const model::ModelConfig& config = run.trace.config();
-    for (std::int64_t layer = 0; layer < config.n_layers && !of_patterns.empty(); ++layer) {
-        cancel.throw_if_cancelled();
-        at::parallel_for(0, config.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-            const at::NoGradGuard inner;
-            for (std::int64_t head = begin; head < end; ++head) {
-                const at::Tensor pattern =
-                    trace::pattern_rows(run.trace, Layer(layer), Head(head), 0, run.trace.tokens()).to(at::kFloat).contiguous();
-                const std::span<const float> weights(pattern.data_ptr<float>(), static_cast<std::size_t>(pattern.numel()));
-                for (Accumulator* each : of_patterns)
-                    each->add_pattern(run, {Layer(layer), Head(head)}, weights, pattern.size(1));
-            }
-        });
-    }
-    for (const auto& each : all_) each->add(run);
+    run_.trace = &trace;
+    for (std::size_t i = 0; i < patterns_.size(); ++i) to_.all_[i]->add(run_, patterns_[i].get());
 }
 
 }  // namespace headlight::corpus

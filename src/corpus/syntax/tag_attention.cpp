@@ -49,71 +49,96 @@ TagAttention::TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool cau
 
 std::unique_ptr<Accumulator> TagAttention::fresh() const { return std::make_unique<TagAttention>(n_layers_, n_heads_, causal_); }
 
-void TagAttention::begin(const TextRun& run) {
-    current_ = !run.text.words.empty() && run.whole;
-    if (!current_) {
+/// A text whose tokens have tags.
+struct TagAttention::Tagged final : TextPatterns {
+    Tagged(const TagAttention& whose, const TextRun& run)
+        : of(whose), keys(run.tokens()), heads(at(whose.n_layers_ * whose.n_heads_)) {
+        const WordTokens tokens = word_tokens(run.text, run.encoding, run.first_byte);
+        const std::size_t n = tokens.of_token.size();
+        tags.assign(n, {});
+        pairs.assign(n * n, 0);
+        for (std::size_t t = 0; t < n; ++t) {
+            const std::vector<std::int32_t>& words = tokens.of_token[t];
+            if (t == 0 || words.empty()) {
+                tags[t] = {{t == 0 ? kFirstToken : run.encoding.special[t] ? kSpecialToken : kNoTag, 1.0}};
+            } else {
+                for (const std::int32_t word : words)
+                    tags[t].emplace_back(tag_of(run.text.words[static_cast<std::size_t>(word)]),
+                                         1.0 / static_cast<double>(words.size()));
+            }
+            for (std::size_t k = 0; k < n; ++k)
+                pairs[t * n + k] =
+                    t != k && std::ranges::any_of(words, [&](std::int32_t a) {
+                        return std::ranges::any_of(tokens.of_token[k], [&](std::int32_t b) { return an_arc(run.text, a, b); });
+                    });
+        }
+    }
+
+    void add(HeadId id, const trace::HeadPattern& pattern) override {
+        Sums& head = heads[at(id.layer.value * of.n_heads_ + id.head.value)];
+        for (std::int64_t q = of.first_row(); q < keys; ++q) {
+            std::array<double, kTagCount> received{};
+            for (std::int64_t k = 0; k < of.last_key(q, keys); ++k) {
+                const auto weight = static_cast<double>(pattern.weights[at(q * keys + k)]);
+                for (const auto& [to, part] : tags[at(k)]) received[to] += weight * part;
+                if (k == 0) continue;
+                head.off_first += weight;
+                head.distance += weight * static_cast<double>(std::abs(q - k));
+                if (linked(q, k)) head.along += weight;
+            }
+            for (const auto& [from, part] : tags[at(q)])
+                for (std::size_t to = 0; to < kTagCount; ++to) head.mass[from * kTagCount + to] += part * received[to];
+        }
+    }
+
+    bool linked(std::int64_t query, std::int64_t key) const { return pairs[at(query * keys + key)]; }
+
+    struct Sums {
+        std::array<double, kTagCount * kTagCount> mass{};
+        double along = 0, off_first = 0, distance = 0;
+    };
+    const TagAttention& of;
+    std::int64_t keys;
+    std::vector<Sums> heads;
+    std::vector<std::vector<std::pair<std::size_t, double>>> tags;  ///< [position] tags, parts that add up to 1
+    std::vector<std::uint8_t> pairs;                                ///< [query, key] 1: some words of theirs are an arc
+};
+
+std::unique_ptr<TextPatterns> TagAttention::patterns_of(const TextRun& run) const {
+    if (run.text.words.empty() || !run.whole) return nullptr;
+    return std::make_unique<Tagged>(*this, run);
+}
+
+void TagAttention::add(const TextRun& run, TextPatterns* patterns) {
+    if (!patterns) {
         left_out_ += !run.text.words.empty() && run.begins;
         return;
     }
     ++texts_;
-    const WordTokens tokens = word_tokens(run.text, run.trace.encoding(), run.first_byte);
-    const std::size_t n = tokens.of_token.size();
-    tags_.assign(n, {});
-    linked_.assign(n * n, 0);
-    for (std::size_t t = 0; t < n; ++t) {
-        const std::vector<std::int32_t>& words = tokens.of_token[t];
-        if (t == 0 || words.empty()) {
-            tags_[t] = {{t == 0 ? kFirstToken : run.trace.encoding().special[t] ? kSpecialToken : kNoTag, 1.0}};
-        } else {
-            for (const std::int32_t word : words)
-                tags_[t].emplace_back(tag_of(run.text.words[static_cast<std::size_t>(word)]),
-                                      1.0 / static_cast<double>(words.size()));
-        }
-        for (std::size_t k = 0; k < n; ++k)
-            linked_[t * n + k] =
-                t != k && std::ranges::any_of(words, [&](std::int32_t a) {
-                    return std::ranges::any_of(tokens.of_token[k], [&](std::int32_t b) { return an_arc(run.text, a, b); });
-                });
-    }
-    const auto keys = static_cast<std::int64_t>(n);
+    const auto& text = dynamic_cast<const Tagged&>(*patterns);
+    const std::int64_t keys = run.tokens();
     for (std::int64_t q = first_row(); q < keys; ++q) {
         const std::int64_t legal = last_key(q, keys);
         std::int64_t arcs = 0;
-        for (const auto& [from, part] : tags_[at(q)]) rows_[from].add(part);
+        for (const auto& [from, part] : text.tags[at(q)]) rows_[from].add(part);
         for (std::int64_t k = 0; k < legal; ++k) {
-            for (const auto& [from, a] : tags_[at(q)])
-                for (const auto& [to, b] : tags_[at(k)])
+            for (const auto& [from, a] : text.tags[at(q)])
+                for (const auto& [to, b] : text.tags[at(k)])
                     even_mass_[from * kTagCount + to].add(a * b / static_cast<double>(legal));
-            arcs += k > 0 ? linked_[at(q * keys + k)] : 0;
+            arcs += k > 0 && text.linked(q, k);
         }
         if (legal < 2) continue;
         even_along_.add(static_cast<double>(arcs) / static_cast<double>(legal - 1));
         ++even_rows_;
     }
-}
-
-void TagAttention::add_pattern(const TextRun&, HeadId id, std::span<const float> pattern, std::int64_t keys) {
-    if (!current_) return;
-    const std::int64_t head = id.layer.value * n_heads_ + id.head.value;
-    std::array<double, kTagCount * kTagCount> mass{};
-    double along = 0, off_first = 0, distance = 0;
-    for (std::int64_t q = first_row(); q < std::ssize(tags_); ++q) {
-        std::array<double, kTagCount> received{};
-        for (std::int64_t k = 0; k < last_key(q, keys); ++k) {
-            const auto weight = static_cast<double>(pattern[at(q * keys + k)]);
-            for (const auto& [to, part] : tags_[at(k)]) received[to] += weight * part;
-            if (k == 0) continue;
-            off_first += weight;
-            distance += weight * static_cast<double>(std::abs(q - k));
-            if (linked_[at(q * keys + k)]) along += weight;
-        }
-        for (const auto& [from, part] : tags_[at(q)])
-            for (std::size_t to = 0; to < kTagCount; ++to) mass[from * kTagCount + to] += part * received[to];
+    for (std::size_t head = 0; head < text.heads.size(); ++head) {
+        const Tagged::Sums& sums = text.heads[head];
+        for (std::size_t i = 0; i < sums.mass.size(); ++i)
+            mass_[place(static_cast<std::int64_t>(head), 0, 0) + i].add(sums.mass[i]);
+        along_[head].add(sums.along);
+        off_first_[head].add(sums.off_first);
+        distance_[head].add(sums.distance);
     }
-    for (std::size_t i = 0; i < mass.size(); ++i) mass_[place(head, 0, 0) + i].add(mass[i]);
-    along_[at(head)].add(along);
-    off_first_[at(head)].add(off_first);
-    distance_[at(head)].add(distance);
 }
 
 template <class Visit>

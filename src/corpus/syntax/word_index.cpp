@@ -95,57 +95,72 @@ AccumulatorKind words_kind() {
 
 std::unique_ptr<Accumulator> WordIndex::fresh() const { return std::make_unique<WordIndex>(n_layers_, n_heads_, causal_); }
 
-void WordIndex::begin(const TextRun& run) {
-    current_ = nullptr;
-    if (run.text.words.empty()) return;
-    if (!run.whole || run.text.words.size() > kMostWords) {
-        counts_.left_out += run.begins;
+namespace {
+
+class SentencePatterns final : public TextPatterns {
+public:
+    SentencePatterns(const TextRun& run, std::int64_t n_layers, std::int64_t n_heads)
+        : tokens(word_tokens(run.text, run.encoding, run.first_byte)),
+          n_heads_(n_heads),
+          heads_(static_cast<std::size_t>(n_layers * n_heads)) {
+        sentence.id = run.text.id;
+        sentence.words = run.text.words;
+        for (Word& word : sentence.words) word.xpos.clear();
+        for (const auto& of_word : tokens.of_word) sentence.read.push_back(!of_word.empty());
+        for (const WordHeadArray& array : kWordHeadArrays) (sentence.*array.values).assign(sentence.words.size() * heads_, 0);
+    }
+
+    void add(HeadId head, const trace::HeadPattern& pattern) override {
+        std::vector<double> attention;
+        word_attention(pattern.weights, pattern.keys, tokens, attention);
+        const std::size_t n = sentence.words.size(),
+                          column = static_cast<std::size_t>(head.layer.value * n_heads_ + head.head.value);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t at = i * heads_ + column;
+            // `step` apart: a row of the attention for what the word attends to, a column for what attends to it.
+            const auto best = [&](const double* weights, std::size_t step, std::int16_t& word, std::int16_t& weight) {
+                double largest = 0;
+                word = -1;
+                for (std::size_t j = 0; j < n; ++j)
+                    if (j != i && weights[j * step] > largest) {
+                        largest = weights[j * step];
+                        word = static_cast<std::int16_t>(j);
+                    }
+                weight = rounded_weight(largest);
+            };
+            best(attention.data() + i * n, 1, sentence.to[at], sentence.to_weight[at]);
+            best(attention.data() + i, n, sentence.from[at], sentence.from_weight[at]);
+            if (sentence.words[i].head < 0) continue;
+            const auto j = static_cast<std::size_t>(sentence.words[i].head);
+            sentence.head_weight[at] = rounded_weight(attention[i * n + j]);
+            sentence.dependent_weight[at] = rounded_weight(attention[j * n + i]);
+        }
+    }
+
+    WordTokens tokens;
+    IndexedSentence sentence;
+
+private:
+    std::int64_t n_heads_;
+    std::size_t heads_;
+};
+
+}  // namespace
+
+std::unique_ptr<TextPatterns> WordIndex::patterns_of(const TextRun& run) const {
+    if (run.text.words.empty() || !run.whole || run.text.words.size() > kMostWords) return nullptr;
+    return std::make_unique<SentencePatterns>(run, n_layers_, n_heads_);
+}
+
+void WordIndex::add(const TextRun& run, TextPatterns* patterns) {
+    if (!patterns) {
+        counts_.left_out += !run.text.words.empty() && run.begins;
         return;
     }
-    tokens_ = word_tokens(run.text, run.trace.encoding(), run.first_byte);
-    IndexedSentence& sentence = sentences_[run.number];
-    sentence.id = run.text.id;
-    sentence.words = run.text.words;
-    for (Word& word : sentence.words) word.xpos.clear();
-    for (const auto& tokens : tokens_.of_word) sentence.read.push_back(!tokens.empty());
-    for (const WordHeadArray& array : kWordHeadArrays)
-        (sentence.*array.values).assign(sentence.words.size() * static_cast<std::size_t>(heads()), 0);
-    current_ = &sentence;
-}
-
-void WordIndex::add_pattern(const TextRun&, HeadId head, std::span<const float> pattern, std::int64_t keys) {
-    if (!current_) return;
-    IndexedSentence& sentence = *current_;
-    std::vector<double> attention;
-    word_attention(pattern, keys, tokens_, attention);
-    const std::size_t n = sentence.words.size(), column = static_cast<std::size_t>(head.layer.value * n_heads_ + head.head.value);
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t at = i * static_cast<std::size_t>(heads()) + column;
-        // `step` apart: a row of the attention for what the word attends to, a column for what attends to it.
-        const auto best = [&](const double* weights, std::size_t step, std::int16_t& word, std::int16_t& weight) {
-            double largest = 0;
-            word = -1;
-            for (std::size_t j = 0; j < n; ++j)
-                if (j != i && weights[j * step] > largest) {
-                    largest = weights[j * step];
-                    word = static_cast<std::int16_t>(j);
-                }
-            weight = rounded_weight(largest);
-        };
-        best(attention.data() + i * n, 1, sentence.to[at], sentence.to_weight[at]);
-        best(attention.data() + i, n, sentence.from[at], sentence.from_weight[at]);
-        if (sentence.words[i].head < 0) continue;
-        const auto j = static_cast<std::size_t>(sentence.words[i].head);
-        sentence.head_weight[at] = rounded_weight(attention[i * n + j]);
-        sentence.dependent_weight[at] = rounded_weight(attention[j * n + i]);
-    }
-}
-
-void WordIndex::add(const TextRun&) {
-    if (!current_) return;
-    counts_.shared_tokens += tokens_.shared;
-    counts_.unread_words += tokens_.without;
-    current_ = nullptr;
+    auto& read = dynamic_cast<SentencePatterns&>(*patterns);
+    counts_.shared_tokens += read.tokens.shared;
+    counts_.unread_words += read.tokens.without;
+    sentences_[run.number] = std::move(read.sentence);
 }
 
 void WordIndex::merge(const Accumulator& other) {

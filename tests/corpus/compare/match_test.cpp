@@ -49,13 +49,13 @@ TEST(Assignment, IsTheCheapestOfAllPermutations) {
 /// Gives the heads of a text in another order.
 void add_permuted(const Runs& runs, HeadDistances& to, std::int64_t text, const std::vector<std::int64_t>& number) {
     const TextRun run = runs.text_run(text);
-    to.begin(run);
+    const auto patterns = to.patterns_of(run);
     for (std::int64_t i = 0; i < to.heads(); ++i) {
         const HeadId id = to.head(i), as = to.head(number[static_cast<std::size_t>(i)]);
-        const at::Tensor pattern = trace::pattern_rows(run.trace, id.layer, id.head, 0, run.trace.tokens()).contiguous();
-        to.add_pattern(run, as, {pattern.data_ptr<float>(), static_cast<std::size_t>(pattern.numel())}, run.trace.tokens());
+        const at::Tensor pattern = trace::pattern_rows(*run.trace, id.layer, id.head, 0, run.tokens()).contiguous();
+        patterns->add(as, {.weights = floats_of(pattern), .keys = run.tokens()});
     }
-    to.add(run);
+    to.add(run, patterns.get());
 }
 
 TEST(MatchHeads, FindsHeadsThatChangedPlaces) {

@@ -89,10 +89,8 @@ TEST(WordIndex, LeavesOutWhatItCannotRead) {
     WordIndex index(6, 8, true);
     TextRun part = runs.text_run(0);
     part.whole = false;
-    index.begin(part);
-    const std::vector<float> nothing;
-    index.add_pattern(part, {Layer(0), Head(0)}, nothing, 0);
-    index.add(part);
+    EXPECT_EQ(index.patterns_of(part), nullptr);
+    index.add(part, nullptr);
     EXPECT_EQ(index.counts().left_out, 1);
     EXPECT_TRUE(index.sentences().empty());
 }
@@ -206,13 +204,13 @@ TEST(Relations, AHeadOfOneOffsetIsTheBaselineAndItsTransposeToo) {
     WordIndex index(1, 2, false);
     for (std::int64_t i = 0; i < runs.size(); ++i) {
         const TextRun run = runs.text_run(i);
-        const WordTokens tokens = word_tokens(run.text, run.trace.encoding());
+        const WordTokens tokens = word_tokens(run.text, run.encoding);
         if (tokens.shared > 0) continue;
         const std::vector<float> back = pattern_to(tokens, -1), on = pattern_to(tokens, 1);
-        index.begin(run);
-        index.add_pattern(run, {Layer(0), Head(0)}, back, run.trace.tokens());
-        index.add_pattern(run, {Layer(0), Head(1)}, on, run.trace.tokens());
-        index.add(run);
+        const auto patterns = index.patterns_of(run);
+        patterns->add({Layer(0), Head(0)}, {.weights = back, .keys = run.tokens()});
+        patterns->add({Layer(0), Head(1)}, {.weights = on, .keys = run.tokens()});
+        index.add(run, patterns.get());
     }
     ASSERT_GT(index.sentences().size(), 40u);
     const RelationTable table = relation_table(index, {.all_heads = true, .bootstrap = {.draws = 10}});

@@ -55,12 +55,12 @@ TEST(TagAttention, AlignmentLeavesTheFirstTokenOut) {
                   {.form = "man", .begin = 8, .end = 11}};
     runs.run_text(text, {.text = text.text});
     const TextRun run = runs.text_run(0);
-    ASSERT_EQ(run.trace.tokens(), 4) << "<s> and a token a word";
+    ASSERT_EQ(run.tokens(), 4) << "<s> and a token a word";
     const std::vector<float> pattern = {1, 0, 0, 0, .8f, .2f, 0, 0, .5f, .3f, .2f, 0, .4f, .1f, .4f, .1f};
     TagAttention tags(1, 1, true);
-    tags.begin(run);
-    tags.add_pattern(run, {Layer(0), Head(0)}, pattern, 4);
-    tags.add(run);
+    const auto patterns = tags.patterns_of(run);
+    patterns->add({Layer(0), Head(0)}, {.weights = pattern, .keys = 4});
+    tags.add(run, patterns.get());
     EXPECT_NEAR(tags.alignment(0), .7 / 1.3, 1e-7);
     EXPECT_NEAR(tags.distance(0), .9 / 1.3, 1e-7);
     EXPECT_NEAR(tags.even_alignment(), (0 + 1.0 / 2 + 1.0 / 3) / 3, 1e-9);
@@ -92,12 +92,12 @@ TEST(TagTable, SharesAddUpAndAnEvenHeadHasRatioOne) {
     TagAttention tags(1, 1, true);
     for (std::int64_t i = 0; i < 5; ++i) {
         const TextRun run = runs.text_run(i);
-        const std::int64_t n = run.trace.tokens();
+        const std::int64_t n = run.tokens();
         std::vector<float> even(static_cast<std::size_t>(n * n));
         for (std::int64_t q = 0; q < n; ++q) std::fill_n(even.begin() + q * n, q + 1, 1.0f / static_cast<float>(q + 1));
-        tags.begin(run);
-        tags.add_pattern(run, {Layer(0), Head(0)}, even, n);
-        tags.add(run);
+        const auto patterns = tags.patterns_of(run);
+        patterns->add({Layer(0), Head(0)}, {.weights = even, .keys = n});
+        tags.add(run, patterns.get());
     }
     for (const TagSides sides : {TagSides::one, TagSides::both}) {
         const analyze::Table table = tag_table(tags, sides);

@@ -31,8 +31,8 @@ const WordIndex& hand_made() {
         }
         for (std::int64_t i = 0; i < 3; ++i) {
             const TextRun run = runs.text_run(i);
-            const std::int64_t n = run.trace.tokens();
-            const WordTokens tokens = word_tokens(run.text, run.trace.encoding());
+            const std::int64_t n = run.tokens();
+            const WordTokens tokens = word_tokens(run.text, run.encoding);
             const auto pattern = [&](float sees_she, float it_she, float it_sees) {
                 std::vector<float> weights(static_cast<std::size_t>(n * n));
                 const auto put = [&](std::size_t from, std::size_t to, float w) {
@@ -44,11 +44,11 @@ const WordIndex& hand_made() {
                 put(1, 0, sees_she), put(2, 0, it_she), put(2, 1, it_sees);
                 return weights;
             };
-            made->begin(run);
-            made->add_pattern(run, {Layer(0), Head(0)}, pattern(.8f, .1f, .7f), n);
-            made->add_pattern(run, {Layer(0), Head(1)}, pattern(i == 0 ? .9f : .04f, .5f, .2f), n);
-            made->add_pattern(run, {Layer(0), Head(2)}, pattern(0, i == 2 ? .6f : .1f, .3f), n);
-            made->add(run);
+            const auto patterns = made->patterns_of(run);
+            patterns->add({Layer(0), Head(0)}, {.weights = pattern(.8f, .1f, .7f), .keys = n});
+            patterns->add({Layer(0), Head(1)}, {.weights = pattern(i == 0 ? .9f : .04f, .5f, .2f), .keys = n});
+            patterns->add({Layer(0), Head(2)}, {.weights = pattern(0, i == 2 ? .6f : .1f, .3f), .keys = n});
+            made->add(run, patterns.get());
         }
         return made;
     }();
@@ -64,16 +64,16 @@ WordIndex index_of(const Text& text, const std::vector<Attends>& weights) {
     Runs runs(treebank_runs().model(), treebank_runs().tokenizer());
     runs.run_text(text, {.text = text.text});
     const TextRun run = runs.text_run(0);
-    const std::int64_t n = run.trace.tokens();
-    const WordTokens tokens = word_tokens(run.text, run.trace.encoding());
+    const std::int64_t n = run.tokens();
+    const WordTokens tokens = word_tokens(run.text, run.encoding);
     std::vector<float> pattern(static_cast<std::size_t>(n * n));
     for (const auto& [from, to, weight] : weights)
         for (const std::int64_t q : tokens.of_word[static_cast<std::size_t>(from)])
             pattern[static_cast<std::size_t>(q * n + tokens.of_word[static_cast<std::size_t>(to)].front())] += weight;
     WordIndex index(1, 1, false);
-    index.begin(run);
-    index.add_pattern(run, {Layer(0), Head(0)}, pattern, n);
-    index.add(run);
+    const auto patterns = index.patterns_of(run);
+    patterns->add({Layer(0), Head(0)}, {.weights = pattern, .keys = n});
+    index.add(run, patterns.get());
     return index;
 }
 

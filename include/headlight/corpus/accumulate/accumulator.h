@@ -8,11 +8,11 @@
 #include "headlight/corpus/accumulate/arrays.h"
 #include "headlight/corpus/reading/text.h"
 #include "headlight/model/config.h"
+#include "headlight/trace/encoded.h"
 #include "headlight/trace/trace.h"
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -22,11 +22,21 @@ namespace headlight::corpus {
 struct TextRun {
     std::int64_t number = 0;       ///< of the chunk in the store
     const Text& text;              ///< the unit that it is a part of
-    std::int64_t first_byte = 0;   ///< where the chunk begins in Text::text; offsets of the trace's encoding are relative to it
+    std::int64_t first_byte = 0;   ///< where the chunk begins in Text::text; offsets of the encoding are relative to it
     std::int64_t first_query = 0;  ///< positions before it are context alone: an earlier chunk has counted them
     bool begins = true;            ///< it is the first chunk of the text
     bool whole = true;             ///< it is the only one
-    const trace::Trace& trace;     ///< of one stack: an encoder-decoder model's is its decoder's
+    const headlight::text::Encoding& encoding;
+    const trace::Trace* trace = nullptr;  ///< nullptr until the pass is over. Of one stack: an encoder-decoder model's decoder's
+    std::int64_t tokens() const noexcept { return encoding.size(); }
+};
+
+/// What the patterns of one text come to, gathered while its pass has them; several texts may be in one pass.
+class TextPatterns {
+public:
+    virtual ~TextPatterns() = default;
+    /// Every head once. From several threads at once, never two for the same head.
+    virtual void add(HeadId, const trace::HeadPattern&) = 0;
 };
 
 /// Gathers something of every text. Its state is that of exactly the texts that were added.
@@ -37,13 +47,11 @@ public:
 
     /// Hooks that add() reads of the trace, as globs; the overview is always there.
     virtual std::vector<std::string> hooks() const { return {}; }
-    /// True: add_pattern() is called for every head of a text, after begin() and before add().
-    virtual bool wants_patterns() const { return false; }
-    virtual void begin(const TextRun&) {}
-    /// The pattern [query, key] of a head, row-major, `keys` weights a row; illegal keys are 0. From several threads at once,
-    /// never two for the same head.
-    virtual void add_pattern(const TextRun&, HeadId, std::span<const float> /*pattern*/, std::int64_t /*keys*/) {}
-    virtual void add(const TextRun&) = 0;
+    /// Before the pass. What it returns gets the text's patterns and must not outlive the accumulator or the text; nullptr: none
+    /// are read.
+    virtual std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const { return nullptr; }
+    /// Behind the pass, with what patterns_of() has returned.
+    virtual void add(const TextRun&, TextPatterns*) = 0;
 
     /// What another of the same kind and options has seen. No text may be in both.
     virtual void merge(const Accumulator&) = 0;

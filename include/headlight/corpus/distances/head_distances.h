@@ -47,10 +47,8 @@ public:
     /// What a file holds, to be asked. Errors as Arrays::get().
     explicit HeadDistances(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
-    bool wants_patterns() const override { return true; }
-    void begin(const TextRun&) override;
-    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
-    void add(const TextRun&) override;
+    std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
     void load(const Arrays&) override;
@@ -72,6 +70,7 @@ public:
     Eigen::MatrixXd standard_errors() const;
 
 private:
+    class DrawnRows;
     struct Pair {
         FixedSum sum;       ///< over chunks, of s_c: a chunk's mean divergence over its drawn queries, times its n_c queries
         FixedSum squares;   ///< s_c^2
@@ -89,12 +88,6 @@ private:
 
     std::vector<KeptQuery> kept_;  ///< by draw
     void keep(KeptQuery);
-
-    // Of the chunk between begin() and add().
-    std::int64_t of_chunk_ = 0;        ///< queries that may be drawn
-    std::vector<std::int64_t> drawn_;  ///< positions, ascending
-    std::int64_t stride_ = 0;          ///< floats of a row: its keys, padded with zeros
-    std::vector<float> rows_;          ///< [drawn query, head, key]
 };
 
 AccumulatorKind distances_kind();

@@ -38,10 +38,8 @@ public:
     explicit Heads(const model::ModelConfig&, std::int64_t examples = 20);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
-    bool wants_patterns() const override { return true; }
-    void begin(const TextRun&) override;
-    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
-    void add(const TextRun&) override;
+    std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     /// heads.measures: ids, joined by commas. heads.chunks [n]; heads.values [n, measure, layer, head], NaN where the chunk has
     /// none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum [measure, layer, head, 2] (FixedSum of
@@ -55,21 +53,17 @@ private:
         std::vector<float> values;       ///< [measure, layer, head]
         std::vector<std::int32_t> rows;  ///< [measure, layer], the most of any head
     };
-    struct Lengths;
+    class Patterns;
     std::size_t head_index(HeadId id) const noexcept { return static_cast<std::size_t>(id.layer.value * heads_ + id.head.value); }
     std::size_t heads() const noexcept { return static_cast<std::size_t>(layers_ * heads_); }
 
     std::int64_t layers_ = 0, heads_ = 0, examples_ = 0;
     bool causal_ = true;
-    std::map<std::int64_t, Row> rows_;       ///< by the chunk's number
-    std::vector<FixedSum> sums_;             ///< [measure, layer, head]
-    std::vector<std::int64_t> counts_;       ///< the same
-    std::vector<FixedSum> distances_;        ///< [layer, head, bin]
-    std::vector<TopExamples> top_;           ///< [criterion, layer, head]
-    std::shared_ptr<Lengths> lengths_;       ///< of values, shared by all of one run
-    std::vector<std::int64_t> same_;         ///< of the text in work: nearest earlier position of the same token
-    std::vector<bool> special_;              ///< ... and which tokens are special
-    std::vector<std::vector<float>> norms_;  ///< [layer * head] |f_j| of its keys
+    std::map<std::int64_t, Row> rows_;  ///< by the chunk's number
+    std::vector<FixedSum> sums_;        ///< [measure, layer, head]
+    std::vector<std::int64_t> counts_;  ///< the same
+    std::vector<FixedSum> distances_;   ///< [layer, head, bin]
+    std::vector<TopExamples> top_;      ///< [criterion, layer, head]
 };
 
 AccumulatorKind heads_kind();

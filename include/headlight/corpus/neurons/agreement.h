@@ -51,7 +51,7 @@ public:
     explicit Agreement(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
-    void add(const TextRun&) override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
     void load(const Arrays&) override;

@@ -53,7 +53,7 @@ public:
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override { return {"blocks.*.mlp.hook_post"}; }
     /// Error: a coefficient that is no finite number, naming the text and the layer; a text beyond the 2^31st.
-    void add(const TextRun&) override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
     void load(const Arrays&) override;

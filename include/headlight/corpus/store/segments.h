@@ -21,8 +21,18 @@ public:
     void save(Arrays&) const;
     void load(const Arrays&);  ///< into a fresh one
     trace::CapturePlan plan() const;
-    /// Of a run with plan().
-    void add(const TextRun&, const CancelToken& = {});
+    /// One text: what run_encoded() with plan() gives patterns to, and then add().
+    class OfText final : public trace::PatternReader {
+    public:
+        OfText(Gathered&, const TextRun&);
+        void pattern(HeadId, const trace::HeadPattern&) override;
+        void add(const trace::Trace&);
+
+    private:
+        Gathered& to_;
+        TextRun run_;
+        std::vector<std::unique_ptr<TextPatterns>> patterns_;  ///< [accumulator], nullptr: reads none
+    };
 
 private:
     Gathered() = default;

@@ -52,15 +52,14 @@ public:
     double distance(std::int64_t head) const { return distance_[at(head)].value() / off_first_[at(head)].value(); }
 
     std::unique_ptr<Accumulator> fresh() const override;
-    bool wants_patterns() const override { return true; }
-    void begin(const TextRun&) override;
-    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
-    void add(const TextRun&) override { current_ = false; }
+    std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
 private:
+    struct Tagged;
     static std::size_t at(std::int64_t head) { return static_cast<std::size_t>(head); }
     static std::size_t place(std::int64_t head, std::size_t from, std::size_t to) {
         return (at(head) * kTagCount + from) * kTagCount + to;
@@ -78,10 +77,6 @@ private:
     std::vector<FixedSum> even_mass_, rows_;              ///< [from, to], [from]
     std::vector<FixedSum> along_, off_first_, distance_;  ///< [head]
     FixedSum even_along_;
-
-    bool current_ = false;                                           ///< between begin() and add()
-    std::vector<std::vector<std::pair<std::size_t, double>>> tags_;  ///< [position] tags, parts that add up to 1
-    std::vector<std::uint8_t> linked_;                               ///< [query, key]: some words of theirs are an arc
 };
 /// A row of the table of kinds.
 AccumulatorKind tags_kind();

@@ -56,10 +56,8 @@ public:
     const Counts& counts() const noexcept { return counts_; }
 
     std::unique_ptr<Accumulator> fresh() const override;
-    bool wants_patterns() const override { return true; }
-    void begin(const TextRun&) override;
-    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
-    void add(const TextRun&) override;
+    std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
+    void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
     void load(const Arrays&) override;
@@ -69,9 +67,6 @@ private:
     bool causal_;
     std::map<std::int64_t, IndexedSentence> sentences_;
     Counts counts_;
-
-    IndexedSentence* current_ = nullptr;  ///< between begin() and add()
-    WordTokens tokens_;
 };
 
 /// A row of the table of kinds.
