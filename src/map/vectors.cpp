@@ -4,6 +4,8 @@
 #include "headlight/model/config.h"
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 namespace headlight::map {
 

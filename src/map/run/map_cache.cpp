@@ -7,6 +7,7 @@
 #include "headlight/map/run/map_run.h"
 
 #include <cstring>
+#include <span>
 
 namespace headlight::map {
 namespace {

@@ -11,6 +11,8 @@
 #include <charconv>
 #include <cmath>
 #include <regex>
+#include <span>
+#include <utility>
 
 namespace headlight::map {
 namespace {
