@@ -58,6 +58,8 @@ Results maps(const Subject&);  ///< one head of 5,000 points by t-SNE and UMAP, 
 Results tokenizer(const Subject&);  ///< MB/s on one thread, processor time
 // figures.cpp
 Results figures(const Subject&);  ///< every view painted into memory: first paint, pan, zoom and hover
+// map_drawing.cpp
+Results map_drawing(const Subject&);  ///< frames of a map of 1.44 million points
 
 double milliseconds(const std::function<void()>& work);
 double median(std::vector<double>);

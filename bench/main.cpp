@@ -19,9 +19,9 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},   {"capture", capture},     {"corpus", corpus},     {"memory", memory},
-    {"load", load},         {"generate", generate},   {"measures", measures}, {"prediction", prediction},
-    {"circuits", circuits}, {"tokenizer", tokenizer}, {"ui", figures},        {"map", maps}};
+    {"forward", forward},   {"capture", capture},   {"corpus", corpus},          {"memory", memory},     {"load", load},
+    {"generate", generate}, {"measures", measures}, {"prediction", prediction},  {"circuits", circuits}, {"tokenizer", tokenizer},
+    {"ui", figures},        {"map", maps},          {"map-drawing", map_drawing}};
 
 struct Arguments {
     std::vector<std::string> names;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of a query-key map: all heads as a matrix of layers x heads, or one head by itself. A value like every figure; the
+// page in the window changes its look and replaces heads while they settle.
+#pragma once
+
+#include "headlight/base/enum_table.h"
+#include "headlight/figure/core/figure.h"
+#include "headlight/map/query_key_map.h"
+
+#include <QPolygonF>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::figure {
+
+/// What the colour of a point says.
+enum class MapColor { role, position, position_mod5, norm, length, punctuation, frequency, text, trust };
+inline constexpr EnumRow<MapColor> map_colors[] = {{MapColor::role, "role", "query or key"},
+                                                   {MapColor::position, "position", "position in the text"},
+                                                   {MapColor::position_mod5, "position-mod-5", "position modulo 5"},
+                                                   {MapColor::norm, "norm", "length of the vector"},
+                                                   {MapColor::length, "length", "characters of the token"},
+                                                   {MapColor::punctuation, "punctuation", "punctuation or word"},
+                                                   {MapColor::frequency, "frequency", "how often the token occurs"},
+                                                   {MapColor::text, "text", "which text"},
+                                                   {MapColor::trust, "trust", "share of neighbours kept"}};
+constexpr const auto& enum_rows(MapColor) { return map_colors; }
+
+/// A point of a map: head by its place in QueryKeyMap::heads; queries come first, then keys.
+struct MapPoint {
+    std::size_t head = 0;
+    std::int32_t point = 0;
+    bool operator==(const MapPoint&) const = default;
+};
+
+/// From a point of the single view to another: attention (`weight` is its strength) or a neighbour in the original space.
+struct MapLine {
+    std::int32_t from = 0, to = 0;
+    float weight = 0;
+    bool neighbour = false;  ///< dashed: near in the original space
+    bool operator==(const MapLine&) const = default;
+};
+
+/// Points that are not of the map's texts, placed into it: a sentence that is typed. They stand on top and have names.
+struct MapGuests {
+    std::vector<std::string> tokens;         ///< [guest]
+    std::vector<std::vector<float>> points;  ///< [head of the map][2 * guest, dims], queries first; a head without any is empty
+};
+
+/// What a person changes about the picture. Equal looks of equal maps make equal pictures.
+struct MapLook {
+    std::optional<HeadId> single{};  ///< the one head that is shown; none: the matrix
+    MapColor color = MapColor::role;
+    bool size_by_norm = false;
+    bool queries = true, keys = true, apart = true;  ///< which points are drawn; apart: first and special tokens
+    bool token_labels = true, region_labels = true;
+    QPointF middle{0, 0};       ///< single: the point of the plane in the middle, box -1 to 1; matrix: of the picture, 0 to 1
+    double zoom = 1;            ///< 1: the box or the matrix fills the room
+    double yaw = 0, pitch = 0;  ///< 3-D: degrees about the upright axis, then about the horizontal one
+    std::shared_ptr<const std::vector<std::uint8_t>> marked{};  ///< [point] 1: stands out, the others are grey; null: none does
+    QString marked_words{};                                     ///< what the marked ones are: "120 hits of “the”"
+    std::optional<MapPoint> chosen{}, hovered{};
+    std::vector<MapLine> lines{};  ///< of the single view
+    std::shared_ptr<const MapGuests> guests{};
+    std::vector<QPointF> lasso{};  ///< figure units, while it is drawn
+};
+
+class MapFigure final : public Figure {
+public:
+    /// Error where lists of the map have wrong lengths.
+    explicit MapFigure(map::QueryKeyMap, MapLook = {});
+    ~MapFigure() override;
+
+    const map::QueryKeyMap& map() const;
+    /// Its place in QueryKeyMap::heads; none: the map has no such head.
+    std::optional<std::size_t> index_of(HeadId) const;
+    /// A newer picture of a head of the map.
+    void set_head(map::HeadMap);
+    const MapLook& look() const;
+    void set_look(MapLook);
+
+    /// The nearest point that is drawn within some px.
+    std::optional<MapPoint> point_at(QPointF) const;
+    /// The head whose plane lies there.
+    std::optional<std::size_t> head_at(QPointF) const;
+    /// Points of the single view inside a polygon, ascending; none for fewer than three corners.
+    std::vector<std::int32_t> points_in(const QPolygonF&) const;
+    /// Where a point stands; none where it is not seen.
+    std::optional<QPointF> place_of(const MapPoint&) const;
+    /// The room of the planes: what zooms.
+    QRectF room() const;
+    /// The look after a zoom about a place or a move by px of the content.
+    MapLook zoomed(double factor, QPointF about) const;
+    MapLook moved(QPointF by) const;
+    /// px of a head's cell at this zoom, of the matrix.
+    double cell_side() const;
+
+    std::string view() const override;
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+    std::optional<QRectF> place_of_head(HeadId) const override;
+
+private:
+    QRectF matrix() const;  ///< all cells, at this zoom
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+/// "PCA of preset scores · 2,498 tokens of 61 texts, 12 left out · seed 0 · before the rotation": what stands under every map.
+QString map_caption(const map::QueryKeyMap&);
+/// The token of a point: of QueryKeyMap::tokens or key_tokens().
+struct MapToken {
+    const map::MapTokens& of;
+    std::size_t at;
+    bool key;
+    Position position() const { return Position(of.position[at]); }
+    std::int32_t text() const { return of.text[at]; }
+};
+inline MapToken map_token(const map::QueryKeyMap& map, std::int32_t point) {
+    const auto at = static_cast<std::size_t>(point), queries = map::query_count(map);
+    return at < queries ? MapToken{map.tokens, at, false} : MapToken{map::key_tokens(map), at - queries, true};
+}
+/// "L3H5  query ·the (4) · text 2, “…” · length 3.41": exact numbers of a point.
+QString map_point_words(const map::QueryKeyMap&, const map::HeadMap&, std::int32_t point);
+/// The token as it reads: "·the" for "Ġthe".
+QString map_token_text(const std::string& token);
+
+/// What a selection of points holds more of than the rest: rows of a table.
+struct MapShare {
+    QString kind, value;              ///< "token", "·the"; "role", "queries"; "position", "0–9"
+    std::int64_t inside = 0;          ///< points of this value in the selection
+    double share = 0, elsewhere = 0;  ///< of the points of the selection, and of the rest
+    double z = 0;                     ///< log-odds ratio with a prior over its standard error (Monroe et al. 2008, eq. 22)
+};
+/// Sorted by z, those above `least`.
+std::vector<MapShare> over_represented(const map::QueryKeyMap&, const std::vector<std::int32_t>& points, double least = 1.96);
+
+}  // namespace headlight::figure

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a MapFigure is made of: the map made ready to be drawn, where things stand, and the pixels that are kept.
+#pragma once
+
+#include "figure/map/map_colors.h"
+#include "figure/map/map_plane.h"
+#include "figure/map/map_regions.h"
+#include "headlight/figure/map/map_figure.h"
+
+#include <QImage>
+#include <QStringList>
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace headlight::figure {
+
+inline constexpr double map_margin = 16;
+inline constexpr std::size_t most_discs = 20'000;  ///< points on screen, above which each is a pixel
+
+struct MapFigure::Parts {
+    explicit Parts(map::QueryKeyMap);
+
+    // --- map_figure.cpp: data and places ---------------------------------------------------------------------------------
+    void set_look(MapLook);
+    void set_head(std::size_t, map::HeadMap);
+    void color_points();
+    void color_head(std::size_t, std::array<std::vector<std::uint8_t>, 2>& out) const;
+    QString head_words() const;  ///< numbers of the single view's head
+    QPointF corner() const;      ///< of the matrix, at its zoom
+    QSizeF layout(QSizeF available);
+    bool single() const { return look.single.has_value(); }
+    std::size_t shown() const { return index.at(*look.single); }  ///< of the single view
+    /// Colours of a head's points; with marked points: of those that stand out, or of the others.
+    const std::vector<std::uint8_t>& colors(std::size_t head, bool front) const;
+    QRectF cell(std::size_t head) const;   ///< of the matrix, at its zoom; the room of the single view
+    QRectF plane(std::size_t head) const;  ///< where the points stand
+    CloudView view(std::size_t head) const;
+    std::optional<QPointF> place(std::size_t head, std::size_t point) const;
+    std::optional<QPointF> place(std::size_t head, const float* point) const;  ///< of the projection's units
+    /// px of the points of a head: their discs, or 0.5 where they are a crowd.
+    double radius(std::size_t head, bool in_file) const;
+    bool axes() const;  ///< the single view has axes with numbers
+    std::size_t points_on_screen() const;
+
+    // --- map_paint.cpp ---------------------------------------------------------------------------------------------------
+    struct Frame;
+    void paint(const Frame&) const;
+    void paint_head_lines(const Frame&) const;
+    void paint_legend(const Frame&) const;
+    void paint_crowd(const Frame&) const;
+    QRectF crowd_area() const;  ///< of the room, where points can be
+    /// Points of some heads into an image of crowd_area(), `scale` pixels a px.
+    void paint_heads(QImage&, double scale, const Style&, bool front, const std::vector<std::size_t>&) const;
+    void paint_matrix(const Frame&) const;
+    void paint_cell(const Frame&, std::size_t head) const;
+    void hatch(const Frame&, const QRectF&) const;
+    // --- single_paint.cpp ------------------------------------------------------------------------------------------------
+    void place_labels();
+    void paint_single(const Frame&) const;
+    void paint_axes(const Frame&) const;
+    void paint_tripod(const Frame&) const;
+    void paint_lines(const Frame&) const;
+    void paint_labels(const Frame&) const;
+    void paint_marked(const Frame&, std::size_t head) const;
+    void paint_guests(const Frame&, std::size_t head) const;
+    void paint_ring(const Frame&, const MapPoint&, bool strong) const;
+
+    map::QueryKeyMap map;
+    MapLook look;
+    MapPointFacts facts;
+    MapShares shares;
+    std::vector<MapPlane> planes;
+    std::map<HeadId, std::size_t> index;
+    std::vector<Layer> layers;  ///< with a row of the matrix
+    std::vector<Head> columns;
+    std::array<std::vector<std::uint8_t>, 2> shared_colors;            ///< [front] where they do not depend on the head
+    std::vector<std::array<std::vector<std::uint8_t>, 2>> own_colors;  ///< [head]; empty: shared
+    std::vector<float> sizes;                                          ///< of the head of the single view, by norm
+
+    QSizeF size, laid_out_for;
+    QRectF room;  ///< of the planes
+    QStringList caption, note;
+    double side = 0;    ///< px of a cell of the matrix at zoom 1
+    bool stale = true;  ///< labels and regions are of an older look
+
+    std::vector<MapRegion> regions;
+    struct TokenLabel {
+        std::int32_t point = 0;
+        QPointF baseline;
+    };
+    std::vector<TokenLabel> labels;
+    struct RegionLabel {
+        QRectF box;
+        QString words;
+    };
+    std::vector<RegionLabel> region_labels;
+
+    struct Kept {
+        double scale = 0;
+        const Theme* theme = nullptr;
+        std::shared_ptr<const HeadFilter> filter;
+        bool operator==(const Kept&) const = default;
+    };
+    mutable std::optional<Kept> kept;  ///< what the pixels below show; none: nothing of this layout
+    mutable QImage crowd, crowd_front;
+    mutable std::set<std::size_t> changed;  ///< heads with newer points than the pixels
+};
+
+/// One paint call.
+struct MapFigure::Parts::Frame {
+    QPainter& painter;
+    const Style& style;
+    const Selection& selection;
+    double scale;  ///< device pixels a px
+    bool vector;
+    const Theme& theme() const { return *style.theme; }
+};
+
+}  // namespace headlight::figure

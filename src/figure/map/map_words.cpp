@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Words of a map: tokens as they read, the caption, tips of points.
+#include "figure/core/draw.h"
+#include "figure/plot/plot_data.h"
+#include "headlight/figure/map/map_figure.h"
+
+#include <QStringDecoder>
+
+#include <cmath>
+#include <unordered_map>
+
+namespace headlight::figure {
+namespace {
+
+/// The byte-level alphabet's characters back to bytes; -1: not of it.
+int byte_of(char32_t c) {
+    static const std::unordered_map<char32_t, int> bytes = [] {
+        std::unordered_map<char32_t, int> out;
+        char32_t next = 256;
+        for (int b = 0; b < 256; ++b) {
+            const bool itself = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+            out.emplace(itself ? static_cast<char32_t>(b) : next++, b);
+        }
+        return out;
+    }();
+    const auto found = bytes.find(c);
+    return found == bytes.end() ? -1 : found->second;
+}
+
+/// Text of a token of a byte-level vocabulary; the token itself where it is of another kind.
+QString decoded(const QString& token) {
+    QByteArray bytes;
+    for (const char32_t c : token.toStdU32String()) {
+        const int b = byte_of(c);
+        if (b < 0) return token;
+        bytes.append(static_cast<char>(b));
+    }
+    QStringDecoder utf8(QStringDecoder::Utf8, QStringDecoder::Flag::Stateless);
+    const QString text = utf8.decode(bytes);
+    return utf8.hasError() ? token : text;
+}
+
+}  // namespace
+
+QString map_token_text(const std::string& token) {
+    QString text = decoded(QString::fromStdString(token));
+    text.replace(QChar(0x2581), u'·');  // SentencePiece's space
+    text.replace(u' ', u'·');
+    text.replace(u'\n', u'⏎');
+    text.replace(u'\t', u'⇥');
+    return text.isEmpty() ? QStringLiteral("∅") : text;
+}
+
+QString map_caption(const map::QueryKeyMap& map) {
+    const auto title = [](std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); };
+    const auto counted = [](std::int64_t n, const char* what) {
+        return QStringLiteral("%1 %2%3").arg(draw::count_text(n), QLatin1String(what), n == 1 ? QString() : QStringLiteral("s"));
+    };
+    QStringList words{QStringLiteral("%1, preset %2").arg(title(enum_row(map.projection).title), title(enum_word(map.preset))),
+                      QStringLiteral("%1 of %2")
+                          .arg(counted(std::ssize(map.tokens.tokens), "token"), counted(std::ssize(map.tokens.names), "text"))};
+    if (map.tokens.left_out > 0) words << counted(map.tokens.left_out, "text") + QStringLiteral(" left out");
+    words << QStringLiteral("seed %1").arg(map.seed)
+          << (map.rotated ? QStringLiteral("after the rotation of positions")
+                          : QStringLiteral("before any rotation of positions"));
+    return plot::joined_words(words);
+}
+
+QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, std::int32_t point) {
+    const MapToken token = map_token(map, point);
+    const auto at = static_cast<std::size_t>(point);
+    QStringList words{QStringLiteral("%1  %2 %3 (%4)")
+                          .arg(head_name({head.layer, head.head}), token.key ? QStringLiteral("key") : QStringLiteral("query"),
+                               map_token_text(token.of.tokens[token.at]))
+                          .arg(token.position().value)};
+    const auto text = static_cast<std::size_t>(token.text());
+    if (token.of.names.size() > 1)
+        words
+            << QStringLiteral("text %1, “%2”").arg(text).arg(QString::fromStdString(token.of.names.at(text)).left(40).trimmed());
+    if (at < head.norms.size()) words << QStringLiteral("length %1").arg(draw::value_text(double(head.norms[at])));
+    if (at < head.trust.size()) words << QStringLiteral("%1 % of its neighbours kept").arg(std::lround(100 * head.trust[at]));
+    return plot::joined_words(words);
+}
+
+}  // namespace headlight::figure
