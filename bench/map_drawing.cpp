@@ -6,6 +6,7 @@
 
 #include <QImage>
 
+#include <cmath>
 #include <random>
 
 namespace headlight::bench {
