@@ -184,6 +184,21 @@ def neuron(run, l, h, i):
                 value_norm=np.linalg.norm(data["v"][h] @ data["w_o"][h], axis=-1))
 
 
+def excesses(run, p, pairs, by_distance):
+    """Of every query that has a pair which counts: its summed excess (docs/measures.md, Evidence for a kind of head)."""
+    n, first, sums = run.tokens, 1 if run.causal else 0, []
+    for i in range(n):
+        of_query = []
+        for j in np.flatnonzero(pairs[i] & (np.arange(n) <= (i if run.causal else n))):
+            to_key = [p[k, j] for k in range(first, n) if k != j and not pairs[k, j] and (j <= k or not run.causal)]
+            as_far = [p[k, k - (i - j)] for k in range(first, n) if k >= i - j and not pairs[k, k - (i - j)]]
+            if to_key and (as_far or not by_distance):
+                of_query.append(p[i, j] - np.mean(to_key) - (np.mean(as_far) if by_distance else 0))
+        if of_query:
+            sums.append(np.sum(of_query))
+    return sums
+
+
 def measures(run, ids, special, texts, with_first_row=False):
     """{measure: [layer, head]}; row 0 of causal models is left out unless asked for. texts: each token as written."""
     n, first = run.tokens, 1 if run.causal and not with_first_row else 0
@@ -201,6 +216,8 @@ def measures(run, ids, special, texts, with_first_row=False):
     sep_rows = [i for i in rows if separators[i]]
     other_rows = [i for i in rows if not separators[i]]
     separated = not run.causal and separators.any()
+    sought = {"induction_excess": behind & ~special[:, None], "duplicate_excess": copies & ~special[:, None],
+              "previous_excess": keys[:, None] - 1 == keys[None, :]}
     table = {}
 
     def put(name, l, h, values):
@@ -247,6 +264,8 @@ def measures(run, ids, special, texts, with_first_row=False):
             put("previous_token", l, h, [p[i, i - 1] for i in rows if i])
             put("duplicate_token", l, h, [p[i, copies[i]].sum() for i in repeats])
             put("max_weight", l, h, [p[1:].max()] if n > 1 else [])
+            for name, pairs in sought.items():
+                put(name, l, h, excesses(run, p, pairs, name != "previous_excess"))
             put("share_cls", l, h, p[rows, 0] if framed else [])
             put("entropy_cls", l, h, smooth_entropy[:1] if framed else [])
             put("share_sep", l, h, p[:, separators].sum(-1)[rows] if separated else [])
