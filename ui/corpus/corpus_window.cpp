@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/corpus/corpus_window.h"
 
-#include "headlight/base/error.h"
-#include "headlight/base/numbers.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/figure/core/number_text.h"
-#include "headlight/figure/export/export.h"
 #include "ui/corpus/corpus_form.h"
 #include "ui/style/appearance.h"
 
@@ -22,14 +18,6 @@ namespace {
 
 constexpr int kRereadMs = 5000;
 constexpr int kRowHeight = 26;
-
-QString words_of(const std::exception& error) {
-    const ErrorFacts facts = facts_of(error);
-    QString text = QString::fromStdString(facts.problem);
-    for (const std::string& part : {facts.item, facts.found, facts.hint})
-        if (!part.empty()) text += QStringLiteral(" · ") + QString::fromStdString(part);
-    return text;
-}
 
 QSpinBox* index_box(const char* name) {
     auto* box = new QSpinBox;
@@ -51,7 +39,6 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       message_(new QLabel),
       pointed_(new QLabel),
       measure_label_(new QLabel(QStringLiteral("Measure"))),
-      place_label_(new QLabel(QStringLiteral("Where"))),
       measure_(new QComboBox),
       x_(new QComboBox),
       y_(new QComboBox),
@@ -60,6 +47,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       neuron_(index_box("Neuron")),
       question_(new QLineEdit),
       progress_(new QProgressBar),
+      run_(new QPushButton(QStringLiteral("Run texts …"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
       export_(new QPushButton(QStringLiteral("Export …"))) {
     setObjectName(QStringLiteral("CorpusWindow"));
@@ -72,7 +60,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
     canvas_->set_placeholder(QStringLiteral("No corpus is open"),
                              QStringLiteral("Run the model over texts of yours, or open the store of an earlier run."));
     reread_.setInterval(kRereadMs);
-    connect(&reread_, &QTimer::timeout, this, &CorpusWindow::reread);
+    connect(&reread_, &QTimer::timeout, this, [this] { reread(Reread::in_passing); });
     connect(&Appearance::instance(), &Appearance::changed, this, &CorpusWindow::restyle);
     connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
         if (lane != Jobs::Lane::corpus) return;
@@ -86,36 +74,24 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
         if (!stored_) facts_->setText(progress_->toolTip());
     });
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
-        if (lane != Jobs::Lane::corpus) return;
-        reread_.stop();
-        progress_->hide();
-        stop_->hide();
-        if (!running_.isEmpty()) reread();
-        running_.clear();
+        if (lane == Jobs::Lane::corpus) end_run();
+        if (lane == Jobs::Lane::file) exporting_ = false;
+        show_work();
     });
-    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane != Jobs::Lane::corpus && lane != Jobs::Lane::corpus_figure) return;
-        const Error error(failure.facts);
-        say(QString::fromUtf8(error.what()), true);
-        if (lane == Jobs::Lane::corpus_figure) {
-            canvas_->set_figure(nullptr);
-            canvas_->set_placeholder(QString::fromStdString(failure.facts.problem), QString::fromStdString(failure.facts.hint));
-        }
-    });
+    connect(&jobs_, &Jobs::failed, this, &CorpusWindow::show_failed);
     resize(1180, 800);
 }
 
 CorpusWindow::~CorpusWindow() {
+    jobs_.disconnect(this);
     jobs_.cancel(Jobs::Lane::corpus);
     jobs_.cancel(Jobs::Lane::corpus_figure);
 }
 
 void CorpusWindow::build() {
-    auto* run = new QPushButton(QStringLiteral("Run texts …"));
     auto* open = new QPushButton(QStringLiteral("Open store …"));
-    for (QPushButton* button : {run, open, stop_, export_}) button->setAutoDefault(false);
-    stop_->hide();
-    progress_->hide();
+    for (QPushButton* button : {run_, open, stop_, export_}) button->setAutoDefault(false);
+    show_work();
     progress_->setFixedWidth(220);
     progress_->setTextVisible(false);  // the style draws a thin bar
     facts_->setProperty("role", "note");
@@ -136,7 +112,7 @@ void CorpusWindow::build() {
     question_->setPlaceholderText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));
     question_->setAccessibleName(QStringLiteral("Question about words"));
     auto* top = new QHBoxLayout;
-    top->addWidget(run);
+    top->addWidget(run_);
     top->addWidget(open);
     top->addSpacing(12);
     top->addWidget(facts_, 1);
@@ -168,15 +144,16 @@ void CorpusWindow::build() {
     all->addWidget(message_);
     all->addWidget(split, 1);
     message_->hide();
-    connect(run, &QPushButton::clicked, this, &CorpusWindow::ask_for_texts);
+    connect(run_, &QPushButton::clicked, this, &CorpusWindow::ask_for_texts);
     connect(open, &QPushButton::clicked, this, &CorpusWindow::ask_for_store);
-    connect(stop_, &QPushButton::clicked, this, [this] { jobs_.cancel(Jobs::Lane::corpus); });
+    connect(stop_, &QPushButton::clicked, this, &CorpusWindow::stop);
     connect(export_, &QPushButton::clicked, this, &CorpusWindow::ask_for_file);
     connect(views_, &QTreeWidget::currentItemChanged, this, [this] {
         show_controls();
         refresh();
     });
     for (QComboBox* box : {measure_, x_, y_}) connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
+    connect(layer_, &QSpinBox::valueChanged, this, &CorpusWindow::bound_boxes);  // layers may differ in width
     for (QSpinBox* box : {layer_, head_, neuron_}) connect(box, &QSpinBox::valueChanged, this, &CorpusWindow::refresh);
     connect(question_, &QLineEdit::returnPressed, this, [this] {
         clicked_ = false;
@@ -225,6 +202,7 @@ void CorpusWindow::show_store(figure::StorePtr stored) {
             if (there && !first) first = item;
         }
     if (other) fill_measures();
+    bound_boxes();
     QTreeWidgetItem* current = views_->currentItem();
     if (first && (!current || !(current->flags() & Qt::ItemIsSelectable)))
         views_->setCurrentItem(first);
@@ -244,6 +222,20 @@ void CorpusWindow::fill_measures() {
         }
         box->setCurrentIndex(std::max(0, box->findData(QString::fromUtf8(initial))));
     }
+}
+
+/// To the heads and neurons that the store has.
+void CorpusWindow::bound_boxes() {
+    if (!stored_) return;
+    const figure::CorpusShape shape = figure::corpus_shape(*stored_);
+    const auto bound = [](QSpinBox* box, std::int64_t count) {
+        const QSignalBlocker quiet(box);
+        if (count > 0) box->setMaximum(static_cast<int>(count - 1));
+    };
+    bound(layer_, shape.layers);
+    bound(head_, shape.heads);
+    const auto layer = static_cast<std::size_t>(layer_->value());
+    if (layer < shape.neurons.size()) bound(neuron_, shape.neurons[layer]);
 }
 
 void CorpusWindow::choose_view(const QString& id) {
@@ -284,7 +276,7 @@ void CorpusWindow::show_controls() {
 
 void CorpusWindow::refresh() {
     const figure::CorpusRequest asked = request();
-    export_->setEnabled(stored_ != nullptr);
+    show_work();
     if (!stored_ || asked.view.empty()) return;
     canvas_->set_outdated(true);
     jobs_.start(Jobs::Lane::corpus_figure, {},
@@ -294,12 +286,14 @@ void CorpusWindow::refresh() {
                         if (!self) return;
                         self->figure_ = made;
                         self->canvas_->set_figure(made);
-                        self->say({});
+                        if (std::exchange(self->figure_failed_, false)) self->say({});
                     };
                 });
 }
 
 void CorpusWindow::open_store(const QString& folder) {
+    say({});
+    follows_run_ = false;
     jobs_.start(Jobs::Lane::corpus_figure, {},
                 [self = QPointer(this), folder](const CancelToken&, const Progress&) -> Jobs::Deliver {
                     auto stored = corpus::read_store(folder.toStdString());
@@ -307,63 +301,6 @@ void CorpusWindow::open_store(const QString& folder) {
                         if (self) self->show_store(stored);
                     };
                 });
-}
-
-/// Of a run that goes on, its segments so far are merged first.
-void CorpusWindow::reread() {
-    const QString folder = running_.isEmpty() && stored_ ? QString::fromStdString(stored_->folder.string()) : running_;
-    if (folder.isEmpty() || jobs_.busy(Jobs::Lane::corpus_figure)) return;
-    const OpenModel opened = document_.model();
-    const bool runs = !running_.isEmpty() && jobs_.busy(Jobs::Lane::corpus);
-    jobs_.start(Jobs::Lane::corpus_figure, {},
-                [self = QPointer(this), folder, opened, runs](const CancelToken&, const Progress&) -> Jobs::Deliver {
-                    const std::filesystem::path store = folder.toStdString();
-                    std::shared_ptr<const corpus::StoredCorpus> stored;
-                    if (!runs)
-                        stored = corpus::read_store(store);
-                    else if (corpus::is_store(store))
-                        stored = corpus::read_finished(
-                            store, corpus::context_of(corpus::read_manifest(store), opened.model->config(), *opened.tokenizer));
-                    return [self, stored] {
-                        if (self && stored) self->show_store(stored);
-                    };
-                });
-}
-
-void CorpusWindow::run(const CorpusOrder& order) {
-    const OpenModel& opened = document_.model();
-    if (!opened.model) return say(QStringLiteral("No model is open"), true);
-    running_ = order.store;
-    progress_->setRange(0, 0);
-    progress_->show();
-    stop_->show();
-    say({});
-    jobs_.start(
-        Jobs::Lane::corpus, QStringLiteral("Running the corpus"),
-        [self = QPointer(this), order, opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
-            corpus::CorpusRun run;
-            run.setup = {.store = order.store.toStdString(),
-                         .model = opened.model,
-                         .tokenizer = opened.tokenizer,
-                         .options = order.options,
-                         .texts = {.from = order.texts.toStdString(), .limit = order.limit}};
-            run.segment_minutes = 0.1;
-            const corpus::Note note = [self](const std::string& line) {
-                QMetaObject::invokeMethod(
-                    qApp,
-                    [self, text = QString::fromStdString(line)] {
-                        if (self) self->say(text);
-                    },
-                    Qt::QueuedConnection);
-            };
-            const corpus::CorpusResult result = corpus::run_corpus(run, cancel, progress, note);
-            return [self, left = result.manifest.left_out_texts()] {
-                if (self && left > 0)
-                    self->say(
-                        QStringLiteral("%1 texts were left out; headlight corpus info lists them").arg(figure::count_text(left)));
-            };
-        });
-    reread_.start();
 }
 
 void CorpusWindow::clicked(const figure::Hit& hit) {
@@ -418,23 +355,6 @@ void CorpusWindow::ask_for_file() {
                                                       QString::fromStdString(request().view) + QStringLiteral(".png"),
                                                       QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.npz *.json)"));
     if (!file.isEmpty()) write(file);
-}
-
-bool CorpusWindow::write(const QString& file) {
-    if (!figure_ || !stored_) return false;
-    try {
-        figure::ExportOptions options;
-        options.size_px.setWidth(std::max(600, canvas_->viewport()->width()));
-        // Laid out anew for the file, so that the one on screen keeps its place.
-        const auto fresh = figure::corpus_figure(stored_, request());
-        figure::export_figure(*fresh, canvas_->selection(), figure::corpus_provenance(*stored_, request()), options,
-                              file.toStdString());
-        say(QStringLiteral("Wrote %1").arg(file));
-        return true;
-    } catch (const std::exception& error) {
-        say(words_of(error), true);
-        return false;
-    }
 }
 
 void CorpusWindow::say(const QString& text, bool wrong) {

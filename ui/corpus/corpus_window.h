@@ -21,7 +21,8 @@ class CorpusForm;
 struct CorpusOrder;
 
 /// The page of a corpus: makes a store or opens one, runs texts beside the window, and shows what the store holds while it
-/// grows. A store is shown without its model; an example opens in the window with its pair pinned.
+/// grows. A store is shown without its model; an example opens in the window with its pair pinned. Closed while a run goes on,
+/// it is only hidden.
 class CorpusWindow : public QDialog {
     Q_OBJECT
 public:
@@ -45,21 +46,32 @@ public:
     QPushButton& stop_button() { return *stop_; }
     const std::shared_ptr<const corpus::StoredCorpus>& stored() const { return stored_; }
     void choose_view(const QString& id);
-    bool write(const QString& file);
+    /// The figure as it stands, computed anew for the file.
+    void write(const QString& file);
+    /// A job of the lane for files is this page's.
+    bool exporting() const { return exporting_; }
+    void done(int result) override;
 
 Q_SIGNALS:
     /// A click on a head of a figure.
     void head_chosen(headlight::HeadId head);
     /// A click on an example: its text as the model read it, and the tokens to pin; key -1: none.
     void example_chosen(const QString& text, qint64 query, qint64 key);
+    void written(const QString& file);
 
 private:
     void build();
     void fill_views();
     void fill_measures();
     void show_store(figure::StorePtr);
+    void bound_boxes();
     void refresh();
-    void reread();
+    enum class Reread { in_passing, last };
+    void reread(Reread);
+    void end_run();
+    void stop();
+    void show_work();
+    void show_failed(Jobs::Lane, const Failure&);
     void show_controls();
     void restyle();
     void clicked(const figure::Hit&);
@@ -75,17 +87,22 @@ private:
     SelectionModel selection_;  ///< of the figures on this page alone
     figure::StorePtr stored_;
     std::shared_ptr<figure::Figure> figure_;
-    QString running_;       ///< folder of the store that is being run
-    QTimer reread_;         ///< while a run goes on
-    bool clicked_ = false;  ///< a head of the answer was chosen
+    QString running_;                                                              ///< folder of the store that is being run
+    OpenModel running_with_;                                                       ///< the window may open another one meanwhile
+    QTimer reread_;                                                                ///< while a run goes on
+    bool clicked_ = false;                                                         ///< a head of the answer was chosen
+    bool follows_run_ = false;                                                     ///< no other store was opened meanwhile
+    enum class Outcome { stopped, finished, failed } outcome_ = Outcome::stopped;  ///< of the run
+    bool stopping_ = false, exporting_ = false;
+    bool figure_failed_ = false;  ///< which the message says
     QTreeWidget* views_;
     FigureCanvas* canvas_;
-    QLabel *facts_, *message_, *pointed_, *measure_label_, *place_label_;
+    QLabel *facts_, *message_, *pointed_, *measure_label_;
     QComboBox *measure_, *x_, *y_;
     QSpinBox *layer_, *head_, *neuron_;
     QLineEdit* question_;
     QProgressBar* progress_;
-    QPushButton *stop_, *export_;
+    QPushButton *run_, *stop_, *export_;
 };
 
 }  // namespace headlight::ui

@@ -133,4 +133,8 @@ void Jobs::cancel(Lane lane) {
     Q_EMIT finished(lane);
 }
 
+void Jobs::ask_to_stop(Lane lane) {
+    if (const auto found = current_.find(lane); found != current_.end()) found->second.token.cancel();
+}
+
 }  // namespace headlight::ui

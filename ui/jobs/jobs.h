@@ -67,6 +67,8 @@ public:
     /// `doing`: for progress and errors; empty: nothing to show.
     void start(Lane, const QString& doing, Work);
     void cancel(Lane);
+    /// Cancels the lane's job and leaves it its lane: finished() comes when the job has ended, with what it still had to write.
+    void ask_to_stop(Lane);
     /// Cancels everything and waits until it has ended; nothing is delivered any more.
     void cancel_all();
     bool busy(Lane lane) const { return current_.contains(lane); }

@@ -333,7 +333,10 @@ void MainWindow::open_corpus() {
         return;
     }
     corpus_ = new CorpusWindow(*document_, *jobs_, this);
-    corpus_->setAttribute(Qt::WA_DeleteOnClose);
+    connect(jobs_.get(), &Jobs::finished, corpus_, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::corpus && corpus_->isHidden())
+            status_->say(QStringLiteral("The corpus has been run: File › Corpus shows it"));
+    });
     connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
     connect(corpus_, &CorpusWindow::example_chosen, this, [this](const QString& text, qint64 query, qint64 key) {
         if (!takes_texts()) return;

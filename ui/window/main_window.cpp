@@ -143,7 +143,10 @@ void MainWindow::connect_parts() {
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
         const auto dialogs = findChildren<ExportDialog*>(QString(), Qt::FindDirectChildrenOnly);
         const bool of_export = lane == Lane::file && std::ranges::any_of(dialogs, &QWidget::isVisible);
-        if (!of_dialog && !of_view && !of_export) show_failure(failure);  // dialogs and views show their own
+        const bool of_corpus =
+            corpus_ && corpus_->isVisible() &&
+            (lane == Lane::corpus || lane == Lane::corpus_figure || (lane == Lane::file && corpus_->exporting()));
+        if (!of_dialog && !of_view && !of_export && !of_corpus) show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {

@@ -189,6 +189,22 @@ std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus& stored) 
     return stored.has("heads") ? corpus::measure_ids(stored.merged.arrays) : std::vector<std::string>();
 }
 
+CorpusShape corpus_shape(const corpus::StoredCorpus& stored) {
+    const corpus::Arrays& arrays = stored.merged.arrays;
+    CorpusShape shape;
+    if (arrays.has("heads.count")) {
+        const std::vector<std::int64_t> sizes = arrays.shape("heads.count");  // measures, layers, heads
+        shape.layers = sizes.at(1);
+        shape.heads = sizes.at(2);
+    }
+    if (arrays.has("neurons.first")) {
+        const auto first = arrays.get<std::int64_t>("neurons.first", {-1});
+        for (std::size_t l = 0; l + 1 < first.size(); ++l) shape.neurons.push_back(first[l + 1] - first[l]);
+        shape.layers = std::max(shape.layers, std::ssize(shape.neurons));
+    }
+    return shape;
+}
+
 Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusRequest& request) {
     const CorpusView& view = corpus_view(request.view);
     Provenance out;

@@ -5,7 +5,10 @@
 #include "ui/corpus/corpus_form.h"
 
 #include <QFile>
+#include <QPointer>
 #include <QSignalSpy>
+
+#include <algorithm>
 
 namespace headlight::ui {
 namespace corpus_window_test {
@@ -20,10 +23,10 @@ protected:
     }
     CorpusWindow& page() { return *window.corpus(); }
 
-    void run_some_texts() {
+    CorpusOrder order_of(int count) {
         QFile texts(folder.filePath(QStringLiteral("texts.txt")));
-        ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
-        for (int i = 0; i < 12; ++i)
+        EXPECT_TRUE(texts.open(QIODevice::WriteOnly));
+        for (int i = 0; i < count; ++i)
             texts.write(QStringLiteral("The doctor asked the nurse %1 times, and the nurse answered the doctor %1 times.\n")
                             .arg(i)
                             .toUtf8());
@@ -32,7 +35,10 @@ protected:
         order.texts = texts.fileName();
         order.store = folder.filePath(QStringLiteral("store"));
         order.options.measures = {"heads", "neurons"};
-        page().run(order);
+        return order;
+    }
+    void run_some_texts() {
+        page().run(order_of(12));
         ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000))
             << page().message().text().toStdString();
     }
@@ -52,8 +58,81 @@ TEST_F(CorpusPage, RunsTextsAndShowsWhatTheyGave) {
         EXPECT_GT(ink(page().canvas()), 200);
     }
     const QString file = folder.filePath(QStringLiteral("figure.csv"));
-    EXPECT_TRUE(page().write(file));
+    page().write(file);
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file)) << "beside the window";
+    ASSERT_TRUE(settle());
     EXPECT_GT(QFile(file).size(), 100);
+    EXPECT_TRUE(page().message().text().contains(file));
+    page().write(folder.filePath(QStringLiteral("no/such/folder/figure.csv")));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(page().message().property("role").toString(), QStringLiteral("error"));
+    EXPECT_FALSE(window.error_panel().isVisible()) << "said once, on the page";
+}
+
+TEST_F(CorpusPage, BoxesEndWhereTheModelDoes) {
+    run_some_texts();
+    EXPECT_EQ(page().layer().maximum(), 5);
+    EXPECT_EQ(page().head().maximum(), 7);
+    const std::int64_t width = window.document().model().model->config().d_mlp;
+    EXPECT_EQ(page().neuron().maximum(), width - 1);
+}
+
+/// Long enough that a run of it is stopped in the middle.
+constexpr int kManyTexts = 4000;
+
+TEST_F(CorpusPage, AStoppedRunShowsWhatIsFinished) {
+    page().run(order_of(kManyTexts));
+    QSignalSpy progressed(&window.jobs(), &Jobs::progressed);
+    const auto chunks = [&] {
+        return std::ranges::any_of(progressed, [](const QList<QVariant>& step) {
+            return step[0].value<Jobs::Lane>() == Jobs::Lane::corpus && step[1].value<ProgressStep>().done > 80;
+        });
+    };
+    ASSERT_TRUE(QTest::qWaitFor(chunks, 60'000));
+    QTest::mouseClick(&page().stop_button(), Qt::LeftButton);
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::corpus)) << "until it has merged what is finished";
+    EXPECT_FALSE(page().stop_button().isEnabled());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000))
+        << page().message().text().toStdString();
+    EXPECT_GE(page().stored()->merged.chunks, 64);
+    EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
+    EXPECT_TRUE(QFile::exists(folder.filePath(QStringLiteral("store/merged.safetensors"))));
+    EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped"))) << page().message().text().toStdString();
+    EXPECT_FALSE(page().stop_button().isVisible());
+}
+
+TEST_F(CorpusPage, ARunOutlivesThePage) {
+    page().run(order_of(kManyTexts));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.status_strip().bar().isVisible(); }, 20'000));
+    QPointer<CorpusWindow> first = window.corpus();
+    page().close();
+    QTest::qWait(10);
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->isVisible());
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::corpus));
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return window.status_strip().text().startsWith(QStringLiteral("Running the corpus")); }, 20'000))
+        << window.status_strip().text().toStdString();
+    window.action(Command::corpus).trigger();
+    EXPECT_EQ(window.corpus(), first);
+    EXPECT_TRUE(first->isVisible());
+    page().close();
+    window.status_strip().cancel_button().click();
+    ASSERT_TRUE(settle());
+    window.action(Command::corpus).trigger();
+    EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped")));
+    page().close();
+    QTest::qWait(10);
+    EXPECT_FALSE(first) << "nothing goes on";
+}
+
+TEST_F(CorpusPage, WhyARunFailedStays) {
+    CorpusOrder order = order_of(1);
+    order.texts = folder.filePath(QStringLiteral("none.txt"));
+    page().run(order);
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
+    EXPECT_EQ(page().message().property("role").toString(), QStringLiteral("error"));
 }
 
 TEST_F(CorpusPage, WhatTheStoreLacksCannotBeChosen) {

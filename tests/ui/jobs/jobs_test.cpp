@@ -83,6 +83,32 @@ TEST(Jobs, ACancelledJobFreesItsLaneAtOnceAndDeliversNothing) {
     EXPECT_FALSE(delivered);
 }
 
+TEST(Jobs, AJobThatIsAskedToStopKeepsItsLaneUntilItHasEnded) {
+    Jobs jobs;
+    QSignalSpy finished(&jobs, &Jobs::finished), failed(&jobs, &Jobs::failed);
+    std::atomic<bool> begun = false, may_end = false;
+    std::atomic<int> written = 0;
+    jobs.start(Lane::corpus, {}, [&](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+        begun = true;
+        while (!cancel.cancelled() || !may_end) std::this_thread::yield();
+        ++written;
+        throw Cancelled();
+    });
+    ASSERT_TRUE(QTest::qWaitFor([&] { return begun.load(); }));
+    jobs.ask_to_stop(Lane::corpus);
+    QTest::qWait(1);
+    EXPECT_TRUE(jobs.busy(Lane::corpus));
+    EXPECT_TRUE(finished.isEmpty());
+    may_end = true;
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !finished.isEmpty(); }));
+    EXPECT_EQ(written, 1) << "before finished()";
+    EXPECT_TRUE(jobs.idle());
+    EXPECT_TRUE(failed.isEmpty());
+    jobs.ask_to_stop(Lane::corpus);  // of a free lane: nothing
+    QTest::qWait(1);
+    EXPECT_EQ(finished.size(), 1);
+}
+
 TEST(Jobs, TheLastOfManyOvertakesTheOthers) {
     Jobs jobs;
     std::atomic<int> begun = 0, ended = 0;

@@ -71,6 +71,8 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
         if (running_.empty()) return;
         if (const Jobs::Lane lane = running_.back().lane; lane == Jobs::Lane::model)
             document_.stop();
+        else if (lane == Jobs::Lane::corpus)
+            jobs_.ask_to_stop(lane);  // what is finished is written and merged
         else
             jobs_.cancel(lane);
     });
@@ -96,6 +98,8 @@ void StatusStrip::job_started(Jobs::Lane lane) {
     // Other jobs show their progress elsewhere, or nobody waits for them.
     using Lane = Jobs::Lane;
     const QString doing = jobs_.doing(lane);
+    // A corpus runs beside all else: whatever is started meanwhile is shown before it.
+    if (lane == Lane::corpus) running_.insert(running_.begin(), {lane, doing + QStringLiteral(" …")});
     if (!doing.isEmpty() && (lane == Lane::model || lane == Lane::texts || lane == Lane::picture ||
                              lane == Lane::second_picture || lane == Lane::file || lane == Lane::finder || lane == Lane::probe))
         running_.push_back({lane, doing + QStringLiteral(" …")});
@@ -135,12 +139,17 @@ void StatusStrip::show_job() {
 }
 
 void StatusStrip::show_text() {
-    if (!bar_->isHidden() && !running_.empty()) {
+    const bool working = !bar_->isHidden() && !running_.empty();
+    // A corpus may run for hours: the pointer has its say all the same.
+    const bool lasting = working && running_.back().lane == Jobs::Lane::corpus;
+    if (working && !lasting) {
         text_->setText(running_.back().doing);
     } else if (!said_.isEmpty()) {
         text_->setText(said_);
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
+    } else if (lasting) {
+        text_->setText(running_.back().doing);
     } else {
         using NotRun = Document::NotRun;
         const bool behind = document_.trace() && document_.why_not_run() != NotRun::no && !document_.up_to_date();

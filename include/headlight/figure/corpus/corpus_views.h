@@ -49,6 +49,13 @@ std::unique_ptr<Figure> corpus_figure(const StorePtr&, const CorpusRequest&, con
 /// Names of the measures of heads that the store has.
 std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus&);
 
+/// How many layers, heads and neurons there are to choose from, as far as the store has gathered anything of them; else 0.
+struct CorpusShape {
+    std::int64_t layers = 0, heads = 0;
+    std::vector<std::int64_t> neurons{};  ///< of each layer
+};
+CorpusShape corpus_shape(const corpus::StoredCorpus&);
+
 /// For footer and metadata of exports.
 Provenance corpus_provenance(const corpus::StoredCorpus&, const CorpusRequest&);
 

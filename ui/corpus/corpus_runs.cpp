@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the page of a corpus does beside the window: runs, reading the store again, files.
+#include "headlight/base/error.h"
+#include "headlight/corpus/run/run.h"
+#include "headlight/figure/core/number_text.h"
+#include "headlight/figure/export/export.h"
+#include "ui/corpus/corpus_form.h"
+#include "ui/corpus/corpus_window.h"
+
+#include <QFileInfo>
+#include <QPointer>
+
+#include <utility>
+
+namespace headlight::ui {
+
+void CorpusWindow::run(const CorpusOrder& order) {
+    const OpenModel& opened = document_.model();
+    if (!opened.model) return say(QStringLiteral("No model is open"), true);
+    running_ = order.store;
+    running_with_ = opened;
+    outcome_ = Outcome::stopped;  // unless it ends otherwise
+    stopping_ = false;
+    follows_run_ = true;
+    progress_->setRange(0, 0);
+    say({});
+    jobs_.start(Jobs::Lane::corpus, QStringLiteral("Running the corpus"),
+                [self = QPointer(this), order, opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    corpus::CorpusRun run;
+                    run.setup = {.store = order.store.toStdString(),
+                                 .model = opened.model,
+                                 .tokenizer = opened.tokenizer,
+                                 .options = order.options,
+                                 .texts = {.from = order.texts.toStdString(), .limit = order.limit}};
+                    run.segment_minutes = 0.1;
+                    const corpus::Note note = [self](const std::string& line) {
+                        QMetaObject::invokeMethod(
+                            qApp,
+                            [self, text = QString::fromStdString(line)] {
+                                if (self) self->say(text);
+                            },
+                            Qt::QueuedConnection);
+                    };
+                    const Progress named = [&](ProgressStep step) {  // the window's status says what it is of
+                        if (step.unit == "chunk") step.what = "Running the corpus";
+                        progress(step);
+                    };
+                    const corpus::CorpusResult result = corpus::run_corpus(run, cancel, named, note);
+                    return [self, left = result.manifest.left_out_texts()] {
+                        if (!self) return;
+                        self->say(left == 0 ? QString()
+                                            : QStringLiteral("%1 texts were left out; headlight corpus info lists them")
+                                                  .arg(figure::count_text(left)));
+                    };
+                });
+    reread_.start();
+    show_work();
+}
+
+/// Of a run that goes on, its segments so far are merged first. The last time nothing else may keep it from being read.
+void CorpusWindow::reread(Reread when) {
+    if (running_.isEmpty() || !follows_run_ || (when == Reread::in_passing && jobs_.busy(Jobs::Lane::corpus_figure))) return;
+    jobs_.start(Jobs::Lane::corpus_figure, {},
+                [self = QPointer(this), store = std::filesystem::path(running_.toStdString()), opened = running_with_, when,
+                 failed = outcome_ == Outcome::failed](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    std::shared_ptr<const corpus::StoredCorpus> stored;
+                    if (when == Reread::in_passing && corpus::is_store(store))
+                        stored = corpus::read_finished(
+                            store, corpus::context_of(corpus::read_manifest(store), opened.model->config(), *opened.tokenizer));
+                    if (when == Reread::last) try {
+                            stored = corpus::read_store(store);
+                        } catch (const Error&) {
+                            if (!failed) throw;  // else the run has said why there is nothing
+                        }
+                    return [self, stored] {
+                        if (self && stored) self->show_store(stored);
+                    };
+                });
+}
+
+void CorpusWindow::stop() {
+    if (exporting_) jobs_.cancel(Jobs::Lane::file);
+    if (!jobs_.busy(Jobs::Lane::corpus)) return;
+    stopping_ = true;
+    jobs_.ask_to_stop(Jobs::Lane::corpus);
+    show_work();
+}
+
+void CorpusWindow::end_run() {
+    reread_.stop();
+    stopping_ = false;
+    if (outcome_ == Outcome::stopped)
+        say(QStringLiteral("Stopped. What is finished is kept; the same texts and store go on from there"));
+    reread(Reread::last);
+    running_.clear();
+    running_with_ = {};
+}
+
+/// What goes on, and what can be begun meanwhile.
+void CorpusWindow::show_work() {
+    const bool runs = !running_.isEmpty();
+    if (exporting_ && !runs) progress_->setRange(0, 0);
+    progress_->setVisible(runs || exporting_);
+    stop_->setVisible(runs || exporting_);
+    stop_->setEnabled(!stopping_);
+    stop_->setText(stopping_ ? QStringLiteral("Stopping …") : QStringLiteral("Stop"));
+    run_->setEnabled(!runs);
+    run_->setToolTip(runs ? QStringLiteral("A run goes on") : QString());
+    export_->setEnabled(stored_ && !exporting_);
+}
+
+void CorpusWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
+    using Lane = Jobs::Lane;
+    const bool of_figure = lane == Lane::corpus_figure;
+    if (lane != Lane::corpus && !of_figure && !(lane == Lane::file && exporting_)) return;
+    say(QString::fromUtf8(Error(failure.facts).what()), true);
+    if (lane == Lane::corpus) outcome_ = Outcome::failed;
+    if (!of_figure) return;
+    figure_failed_ = true;
+    canvas_->set_figure(nullptr);
+    canvas_->set_placeholder(QString::fromStdString(failure.facts.problem), QString::fromStdString(failure.facts.hint));
+}
+
+void CorpusWindow::write(const QString& file) {
+    if (!stored_ || request().view.empty()) return;
+    exporting_ = true;
+    jobs_.start(
+        Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
+        [self = QPointer(this), stored = stored_, asked = request(), selection = canvas_->selection(), file,
+         width = std::max(600, canvas_->viewport()->width())](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+            figure::ExportOptions options;
+            options.size_px.setWidth(width);
+            const auto made = figure::corpus_figure(stored, asked, cancel);
+            figure::export_figure(*made, selection, figure::corpus_provenance(*stored, asked), options, file.toStdString(),
+                                  cancel);
+            return [self, file] {
+                if (!self) return;
+                self->say(QStringLiteral("Wrote %1").arg(file));
+                Q_EMIT self->written(file);
+            };
+        });
+    show_work();
+}
+
+/// A run outlives the page that shows it.
+void CorpusWindow::done(int result) {
+    setAttribute(Qt::WA_DeleteOnClose, running_.isEmpty());
+    QDialog::done(result);
+}
+
+}  // namespace headlight::ui
