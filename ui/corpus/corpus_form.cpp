@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/corpus/corpus_form.h"
 
+#include "headlight/analyze/heads/head_table.h"
+
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileDialog>
@@ -42,6 +44,8 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
       store_(new QLineEdit),
       field_(new QLineEdit(QStringLiteral("text"))),
       unit_(new QComboBox),
+      stop_measure_(new QComboBox),
+      stop_width_(new QDoubleSpinBox),
       limit_(new QSpinBox),
       context_(new QSpinBox),
       problem_(new QLabel),
@@ -87,6 +91,38 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
         measures_.push_back(box);
     }
     form->addRow(QStringLiteral("Gather"), gathered);
+    stop_measure_->setAccessibleName(QStringLiteral("Measure to stop at"));
+    stop_measure_->addItem(QStringLiteral("all texts have been run"));
+    for (const analyze::MeasureInfo& measure : analyze::head_measures())
+        stop_measure_->addItem(QStringLiteral("every head’s %1 is known to").arg(QString::fromStdString(measure.title)),
+                               QString::fromStdString(measure.id));
+    stop_measure_->setMaxVisibleItems(20);
+    stop_width_->setAccessibleName(QStringLiteral("Half width of the interval"));
+    stop_width_->setPrefix(QStringLiteral("± "));
+    stop_width_->setDecimals(4);
+    stop_width_->setRange(0.0001, 1000);
+    stop_width_->setSingleStep(0.005);
+    stop_width_->setValue(0.01);
+    stop_width_->setToolTip(QStringLiteral(
+        "Half width of the 95 % interval over texts, in the measure’s unit; of a share 0.01 is one percent. Texts are then run in "
+        "random order, and what has been run stands for all of them"));
+    auto* stop = new QHBoxLayout;
+    stop->setSpacing(8);
+    stop->addWidget(stop_measure_, 1);
+    stop->addWidget(stop_width_);
+    form->addRow(QStringLiteral("Stop when"), stop);
+    const auto show_width = [this] {
+        const bool stops = stop_measure_->currentIndex() > 0;
+        stop_width_->setVisible(stops);
+        const auto& known = analyze::head_measures();
+        const auto at =
+            std::ranges::find(known, stop_measure_->currentData().toString().toStdString(), &analyze::MeasureInfo::id);
+        const bool named = stops && (at->unit == "nats" || at->unit == "tokens");
+        stop_width_->setSuffix(named ? QStringLiteral(" ") + QString::fromStdString(at->unit) : QString());
+    };
+    connect(stop_measure_, &QComboBox::currentIndexChanged, this, show_width);
+    connect(stop_measure_, &QComboBox::currentIndexChanged, this, &CorpusForm::changed);
+    show_width();
     form->addRow(QStringLiteral("Store"), with_buttons(store_, {store}));
     problem_->setProperty("role", "note");
     problem_->setWordWrap(true);
@@ -127,6 +163,11 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
 void CorpusForm::changed() {
     const QFileInfo texts(texts_->text().trimmed());
     const bool any = std::ranges::any_of(measures_, [](const QCheckBox* box) { return box->isChecked(); });
+    const auto gathers = [&](const char* kind) {
+        return std::ranges::any_of(measures_, [&](const QCheckBox* box) {
+            return box->isChecked() && box->property("kind").toString() == QString::fromUtf8(kind);
+        });
+    };
     QString problem;
     if (texts_->text().trimmed().isEmpty())
         problem = QStringLiteral("Choose the texts.");
@@ -134,6 +175,8 @@ void CorpusForm::changed() {
         problem = QStringLiteral("There is no such file or folder: %1").arg(texts.filePath());
     else if (!any)
         problem = QStringLiteral("Choose something to gather.");
+    else if (stop_measure_->currentIndex() > 0 && !gathers("heads"))
+        problem = QStringLiteral("To stop at a measure of heads, gather “%1”.").arg(measures_.front()->text());
     else if (store_->text().trimmed().isEmpty())
         problem = QStringLiteral("Choose a folder for the store.");
     problem_->setText(problem);
@@ -148,6 +191,8 @@ CorpusOrder CorpusForm::order() const {
     order.options.field = field_->text().trimmed().toStdString();
     order.options.context = context_->value();
     order.limit = limit_->value();
+    if (stop_measure_->currentIndex() > 0)
+        order.stop_at = corpus::StopAt{stop_measure_->currentData().toString().toStdString(), stop_width_->value()};
     for (const QCheckBox* box : measures_)
         if (box->isChecked()) order.options.measures.push_back(box->property("kind").toString().toStdString());
     return order;

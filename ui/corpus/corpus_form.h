@@ -6,11 +6,13 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 
+#include <optional>
 #include <vector>
 
 namespace headlight::ui {
@@ -20,6 +22,8 @@ struct CorpusOrder {
     QString texts, store;
     corpus::AskedOptions options;
     std::int64_t limit = 0;  ///< 0: all
+    std::optional<corpus::StopAt> stop_at;
+    double segment_minutes = 0.1;  ///< how often what is finished is written and shown
 };
 
 /// Asks for the texts of a corpus run: a file or a folder, what one text is, what to gather, and the folder of the store.
@@ -33,13 +37,16 @@ public:
     QLineEdit& store() { return *store_; }
     QComboBox& unit() { return *unit_; }
     QPushButton& run_button() { return *run_; }
+    QComboBox& stop_measure() { return *stop_measure_; }
+    QDoubleSpinBox& stop_width() { return *stop_width_; }
     QCheckBox& measure(std::size_t index) { return *measures_.at(index); }
 
 private:
     void changed();
 
     QLineEdit *texts_, *store_, *field_;
-    QComboBox* unit_;
+    QComboBox *unit_, *stop_measure_;
+    QDoubleSpinBox* stop_width_;
     QSpinBox *limit_, *context_;
     std::vector<QCheckBox*> measures_;
     QLabel* problem_;

@@ -17,7 +17,7 @@ struct CorpusRunArguments {
     ModelArgument model;
     ComputeOptions compute;
     corpus::CorpusRun run;
-    std::string part;
+    std::string part, stop_at;
 };
 
 /// "3/8"
@@ -41,6 +41,11 @@ std::string measures_help() {
 int run(const CorpusRunArguments& arguments, corpus::Team* team, const Console& console) {
     corpus::CorpusRun run = arguments.run;
     read_part(arguments.part, run);
+    if (!arguments.stop_at.empty()) {
+        if (run.parts > 1 || team)
+            throw UsageError("--stop-at: one process runs all texts; leave out --part, and run without MPI");
+        run.stop_at = corpus::parse_stop_at(arguments.stop_at);
+    }
     const Loaded loaded = load_model(arguments.model, arguments.compute, console);
     run.setup.model = loaded.model;
     run.setup.tokenizer = loaded.tokenizer;
@@ -55,7 +60,10 @@ int run(const CorpusRunArguments& arguments, corpus::Team* team, const Console& 
                                   result.done.seconds > 0 ? static_cast<double>(result.done.tokens) / result.done.seconds : 0))
                       .c_str());
     console.note(line);
-    if (result.missing_blocks > 0)
+    if (!result.stopped.empty())
+        console.note("the same command without --stop-at runs the other " + with_commas(result.missing_blocks) + " of " +
+                     with_commas(result.manifest.blocks()) + " blocks");
+    else if (result.missing_blocks > 0)
         console.note(with_commas(result.missing_blocks) + " blocks of " + with_commas(result.manifest.blocks()) +
                      " are for other parts, or not finished by them yet");
     return 0;
@@ -105,6 +113,11 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     app.add_option("--part", options->part,
                    "3/8: only the third of eight parts; parts may run at once, on machines that share the store")
         ->type_name("I/N");
+    app.add_option(
+           "--stop-at", options->stop_at,
+           "end once the 95 % interval of a measure is at most ± X wide for every head (induction:1%, entropy:0.05); asked "
+           "whenever a segment is written, blocks in random order")
+        ->type_name("MEASURE:X");
     app.add_option("--segment-minutes", options->run.segment_minutes, "how often finished blocks are written")
         ->type_name("X")
         ->capture_default_str()

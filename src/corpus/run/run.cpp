@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/io/file_lock.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
@@ -188,6 +189,7 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
             if (seconds_since(written) >= 60 * blocks.segment_minutes) {
                 segment.write();
                 written = Clock::now();
+                if (blocks.enough && blocks.enough()) break;
             }
         }
     } catch (...) {
@@ -243,6 +245,37 @@ std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest,
     return manifest.blocks() - blocks;
 }
 
+/// Whether a measure is known well enough by what the segments hold; says how well.
+class Precision {
+public:
+    Precision(const CorpusRun& run, const Manifest& manifest, const Note& note) : run_(run), manifest_(manifest), note_(note) {}
+    bool enough() {
+        const auto stored =
+            read_finished(run_.setup.store, context_of(manifest_, run_.setup.model->config(), *run_.setup.tokenizer));
+        const auto widest = stored ? widest_interval(*stored, run_.stop_at->measure) : std::nullopt;
+        if (!widest) return false;
+        words_ = "the widest interval of " + run_.stop_at->measure + " is ± " + significant(widest->half_width) + " (L" +
+                 std::to_string(widest->head.layer.value) + "H" + std::to_string(widest->head.head.value) + "), over " +
+                 with_commas(widest->texts) + " texts";
+        const bool enough = widest->half_width <= run_.stop_at->half_width;
+        if (note_) note_((enough ? "stopped: " : "") + words_);
+        return enough;
+    }
+    const std::string& words() const { return words_; }
+
+private:
+    const CorpusRun& run_;
+    const Manifest& manifest_;
+    const Note& note_;
+    std::string words_;
+};
+
+[[noreturn]] void fail_stop_at_of_parts() {
+    throw Error({.problem = "A run stops at an interval only as one process over all of its texts",
+                 .item = "--stop-at",
+                 .hint = "Leave out --part, and run without MPI"});
+}
+
 }  // namespace
 
 CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const Progress& progress, const Note& note) {
@@ -252,17 +285,28 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
                      .item = "--part",
                      .expected = "I/N with I from 1 to N",
                      .found = std::to_string(run.part) + "/" + std::to_string(run.parts)});
+    if (run.stop_at && run.parts > 1) fail_stop_at_of_parts();
     const fs::path& store = run.setup.store;
     const StoreLock whole(store, "run", run.parts == 1 ? Kind::exclusive : Kind::shared, cancel, note);
     const StoreLock part(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts), Kind::exclusive, cancel,
                          note);
     CorpusResult result{.manifest = open_store(run.setup, cancel, progress, note), .done = {}, .missing_blocks = 0};
-    const std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
+    std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
+    std::optional<Precision> precision;
+    bool stopped = false;
+    if (run.stop_at) {
+        check(*run.stop_at, result.manifest);
+        shuffle_blocks(todo, result.manifest.options.seed);
+        precision.emplace(run, result.manifest, note);
+        stopped = std::ssize(todo) < result.manifest.blocks() && precision->enough();  // by what an earlier run has finished
+        if (stopped) todo.clear();
+    }
     std::size_t at = 0;
-    const BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
-                         .chunks = chunks_in(todo, result.manifest),
-                         .segment_minutes = run.segment_minutes,
-                         .name = part_name(run)};
+    BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
+                   .chunks = chunks_in(todo, result.manifest),
+                   .segment_minutes = run.segment_minutes,
+                   .name = part_name(run)};
+    if (precision) plan.enough = [&] { return stopped = precision->enough(); };
     try {
         result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
     } catch (const Cancelled&) {
@@ -270,11 +314,13 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
         throw;
     }
     result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);
+    if (stopped) result.stopped = precision->words();
     return result;
 }
 
 CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& cancel, const Progress& progress,
                         const Note& note) {
+    if (asked.stop_at) fail_stop_at_of_parts();
     CorpusRun run = asked;
     run.part = run.parts = 1;
     CorpusResult result;

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
 
 extern char** environ;
@@ -148,6 +149,64 @@ TEST_F(CorpusRuns, AreCancelledBetweenBlocksAndGoOn) {
     run.setup.options = {};
     run_corpus(run);
     EXPECT_TRUE(merged_of(folder_ / "cancelled") == once_);
+}
+
+TEST_F(CorpusRuns, StopOnceAMeasureIsKnown) {
+    const fs::path texts = folder_.write("many.txt", lines(0, 240));
+    const auto asked = [&](const char* store, std::optional<double> half_width) {
+        CorpusRun run = run_of(folder_ / store, texts);
+        run.setup.options.measures = {"heads"};
+        run.setup.options.block = 20;
+        if (half_width) run.stop_at = StopAt{"entropy", *half_width};
+        return run;
+    };
+    run_corpus(asked("whole", {}));
+    const auto whole = widest_interval(*read_store(folder_ / "whole"), "entropy");
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->texts, 240);
+
+    const double enough = 1.5 * whole->half_width;
+    std::vector<std::string> notes;
+    const CorpusResult result =
+        run_corpus(asked("stopped", enough), {}, {}, [&](const std::string& line) { notes.push_back(line); });
+    EXPECT_GT(result.missing_blocks, 0);
+    EXPECT_THAT(result.stopped, HasSubstr("the widest interval of entropy is ± "));
+    EXPECT_EQ(notes.back(), "stopped: " + result.stopped);
+    const auto stored = read_store(folder_ / "stopped");
+    EXPECT_LE(widest_interval(*stored, "entropy")->half_width, enough);
+    std::vector<std::int64_t> first(stored->merged.blocks.size());
+    std::iota(first.begin(), first.end(), 0);
+    EXPECT_NE(stored->merged.blocks, first) << "what was run stands for all texts, not for the first ones";
+
+    EXPECT_EQ(run_corpus(asked("stopped", enough)).done.chunks, 0) << "what is there is enough";
+    const CorpusResult rest = run_corpus(asked("stopped", {}));
+    EXPECT_EQ(rest.missing_blocks, 0);
+    EXPECT_TRUE(merged_of(folder_ / "stopped") == merged_of(folder_ / "whole"));
+    EXPECT_TRUE(run_corpus(asked("never", 1e-9)).stopped.empty());
+    EXPECT_TRUE(merged_of(folder_ / "never") == merged_of(folder_ / "whole"));
+}
+
+TEST_F(CorpusRuns, StopAtWhatTheyGatherAlone) {
+    const auto message = [&](const StopAt& stop, const std::vector<std::string>& measures, std::int64_t parts = 1) {
+        CorpusRun run = run_of(folder_ / ("s" + measures.front()), texts_);
+        run.setup.options.measures = measures;
+        run.parts = parts;
+        run.stop_at = stop;
+        return message_of([&] { run_corpus(run); });
+    };
+    EXPECT_THAT(message({"entrpy", 0.1}, {"heads"}), HasSubstr("Did you mean entropy?"));
+    EXPECT_THAT(message({"entropy", 0}, {"heads"}), HasSubstr("a number above 0"));
+    EXPECT_THAT(message({"entropy", 0.1}, {"neurons"}), HasSubstr("--measure heads"));
+    EXPECT_THAT(message({"entropy", 0.1}, {"heads"}, 2), HasSubstr("--part"));
+    // Twenty-two texts are too few to trust their intervals.
+    EXPECT_FALSE(widest_interval(*read_store(folder_ / "once"), "entropy"));
+
+    const StopAt percent = parse_stop_at("induction:1.5%"), plain = parse_stop_at("entropy:0.05");
+    EXPECT_EQ(percent.measure, "induction");
+    EXPECT_DOUBLE_EQ(percent.half_width, 0.015);
+    EXPECT_DOUBLE_EQ(plain.half_width, 0.05);
+    for (const char* wrong : {"", "entropy", "entropy:", ":0.1", "entropy:much", "entropy:1%%"})
+        EXPECT_THAT(message_of([&] { parse_stop_at(wrong); }), HasSubstr("entropy:0.05")) << wrong;
 }
 
 // Run by the next test in a process of its own.
