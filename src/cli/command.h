@@ -49,7 +49,8 @@ public:
         return option;
     }
     /// The same for an option that is there already.
-    void restrict_to(CLI::Option*, std::vector<std::string> words);
+    /// `prefix`: may stand before each of them.
+    void restrict_to(CLI::Option*, std::vector<std::string> words, std::string_view prefix = {});
 };
 
 /// Does the work and returns the exit code.

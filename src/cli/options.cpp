@@ -45,12 +45,13 @@ CLI::Option* Definition::add_choice(const std::string& flag, std::string& value,
     return option;
 }
 
-void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words) {
+void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words, std::string_view prefix) {
     std::string type;
     for (const std::string& word : words) type += (type.empty() ? "" : "|") + word;
     option->type_name(type);
-    option->check([words](const std::string& typed) -> std::string {
-        if (std::find(words.begin(), words.end(), typed) != words.end()) return {};
+    option->check([words, prefix](const std::string& typed) -> std::string {
+        const bool prefixed = !prefix.empty() && typed.starts_with(prefix);
+        if (std::find(words.begin(), words.end(), typed.substr(prefixed ? prefix.size() : 0)) != words.end()) return {};
         const std::string near = nearest(typed, words);
         std::string message = "\"" + typed + "\" is not one of";
         for (const std::string& word : words) message += " " + word;

@@ -9,9 +9,10 @@
 
 namespace headlight::cli {
 
-analyze::HeadQuery read_where(const std::string& expression, const analyze::HeadTable& table, const trace::Trace* trace) {
+corpus::HeadQuestion read_where(const std::string& expression, const analyze::HeadTable& table, const trace::Trace* trace,
+                                const corpus::CorpusHeads* corpus) {
     try {
-        return analyze::HeadQuery::parse(expression, table, trace);
+        return corpus::head_question(expression, table, trace, corpus);
     } catch (const Error& error) {
         throw UsageError(std::string("--where: ") + error.what());
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/console.h"
-#include "headlight/analyze/heads/head_table.h"
+#include "headlight/corpus/heads/corpus_heads.h"
 
 #include <memory>
 #include <string>
@@ -11,7 +11,8 @@
 namespace headlight::cli {
 
 /// --where EXPR. UsageError with the column of a mistake.
-analyze::HeadQuery read_where(const std::string& expression, const analyze::HeadTable&, const trace::Trace*);
+corpus::HeadQuestion read_where(const std::string& expression, const analyze::HeadTable&, const trace::Trace*,
+                                const corpus::CorpusHeads* corpus = nullptr);
 /// --sort MEASURE: its id. UsageError names the nearest.
 std::string read_sort(const std::string& words, const analyze::HeadTable&);
 

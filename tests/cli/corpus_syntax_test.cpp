@@ -25,7 +25,7 @@ const std::string& store() {
         auto* made = new std::string((*folder / "store").string());
         const std::string treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
         const Outcome outcome =
-            headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "words,tags", "--out", *made});
+            headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "heads,words,tags", "--out", *made});
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         return made;
     }();
@@ -69,6 +69,37 @@ TEST(CorpusAlignment, HasARowAHead) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, StartsWith("layer,head,alignment,base,ratio,mean_distance\n0,0,0."));
     EXPECT_EQ(lines(outcome.out), 49);
+}
+
+TEST(CorpusRender, AViewOfATextTakesMeasuresAndWordsOfTheStore) {
+    const TempFolder folder;
+    const std::string csv = folder / "heads.csv";
+    const std::vector<std::string> base = {"render", "novella-7m",  "--text", "The doctor asked the nurse.",
+                                           "--view", "head-scatter"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), base.begin(), base.end());
+        return headlight(more);
+    };
+    const Outcome outcome = with({"--x", "corpus_entropy", "--corpus", store(), "--out", csv});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome means = headlight({"corpus", "heads", store(), "--draws", "1"});
+    const std::string row = "\n\"entropy\",5,3,";
+    const auto at = means.out.find(row);
+    ASSERT_NE(at, std::string::npos);
+    const std::string mean = means.out.substr(at + row.size(), means.out.find(',', at + row.size()) - at - row.size());
+    EXPECT_THAT(test::slurp(csv), HasSubstr("corpus_entropy"));
+    EXPECT_THAT(test::slurp(csv), HasSubstr("\n5,3," + mean + ","));
+    const std::string svg = folder / "heads.svg";
+    const Outcome filtered =
+        with({"--corpus", store(), "--where", "obj attends to its head > 60 % and corpus entropy < 2", "--out", svg});
+    ASSERT_EQ(filtered.code, 0) << filtered.err;
+    EXPECT_THAT(test::slurp(svg), HasSubstr("--corpus " + store()));
+    EXPECT_THAT(with({"--x", "corpus_entropy", "--out", csv}).err, HasSubstr("none is in use"));
+    EXPECT_THAT(with({"--x", "corpus_entrpy", "--corpus", store(), "--out", csv}).err, HasSubstr("corpus_entrpy"));
+    EXPECT_THAT(with({"--where", "obj attends to its head > 60 %", "--out", csv}).err, HasSubstr("needs a treebank"));
+    const std::string tiny = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    EXPECT_THAT(headlight({"render", tiny, "--text", "a", "--view", "head-scatter", "--corpus", store(), "--out", csv}).err,
+                HasSubstr("The corpus was run with another model"));
 }
 
 TEST(CorpusQuery, GivesHeadsOrExamples) {

@@ -307,7 +307,13 @@ void FigureCanvas::leave() {
 
 void FigureCanvas::brush_to(QPointF p) {
     if (!brush_ && (p - *press_).manhattanLength() <= 6) return;
-    brush_ = QRectF(*press_, p).normalized() & *brush_room_;
+    if (lasso_) {
+        if (!brush_) brush_ = QPolygonF({*press_});
+        const QRectF& room = *brush_room_;
+        brush_->append({std::clamp(p.x(), room.left(), room.right()), std::clamp(p.y(), room.top(), room.bottom())});
+    } else {
+        brush_ = QRectF(*press_, p).normalized() & *brush_room_;
+    }
     viewport()->setCursor(Qt::CrossCursor);
     viewport()->update();
 }
@@ -318,7 +324,12 @@ void FigureCanvas::paint_brush(QPainter& painter) const {
     inside.setAlphaF(0.12F);
     painter.setPen(QPen(style_.theme->accent, 1));
     painter.setBrush(inside);
-    painter.drawRect(brush_->toAlignedRect().adjusted(0, 0, -1, -1));
+    if (lasso_) {
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.drawPolygon(*brush_);
+    } else {
+        painter.drawRect(brush_->boundingRect().toAlignedRect().adjusted(0, 0, -1, -1));
+    }
 }
 
 void FigureCanvas::mouseMoveEvent(QMouseEvent* event) {
@@ -355,7 +366,8 @@ void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
     const bool was_click = press_ && !panning_ && !brush_ && !double_click_ && event->button() == Qt::LeftButton;
     if (const auto drawn = std::exchange(brush_, std::nullopt)) {
         std::vector<HeadId> heads;
-        const QRectF area(to_figure(drawn->topLeft()), drawn->size() / style_.zoom);
+        QPolygonF area;
+        for (const QPointF& at : *drawn) area << to_figure(at);
         if (figure_ && !stale_ && guarded([&] { heads = figure_->heads_in(area); }))
             Q_EMIT brushed(heads, event->modifiers() & Qt::ShiftModifier);
         viewport()->update();

@@ -36,6 +36,8 @@ public:
     bool answers() const { return figure_ && !stale_ && !outdated_; }
     /// Rises whenever marks come, go, move or say something else, and whenever answers() changes.
     quint64 revision() const { return revision_; }
+    /// Heads are drawn around by hand, and not by a rectangle.
+    void set_lasso(bool on) { lasso_ = on; }
     /// A small canvas inside a panel: painted on the panel's colour, and the wheel scrolls.
     void set_in_panel();
     void set_margins(int horizontal, int vertical) {
@@ -66,7 +68,7 @@ public:
 Q_SIGNALS:
     void clicked(const headlight::figure::Hit& hit, Qt::KeyboardModifiers modifiers);
     void double_clicked(const headlight::figure::Hit& hit);
-    /// A rectangle was drawn around these; `add`: with Shift.
+    /// A rectangle or a line was drawn around these; `add`: with Shift.
     void brushed(const std::vector<headlight::HeadId>& heads, bool add);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
@@ -115,7 +117,9 @@ private:
     QSize margin_{0, 0};
     QString placeholder_title_, placeholder_text_;
     std::optional<QPointF> press_, pan_from_;
-    std::optional<QRectF> brush_room_, brush_;  ///< of the viewport: the plot, and the rectangle drawn in it
+    std::optional<QRectF> brush_room_;  ///< of the viewport: the plot
+    std::optional<QPolygonF> brush_;    ///< drawn in it
+    bool lasso_ = false;
     figure::Hit pressed_hit_;
     std::optional<QPointF> pointer_;  ///< of the viewport, while a tip of this canvas is announced
     QTimer refine_;                   ///< paints again while a figure refines its pixels

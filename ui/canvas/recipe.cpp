@@ -3,6 +3,8 @@
 
 #include "headlight/analyze/contribution/value_mix.h"
 
+#include <algorithm>
+
 namespace headlight::ui {
 
 namespace {
@@ -62,6 +64,9 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     if (const auto found = options.values.find(view); found != options.values.end())
         state.values = figure::tidy(spec, found->second);
     if (spec.needs.texts) state.batch = document.batch();
+    const bool of_corpus =
+        std::ranges::any_of(state.values, [](const auto& value) { return analyze::is_of_corpus(value.second); });
+    if (of_corpus || (spec.filters && document.finder().asks_corpus())) state.corpus = document.corpus().found();
     if (spec.last_layer) {
         if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
         state.values.erase("up-to");  // the layer says it

@@ -23,7 +23,9 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
-        if (change == Change::trace || change == Change::options || change == Change::batch || change == Change::run) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::filter || change == Change::batch ||
+            change == Change::run)
+            refresh();
         if (change == Change::model && shown_) canvas_->set_outdated(true);
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {

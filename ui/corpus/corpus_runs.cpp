@@ -32,7 +32,8 @@ void CorpusWindow::run(const CorpusOrder& order) {
                                  .tokenizer = opened.tokenizer,
                                  .options = order.options,
                                  .texts = {.from = order.texts.toStdString(), .limit = order.limit}};
-                    run.segment_minutes = 0.1;
+                    run.segment_minutes = order.segment_minutes;
+                    run.stop_at = order.stop_at;
                     const corpus::Note note = [self](const std::string& line) {
                         QMetaObject::invokeMethod(
                             qApp,
@@ -46,11 +47,15 @@ void CorpusWindow::run(const CorpusOrder& order) {
                         progress(step);
                     };
                     const corpus::CorpusResult result = corpus::run_corpus(run, cancel, named, note);
-                    return [self, left = result.manifest.left_out_texts()] {
+                    return [self, left = result.manifest.left_out_texts(), stopped = QString::fromStdString(result.stopped)] {
                         if (!self) return;
-                        self->say(left == 0 ? QString()
-                                            : QStringLiteral("%1 texts were left out; headlight corpus info lists them")
-                                                  .arg(figure::count_text(left)));
+                        self->outcome_ = Outcome::finished;
+                        QStringList lines;
+                        if (!stopped.isEmpty()) lines << QStringLiteral("Stopped: %1").arg(stopped);
+                        if (left > 0)
+                            lines << QStringLiteral("%1 texts were left out; headlight corpus info lists them")
+                                         .arg(figure::count_text(left));
+                        self->say(lines.join(u'\n'));
                     };
                 });
     reread_.start();
@@ -92,6 +97,7 @@ void CorpusWindow::end_run() {
     if (outcome_ == Outcome::stopped)
         say(QStringLiteral("Stopped. What is finished is kept; the same texts and store go on from there"));
     reread(Reread::last);
+    document_.reread_corpus(QFileInfo(running_).absoluteFilePath());
     running_.clear();
     running_with_ = {};
 }
@@ -107,6 +113,11 @@ void CorpusWindow::show_work() {
     run_->setEnabled(!runs);
     run_->setToolTip(runs ? QStringLiteral("A run goes on") : QString());
     export_->setEnabled(stored_ && !exporting_);
+    const bool growing = runs && stored_ && stored_->folder == running_.toStdString();
+    use_->setEnabled(stored_ && !growing);
+    use_->setToolTip(growing ? QStringLiteral("Once the run has ended")
+                             : QStringLiteral("Mosaic, finder and scatter take the measures of this store beside the text's, and "
+                                              "the finder its words; what is shown here is chosen there"));
 }
 
 void CorpusWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
@@ -140,6 +151,44 @@ void CorpusWindow::write(const QString& file) {
             };
         });
     show_work();
+}
+
+/// What the page shows is chosen in the window: the measure for its mosaic, the axes for its scatter, a question for its finder.
+void CorpusWindow::use() {
+    const OpenModel opened = document_.model();
+    if (!stored_) return;
+    const QString model = QString::fromStdString(stored_->manifest.model);
+    if (!opened.model) return say(QStringLiteral("Open %1 in the window first").arg(model), true);
+    jobs_.start(Jobs::Lane::corpus_heads, QStringLiteral("Reading the corpus"),
+                [self = QPointer(this), stored = stored_, opened, asked = request(), model](const CancelToken&,
+                                                                                            const Progress&) -> Jobs::Deliver {
+                    const bool same = stored->manifest.model_hash == opened.model->hash();  // reads the weights
+                    return [self, stored, asked, model, same] {
+                        if (!self) return;
+                        const QFileInfo folder(QString::fromStdString(stored->folder.string()));
+                        if (!same)
+                            return self->say(QStringLiteral("%1 was run with %2: open that model in the window to use it there")
+                                                 .arg(folder.fileName(), model),
+                                             true);
+                        ViewOptions options = self->document_.options();
+                        options.corpus = folder.absoluteFilePath();
+                        const auto of_corpus = [](const std::string& measure) {
+                            return std::string(analyze::corpus_prefix) + measure;
+                        };
+                        if (!asked.view.empty()) {
+                            const figure::CorpusView& view = figure::corpus_view(asked.view);
+                            if (view.of_measure) options.measure = of_corpus(asked.measure);
+                            if (view.of_axes) {
+                                set_view_value(options, "head-scatter", "x", of_corpus(asked.x));
+                                set_view_value(options, "head-scatter", "y", of_corpus(asked.y));
+                            }
+                            if (view.of_question && !asked.question.empty())
+                                options.finder = QString::fromStdString(asked.question);
+                        }
+                        self->document_.set_options(options);
+                        self->say(QStringLiteral("The window takes the measures of %1 beside the text's").arg(folder.fileName()));
+                    };
+                });
 }
 
 /// A run outlives the page that shows it.

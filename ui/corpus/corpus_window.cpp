@@ -2,6 +2,7 @@
 #include "ui/corpus/corpus_window.h"
 
 #include "headlight/corpus/store/text_store.h"
+#include "headlight/corpus/syntax/word_tokens.h"
 #include "headlight/figure/core/number_text.h"
 #include "ui/corpus/corpus_form.h"
 #include "ui/style/appearance.h"
@@ -12,6 +13,8 @@
 #include <QPointer>
 #include <QSplitter>
 #include <QVBoxLayout>
+
+#include <set>
 
 namespace headlight::ui {
 namespace {
@@ -49,6 +52,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       progress_(new QProgressBar),
       run_(new QPushButton(QStringLiteral("Run texts …"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
+      use_(new QPushButton(QStringLiteral("Use in the window"))),
       export_(new QPushButton(QStringLiteral("Export …"))) {
     setObjectName(QStringLiteral("CorpusWindow"));
     setWindowTitle(QStringLiteral("Corpus"));
@@ -90,7 +94,7 @@ CorpusWindow::~CorpusWindow() {
 
 void CorpusWindow::build() {
     auto* open = new QPushButton(QStringLiteral("Open store …"));
-    for (QPushButton* button : {run_, open, stop_, export_}) button->setAutoDefault(false);
+    for (QPushButton* button : {run_, open, stop_, use_, export_}) button->setAutoDefault(false);
     show_work();
     progress_->setFixedWidth(220);
     progress_->setTextVisible(false);  // the style draws a thin bar
@@ -118,6 +122,7 @@ void CorpusWindow::build() {
     top->addWidget(facts_, 1);
     top->addWidget(progress_);
     top->addWidget(stop_);
+    top->addWidget(use_);
     top->addWidget(export_);
     auto* controls = new QHBoxLayout;
     for (QWidget* control :
@@ -161,6 +166,9 @@ void CorpusWindow::build() {
     });
     connect(canvas_, &FigureCanvas::pointed_at, pointed_, &QLabel::setText);
     connect(canvas_, &FigureCanvas::clicked, this, &CorpusWindow::clicked);
+    connect(canvas_, &FigureCanvas::brushed, this, &CorpusWindow::choose_heads);
+    connect(use_, &QPushButton::clicked, this, &CorpusWindow::use);
+    connect(&document_, &Document::changed, this, &CorpusWindow::restyle);  // the finder's filter
 }
 
 void CorpusWindow::fill_views() {
@@ -272,6 +280,7 @@ void CorpusWindow::show_controls() {
     head_->setVisible(view.of_head);
     neuron_->setVisible(view.of_neuron);
     question_->setVisible(view.of_question);
+    canvas_->set_lasso(view.id == "corpus-map");
 }
 
 void CorpusWindow::refresh() {
@@ -304,13 +313,11 @@ void CorpusWindow::open_store(const QString& folder) {
 }
 
 void CorpusWindow::clicked(const figure::Hit& hit) {
-    std::int64_t chunk = -1, query = -1, key = -1;
-    for (const auto& [name, value] : hit.options) {
-        if (name == "chunk") chunk = std::stoll(value);
-        if (name == "query") query = std::stoll(value);
-        if (name == "key") key = std::stoll(value);
-    }
-    if (chunk >= 0) return open_example(chunk, query, key);
+    Places places;
+    static const std::set<std::string> known = {"chunk", "query", "key", "word", "target", "layer", "head"};
+    for (const auto& [name, value] : hit.options)
+        if (known.contains(name)) places[name] = std::stoll(value);
+    if (places.contains("chunk")) return open_example(places);
     if (!hit.head) return;
     {
         const QSignalBlocker layer(layer_), head(head_);
@@ -325,18 +332,52 @@ void CorpusWindow::clicked(const figure::Hit& hit) {
         refresh();
 }
 
-void CorpusWindow::open_example(std::int64_t chunk, std::int64_t query, std::int64_t key) {
+void CorpusWindow::open_example(const Places& places) {
+    const figure::CorpusRequest asked = request();
+    const figure::CorpusView& view = figure::corpus_view(asked.view);
+    CorpusExample example;
+    if (places.contains("head"))
+        example.head = HeadId{Layer(places.at("layer")), Head(places.at("head"))};
+    else if (view.of_head)
+        example.head = asked.head;
+    if (view.of_neuron) example.neuron = asked.neuron;
     jobs_.start(
         Jobs::Lane::corpus_figure, {},
-        [self = QPointer(this), stored = stored_, chunk, query, key](const CancelToken&, const Progress&) -> Jobs::Deliver {
+        [self = QPointer(this), stored = stored_, places, example](const CancelToken&, const Progress&) mutable -> Jobs::Deliver {
             corpus::TextStore texts(stored->folder, stored->manifest);
-            const corpus::Chunk at = texts.chunk(chunk);
-            const std::string& text = texts.text(at.text).text;
+            const corpus::Chunk at = texts.chunk(places.at("chunk"));
+            const corpus::Text& text = texts.text(at.text);
             const auto begin = static_cast<std::size_t>(at.first_byte), end = static_cast<std::size_t>(at.end_byte);
-            return [self, part = QString::fromStdString(text.substr(begin, end - begin)), query, key] {
-                if (self) Q_EMIT self->example_chosen(part, query, key);
+            example.text = QString::fromStdString(text.text.substr(begin, end - begin));
+            const corpus::WordTokens words = corpus::word_tokens(text, at.encoding, at.first_byte);
+            const auto pins = [&](const char* token, const char* word) {
+                std::vector<Position> out;
+                if (places.contains(token)) out.emplace_back(places.at(token));
+                if (places.contains(word))
+                    for (const std::int64_t t : words.of_word.at(static_cast<std::size_t>(places.at(word)))) out.emplace_back(t);
+                return out;
+            };
+            example.queries = pins("query", "word");
+            example.keys = pins("key", "target");
+            return [self, example] {
+                if (self) Q_EMIT self->example_chosen(example);
             };
         });
+}
+
+/// The store is of the model whose text the window shows, as far as names and shape say.
+bool CorpusWindow::fits_window() const {
+    if (!stored_ || !document_.trace() || !document_.model().model) return false;
+    const model::ModelConfig& open = document_.trace()->config();
+    const figure::CorpusShape shape = figure::corpus_shape(*stored_);
+    return stored_->manifest.model == open.name && shape.layers == open.n_layers && shape.heads == open.n_heads;
+}
+
+/// Drawn around on a figure: the finder takes them, so that every view of the window and of this page paints the others faintly.
+void CorpusWindow::choose_heads(const std::vector<HeadId>& heads, bool add) {
+    if (fits_window()) return document_.choose_heads(heads, add);
+    say(QStringLiteral("The window shows no text of %1, whose heads these are")
+            .arg(stored_ ? QString::fromStdString(stored_->manifest.model) : QString()));
 }
 
 void CorpusWindow::ask_for_texts() {
@@ -366,6 +407,7 @@ void CorpusWindow::say(const QString& text, bool wrong) {
 void CorpusWindow::restyle() {
     figure::Style style;
     style.theme = &Appearance::instance().theme();
+    if (fits_window()) style.filter = document_.finder().filter();
     canvas_->set_style(style);
 }
 

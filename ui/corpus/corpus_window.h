@@ -20,6 +20,14 @@ namespace headlight::ui {
 class CorpusForm;
 struct CorpusOrder;
 
+/// A place of a corpus that is to be seen in the window.
+struct CorpusExample {
+    QString text;                         ///< as the model read it
+    std::vector<Position> queries, keys;  ///< to pin
+    std::optional<HeadId> head;           ///< that it is an example of
+    std::optional<analyze::NeuronId> neuron;
+};
+
 /// The page of a corpus: makes a store or opens one, runs texts beside the window, and shows what the store holds while it
 /// grows. A store is shown without its model; an example opens in the window with its pair pinned. Closed while a run goes on,
 /// it is only hidden.
@@ -44,6 +52,7 @@ public:
     QLabel& facts() { return *facts_; }
     QLabel& message() { return *message_; }
     QPushButton& stop_button() { return *stop_; }
+    QPushButton& use_button() { return *use_; }
     const std::shared_ptr<const corpus::StoredCorpus>& stored() const { return stored_; }
     void choose_view(const QString& id);
     /// The figure as it stands, computed anew for the file.
@@ -55,8 +64,8 @@ public:
 Q_SIGNALS:
     /// A click on a head of a figure.
     void head_chosen(headlight::HeadId head);
-    /// A click on an example: its text as the model read it, and the tokens to pin; key -1: none.
-    void example_chosen(const QString& text, qint64 query, qint64 key);
+    /// A click on an example, a trigger or a sentence.
+    void example_chosen(const headlight::ui::CorpusExample& example);
     void written(const QString& file);
 
 private:
@@ -75,7 +84,12 @@ private:
     void show_controls();
     void restyle();
     void clicked(const figure::Hit&);
-    void open_example(std::int64_t chunk, std::int64_t query, std::int64_t key);
+    /// Numbers of a click's options: "chunk", and "query" and "key" (tokens) or "word" and "target".
+    using Places = std::map<std::string, std::int64_t>;
+    void open_example(const Places&);
+    void use();
+    void choose_heads(const std::vector<HeadId>&, bool add);
+    bool fits_window() const;
     void ask_for_texts();
     void ask_for_store();
     void ask_for_file();
@@ -102,7 +116,7 @@ private:
     QSpinBox *layer_, *head_, *neuron_;
     QLineEdit* question_;
     QProgressBar* progress_;
-    QPushButton *run_, *stop_, *export_;
+    QPushButton *run_, *stop_, *use_, *export_;
 };
 
 }  // namespace headlight::ui

@@ -24,7 +24,8 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
       predictions_(jobs),
       reference_(jobs),
       probe_(jobs),
-      texts_(jobs) {
+      texts_(jobs),
+      corpus_(jobs) {
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&probe_, &HeadProbe::changed, this, &Document::take_probe);
     connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
@@ -45,6 +46,7 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
         if (!was_opening || (model_.model && !up_to_date())) end_run(NotRun::refused);
     });
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
+    connect(&corpus_, &CorpusInUse::changed, this, &Document::take_corpus);
     connect(&texts_, &BatchRunner::given_up, this, [this] {
         ViewOptions options = options_;
         options.batch_file.clear();
@@ -80,6 +82,7 @@ void Document::accept_model(OpenModel opened) {
     probe_.look(model_);
     run();
     texts_.run(options_.batch_file, model_);
+    corpus_.look(options_.corpus, model_);
 }
 
 void Document::lose_model(const ErrorFacts& facts) { model_.lost = facts; }
@@ -148,18 +151,29 @@ void Document::set_options(const ViewOptions& options) { change_options(options,
 
 void Document::change_options(const ViewOptions& options, const std::optional<figure::Selection>& of_part) {
     if (options == options_) return;
-    const bool other_texts = options.batch_file != options_.batch_file;
+    const bool other_texts = options.batch_file != options_.batch_file, other_corpus = options.corpus != options_.corpus;
     options_ = options;
     const auto before = trace_;
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
-    finder_.look(options_.finder, trace_, measured_.table);
+    if (other_corpus) corpus_.look(options_.corpus, model_);
+    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
     set_modified(true);
     look_at_predictions();
     Q_EMIT changed(Change::options);
     if (trace_ != before) Q_EMIT changed(Change::trace);  // second: undo keeps the step that the options are
+}
+
+void Document::reread_corpus(const QString& folder) {
+    if (folder == options_.corpus) corpus_.look(folder, model_);
+}
+
+void Document::leave_corpus() {
+    ViewOptions options = without_corpus(options_);
+    if (finder_.asks_corpus()) options.finder.clear();
+    set_options(options);
 }
 
 void Document::set_attention(model::Stack attention) {

@@ -6,6 +6,7 @@
 #include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/batch_runner.h"
+#include "ui/document/corpus_in_use.h"
 #include "ui/document/head_finder.h"
 #include "ui/document/head_probe.h"
 #include "ui/document/open_model.h"
@@ -38,8 +39,8 @@ struct ContinueSettings {
 class Document : public QObject {
     Q_OBJECT
 public:
-    /// filter: the finder's result, or the probe of the heads, arrived after the options or the trace it belongs to; pool: the
-    /// texts of the batch arrived or were dropped; run: why_not_run() has changed.
+    /// filter: the finder's result, the probe of the heads, or the measures of a corpus, arrived after the options or the trace
+    /// it belongs to; pool: the texts of the batch arrived or were dropped; run: why_not_run() has changed.
     enum class Change { model, prompt, trace, options, views, file, filter, batch, run };
     Q_ENUM(Change)
 
@@ -71,6 +72,12 @@ public:
     const HeadProbe& probe() const { return probe_; }
     /// The texts of the options' file; null: there are none, or they are still running.
     const std::shared_ptr<const figure::TextBatch>& batch() const { return texts_.texts(); }
+    /// What is taken from the store of the options.
+    const CorpusInUse& corpus() const { return corpus_; }
+    /// A run has gone on in this store.
+    void reread_corpus(const QString& folder);
+    /// The way back: measures of the text in place of the corpus', and no filter that asks the corpus.
+    void leave_corpus();
     /// The trace belongs to the open model and to the prompt as it stands now.
     bool up_to_date() const { return trace_ && of_open_model_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -157,6 +164,8 @@ private:
     void look_at_predictions();
     bool add_probe();
     void take_probe();
+    void add_corpus();
+    void take_corpus();
     void begin_opening(const QString& reference);
     void end_opening();
     void choose_again(const figure::Selection& chosen);
@@ -178,6 +187,7 @@ private:
     ReferenceCheck reference_;
     HeadProbe probe_;
     BatchRunner texts_;
+    CorpusInUse corpus_;
     std::optional<figure::Selection> pending_selection_;
     std::optional<figure::Selection> first_look_;               ///< chosen by the program, on the text and model that are shown
     std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to

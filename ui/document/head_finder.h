@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/trace/trace.h"
 #include "ui/jobs/jobs.h"
@@ -15,7 +16,8 @@
 namespace headlight::ui {
 
 /// The heads that match the finder's expression on the shown trace. An invalid expression leaves the last valid one in
-/// force; one that matches no head leaves every view as it is. Attention that takes long is measured in a job.
+/// force; one that matches no head leaves every view as it is. Attention that takes long is measured in a job, and so are the
+/// words of a corpus.
 class HeadFinder : public QObject {
     Q_OBJECT
 public:
@@ -24,7 +26,10 @@ public:
 
     explicit HeadFinder(Jobs&);
 
-    void look(const QString& expression, const TracePtr&, const TablePtr&);
+    using CorpusPtr = std::shared_ptr<const corpus::CorpusHeads>;
+
+    /// `corpus`: whose words the expression may name; null: none.
+    void look(const QString& expression, const TracePtr&, const TablePtr&, const CorpusPtr& corpus = nullptr);
 
     /// The last valid expression, on this trace.
     const analyze::HeadQuery& query() const { return query_; }
@@ -35,6 +40,8 @@ public:
     std::int64_t matching() const { return matching_; }
     std::int64_t all() const { return table_ ? table_->n_layers * table_->n_heads : 0; }
     bool matches(HeadId head) const { return table_ && query_.matches(*table_, head); }
+    /// It names measures or words of the corpus.
+    bool asks_corpus() const;
     /// Why the current expression is invalid.
     const std::optional<ErrorFacts>& mistake() const { return mistake_; }
     /// A result is being computed; until then the one before stands.
@@ -46,12 +53,16 @@ Q_SIGNALS:
 
 private:
     void stop();
-    void adopt(const QString& expression, analyze::HeadQuery);
+    void ask_words(const QString& expression);
+    /// `table`: the measures, and those of conditions on words.
+    void adopt(const QString& expression, analyze::HeadQuery, const analyze::HeadTable& table);
 
     Jobs& jobs_;
     QString expression_, good_expression_;
     TracePtr trace_;
     TablePtr measures_, table_;
+    CorpusPtr corpus_, answered_;
+    analyze::HeadTable of_words_;  ///< what `answered_` said of the words of the last valid expression
     analyze::HeadQuery query_;
     std::shared_ptr<const figure::HeadFilter> filter_;
     std::int64_t matching_ = 0;

@@ -200,8 +200,23 @@ void Document::show_interesting() {
 void Document::take_probe() {
     const bool other = add_probe();
     take_part();
-    finder_.look(options_.finder, trace_, measured_.table);
+    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     if (other && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
+    Q_EMIT changed(Change::filter);
+}
+
+/// To the measures of the run's heads.
+void Document::add_corpus() {
+    const auto whole = tables_.find(model::Stack::decoder);
+    if (!of_open_model_ || whole == tables_.end() || !whole->second.table) return;
+    whole->second.table =
+        std::make_shared<const analyze::HeadTable>(corpus::with_corpus(*whole->second.table, corpus_.found().get()));
+}
+
+void Document::take_corpus() {
+    add_corpus();
+    take_part();
+    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     Q_EMIT changed(Change::filter);
 }
 
@@ -256,9 +271,10 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     tables_ = std::move(tables);
     of_open_model_ = true;
     const bool other_head = add_probe();  // it may have come after the tables were made
+    if (corpus_.found()) add_corpus();
     pins_ = {};
     take_part();
-    finder_.look(options_.finder, trace_, measured_.table);
+    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     shown_prompt_ = prompt;
     not_run_ = NotRun::no;
     adapting_ = true;

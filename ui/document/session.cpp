@@ -156,7 +156,8 @@ json options_json(const ViewOptions& o) {
     json object = {{"attention", enum_word(o.attention)},  {"view_options", o.values},
                    {"predictions", o.predictions},         {"measure", o.measure},
                    {"measure_to_data", o.measure_to_data}, {"finder", o.finder.toStdString()},
-                   {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)}};
+                   {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)},
+                   {"corpus", o.corpus.toStdString()}};
     if (o.detail) object["detail"] = {o.detail->layer.value, o.detail->head.value};
     figure::visit_pattern(o.pattern, Write{object});
     figure::visit_looks(o, Write{object});
@@ -197,6 +198,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read(j, "finder", o.finder);
     read(j, "pool", o.batch_file);  // an older name of "texts"
     read(j, "texts", o.batch_file);
+    read(j, "corpus", o.corpus);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 

@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/state.h"
 
+#include "headlight/analyze/heads/head_table.h"
+
 #include <algorithm>
 
 namespace headlight::ui {
 
 QString view_title(const View& view) { return QString::fromStdString(figure::view_spec(view).title); }
+
+std::string view_value(const ViewOptions& options, const View& view, const figure::ViewOption& option) {
+    const auto of_view = options.values.find(view);
+    if (of_view == options.values.end()) return option.initial;
+    const auto value = of_view->second.find(option.name);
+    return value == of_view->second.end() ? option.initial : value->second;
+}
+
+void set_view_value(ViewOptions& options, const View& view, const std::string& option, const std::string& value) {
+    figure::ViewValues& values = options.values[view];
+    values[option] = value;
+    values = figure::tidy(figure::view_spec(view), values);
+    if (values.empty()) options.values.erase(view);
+}
+
+ViewOptions without_corpus(ViewOptions options) {
+    const auto of_text = [](const std::string& measure) { return measure.substr(analyze::corpus_prefix.size()); };
+    options.corpus.clear();
+    if (analyze::is_of_corpus(options.measure)) options.measure = of_text(options.measure);
+    const auto chosen = options.values;
+    for (const auto& [view, values] : chosen)
+        for (const auto& [name, value] : values)
+            if (const auto* option = figure::view_spec(view).option(name);
+                option && option->measure && analyze::is_of_corpus(value))
+                set_view_value(options, view, name, of_text(value));
+    return options;
+}
 
 const NamedFilter* filter_called(const std::vector<NamedFilter>& filters, const QString& name) {
     const auto found = std::find_if(filters.begin(), filters.end(),

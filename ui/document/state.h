@@ -62,9 +62,17 @@ struct ViewOptions {
     bool measure_to_data = false;       ///< the mosaic's colours span the data, not the measure's natural range
     QString finder;                     ///< the finder's expression
     QString batch_file;                 ///< texts, one a line, that some views take together with the prompt
+    QString corpus;                     ///< folder of a store whose measures and words are taken beside the text's
     std::vector<NamedFilter> filters;   ///< by name; names are unique
     bool operator==(const ViewOptions&) const = default;
 };
+
+/// A view's own option as it stands: the chosen value, or the default.
+std::string view_value(const ViewOptions&, const View&, const figure::ViewOption&);
+/// Values that are the default are left out.
+void set_view_value(ViewOptions&, const View&, const std::string& option, const std::string& value);
+/// With the text's measures where the corpus' stood.
+ViewOptions without_corpus(ViewOptions);
 
 /// Names are compared case-insensitively.
 const NamedFilter* filter_called(const std::vector<NamedFilter>&, const QString& name);

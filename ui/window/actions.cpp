@@ -338,14 +338,23 @@ void MainWindow::open_corpus() {
             status_->say(QStringLiteral("The corpus has been run: File › Corpus shows it"));
     });
     connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
-    connect(corpus_, &CorpusWindow::example_chosen, this, [this](const QString& text, qint64 query, qint64 key) {
+    connect(corpus_, &CorpusWindow::example_chosen, this, [this](const CorpusExample& example) {
         if (!takes_texts()) return;
         State state = document_->state();
-        state.prompt.text = text;
+        figure::Selection& next = state.selection;
+        state.prompt.text = example.text;
         state.prompt.pair.clear();
-        state.selection.pinned_queries = {Position(query)};
-        state.selection.pinned_keys.clear();
-        if (key >= 0) state.selection.pinned_keys.emplace_back(key);
+        next.pinned_queries = example.queries;
+        next.pinned_keys = example.keys;
+        next.found_pins = false;
+        const SelectionModel& now = document_->selection();
+        const auto& head = example.head;
+        if (head && head->layer.value < now.layers() && head->head.value < now.heads()) {
+            next.layer = head->layer;
+            next.focus = *head;
+            if (std::ranges::find(next.heads, head->head) == next.heads.end()) next.heads = {head->head};
+        }
+        if (example.neuron) next.neuron = example.neuron;
         document_->restore(state);
         activateWindow();
     });

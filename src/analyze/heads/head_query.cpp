@@ -48,6 +48,10 @@ std::string listed(const std::vector<std::string>& ids) {
 /// The one measure that is meant; else the Error at `at`.
 std::string sole(const MeasureNames& names, const MeasureNames::Found& found, const std::string& words, const Token& at) {
     if (found.ids.size() == 1) return found.ids.front();
+    const bool of_corpus = words == "corpus" || words.starts_with("corpus ") || is_of_corpus(words);
+    if (found.ids.empty() && of_corpus && !names.knows_corpus())
+        fail_at(at, "No corpus is in use", "a measure of the text, layer or head",
+                "Choose a corpus whose measures are to be asked");
     if (found.ids.empty())
         fail_at(at, "No such measure", "the name of a measure, layer or head", "Did you mean " + names.nearest(words) + "?");
     fail_at(at, "More than one measure is called so", "one of " + listed(found.ids));
@@ -198,7 +202,7 @@ private:
         const Token& begin = now();
         if (!phrases_)
             fail_at(begin, "Attention between words needs a treebank", "a measure, layer or head",
-                    "Ask it with headlight corpus query");
+                    "Choose a corpus of a treebank, or ask it with headlight corpus query");
         QueryPhrase phrase;
         phrase.from = {begin.kind == QueryTokenKind::quoted ? begin.text : begin.typed, begin.kind == QueryTokenKind::quoted,
                        begin.column};

@@ -252,8 +252,13 @@ void fail_at(const QueryToken& at, const std::string& problem, const std::string
 
 MeasureNames::MeasureNames(const HeadTable& table) {
     for (const MeasureInfo& measure : table.measures)
-        names_.push_back({lower(measure.id), lower(measure.title), words_of(measure.id), words_of(measure.title), measure.title});
-    for (const char* index : {"layer", "head"}) names_.push_back({index, index, {index}, {index}, index});
+        names_.push_back({lower(measure.id), lower(measure.title), words_of(measure.id), words_of(measure.title), measure.title,
+                          is_of_corpus(measure.id)});
+    for (const char* index : {"layer", "head"}) names_.push_back({index, index, {index}, {index}, index, false});
+}
+
+bool MeasureNames::knows_corpus() const {
+    return std::any_of(names_.begin(), names_.end(), [](const Name& n) { return n.of_corpus; });
 }
 
 std::size_t MeasureNames::title_at(std::string_view text) const {
@@ -271,9 +276,10 @@ std::vector<std::string> MeasureNames::continuations(std::string_view typed) con
     const std::string start = lower(typed);
     const Words words = words_of(typed);
     const auto begins = [](const std::string& a, const std::string& b) { return a.starts_with(b); };
+    const std::string_view corpus = "corpus";
     std::vector<std::string> first, others;
     for (const Name& name : names_) {
-        if (name.title == start) continue;
+        if (name.title == start || (name.of_corpus && !corpus.starts_with(start) && !start.starts_with(corpus))) continue;
         if (name.title.starts_with(start) || name.id.starts_with(start))
             first.push_back(name.shown);
         else if (in_order(words, name.title_words, begins) || in_order(words, name.id_words, begins))
@@ -300,10 +306,11 @@ MeasureNames::Found MeasureNames::find(std::string_view words) const {
         [&](const Name& n) {
             return joined.size() >= 3 && (n.id.find(joined) != std::string::npos || n.title.find(plain) != std::string::npos);
         }};
+    const bool of_corpus = !typed.empty() && typed.front() == "corpus";
     Found found;
     for (std::size_t way = 0; way < ways.size() && found.ids.empty(); ++way) {
         for (const Name& name : names_)
-            if (ways[way](name)) found.ids.push_back(name.id);
+            if (name.of_corpus == of_corpus && ways[way](name)) found.ids.push_back(name.id);
         found.whole = way < 2;
     }
     if (found.ids.size() < 2 || found.whole) return found;

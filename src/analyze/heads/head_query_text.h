@@ -42,6 +42,7 @@ public:
     Found find(std::string_view words) const;
     /// Id of the closest name.
     std::string nearest(const std::string& typed) const;
+    bool knows_corpus() const;
     const std::string& first() const { return names_.front().id; }
     /// Length of the longest title at the start of `text` that has a word of the language in it ("share on periods and commas");
     /// 0: none.
@@ -53,7 +54,8 @@ private:
     struct Name {
         std::string id, title;  ///< lower case
         std::vector<std::string> id_words, title_words;
-        std::string shown;  ///< the title as it is written
+        std::string shown;       ///< the title as it is written
+        bool of_corpus = false;  ///< meant only where "corpus" comes first, so that "entropy" stays the text's
     };
     std::vector<Name> names_;
 };

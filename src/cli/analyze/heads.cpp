@@ -80,7 +80,7 @@ struct HeadsCommand : Analysis {
                                 const std::shared_ptr<const text::Tokenizer>& tokenizer, analyze::HeadTable& measured,
                                 const Console& console) const {
         analyze::HeadQuery query;
-        if (!where.empty()) query = read_where(where, measured, trace);
+        if (!where.empty()) query = read_where(where, measured, trace).query;
         if (trace) query.measure(*trace, interruptible());
         std::vector<std::string> asked = query.measures();
         if (!sort.empty()) asked.push_back(read_sort(sort, query.with_terms(measured)));

@@ -8,6 +8,7 @@
 #include "cli/where.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/io/atomic_file.h"
@@ -30,7 +31,7 @@ struct RenderArguments {
     Request request;  ///< as far as it can be filled before the model has run
     std::string out;
     std::int64_t layer = -1, query = -1, key = -1;
-    std::string heads, neuron, where, theme = "light";
+    std::string heads, neuron, where, corpus, theme = "light";
 };
 
 /// Defines one of the common options, which writes into its field.
@@ -83,6 +84,10 @@ void define_what(Definition& d, RenderArguments& o) {
     o.attention.add(d);
     d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
         ->type_name("EXPR");
+    CLI::Option* corpus = d.app->add_option(
+        "--corpus", o.corpus,
+        "a store of \"corpus run\" with this model: measures are called corpus_entropy, --where knows its words");
+    d.kinds[corpus->type_name("STORE")] = ValueKind::folder;
     figure::visit_pattern(o.request.pattern, Define{d});
 }
 
@@ -106,7 +111,7 @@ void define_view_options(Definition& d, RenderArguments& o) {
             if (option.kind != figure::OptionKind::choice) continue;
             std::vector<std::string> words;
             for (const auto& [word, title] : option.choices) words.push_back(word);
-            d.restrict_to(added, words);
+            d.restrict_to(added, words, option.measure ? analyze::corpus_prefix : std::string_view());
         }
 }
 
@@ -138,8 +143,9 @@ std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spe
     return heads;
 }
 
-Request request_of(const RenderArguments& o, const trace::Trace& trace) {
+Request request_of(const RenderArguments& o, const trace::Trace& trace, std::shared_ptr<const corpus::CorpusHeads> corpus) {
     Request request = o.request;
+    request.corpus = std::move(corpus);
     const figure::ViewSpec& spec = figure::view_spec(request.view);
     if (o.theme == "dark") request.output.style.theme = &figure::Theme::dark_theme();
     request.values = figure::tidy(spec, request.values);
@@ -169,10 +175,10 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace) {
 }
 
 /// The heads that --where leaves out. Errors in the expression name the column.
-std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace, const Console& console) {
+std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace,
+                                                    const corpus::CorpusHeads* corpus, const Console& console) {
     if (where.empty()) return nullptr;
-    analyze::HeadTable table = analyze::head_table(trace);
-    analyze::HeadQuery query = read_where(where, table, &trace);
+    auto [query, table] = read_where(where, corpus::with_corpus(analyze::head_table(trace), corpus), &trace, corpus);
     probe_if_asked(query.measures(), trace.model(), trace.tokenizer(), table, console);
     query.measure(trace, interruptible());
     auto filter = std::make_shared<figure::HeadFilter>();
@@ -184,6 +190,18 @@ std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, co
         return nullptr;
     }
     return filter->dimmed.empty() ? nullptr : filter;
+}
+
+/// Error: the store is of another model.
+std::shared_ptr<const corpus::CorpusHeads> corpus_of(const std::string& folder, const trace::Trace& trace) {
+    const auto stored = corpus::read_store(folder);
+    if (stored->manifest.model_hash != trace.model()->hash())
+        throw headlight::Error({.problem = "The corpus was run with another model",
+                                .file = folder,
+                                .item = stored->manifest.model,
+                                .expected = trace.model()->hash(),
+                                .found = stored->manifest.model_hash});
+    return corpus::heads_of_corpus(*stored);
 }
 
 /// An option that the view does not have would silently have no effect.
@@ -240,9 +258,9 @@ int render(const RenderArguments& o, const Console& console) {
     const Offscreen offscreen;
     const auto [whole, batch] = run_texts(o, console);
     const auto trace = o.attention.of(whole);
-    Request request = request_of(o, *trace);
+    Request request = request_of(o, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
     request.batch = batch;
-    request.output.style.filter = filter_of(o.where, *trace, console);
+    request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,

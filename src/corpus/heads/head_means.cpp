@@ -34,6 +34,25 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
     return out;
 }
 
+analyze::HeadTable head_table_of(const HeadMeans& means) {
+    analyze::HeadTable table;
+    table.n_layers = means.layers;
+    table.n_heads = means.heads;
+    for (std::size_t m = 0; m < means.measures.size(); ++m) {
+        const auto& all = analyze::head_measures();
+        const auto info = std::ranges::find(all, means.measures[m], &analyze::MeasureInfo::id);
+        if (info == all.end()) continue;  // of a later version
+        table.measures.push_back(*info);
+        Eigen::MatrixXd& values = table.values.emplace_back(means.layers, means.heads);
+        for (std::int64_t l = 0; l < means.layers; ++l)
+            for (std::int64_t h = 0; h < means.heads; ++h) values(l, h) = means.by_text[means.index(m, l, h)].mean;
+    }
+    // No head of a causal model attends to the next token.
+    const Eigen::MatrixXd* next = table.find("share_next");
+    table.causal = next && (next->array() == 0).all();
+    return table;
+}
+
 analyze::Table table_of(const HeadMeans& means) {
     analyze::Table table;
     table.columns = {"measure", "layer", "head", "mean", "low", "high", "mean_by_query", "texts", "queries"};

@@ -35,13 +35,6 @@ std::string text_of(const QueryPhrase& phrase) {
     return word(phrase.from) + " attends to " + (phrase.its ? "its " : "") + word(phrase.to);
 }
 
-/// Columns of examples_of() that a case fills.
-enum class ExampleKind { hit, miss, counter_example };
-constexpr EnumRow<ExampleKind> example_kinds[] = {{ExampleKind::hit, "hit", "Hit"},
-                                                  {ExampleKind::miss, "miss", "Miss"},
-                                                  {ExampleKind::counter_example, "counter-example", "Counter-example"}};
-constexpr const auto& enum_rows(ExampleKind) { return example_kinds; }
-
 constexpr double kBarely = 0.05;
 constexpr const char* kShareOf = ": share";
 constexpr const char* kWeightOf = ": weight";
@@ -89,13 +82,19 @@ private:
     WordQuery& query_;
 };
 
-WordQuery::WordQuery(std::string_view expression, const WordIndex& index) : index_(index) {
-    table_.n_layers = index.n_layers();
-    table_.n_heads = table_.n_kv_heads = index.n_heads();
-    table_.causal = index.causal();
+WordQuery::WordQuery(std::string_view expression, const WordIndex& index, const analyze::HeadTable* known,
+                     const trace::Trace* trace)
+    : index_(index) {
+    if (known) {
+        table_ = *known;
+    } else {
+        table_.n_layers = index.n_layers();
+        table_.n_heads = table_.n_kv_heads = index.n_heads();
+        table_.causal = index.causal();
+    }
     Phrases phrases(*this);
-    const analyze::HeadTable no_measures = table_;
-    query_ = analyze::HeadQuery::parse(expression, no_measures, nullptr, &phrases);
+    const analyze::HeadTable names = table_;  // the conditions' own measures have none
+    query_ = analyze::HeadQuery::parse(expression, names, trace, &phrases);
 }
 
 WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relations_only) const {
@@ -322,6 +321,19 @@ analyze::Table table_of(const WordQuery& query, const BootstrapOptions& bootstra
     return table;
 }
 
+std::vector<WordQuery::Case> example_cases(const WordQuery& query, std::size_t condition, HeadId head, ExampleKind kind,
+                                           std::int64_t n) {
+    std::vector<WordQuery::Case> cases = query.cases(condition, head);
+    const bool counter = kind == ExampleKind::counter_example;
+    std::erase_if(cases, [&](const WordQuery::Case& one) {
+        return counter ? one.at_most() >= kBarely : one.hit() != (kind == ExampleKind::hit);
+    });
+    std::ranges::stable_sort(cases, std::ranges::greater(),
+                             [&](const WordQuery::Case& one) { return counter ? one.attended_weight : one.at_most(); });
+    cases.resize(std::min(cases.size(), static_cast<std::size_t>(n)));
+    return cases;
+}
+
 analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId head, std::int64_t n, const WordIndex& index) {
     analyze::Table table;
     table.columns = {"kind", "layer", "head", "sentence", "weight", "attended_weight", "word", "target", "attended", "text"};
@@ -335,17 +347,8 @@ analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId
          "then it is at most attended_weight."},
         {"attended", "The other word that it attends to most, with attended_weight."},
         {"text", "The sentence with the word in brackets and its target in braces."}};
-    const std::vector<WordQuery::Case> cases = query.cases(condition, head);
     for (const auto& [kind, word, title, note] : example_kinds) {
-        std::vector<WordQuery::Case> of_kind;
-        for (const WordQuery::Case& one : cases)
-            if (kind == ExampleKind::counter_example ? one.at_most() < kBarely : one.hit() == (kind == ExampleKind::hit))
-                of_kind.push_back(one);
-        std::ranges::stable_sort(of_kind, std::ranges::greater(), [&](const WordQuery::Case& one) {
-            return kind == ExampleKind::counter_example ? one.attended_weight : one.at_most();
-        });
-        of_kind.resize(std::min(of_kind.size(), static_cast<std::size_t>(n)));
-        for (const WordQuery::Case& one : of_kind) {
+        for (const WordQuery::Case& one : example_cases(query, condition, head, kind, n)) {
             const IndexedSentence& sentence = index.sentences().at(one.text);
             const auto form = [&](std::int32_t w) { return w < 0 ? "" : sentence.words[static_cast<std::size_t>(w)].form; };
             table.add({std::string(word), head.layer.value, head.head.value, sentence.id, four_digits(one.weight),

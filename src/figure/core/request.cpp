@@ -5,6 +5,7 @@
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/model/locate.h"
@@ -194,6 +195,11 @@ void check(const trace::Trace& trace, const ViewState& state) {
     if (state.batch && !spec.needs.texts)
         throw Error(ErrorFacts{.problem = "This view shows one text", .item = state.view, .hint = "Leave the others out"});
     check_values(spec, state.values);
+    for (const auto& [name, value] : state.values)
+        if (spec.option(name)->measure && analyze::is_of_corpus(value) && !state.corpus)
+            throw Error(ErrorFacts{.problem = "This measure is of a corpus, and none is in use",
+                                   .item = "--" + name + " " + value,
+                                   .hint = "Choose its store: in the window File › Corpus, on the command line --corpus"});
     if (spec.missing)
         if (const std::string why = spec.missing(trace); !why.empty())
             throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
@@ -225,6 +231,7 @@ Options options_of(const Request& request) {
     Options out;
     put_what(out, request);
     if (request.batch) out.emplace_back("texts", request.batch->file);
+    if (request.corpus) out.emplace_back("corpus", request.corpus->folder.string());
     put_pattern(out, request.pattern);
     put_looks(out, request.output.style);
     put_filter(out, request);

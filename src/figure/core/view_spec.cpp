@@ -2,6 +2,7 @@
 #include "headlight/figure/core/view_spec.h"
 
 #include "figure/core/view_tables.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/model/outline.h"
@@ -85,8 +86,10 @@ std::string expectation(const ViewOption& option, const std::string& value) {
         }
         case OptionKind::choice: {
             std::string words;
+            const bool of_corpus = option.measure && analyze::is_of_corpus(value);
+            const std::string_view asked = std::string_view(value).substr(of_corpus ? analyze::corpus_prefix.size() : 0);
             for (const auto& [word, title] : option.choices) {
-                if (word == value) return {};
+                if (word == asked) return {};
                 words += (words.empty() ? "" : ", ") + word;
             }
             return "one of " + words;
@@ -126,6 +129,14 @@ const ViewSpec& view_spec(std::string_view id) {
 }
 
 const std::string& view_id(std::size_t n) { return view_specs()[n].id; }
+
+std::string choice_title(const ViewOption& option, std::string_view value) {
+    const bool of_corpus = option.measure && analyze::is_of_corpus(value);
+    if (of_corpus) value.remove_prefix(analyze::corpus_prefix.size());
+    for (const auto& [word, title] : option.choices)
+        if (word == value) return (of_corpus ? "corpus " : "") + title;
+    return std::string(value);
+}
 
 std::string text_value(const ViewState& state, std::string_view name) {
     const auto found = state.values.find(std::string(name));

@@ -31,8 +31,6 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex&, const std::str
                                         const QString& words);
 
 // head_figures.cpp
-/// The means by text as the window's measures, so that mosaic, scatter and Clark's figures take them.
-analyze::HeadTable head_table_of(const corpus::HeadMeans&);
 /// The means of one measure with their intervals, heads sorted by it.
 std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans&, const std::string& measure, const QString& words);
 /// Where the attention goes by distance: a line for each layer's mean and one for the chosen head. `weights`: [layer * head,

@@ -18,7 +18,9 @@ QString words_of(const corpus::StoredCorpus& stored) { return QString::fromStdSt
 corpus::HeadMeans means_of(const StorePtr& stored) { return corpus::head_means(stored->merged.arrays, stored->text_of_chunk); }
 
 std::shared_ptr<const analyze::HeadTable> heads_of(const StorePtr& stored) {
-    return std::make_shared<const analyze::HeadTable>(head_table_of(means_of(stored)));
+    // Means alone: one draw, for intervals that nobody reads.
+    return std::make_shared<const analyze::HeadTable>(
+        corpus::head_table_of(corpus::head_means(stored->merged.arrays, stored->text_of_chunk, {.draws = 1})));
 }
 
 std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {

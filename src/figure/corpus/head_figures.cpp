@@ -44,25 +44,6 @@ QString one_line(const std::string& bytes) { return QString::fromStdString(bytes
 
 }  // namespace
 
-analyze::HeadTable head_table_of(const corpus::HeadMeans& means) {
-    analyze::HeadTable table;
-    table.n_layers = means.layers;
-    table.n_heads = means.heads;
-    for (std::size_t m = 0; m < means.measures.size(); ++m) {
-        const auto& all = analyze::head_measures();
-        const auto info = std::ranges::find(all, means.measures[m], &analyze::MeasureInfo::id);
-        if (info == all.end()) continue;  // of a later version
-        table.measures.push_back(*info);
-        Eigen::MatrixXd& values = table.values.emplace_back(means.layers, means.heads);
-        for (std::int64_t l = 0; l < means.layers; ++l)
-            for (std::int64_t h = 0; h < means.heads; ++h) values(l, h) = means.by_text[means.index(m, l, h)].mean;
-    }
-    // No head of a causal model attends to the next token.
-    const Eigen::MatrixXd* next = table.find("share_next");
-    table.causal = next && (next->array() == 0).all();
-    return table;
-}
-
 std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const std::string& measure, const QString& words) {
     const auto found = std::ranges::find(means.measures, measure);
     if (found == means.measures.end()) {

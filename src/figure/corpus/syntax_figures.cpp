@@ -153,6 +153,16 @@ std::unique_ptr<Figure> relations_figure(const corpus::RelationTable& table, con
     return table_figure(std::move(out));
 }
 
+namespace {
+
+/// A weight that the index does not hold is at most that of the word attended to.
+QString weight_words(const corpus::WordQuery::Case& one) {
+    const QString known = draw::number_text(one.at_most(), 3);
+    return std::isfinite(one.weight) ? known : QStringLiteral("at most %1").arg(known);
+}
+
+}  // namespace
+
 std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const std::string& question, HeadId chosen,
                                         const QString& words) {
     constexpr std::int64_t most_examples = 12;
@@ -197,31 +207,31 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
     if (!found.empty() && !query.conditions().empty()) {
         const HeadId shown = std::ranges::find(found, chosen) != found.end() ? chosen : found.front();
         const Table examples = corpus::examples_of(query, 0, shown, most_examples, index);
-        const auto column = [&](const char* name) {
-            return static_cast<std::size_t>(std::ranges::find(examples.columns, name) - examples.columns.begin());
-        };
-        const std::size_t kind = column("kind"), weight = column("weight"), text = column("text"), attended = column("attended");
-        const std::pair<const char*, const char*> kinds[] = {
-            {"hit", "hits"}, {"miss", "misses"}, {"counter-example", "counter-examples"}};
-        for (const auto& [name, plural] : kinds) {
+        for (const auto& [kind, word, title, note] : corpus::example_kinds) {
             TableSection section;
-            section.title = QStringLiteral("%1: %2").arg(head_name(shown), QString::fromUtf8(plural));
+            section.title =
+                QStringLiteral("%1: %2").arg(head_name(shown), QString::fromUtf8(title.data(), qsizetype(title.size())));
             section.note = QStringLiteral("The word in brackets, what it should attend to in braces.");
+            section.hint = QStringLiteral("A click opens the sentence.");
             section.columns = {
                 {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3, .limit = 1},
                 {.kind = ColumnKind::text, .id = "attended", .title = QStringLiteral("attends to")},
                 {.kind = ColumnKind::text, .id = "text", .title = QStringLiteral("sentence"), .stretched = true}};
-            for (const auto& row : examples.rows) {
-                if (std::get<std::string>(row[kind]) != name) continue;
-                const auto number = std::get_if<double>(&row[weight]);
-                const auto words_of = [&](std::size_t c) {
-                    const auto* value = std::get_if<std::string>(&row[c]);
-                    return value ? QString::fromStdString(*value) : QString();
-                };
-                TableRow one;
-                one.cells = {TableCell::of(number ? *number : kNaN), TableCell::of(words_of(attended)),
-                             TableCell::of(words_of(text))};
-                section.rows.push_back(std::move(one));
+            for (const corpus::WordQuery::Case& one : corpus::example_cases(query, 0, shown, kind, most_examples)) {
+                const corpus::IndexedSentence& sentence = index.sentences().at(one.text);
+                const std::string attended = one.attended < 0 ? "" : sentence.words[static_cast<std::size_t>(one.attended)].form;
+                TableRow row;
+                row.cells = {TableCell::of(one.weight), TableCell::of(QString::fromStdString(attended)),
+                             TableCell::of(QString::fromStdString(corpus::marked_sentence(sentence, one.word, one.target)))};
+                row.tip = QStringLiteral("%1: %2 on “%3”")
+                              .arg(QString::fromStdString(sentence.id), weight_words(one),
+                                   QString::fromStdString(sentence.words[static_cast<std::size_t>(one.target)].form));
+                row.click = {{"chunk", std::to_string(one.text)},
+                             {"word", std::to_string(one.word)},
+                             {"target", std::to_string(one.target)},
+                             {"layer", std::to_string(shown.layer.value)},
+                             {"head", std::to_string(shown.head.value)}};
+                section.rows.push_back(std::move(row));
             }
             section.empty = QStringLiteral("There are none.");
             out.sections.push_back(std::move(section));

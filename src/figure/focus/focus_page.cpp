@@ -103,9 +103,10 @@ public:
                     return area->translated(places_[i].topLeft());
         return std::nullopt;
     }
-    std::vector<HeadId> heads_in(const QRectF& area) const override {
+    std::vector<HeadId> heads_in(const QPolygonF& area) const override {
         for (std::size_t i = 0; i < places_.size(); ++i)  // a rectangle stays inside the plot it was begun in
-            if (places_[i].contains(area.center())) return figures_[i]->heads_in(area.translated(-places_[i].topLeft()));
+            if (places_[i].contains(area.boundingRect().center()))
+                return figures_[i]->heads_in(area.translated(-places_[i].topLeft()));
         return {};
     }
 

@@ -4,6 +4,7 @@
 #include "figure/core/view_tables.h"
 #include "headlight/analyze/heads/model_probe.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/heads/head_plots.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 using analyze::HeadTable;
 
 ViewOption measure_option(const char* name, const char* title, const char* help, const char* initial, bool color) {
-    ViewOption option{.name = name, .kind = OptionKind::choice, .title = title, .help = help, .initial = initial};
+    ViewOption option{
+        .name = name, .kind = OptionKind::choice, .title = title, .help = help, .initial = initial, .measure = true};
     if (color) option.choices = {{"behaviour", "what the head mostly does"}};
     option.choices.insert(option.choices.end(), {{"layer", "layer"}, {"head", "head"}});
     for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
@@ -30,8 +32,11 @@ bool asks_for_probe(const trace::Trace& trace, const ViewState& state) {
 /// Several texts: means over them, each of weight one.
 std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel,
                                           const Progress& progress) {
+    const auto shared = [&](const HeadTable& table) {
+        return std::make_shared<const HeadTable>(state.corpus ? corpus::with_corpus(table, state.corpus.get()) : table);
+    };
     if (asks_for_probe(*trace, state)) analyze::model_probe(trace->model(), trace->tokenizer(), cancel);
-    if (!state.batch) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+    if (!state.batch) return shared(analyze::head_table(*trace));
     analyze::HeadAverages averages;
     const std::vector<TracePtr> texts = batch_traces(trace, state);
     for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -39,7 +44,7 @@ std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState
         if (progress) progress({"Averaging", "text", static_cast<std::int64_t>(i), std::ssize(texts)});
         averages.add(*texts[i]);
     }
-    return std::make_shared<const HeadTable>(averages.table());
+    return shared(averages.table());
 }
 
 std::int64_t texts_of(const ViewState& state) {

@@ -176,15 +176,16 @@ std::optional<QRectF> PlotFigure::brush_area(QPointF point) const {
     return std::nullopt;
 }
 
-std::vector<HeadId> PlotFigure::heads_in(const QRectF& area) const {
+std::vector<HeadId> PlotFigure::heads_in(const QPolygonF& area) const {
+    const QRectF around = area.boundingRect();
     std::set<HeadId> found;
     for (std::size_t p = 0; p < frame_.panels.size(); ++p) {
-        if (!frame_.panels[p].area.intersects(area)) continue;
+        if (!frame_.panels[p].area.intersects(around)) continue;
         for (const Series& s : data_.panels[p].series) {
             if (s.kind != Series::Kind::points) continue;
             for (std::size_t i = 0; i < s.size(); ++i) {
                 const auto head = s.head_of(i);
-                if (head && area.contains(place_of(frame_.panels[p], s, i))) found.insert(*head);
+                if (head && area.containsPoint(place_of(frame_.panels[p], s, i), Qt::OddEvenFill)) found.insert(*head);
             }
         }
     }

@@ -23,7 +23,7 @@ public:
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
     std::optional<QRectF> brush_area(QPointF) const override;
-    std::vector<HeadId> heads_in(const QRectF&) const override;
+    std::vector<HeadId> heads_in(const QPolygonF&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return data_.title; }

@@ -126,6 +126,18 @@ TEST_F(CorpusPage, ARunOutlivesThePage) {
     EXPECT_FALSE(first) << "nothing goes on";
 }
 
+TEST_F(CorpusPage, ARunStopsOnceAMeasureIsKnown) {
+    CorpusOrder order = order_of(kManyTexts);
+    order.stop_at = corpus::StopAt{"entropy", 0.05};
+    order.segment_minutes = 0;
+    page().run(order);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000));
+    EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped: the widest interval of entropy is ± ")))
+        << page().message().text().toStdString();
+    EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
+    EXPECT_GE(page().stored()->merged.chunks, corpus::kTextsToStop);
+}
+
 TEST_F(CorpusPage, WhyARunFailedStays) {
     CorpusOrder order = order_of(1);
     order.texts = folder.filePath(QStringLiteral("none.txt"));
@@ -152,6 +164,8 @@ TEST_F(CorpusPage, WhatTheStoreLacksCannotBeChosen) {
 TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     run_some_texts();
     page().choose_view(QStringLiteral("corpus-examples"));
+    page().layer().setValue(4);
+    page().head().setValue(2);
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().shown(); }, 20'000));
     QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
     const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
@@ -159,11 +173,14 @@ TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
     ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
     ASSERT_TRUE(settle());
-    const QString text = chosen[0][0].toString();
+    const auto example = chosen[0][0].value<CorpusExample>();
+    const QString text = example.text;
     EXPECT_TRUE(text.startsWith(QStringLiteral("The doctor asked the nurse")));
     EXPECT_EQ(window.document().shown_prompt().text, text);
-    EXPECT_EQ(selected().query(), Position(chosen[0][1].toLongLong()));
-    EXPECT_EQ(selected().key(), Position(chosen[0][2].toLongLong()));
+    EXPECT_EQ(selected().pinned_queries, example.queries);
+    EXPECT_EQ(selected().pinned_keys, example.keys);
+    EXPECT_EQ(example.keys.size(), 1u);
+    EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(2)})) << "the head that it is an example of";
 }
 
 TEST_F(CorpusPage, AWrongFolderIsNamed) {
@@ -186,6 +203,17 @@ TEST(CorpusForm, ProposesAStoreAndSaysWhatIsMissing) {
     EXPECT_TRUE(form.run_button().isEnabled());
     EXPECT_EQ(form.order().texts, texts.fileName());
     EXPECT_FALSE(form.order().options.measures.empty());
+    EXPECT_FALSE(form.order().stop_at);
+    EXPECT_TRUE(form.stop_width().isHidden());
+    form.stop_measure().setCurrentIndex(form.stop_measure().findData(QStringLiteral("entropy")));
+    form.stop_width().setValue(0.02);
+    EXPECT_FALSE(form.stop_width().isHidden());
+    ASSERT_TRUE(form.order().stop_at);
+    EXPECT_EQ(form.order().stop_at->measure, "entropy");
+    EXPECT_DOUBLE_EQ(form.order().stop_at->half_width, 0.02);
+    for (std::size_t i = 0; i < corpus::accumulator_kinds().size(); ++i)
+        form.measure(i).setChecked(std::string_view(corpus::accumulator_kinds()[i].id) == "neurons");
+    EXPECT_FALSE(form.run_button().isEnabled()) << "nothing to stop at";
 }
 
 }  // namespace corpus_window_test

@@ -26,6 +26,13 @@ const QString share_setting = QStringLiteral("heads/mosaic_share");
 constexpr double most_unasked = 0.6;  ///< of the height, until the user drags the line
 constexpr int least_part = 120;
 
+/// Of a measure of a corpus: that of the text's.
+std::string group_of(const std::string& id) {
+    const auto& known = analyze::head_measures();
+    const auto of_text = std::ranges::find(known, id.substr(analyze::corpus_prefix.size()), &analyze::MeasureInfo::id);
+    return of_text == known.end() ? std::string() : of_text->group;
+}
+
 }  // namespace
 
 HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
@@ -38,6 +45,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
       note_(new QLabel),
       message_(new QLabel),
       count_(new QLabel),
+      corpus_note_(new QLabel),
+      leave_corpus_(new QToolButton),
       list_(new QTableView),
       model_(new HeadListModel(this)),
       filters_(new FilterMenu(document, this)),
@@ -61,6 +70,14 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     message_->setWordWrap(true);
     message_->hide();
     count_->setProperty("role", "note");
+    corpus_note_->setProperty("role", "note");
+    corpus_note_->setWordWrap(true);
+    leave_corpus_->setProperty("kind", "quiet");
+    leave_corpus_->setProperty("plain", true);
+    leave_corpus_->setText(QStringLiteral("✕"));
+    leave_corpus_->setAccessibleName(QStringLiteral("Leave the corpus"));
+    leave_corpus_->setToolTip(QStringLiteral("Back to the measures of the text alone"));
+    connect(leave_corpus_, &QToolButton::clicked, &document_, &Document::leave_corpus);
     list_->setModel(model_);
     list_->setAccessibleName(QStringLiteral("Heads found"));
     list_->setItemDelegate(new HeadRowDelegate(document_, list_));
@@ -148,6 +165,11 @@ void HeadsPanel::build_layout() {
     auto* note = new QHBoxLayout;
     note->addWidget(note_);
     column->addLayout(inset(note));
+    auto* corpus = new QHBoxLayout;
+    corpus->addWidget(corpus_note_, 1);
+    corpus->addWidget(leave_corpus_, 0, Qt::AlignTop);
+    column->addLayout(inset(corpus));
+    corpus->setContentsMargins(0, 0, 12, 0);
     auto* mosaic = new QHBoxLayout;
     mosaic->addWidget(mosaic_);
     mosaic->setContentsMargins(0, 0, 6, 0);
@@ -244,6 +266,9 @@ QString HeadsPanel::why_instead() const {
     };
     if (chosen == shown) return is_coming(chosen) ? QStringLiteral("The random-token probe is on its way.") : QString();
     const auto repeats = table.queries.find(chosen);
+    if (analyze::is_of_corpus(chosen))
+        return QStringLiteral("The corpus is %1: “%2” is shown.")
+            .arg(document_.corpus().reading() ? QStringLiteral("being read") : QStringLiteral("not used"), title(shown));
     const QString why = document_.trace()->across_texts()   ? QStringLiteral("Source and target are two texts")
                         : may_come(chosen)                  ? QStringLiteral("The random-token probe has not been run")
                         : reads_pictures(document_.model()) ? QStringLiteral("Patches of a picture do not repeat")
@@ -286,6 +311,7 @@ void HeadsPanel::refresh() {
     const auto& table = found.table();
     if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
     show_message();
+    show_corpus();
     mosaic_->set_style(style_for_mosaic());
     title_->setText(document_.has_parts() ? QStringLiteral("%1 heads").arg(AttentionSwitch::title(document_.attention()))
                                           : QStringLiteral("Heads"));
@@ -423,6 +449,20 @@ void HeadsPanel::fill_menu() {
         for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
             if (measure.group == group) add(*into, measure);
     }
+    if (const auto& corpus = document_.corpus().found(); corpus && !corpus->table.measures.empty()) {
+        menu->addSeparator();
+        QMenu* of_corpus = menu->addMenu(QStringLiteral("Corpus %1").arg(document_.corpus().name()));
+        for (const std::string& group : analyze::measure_groups()) {
+            QMenu* into = of_corpus->addMenu(QString::fromStdString(group));
+            into->setToolTipsVisible(true);
+            for (const analyze::MeasureInfo& measure : corpus->table.measures)
+                if (group_of(measure.id) == group) add(*into, measure);
+            if (into->menuAction()->isChecked()) {
+                of_corpus->menuAction()->setCheckable(true);
+                of_corpus->menuAction()->setChecked(true);
+            }
+        }
+    }
     menu->addSeparator();
     QAction* to_data = menu->addAction(QStringLiteral("Colours span the data"));
     to_data->setToolTip(QStringLiteral("From the smallest to the largest value, not over all that the measure may be"));
@@ -433,6 +473,23 @@ void HeadsPanel::fill_menu() {
         options.measure_to_data = on;
         document_.set_options(options);
     });
+}
+
+/// The sign that measures and words are those of a corpus.
+void HeadsPanel::show_corpus() {
+    const CorpusInUse& corpus = document_.corpus();
+    const bool asked = !document_.options().corpus.isEmpty();
+    corpus_note_->setVisible(asked);
+    leave_corpus_->setVisible(asked);
+    if (!asked) return;
+    corpus_note_->setText(corpus.found()                ? QStringLiteral("Corpus %1").arg(corpus.name())
+                          : !corpus.why_not().isEmpty() ? QStringLiteral("Corpus not used: %1").arg(corpus.why_not())
+                                                        : QStringLiteral("Reading the corpus %1 …").arg(corpus.name()));
+    corpus_note_->setToolTip(
+        corpus.found() ? QStringLiteral("%1. Its measures are in the list of the mosaic, and the finder knows “corpus entropy”%2")
+                             .arg(QString::fromStdString(corpus.found()->words),
+                                  corpus.found()->index ? QStringLiteral(" and “VERB attends to its nsubj > 60 %”") : QString())
+                       : document_.options().corpus);
 }
 
 void HeadsPanel::show_current() {

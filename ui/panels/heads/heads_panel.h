@@ -29,6 +29,9 @@ public:
     QLabel& finder_message() { return *message_; }
     /// Why the mosaic shows another measure than the chosen one; hidden while it does not.
     QLabel& measure_note() { return *note_; }
+    /// Which corpus is used beside the text, or why it is not; hidden while none was asked for.
+    QLabel& corpus_note() { return *corpus_note_; }
+    QToolButton& leave_corpus_button() { return *leave_corpus_; }
     FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
     /// Between mosaic and finder.
@@ -44,6 +47,7 @@ private:
     void reveal_focus();
     void refresh();
     void fill_menu();
+    void show_corpus();
     void show_message();
     void show_mistake(const ErrorFacts&);
     void show_current();
@@ -59,7 +63,8 @@ private:
     FigureCanvas* mosaic_;
     QToolButton* measure_;
     FinderField* finder_;
-    QLabel *title_, *note_, *message_, *count_;
+    QLabel *title_, *note_, *message_, *count_, *corpus_note_;
+    QToolButton* leave_corpus_;
     QTableView* list_;
     HeadListModel* model_;
     FilterMenu* filters_;

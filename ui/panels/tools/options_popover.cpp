@@ -4,11 +4,11 @@
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/model/outline.h"
 #include "ui/canvas/recipe.h"
-#include "ui/document/view_values.h"
 #include "ui/panels/tools/token_field.h"
 
 #include <QButtonGroup>
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QRadioButton>
@@ -133,6 +133,25 @@ void OptionsPopover::add_choice(QGridLayout& grid, const QString& title,
     }
 }
 
+/// Measures are too many for buttons; those of a corpus in use stand behind the text's.
+QComboBox* OptionsPopover::measure_list(const ViewOption& option, const std::string& value) {
+    auto* list = new QComboBox;
+    const auto add = [&](const std::string& word) {
+        list->addItem(option_text(figure::choice_title(option, word)), option_text(word));
+        if (word == value) list->setCurrentIndex(list->count() - 1);
+    };
+    for (const auto& [word, title] : option.choices) add(word);
+    if (const auto& corpus = document_.corpus().found(); corpus && !corpus->table.measures.empty()) {
+        list->insertSeparator(list->count());
+        for (const analyze::MeasureInfo& measure : corpus->table.measures) add(measure.id);
+    }
+    if (list->currentData().toString() != option_text(value)) add(value);  // of a corpus that is not there now
+    list->setMaxVisibleItems(20);
+    connect(list, &QComboBox::activated, this,
+            [this, list, name = option.name] { set_value(name, list->currentData().toString().toStdString()); });
+    return list;
+}
+
 void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
     const QString title = option_text(option.title), help = option_text(option.help);
     const std::string value = view_value(document_.options(), view_, option);
@@ -165,6 +184,11 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             break;
         }
         case OptionKind::choice: {
+            if (option.measure) {
+                auto* list = measure_list(option, value);
+                add_row(list, list);
+                break;
+            }
             std::vector<std::pair<QString, std::function<void()>>> choices;
             int chosen = 0;
             for (const auto& [word, name] : option.choices) {

@@ -5,6 +5,7 @@
 #include "ui/document/token_candidates.h"
 #include "ui/style/popover.h"
 
+class QComboBox;
 class QGridLayout;
 
 namespace headlight::ui {
@@ -26,6 +27,7 @@ protected:
 private:
     void build(const View&);
     void add_own(QGridLayout&, const figure::ViewOption&);
+    QComboBox* measure_list(const figure::ViewOption&, const std::string& value);
     void add_weighting(QGridLayout&);
     void add_choice(QGridLayout&, const QString& title, const std::vector<std::pair<QString, std::function<void()>>>&,
                     int chosen);

@@ -5,7 +5,6 @@
 #include "headlight/model/outline.h"
 #include "ui/canvas/recipe.h"
 #include "ui/document/examples.h"
-#include "ui/document/view_values.h"
 #include "ui/style/appearance.h"
 
 #include <QHBoxLayout>
@@ -257,8 +256,7 @@ QString ToolRow::options_text() const {
         if (option.kind != figure::OptionKind::choice) continue;
         const std::string value = view_value(document_.options(), view_, option);
         if (option.plain_default && value == option.initial) continue;
-        for (const auto& [word, title] : option.choices)
-            if (word == value) return shown(title).toLower();
+        return shown(figure::choice_title(option, value)).toLower();
     }
     return spec.needs.pattern ? QStringLiteral("attention") : QStringLiteral("options");
 }

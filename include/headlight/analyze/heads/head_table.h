@@ -39,6 +39,10 @@ struct HeadTable {
     const Eigen::MatrixXd* find(std::string_view measure_id) const noexcept;
 };
 
+/// Measures of a corpus stand beside those of the text: "corpus_induction" is the mean of "induction" over its texts.
+inline constexpr std::string_view corpus_prefix = "corpus_";
+inline bool is_of_corpus(std::string_view measure_id) noexcept { return measure_id.starts_with(corpus_prefix); }
+
 /// The measures of HeadTable without values: ids, titles, definitions, units (docs/measures.md).
 const std::vector<MeasureInfo>& head_measures();
 /// The kinds of question that measures answer, for menus: "Where it attends". In the order they are shown.

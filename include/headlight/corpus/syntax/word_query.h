@@ -5,6 +5,7 @@
 #include "headlight/analyze/heads/head_query.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_index.h"
 
@@ -29,11 +30,16 @@ namespace headlight::corpus {
 /// - "> 0.3 in 50 texts": in at least 50 texts a case has such a weight.
 class WordQuery {
 public:
-    /// Errors as HeadQuery::parse(), with the column and the nearest name. The index must outlive the query.
-    WordQuery(std::string_view expression, const WordIndex&);
+    /// Errors as HeadQuery::parse(), with the column and the nearest name. The index must outlive the query. `known`: further
+    /// measures that the expression may name, of the same heads; `trace`: a text whose tokens it may name.
+    WordQuery(std::string_view expression, const WordIndex&, const analyze::HeadTable* known = nullptr,
+              const trace::Trace* trace = nullptr);
 
-    /// Of each condition on words: measures "share", "weight" and, for "in N texts", "texts"; ids carry the condition's text.
+    /// Those that are known, and of each condition on words "share", "weight" and, for "in N texts", "texts"; ids carry the
+    /// condition's text.
     const analyze::HeadTable& measures() const noexcept { return table_; }
+    /// What the expression says, of measures().
+    const analyze::HeadQuery& question() const noexcept { return query_; }
     /// Heads that match, best by the first condition's measure.
     std::vector<HeadId> heads() const;
     /// Why there is none, for a person.
@@ -95,13 +101,25 @@ private:
     analyze::HeadQuery query_;
 };
 
+/// Cases of one head that are worth reading.
+enum class ExampleKind {
+    hit,             ///< those with the largest weights (Case::at_most()) first
+    miss,            ///< the same
+    counter_example  ///< less than 5 % on every B, those first in which the head attends to another word most
+};
+inline constexpr EnumRow<ExampleKind> example_kinds[] = {{ExampleKind::hit, "hit", "Hits"},
+                                                         {ExampleKind::miss, "miss", "Misses"},
+                                                         {ExampleKind::counter_example, "counter-example", "Counter-examples"}};
+constexpr const auto& enum_rows(ExampleKind) { return example_kinds; }
+/// At most `n`, best first.
+std::vector<WordQuery::Case> example_cases(const WordQuery&, std::size_t condition, HeadId, ExampleKind, std::int64_t n);
+
 /// The text of a sentence, rebuilt from its words, with brackets around one or two of them: "He [asked] the {nurse}".
 std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std::int32_t braced);
 
 /// One row a head that matches: for each condition the share of hits with its interval, the weight, and the number of texts.
 analyze::Table table_of(const WordQuery&, const BootstrapOptions& = {});
-/// Of one head: the `n` hits with the largest weights, the `n` misses with the largest (Case::at_most()), and `n`
-/// counter-examples: cases with less than 5 % on every B, those first in which the head attends to another word most.
+/// example_cases() of every kind, one head's.
 analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&);
 
 }  // namespace headlight::corpus

@@ -10,6 +10,7 @@
 
 #include <QPainter>
 #include <QPointF>
+#include <QPolygonF>
 #include <QRectF>
 #include <QSizeF>
 #include <QString>
@@ -133,8 +134,8 @@ public:
     virtual bool begins_at_right() const { return false; }
     /// The plot under a point, where a rectangle can be drawn around marks. Empty: dragging there pans.
     virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
-    /// Heads with a mark inside a rectangle (figure units), sorted.
-    virtual std::vector<HeadId> heads_in(const QRectF&) const { return {}; }
+    /// Heads with a mark inside a rectangle or a line drawn by hand (figure units), sorted.
+    virtual std::vector<HeadId> heads_in(const QPolygonF&) const { return {}; }
     /// True: canvas zooms and pans (maps); false: it only scrolls (head and neuron view).
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).

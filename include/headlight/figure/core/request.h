@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace headlight::corpus {
+struct CorpusHeads;  // corpus/heads/corpus_heads.h
+}
+
 namespace headlight::figure {
 
 /// Values of a view's own options that are not the default ones, by option name; a flag that is set is "1".
@@ -36,7 +40,8 @@ struct ViewState {
     std::optional<HeadId> detail{};             ///< of ViewSpec::opens_detail: the head whose pane is open
     analyze::PatternOptions pattern{};
     ViewValues values{};
-    std::shared_ptr<const TextBatch> batch{};  ///< null: the trace's own text alone
+    std::shared_ptr<const TextBatch> batch{};             ///< null: the trace's own text alone
+    std::shared_ptr<const corpus::CorpusHeads> corpus{};  ///< whose measures the values or the filter name; null: they name none
     bool operator==(const ViewState&) const = default;
 
     HeadId focus() const { return {layer, heads.empty() ? Head(0) : heads.front()}; }

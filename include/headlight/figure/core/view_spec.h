@@ -27,8 +27,9 @@ struct ViewOption {
     std::string help{};     ///< on the command line: "0: the largest score of a row, 1: the second …"
     std::string initial{};  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
-    double low = 0, high = 0;                                    ///< of a number; both 0: any
-    bool slider = false;                                         ///< a number with a slider above the view
+    bool measure = false;        ///< a choice among measures of heads: also "corpus_" and a measure
+    double low = 0, high = 0;    ///< of a number; both 0: any
+    bool slider = false;         ///< a number with a slider above the view
     bool token = false;          ///< a text that names one token: by id, as the vocabulary writes it, or as running text
     std::string example{};       ///< of a text, shown in the empty field
     bool plain_default = false;  ///< the window need not say that it has its default
@@ -93,6 +94,8 @@ const ViewSpec* find_view(std::string_view id) noexcept;
 /// Error names the nearest.
 const ViewSpec& view_spec(std::string_view id);
 
+/// The title of one of its choices; that of a corpus begins with the word.
+std::string choice_title(const ViewOption&, std::string_view value);
 /// A view's own option as it stands: the state's value, or the default.
 std::string text_value(const ViewState&, std::string_view option);
 bool flag_value(const ViewState&, std::string_view option);

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A store that the views of the text take measures and words from, and what its page chooses in the window.
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/syntax/word_query.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/corpus/corpus_form.h"
+#include "ui/corpus/corpus_window.h"
+#include "ui/document/head_list.h"
+#include "ui/document/session.h"
+
+#include <QDir>
+#include <QFile>
+#include <QMenu>
+#include <QSignalSpy>
+
+#include <algorithm>
+#include <set>
+
+namespace headlight::ui {
+namespace corpus_in_use_test {
+
+const QString question = QStringLiteral("heads where VERB attends to its nsubj > 20 %");
+
+/// The page with a store of forty sentences of a treebank.
+class CorpusInUse : public WindowTest {
+protected:
+    void SetUp() override {
+        WindowTest::SetUp();
+        window.action(Command::corpus).trigger();
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus()));
+        CorpusOrder order;
+        order.texts = QString::fromUtf8(HEADLIGHT_SOURCE_DIR) + QStringLiteral("/tests/fixtures/treebank/ewt-excerpt.conllu");
+        order.store = folder.filePath(QStringLiteral("excerpt"));
+        order.options.measures = {"heads", "words", "distances"};
+        order.limit = 40;
+        page().run(order);
+        ASSERT_TRUE(shown()) << page().message().text().toStdString();
+    }
+    CorpusWindow& page() { return *window.corpus(); }
+    Document& document() { return window.document(); }
+    bool shown() {
+        return QTest::qWaitFor(
+            [&] { return page().stored() && settled() && !page().canvas().outdated() && page().canvas().shown(); }, 60'000);
+    }
+    bool settled() { return window.jobs().idle() && !document().probe().pending(); }
+    bool choose(const char* view) {
+        page().choose_view(QString::fromUtf8(view));
+        return shown();
+    }
+    bool use() {
+        QTest::mouseClick(&page().use_button(), Qt::LeftButton);
+        return settle() && document().corpus().found();
+    }
+    /// By hand, of the table that mosaic, list and finder share.
+    double value(const std::string& measure, HeadId head) {
+        const Eigen::MatrixXd* values = document().finder().table()->find(measure);
+        return values ? (*values)(head.layer.value, head.head.value) : kNaN;
+    }
+    QMenu* submenu(QMenu& menu, const QString& title) {
+        for (QAction* action : menu.actions())
+            if (action->text() == title) return action->menu();
+        return nullptr;
+    }
+    QTemporaryDir folder;
+};
+
+TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
+    HeadsPanel& heads = window.heads_panel();
+    EXPECT_FALSE(heads.corpus_note().isVisible());
+    ASSERT_TRUE(choose("corpus-heads"));
+    ASSERT_TRUE(use());
+    EXPECT_EQ(document().options().corpus, folder.filePath(QStringLiteral("excerpt")));
+    EXPECT_EQ(document().options().measure, "corpus_induction");
+    EXPECT_TRUE(heads.corpus_note().isVisible());
+    EXPECT_TRUE(heads.corpus_note().text().contains(QStringLiteral("excerpt")));
+    EXPECT_FALSE(heads.measure_note().isVisible()) << heads.measure_note().text().toStdString();
+    // The values are the store's.
+    const auto means = corpus::head_means(page().stored()->merged.arrays, page().stored()->text_of_chunk);
+    const auto m = std::size_t(std::ranges::find(means.measures, "entropy") - means.measures.begin());
+    const HeadId some{Layer(4), Head(3)};
+    EXPECT_DOUBLE_EQ(value("corpus_entropy", some), means.by_text[means.index(m, 4, 3)].mean);
+    EXPECT_NE(value("corpus_entropy", some), value("entropy", some));
+    // They stand in the list of measures under the store's name.
+    Q_EMIT heads.measure_menu().aboutToShow();
+    QMenu* of_store = submenu(heads.measure_menu(), QStringLiteral("Corpus excerpt"));
+    ASSERT_TRUE(of_store);
+    std::set<QString> titles;
+    for (QAction* group : of_store->actions())
+        for (QAction* action : group->menu()->actions()) titles.insert(action->text());
+    EXPECT_TRUE(titles.contains(QStringLiteral("corpus entropy")));
+    // Another text changes the text's measures and not the corpus'.
+    const double before = value("corpus_entropy", some);
+    PromptText prompt = document().prompt();
+    prompt.text = QStringLiteral("It rained for a week, and then it rained for another week.");
+    document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(value("corpus_entropy", some), before);
+
+    QTest::mouseClick(&heads.leave_corpus_button(), Qt::LeftButton);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(document().options().measure, "induction");
+    EXPECT_TRUE(std::isnan(value("corpus_entropy", some)));
+    EXPECT_FALSE(heads.corpus_note().isVisible());
+    window.history().stack().undo();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(value("corpus_entropy", some), before) << "one step brings it back";
+}
+
+TEST_F(CorpusInUse, TheFinderKnowsItsMeasuresAndKeepsTheTextsOwn) {
+    ASSERT_TRUE(use());
+    const auto matching = [&](const char* expression) {
+        ViewOptions options = document().options();
+        options.finder = QString::fromUtf8(expression);
+        document().set_options(options);
+        EXPECT_TRUE(settle());
+        EXPECT_FALSE(document().finder().mistake()) << document().finder().mistake()->problem;
+        std::set<HeadId> heads;
+        for (int l = 0; l < 6; ++l)
+            for (int h = 0; h < 8; ++h)
+                if (document().finder().matches({Layer(l), Head(h)})) heads.insert({Layer(l), Head(h)});
+        return heads;
+    };
+    const auto below = [&](const char* measure, double least) {
+        std::set<HeadId> heads;
+        for (int l = 0; l < 6; ++l)
+            for (int h = 0; h < 8; ++h)
+                if (const HeadId id{Layer(l), Head(h)}; value(measure, id) < least) heads.insert(id);
+        return heads;
+    };
+    const auto of_corpus = matching("corpus entropy < 1.2"), of_text = matching("entropy < 1.2");
+    EXPECT_EQ(of_corpus, below("corpus_entropy", 1.2));
+    EXPECT_EQ(of_text, below("entropy", 1.2));
+    EXPECT_NE(of_corpus, of_text);
+    EXPECT_FALSE(of_corpus.empty());
+    ASSERT_FALSE(document().finder().asks_corpus());
+    matching("corpus_max_weight > 0.5");
+    EXPECT_TRUE(document().finder().asks_corpus());
+    document().leave_corpus();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(document().options().finder.isEmpty());
+    ViewOptions options = document().options();
+    options.finder = QStringLiteral("corpus entropy < 1.2");
+    document().set_options(options);
+    ASSERT_TRUE(document().finder().mistake());
+    EXPECT_EQ(document().finder().mistake()->problem, "No corpus is in use");
+}
+
+TEST_F(CorpusInUse, AQuestionAboutItsWordsIsAFilterOfEveryView) {
+    ASSERT_TRUE(choose("corpus-question"));
+    page().question().setText(question);
+    ASSERT_TRUE(use());
+    EXPECT_EQ(window.heads_panel().finder().text(), question);
+    const corpus::WordIndex index = corpus::WordIndex::read(page().stored()->merged.arrays);
+    const std::vector<HeadId> found = corpus::WordQuery(question.toStdString(), index).heads();
+    ASSERT_FALSE(found.empty());
+    ASSERT_LT(found.size(), 48u);
+    const auto filter = document().finder().filter();
+    ASSERT_TRUE(filter);
+    EXPECT_EQ(filter->matching, std::ssize(found));
+    for (const HeadId head : found) EXPECT_TRUE(document().finder().matches(head));
+    EXPECT_EQ(window.heads_panel().model().rowCount(), int(found.size()));
+    EXPECT_EQ(canvas().style_in_use().filter, filter);
+
+    // Kept under a name, and with another text.
+    ViewOptions options = document().options();
+    options.filters = with_filter(options.filters, {QStringLiteral("subjects"), options.finder});
+    options.finder.clear();
+    document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(document().finder().filter());
+    window.heads_panel().filters().entry(QStringLiteral("apply:subjects"))->trigger();
+    PromptText prompt = document().prompt();
+    prompt.text = QStringLiteral("She said that he knew.");
+    document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document().finder().filter());
+    EXPECT_EQ(document().finder().matching(), std::ssize(found));
+    // Conditions on the text and on the corpus go together.
+    options = document().options();
+    options.finder = question + QStringLiteral(" and layer = %1").arg(found.front().layer.value);
+    document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(document().finder().matching(), std::ranges::count(found, found.front().layer, &HeadId::layer));
+    // A mistake in a name of the treebank is found where it is looked up.
+    options.finder = QStringLiteral("VREB attends to its nsubj > 20 %");
+    document().set_options(options);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document().finder().mistake());
+    EXPECT_NE(document().finder().mistake()->hint.find("VERB"), std::string::npos) << document().finder().mistake()->hint;
+    document().leave_corpus();
+    options = document().options();
+    options.finder = question;
+    document().set_options(options);
+    ASSERT_TRUE(document().finder().mistake());
+    EXPECT_NE(document().finder().mistake()->problem.find("treebank"), std::string::npos);
+}
+
+TEST_F(CorpusInUse, TheScatterTakesItsMeasuresAndTheCommandNamesTheStore) {
+    ASSERT_TRUE(choose("corpus-scatter"));
+    ASSERT_TRUE(use());
+    window.show_view("head-scatter");
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(canvas().shown());
+    EXPECT_TRUE(canvas().shown()->title().contains(QStringLiteral("corpus mean distance")))
+        << canvas().shown()->title().toStdString();
+    const QString command = window.command_for_shown();
+    EXPECT_TRUE(command.contains(QStringLiteral("--x corpus_mean_distance"))) << command.toStdString();
+    EXPECT_TRUE(command.contains(QStringLiteral("--corpus ") + folder.filePath(QStringLiteral("excerpt"))));
+    document().leave_corpus();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(canvas().shown()->title().contains(QStringLiteral("corpus")));
+    EXPECT_FALSE(window.command_for_shown().contains(QStringLiteral("corpus")));
+}
+
+TEST_F(CorpusInUse, AStoreOfAnotherModelSaysWhyItIsNotUsed) {
+    const QString copy = folder.filePath(QStringLiteral("other"));
+    QDir().mkpath(copy + QStringLiteral("/texts"));
+    const QString part = QStringLiteral("/texts/0000.safetensors");
+    ASSERT_TRUE(QFile::copy(folder.filePath(QStringLiteral("excerpt")) + part, copy + part));
+    const auto hash = QByteArray::fromStdString(document().model().model->hash());
+    for (const char* name : {"manifest.json", "merged.safetensors"}) {
+        QFile from(folder.filePath(QStringLiteral("excerpt/")) + QString::fromUtf8(name)),
+            to(copy + u'/' + QString::fromUtf8(name));
+        ASSERT_TRUE(from.open(QIODevice::ReadOnly) && to.open(QIODevice::WriteOnly));
+        QByteArray bytes = from.readAll();
+        bytes.replace(hash, QByteArray(64, '0'));
+        if (name[1] == 'a') bytes.replace("novella-7m", "another");
+        to.write(bytes);
+    }
+    page().open_store(copy);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().facts().text().startsWith(QStringLiteral("another")); }, 10'000));
+    ASSERT_TRUE(shown());
+    EXPECT_FALSE(use());
+    EXPECT_TRUE(document().options().corpus.isEmpty());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("was run with another")))
+        << page().message().text().toStdString();
+    // From a session, say.
+    ViewOptions options = document().options();
+    options.corpus = copy;
+    options.measure = "corpus_entropy";
+    document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(document().corpus().found());
+    EXPECT_TRUE(window.heads_panel().corpus_note().text().contains(QStringLiteral("was run with another")));
+    EXPECT_TRUE(window.heads_panel().measure_note().isVisible());
+    ASSERT_TRUE(window.heads_panel().mosaic().shown());
+}
+
+TEST_F(CorpusInUse, ASentenceOpensWithItsHeadSelectedAndItsWordsPinned) {
+    ASSERT_TRUE(choose("corpus-question"));
+    page().question().setText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));  // few heads: cases in sight
+    QTest::keyClick(&page().question(), Qt::Key_Return);
+    ASSERT_TRUE(shown());
+    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
+    std::map<std::string, std::int64_t> places;
+    const auto at = find(page().canvas(), [&](const figure::Hit& hit) {
+        places.clear();
+        for (const auto& [name, number] : hit.options) places[name] = std::stoll(number);
+        return places.contains("word");
+    });
+    ASSERT_TRUE(at);
+    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
+    ASSERT_TRUE(settle());
+    const corpus::WordIndex index = corpus::WordIndex::read(page().stored()->merged.arrays);
+    const corpus::IndexedSentence& sentence = index.sentences().at(places.at("chunk"));
+    const auto& trace = *document().trace();
+    const auto pinned_text = [&](const std::vector<Position>& pins) {
+        const auto& offsets = trace.encoding().offsets;
+        const auto first = std::size_t(pins.front().value), last = std::size_t(pins.back().value);
+        return QString::fromStdString(trace.text_a().substr(std::size_t(offsets[first].begin),
+                                                            std::size_t(offsets[last].end - offsets[first].begin)))
+            .trimmed();
+    };
+    const auto form = [&](const char* of) { return QString::fromStdString(sentence.words[std::size_t(places.at(of))].form); };
+    ASSERT_FALSE(selected().pinned_queries.empty());
+    ASSERT_FALSE(selected().pinned_keys.empty());
+    EXPECT_EQ(pinned_text(selected().pinned_queries), form("word"));
+    EXPECT_EQ(pinned_text(selected().pinned_keys), form("target"));
+    EXPECT_EQ(selected().focus, (HeadId{Layer(places.at("layer")), Head(places.at("head"))}));
+}
+
+TEST_F(CorpusInUse, ALassoOnTheMapChoosesHeadsEverywhere) {
+    ASSERT_TRUE(choose("corpus-map"));
+    FigureCanvas& map = page().canvas();
+    const auto middle = map.to_figure(QPointF(map.viewport()->width() / 2.0, map.viewport()->height() / 2.0));
+    const auto area = map.shown()->brush_area(middle);
+    ASSERT_TRUE(area);
+    const QRectF plot(map.to_viewport(area->topLeft()), area->size() * map.zoom());
+    const auto at = [&](double x, double y) { return QPointF(plot.left() + x * plot.width(), plot.top() + y * plot.height()); };
+    // A triangle: the upper left half.
+    const QPointF corners[] = {at(0.01, 0.01), at(0.99, 0.01), at(0.01, 0.99)};
+    QWidget* viewport = map.viewport();
+    QTest::mousePress(viewport, Qt::LeftButton, {}, corners[0].toPoint());
+    for (const QPointF& to : {corners[0] + QPointF(20, 0), corners[1], corners[2]}) {
+        QMouseEvent move(QEvent::MouseMove, to, viewport->mapToGlobal(to), Qt::NoButton, Qt::LeftButton, {});
+        QCoreApplication::sendEvent(viewport, &move);
+    }
+    QTest::mouseRelease(viewport, Qt::LeftButton, {}, corners[2].toPoint());
+    ASSERT_TRUE(settle());
+    const auto filter = document().finder().filter();
+    ASSERT_TRUE(filter);
+    EXPECT_GT(filter->matching, 0);
+    EXPECT_GT(filter->dimmed.size(), 0u);
+    EXPECT_TRUE(is_head_list(document().options().finder));
+    EXPECT_EQ(map.style_in_use().filter, filter) << "the page paints the others faintly too";
+    EXPECT_EQ(canvas().style_in_use().filter, filter);
+    // What lies in the lower right half stays out.
+    int seen = 0;
+    for (int y = 0; y < viewport->height(); y += 2)
+        for (int x = 0; x < viewport->width(); x += 2) {
+            const auto hit = map.shown()->hit_test(map.to_figure(QPointF(x, y)), map.style_in_use(), selected());
+            if (!hit.head || hit.kind != figure::Hit::Kind::head) continue;
+            const QPointF mark = map.to_viewport(hit.area.center());
+            const double below = (mark.x() - plot.left()) / plot.width() + (mark.y() - plot.top()) / plot.height();
+            if (below < 0.95 || below > 1.05) {
+                ++seen;
+                EXPECT_EQ(document().finder().matches(*hit.head), below < 1) << figure::head_name(*hit.head).toStdString();
+            }
+        }
+    EXPECT_GT(seen, 20);
+}
+
+TEST(CorpusSession, KeepsWhichStoreIsUsed) {
+    Session session;
+    session.state.options.corpus = QStringLiteral("/texts/ewt-dev");
+    session.state.options.measure = "corpus_entropy";
+    session.state.options.values["head-scatter"]["x"] = "corpus_entropy";
+    const Session again = session_from_json(to_json(session), "a.headlight");
+    EXPECT_EQ(again.state.options, session.state.options);
+    const ViewOptions left = without_corpus(again.state.options);
+    EXPECT_TRUE(left.corpus.isEmpty());
+    EXPECT_EQ(left.measure, "entropy");
+    EXPECT_EQ(left.values.at("head-scatter").at("x"), "entropy");
+}
+
+}  // namespace corpus_in_use_test
+}  // namespace headlight::ui
