@@ -143,7 +143,8 @@ bool HeadFinder::asks_corpus() const {
 void HeadFinder::adopt(const QString& expression, analyze::HeadQuery query, const analyze::HeadTable& table) {
     good_expression_ = expression;
     query_ = std::move(query);
-    table_ = std::make_shared<const analyze::HeadTable>(query_.with_terms(table));
+    const bool same = &table == measures_.get() && query_.terms().empty();
+    table_ = same ? measures_ : std::make_shared<const analyze::HeadTable>(query_.with_terms(table));
     auto filter = std::make_shared<figure::HeadFilter>();
     filter->expression = expression.simplified().toStdString();
     filter->dimmed = analyze::heads_left_out(*table_, query_);
