@@ -15,6 +15,12 @@ std::string with_commas(std::int64_t n) {
     return digits;
 }
 
+std::string bytes_text(std::uint64_t n) {
+    std::string digits = std::to_string(n);
+    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+    return digits + (n == 1 ? " byte" : " bytes");
+}
+
 std::string significant(double x) {
     if (std::isnan(x)) return "–";
     if (std::isinf(x)) return x > 0 ? "∞" : "-∞";

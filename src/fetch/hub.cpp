@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "fetch/transfer.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/fetch/fetch.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/file_lock.h"
@@ -279,7 +280,7 @@ private:
                 if (!whole || (file.size >= 0 && now < file.size)) {
                     if (attempt >= o_.attempts) {
                         if (!whole) fail_answer(answer, file.name);
-                        fail("A file came with the wrong length", file.name, std::to_string(file.size) + " bytes",
+                        fail("A file came with the wrong length", file.name, bytes_text(static_cast<std::uint64_t>(file.size)),
                              std::to_string(now));
                     }
                     wait_before(attempt);
@@ -321,7 +322,7 @@ private:
         if (too_long) {
             std::error_code none;
             fs::remove(partial, none);
-            fail("A file came with the wrong length", file.name, std::to_string(file.size) + " bytes", "more");
+            fail("A file came with the wrong length", file.name, bytes_text(static_cast<std::uint64_t>(file.size)), "more");
         }
         if (file.size == 0 && answer.status == 200) std::ofstream(partial, std::ios::app);
         return answer;

@@ -29,6 +29,14 @@ bool still_named(int fd, const std::filesystem::path& file) {
 
 FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::string& hint, const CancelToken& cancel,
                    const std::function<void()>& waiting) {
+    // A constructor that throws has no destructor: a wait that is cancelled closes the file here.
+    struct Closing {
+        int& fd;
+        bool kept = false;
+        ~Closing() {
+            if (!kept && fd >= 0) ::close(std::exchange(fd, -1));
+        }
+    } closing{fd_};
     std::error_code code;
     std::filesystem::create_directories(file.parent_path(), code);  // opening says why it could not
     while (true) {
@@ -40,12 +48,15 @@ FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::stri
                                    .found = std::generic_category().message(errno),
                                    .hint = hint});
         if (::flock(fd_, (kind == Kind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
-            if (still_named(fd_, file)) return;
+            if (still_named(fd_, file)) {
+                closing.kept = true;
+                return;
+            }
             ::close(std::exchange(fd_, -1));
             continue;
         }
         if (errno == EINTR) continue;
-        if (errno != EWOULDBLOCK) return;  // a file system without locks
+        if (errno != EWOULDBLOCK) return;  // a file system without locks: nothing is held
         waited_ = true;
         if (waiting) waiting();
         std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/mapped_file.h"
-#include "io/bytes_text.h"
 #include "io/safetensors_header.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/json_file.h"
-#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "io/open_regular.h"
 
 #include <unistd.h>

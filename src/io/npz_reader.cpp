@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The .npy header: NumPy's NEP 1 (versions 1.0 to 3.0), a Python dict literal with three keys.
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/npz.h"
-#include "io/bytes_text.h"
 #include "io/safetensors_header.h"
 #include "io/zip_reader.h"
 

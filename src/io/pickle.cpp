@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opcodes: CPython's Lib/pickletools.py, which defines the format.
 #include "io/pickle.h"
-#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,9 +2,9 @@
 // The layout is that of torch/serialization.py (_save): NAME/data.pkl, NAME/data/KEY, NAME/byteorder; how tensors are
 // written in the pickle: torch/_utils.py (_rebuild_tensor_v2, _rebuild_parameter).
 #include "io/torch_file.h"
-#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "io/pickle.h"
 #include "io/safetensors_header.h"
 #include "io/zip_reader.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field offsets: APPNOTE 6.3, 4.3.7 (local header), 4.3.12 (central directory), 4.3.14 to 4.3.16 (end records).
 #include "io/zip_reader.h"
-#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <zlib.h>
 

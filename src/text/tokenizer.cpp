@@ -2,6 +2,7 @@
 #include "headlight/text/tokenizer.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "text/tokenizer_impl.h"
@@ -193,7 +194,7 @@ void check_text(std::string_view text, const char* which) {
                      .file = "",
                      .item = which,
                      .expected = "at most " + std::to_string(kLongestText >> 20) + " MiB",
-                     .found = std::to_string(text.size()) + " bytes",
+                     .found = bytes_text(text.size()),
                      .hint = ""});
     }
     if (const auto at = utf8::first_invalid(text)) {

@@ -28,7 +28,7 @@ void HeadProbe::look(const OpenModel& opened) {
     asked_ = false;
     if (!model_.model || !model_.tokenizer) return;
     std::uintmax_t bytes = 0;
-    for (const auto& [file, size] : model_.files) bytes += size;
+    for (const io::FileStamp& file : model_.files) bytes += file.bytes;
     state_ = State::reading;
     jobs_.start(Jobs::Lane::probe, {},
                 [this, opened, large = bytes > most_bytes](const CancelToken&, const Progress&) -> Jobs::Deliver {

@@ -2,6 +2,7 @@
 #include "ui/document/open_model.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
@@ -18,9 +19,7 @@ OpenModel load_model(const QString& reference, const std::string& device, const 
     opened.reference = reference;
     opened.blanked = io::MappedFile::blanked();
     const auto add_file = [&](const fs::path& file) {
-        std::error_code ec;
-        const auto size = fs::file_size(file, ec);
-        if (!ec) opened.files.emplace_back(file, size);
+        if (auto stamp = io::stamp_of(file); stamp.there) opened.files.push_back(std::move(stamp));
     };
     if (trace::is_saved(reference.toStdString())) {
         const auto saved = trace::open_saved(reference.toStdString(), cancel, progress);
@@ -42,14 +41,16 @@ OpenModel load_model(const QString& reference, const std::string& device, const 
 
 std::optional<ErrorFacts> change_of(const OpenModel& model) {
     if (model.lost) return model.lost;
-    for (const auto& [file, size] : model.files) {
-        std::error_code ec;
-        const auto now = fs::file_size(file, ec);
-        if (!ec && now == size) continue;
+    for (const io::FileStamp& then : model.files) {
+        const io::FileStamp now = io::stamp_of(then.file);
+        if (now == then) continue;
+        const bool written = now.there && now.bytes == then.bytes;
         return ErrorFacts{.problem = "The model's files are gone or have changed since it was opened",
-                          .file = file.string(),
-                          .expected = std::to_string(size) + " bytes",
-                          .found = ec ? "no file" : std::to_string(now) + " bytes",
+                          .file = then.file.string(),
+                          .expected = bytes_text(then.bytes) + (written ? ", as they were" : ""),
+                          .found = !now.there ? "no file"
+                                   : written  ? "written again since"
+                                              : bytes_text(now.bytes),
                           .hint = "Put the file back, or open the model again. What is on screen stays"};
     }
     return std::nullopt;
@@ -61,7 +62,7 @@ void check_files(const OpenModel& model) {
 
 bool has_file(const OpenModel& model, const fs::path& file) {
     return std::ranges::any_of(model.files,
-                               [&](const auto& of) { return of.first.lexically_normal() == file.lexically_normal(); });
+                               [&](const io::FileStamp& of) { return of.file.lexically_normal() == file.lexically_normal(); });
 }
 
 bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }

@@ -3,17 +3,16 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/job.h"
+#include "headlight/io/file_stamp.h"
 #include "headlight/model/model.h"
 #include "headlight/text/tokenizer.h"
 
 #include <QString>
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace headlight::ui {
@@ -23,7 +22,7 @@ struct OpenModel {
     QString reference;  ///< as typed: a path, "novella-7m", "org/name"
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
-    std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
+    std::vector<io::FileStamp> files;  ///< weight files as they were when opened
     /// io::MappedFile::blanked() before they were mapped.
     int blanked = 0;
     /// One of them was cut short since: a part of the weights reads as zeros.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/main_window.h"
 
+#include "headlight/base/numbers.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
@@ -143,9 +144,9 @@ void MainWindow::connect_parts() {
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
         const auto dialogs = findChildren<ExportDialog*>(QString(), Qt::FindDirectChildrenOnly);
         const bool of_export = lane == Lane::file && std::ranges::any_of(dialogs, &QWidget::isVisible);
-        const bool of_corpus =
-            corpus_ && corpus_->isVisible() &&
-            (lane == Lane::corpus || lane == Lane::corpus_figure || (lane == Lane::file && corpus_->exporting()));
+        const bool of_corpus = corpus_ && corpus_->isVisible() &&
+                               (lane == Lane::corpus || lane == Lane::corpus_figure || lane == Lane::corpus_open ||
+                                (lane == Lane::file && corpus_->exporting()));
         if (!of_dialog && !of_view && !of_export && !of_corpus) show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });
@@ -234,7 +235,7 @@ void MainWindow::offer_opening_again() {
 
 void MainWindow::watch_model() {
     if (!watcher_.files().isEmpty()) watcher_.removePaths(watcher_.files());
-    for (const auto& [file, size] : document_->model().files) watcher_.addPath(QString::fromStdString(file.string()));
+    for (const io::FileStamp& of : document_->model().files) watcher_.addPath(QString::fromStdString(of.file.string()));
 }
 
 void MainWindow::show_views() {
@@ -252,11 +253,7 @@ void MainWindow::show_views() {
 void MainWindow::frame_active_pane() {
     for (ViewPane* pane : {left_, right_}) {
         const bool active = document_->views().split && pane == &active_pane();
-        QWidget& canvas = pane->canvas();
-        if (canvas.property("active").toBool() == active) continue;
-        canvas.setProperty("active", active);
-        canvas.style()->unpolish(&canvas);  // style sheets read properties once
-        canvas.style()->polish(&canvas);
+        set_style_property(pane->canvas(), "active", active);
     }
 }
 
@@ -396,8 +393,8 @@ void MainWindow::open_text(const QString& name) {
     if (file.size() > most)
         return fail({.problem = "The text is too long for the prompt",
                      .file = name.toStdString(),
-                     .expected = "at most " + std::to_string(most) + " bytes",
-                     .found = std::to_string(file.size()) + " bytes",
+                     .expected = "at most " + headlight::bytes_text(static_cast<std::uint64_t>(most)),
+                     .found = headlight::bytes_text(static_cast<std::uint64_t>(file.size())),
                      .hint = "\"Add texts …\" takes a file of many texts, one a line"});
     if (!file.open(QIODevice::ReadOnly))
         return fail(

@@ -12,6 +12,8 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// 12345 -> "12,345": numbers in messages, whatever the user's locale.
 std::string with_commas(std::int64_t n);
+/// 30081024 -> "30,081,024 bytes". Of a damaged file it may be any number.
+std::string bytes_text(std::uint64_t n);
 
 /// Three significant digits, for people: "0.0421", "70.3", "1,234", "4.21e-05"; "0" for 0, "–" for NaN.
 std::string significant(double x);

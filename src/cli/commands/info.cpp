@@ -199,7 +199,7 @@ std::string text(const model::Model& model, bool with_tensors) {
         line(out, "against the reference", model::text_of(*check));
     out += "files\n";
     for (const auto& file : files_json(model))
-        line(out, file["name"].get<std::string>(), with_commas(file["bytes"].get<std::int64_t>()) + " bytes");
+        line(out, file["name"].get<std::string>(), bytes_text(file["bytes"].get<std::uint64_t>()));
     if (with_tensors) {
         out += "tensors\n";
         for (const auto& tensor : tensors_json(model)) {

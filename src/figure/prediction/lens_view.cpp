@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/prediction/lens_view.h"
 #include "headlight/base/numbers.h"
+#include "headlight/io/file_stamp.h"
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <system_error>
 
 namespace headlight::figure {
 namespace {
@@ -13,32 +12,16 @@ namespace {
 /// Candidates listed under an opened row.
 constexpr std::int64_t kCandidates = 20;
 
-/// A file as it is now: another one under the same path is another lens.
-struct FileStamp {
-    std::string path;
-    std::uintmax_t bytes = 0;
-    std::filesystem::file_time_type changed{};
-    bool operator==(const FileStamp&) const = default;
-};
-
-FileStamp stamp_of(const std::string& path) {
-    FileStamp stamp{.path = path};
-    std::error_code missing;  // the reader says what is wrong
-    if (path.empty()) return stamp;
-    stamp.changed = std::filesystem::last_write_time(path, missing);
-    stamp.bytes = std::filesystem::file_size(path, missing);
-    return stamp;
-}
-
+/// Another file under the same path is another lens.
 struct TunedKey {
-    FileStamp file;
+    io::FileStamp file;
     bool operator==(const TunedKey&) const = default;
 };
 
 struct LensKey {
     analyze::StreamPlace at;
     std::optional<std::int64_t> watched;
-    FileStamp tuned;
+    io::FileStamp tuned;
     bool operator==(const LensKey&) const = default;
 };
 
@@ -262,7 +245,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     const model::ModelConfig& c = trace->config();
     analyze::LensOptions lens{
         .at = options.at, .top = kCandidates, .watched = options.watched, .watch_text = !options.watched, .tuned = {}};
-    const FileStamp file = stamp_of(options.tuned);
+    const io::FileStamp file = options.tuned.empty() ? io::FileStamp{} : io::stamp_of(options.tuned);
     if (!options.tuned.empty())
         lens.tuned = *trace->results().get(
             TunedKey{file}, [&] { return analyze::TunedLens::load(options.tuned, c); },

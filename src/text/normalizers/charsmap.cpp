@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/normalizers/charsmap.h"
 
+#include "headlight/base/numbers.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ Charsmap::Charsmap(const Field& map) {
     if (!blob || blob->size() < 4) map.fail("The table of replacements cannot be read", "base64 of a trie and its strings");
     std::memcpy(&size, blob->data(), 4);
     if (size > blob->size() - 4 || size % 4 != 0 || size == 0)
-        map.fail("The table of replacements cannot be read", "a trie of at most " + std::to_string(blob->size() - 4) + " bytes",
+        map.fail("The table of replacements cannot be read", "a trie of at most " + bytes_text(blob->size() - 4),
                  std::to_string(size));
     units_.resize(size / 4);
     std::memcpy(units_.data(), blob->data() + 4, size);

@@ -2,6 +2,7 @@
 #include "text/pattern/regex.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "text/unicode/utf8.h"
 
 #include <unicode/regex.h>
@@ -46,7 +47,7 @@ public:
         Budget own(text.size(), file_);
         const Timed timed(given ? *given : own);
         const Budget::Clock::time_point deadline = timed.deadline();
-        if (text.size() > INT32_MAX) fail("The text is too long for this pattern", std::to_string(text.size()) + " bytes");
+        if (text.size() > INT32_MAX) fail("The text is too long for this pattern", bytes_text(text.size()));
         const icu::UnicodeString wide = icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
         UErrorCode status = U_ZERO_ERROR;
         const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(wide, status));

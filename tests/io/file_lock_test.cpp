@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/file_lock.h"
+#include "headlight/io/file_stamp.h"
+#include "tests/support/temp_folder.h"
+
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+namespace headlight::io {
+namespace file_lock_test {
+
+using test::TempFolder;
+
+std::ptrdiff_t open_files() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+TEST(FileLock, AWaitThatIsCancelledLeavesNoFileOpen) {
+    const TempFolder folder;
+    const auto file = folder / "lock";
+    const FileLock held(file, FileLock::Kind::exclusive, "", {}, {});
+    const auto before = open_files();
+    for (int i = 0; i < 5; ++i) {
+        const CancelToken stop;
+        EXPECT_THROW(FileLock(file, FileLock::Kind::exclusive, "", stop, [&] { stop.cancel(); }), Cancelled);
+    }
+    EXPECT_EQ(open_files(), before);
+}
+
+TEST(FileStamp, AnOverwrittenFileOfTheSameSizeHasAnotherOne) {
+    const TempFolder folder;
+    const auto file = folder.write("weights", "one");
+    const FileStamp one = stamp_of(file);
+    EXPECT_TRUE(one.there);
+    EXPECT_EQ(one.bytes, 3U);
+    EXPECT_EQ(stamp_of(file), one);
+    folder.write("weights", "two");
+    std::filesystem::last_write_time(file, one.changed + std::chrono::seconds(1));  // clocks of file systems may be coarse
+    EXPECT_NE(stamp_of(file), one);
+    std::filesystem::remove(file);
+    EXPECT_FALSE(stamp_of(file).there);
+}
+
+}  // namespace file_lock_test
+}  // namespace headlight::io
