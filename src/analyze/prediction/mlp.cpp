@@ -6,6 +6,7 @@
 #include "analyze/prediction/logit_rows.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/trace/weights.h"
 
 #include <ATen/core/grad_mode.h>
@@ -151,14 +152,20 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
 
 namespace {
 
+/// Columns of W_U: [d_model, token]. Mostly it is the embedding turned, whose rows are copied at once.
+at::Tensor columns_of(const at::Tensor& w_u, const at::Tensor& ids) {
+    return w_u.stride(0) == 1 ? w_u.t().index_select(0, ids).t() : w_u.index_select(1, ids);
+}
+
 /// The largest of some tokens' logits in every row: [row] float64 on the CPU.
 at::Tensor largest_of(const at::Tensor& rows, const at::Tensor& w_u, const at::Tensor& ids, const CancelToken& cancel) {
     const std::int64_t at_once = std::max<std::int64_t>(1, kLogitsAtATime / std::max<std::int64_t>(rows.size(0), 1));
+    const at::Tensor of = rows.to(w_u.device(), w_u.scalar_type());
     at::Tensor largest;
     for (std::int64_t first = 0; first < ids.size(0); first += at_once) {
         cancel.throw_if_cancelled();
         const at::Tensor some = ids.narrow(0, first, std::min(at_once, ids.size(0) - first)).to(w_u.device());
-        const at::Tensor here = at::mm(rows.to(w_u.device(), w_u.scalar_type()), w_u.index_select(1, some)).amax(1);
+        const at::Tensor here = model::matrix_product(of, columns_of(w_u, some)).amax(1);
         largest = largest.defined() ? at::maximum(largest, here) : here;
     }
     return largest.to(at::kCPU, at::kDouble);
