@@ -9,7 +9,8 @@
 
 namespace headlight::corpus {
 
-HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk, const BootstrapOptions& options) {
+HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk, const BootstrapOptions& options,
+                     const CancelToken& cancel) {
     const HeadTexts texts(merged, text_of_chunk);
     HeadMeans out;
     out.measures = texts.measures();
@@ -21,6 +22,7 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
     const auto sums = merged.get<std::int64_t>("heads.sum", {measures, out.layers, out.heads, 2});
     const Bootstrap bootstrap(out.texts, options);
     for (std::size_t m = 0, at = 0; m < out.measures.size(); ++m) {
+        cancel.throw_if_cancelled();
         const TextValues of_measure = texts.of(m);
         const std::vector<Interval> intervals = bootstrap.means(of_measure.values, of_measure.weights);
         out.by_text.insert(out.by_text.end(), intervals.begin(), intervals.end());

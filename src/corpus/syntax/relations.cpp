@@ -133,7 +133,7 @@ bool in_half_b(std::string_view sentence_id) noexcept {
     return (draw(hash, 0, 0) & 1) != 0;
 }
 
-RelationTable relation_table(const WordIndex& index, const RelationOptions& options) {
+RelationTable relation_table(const WordIndex& index, const RelationOptions& options, const CancelToken& cancel) {
     RelationTable table;
     table.causal = index.causal();
     std::map<std::string, std::vector<Arc>> by_relation;
@@ -177,6 +177,7 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
     IntervalBatch batch(bootstrap, half_b, table.rows);
     for (const std::string& relation : order)
         for (const auto& [direction, word, title, note] : arc_directions) {
+            cancel.throw_if_cancelled();
             const std::vector<Arc>& all = by_relation.at(relation);
             std::vector<Arc> arcs;
             for (const Arc& arc : all)

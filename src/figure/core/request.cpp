@@ -122,7 +122,8 @@ void put_size(Options& out, const ExportOptions& o) {
     if (!o.footer) out.emplace_back("no-footer", "");
 }
 
-/// One word for a POSIX shell, quoted if necessary.
+}  // namespace
+
 std::string shell_word(const std::string& text) {
     constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
     if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
@@ -130,6 +131,8 @@ std::string shell_word(const std::string& text) {
     for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
 }
+
+namespace {
 
 /// A built-in model by name, any other by its full path, however it was typed.
 std::string model_reference(const std::filesystem::path& folder) {

@@ -3,24 +3,68 @@
 #include "figure/heads/heads_mosaic.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
+#include "headlight/base/numbers.h"
+#include "headlight/base/version.h"
 #include "headlight/corpus/distances/head_distances.h"
 #include "headlight/corpus/heads/head_places.h"
+#include "headlight/figure/core/request.h"
 #include "headlight/figure/corpus/corpus_views.h"
 #include "headlight/figure/heads/head_plots.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace headlight::figure {
 namespace {
 
 QString words_of(const corpus::StoredCorpus& stored) { return QString::fromStdString(corpus::corpus_words(stored)); }
 
-corpus::HeadMeans means_of(const StorePtr& stored) { return corpus::head_means(stored->merged.arrays, stored->text_of_chunk); }
+/// Kept with the store, since looking through its figures asks for the same again and again.
+template <class Of>
+struct Whole {
+    bool operator==(const Whole&) const = default;
+};
 
-std::shared_ptr<const analyze::HeadTable> heads_of(const StorePtr& stored) {
-    // Means alone: one draw, for intervals that nobody reads.
-    return std::make_shared<const analyze::HeadTable>(
-        corpus::head_table_of(corpus::head_means(stored->merged.arrays, stored->text_of_chunk, {.draws = 1})));
+std::shared_ptr<const corpus::HeadMeans> means_of(const StorePtr& stored, const CancelToken& cancel) {
+    return stored->results->get(
+        Whole<corpus::HeadMeans>(), [&] { return corpus::head_means(stored->merged.arrays, stored->text_of_chunk, {}, cancel); },
+        [](const corpus::HeadMeans& means) { return std::ssize(means.by_text) * std::int64_t{sizeof(corpus::Interval) + 24}; });
+}
+
+/// Measures of heads as those of a text, and how many texts they are means over.
+struct CorpusHeads {
+    std::shared_ptr<const analyze::HeadTable> table;
+    std::int64_t texts = 0;
+};
+
+CorpusHeads heads_of(const StorePtr& stored, const CancelToken& cancel) {
+    return *stored->results->get(
+        Whole<CorpusHeads>(),
+        [&]() -> CorpusHeads {
+            // Means alone: one draw, for intervals that nobody reads.
+            const auto means = corpus::head_means(stored->merged.arrays, stored->text_of_chunk, {.draws = 1}, cancel);
+            return {std::make_shared<const analyze::HeadTable>(corpus::head_table_of(means)), means.texts};
+        },
+        [](const CorpusHeads& heads) {
+            return std::ssize(heads.table->values) * heads.table->n_layers * heads.table->n_heads * std::int64_t{sizeof(double)};
+        });
+}
+
+std::shared_ptr<const corpus::WordIndex> words_in(const StorePtr& stored) {
+    return stored->results->get(
+        Whole<corpus::WordIndex>(), [&] { return corpus::WordIndex::read(stored->merged.arrays); },
+        [](const corpus::WordIndex& index) {
+            std::int64_t words = 0;
+            for (const auto& [number, sentence] : index.sentences()) words += std::ssize(sentence.words);
+            return words * (12 * index.heads() + std::int64_t{sizeof(corpus::Word)});
+        });
+}
+
+std::shared_ptr<const corpus::RelationTable> relations_of(const StorePtr& stored, const CancelToken& cancel) {
+    return stored->results->get(
+        Whole<corpus::RelationTable>(), [&] { return corpus::relation_table(*words_in(stored), {}, cancel); },
+        [](const corpus::RelationTable& table) { return std::ssize(table.rows) * std::int64_t{sizeof(corpus::RelationRow)}; });
 }
 
 std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
@@ -44,11 +88,11 @@ std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusReques
                                .arg(words_of(*stored)));
 }
 
-std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, const CancelToken&) {
+std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, const CancelToken& cancel) {
     const corpus::HeadDistances distances(stored->merged.arrays);
     analyze::HeadTable table;
     if (stored->has("heads")) {
-        table = *heads_of(stored);
+        table = *heads_of(stored, cancel).table;
     } else {
         const HeadId last = distances.head(distances.heads() - 1);
         table.n_layers = last.layer.value + 1;
@@ -64,8 +108,8 @@ const std::vector<CorpusView>& all_views() {
          .group = "Heads",
          .gathered = "heads",
          .of_measure = true,
-         .make = [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) -> std::unique_ptr<Figure> {
-             return std::make_unique<HeadsMosaic>(heads_of(s), r.measure, std::vector<HeadId>());
+         .make = [](const StorePtr& s, const CorpusRequest& r, const CancelToken& cancel) -> std::unique_ptr<Figure> {
+             return std::make_unique<HeadsMosaic>(heads_of(s, cancel).table, r.measure, std::vector<HeadId>());
          }},
         {.id = "corpus-intervals",
          .title = "A measure with intervals",
@@ -73,28 +117,35 @@ const std::vector<CorpusView>& all_views() {
          .gathered = "heads",
          .of_measure = true,
          .make = [](const StorePtr& s, const CorpusRequest& r,
-                    const CancelToken&) { return interval_figure(means_of(s), r.measure, words_of(*s)); }},
+                    const CancelToken& cancel) { return interval_figure(*means_of(s, cancel), r.measure, words_of(*s)); }},
         {.id = "corpus-scatter",
          .title = "Two measures",
          .group = "Heads",
          .gathered = "heads",
          .of_axes = true,
          .make =
-             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
-                 return head_scatter(heads_of(s), {.x = r.x, .y = r.y, .color = "behaviour", .texts = s->manifest.texts()});
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken& cancel) {
+                 const CorpusHeads heads = heads_of(s, cancel);
+                 return head_scatter(heads.table, {.x = r.x, .y = r.y, .color = "behaviour", .texts = heads.texts});
              }},
         {.id = "corpus-kinds",
          .title = "Attention to kinds of tokens",
          .group = "Heads",
          .gathered = "heads",
-         .make = [](const StorePtr& s, const CorpusRequest&,
-                    const CancelToken&) { return clark_kinds(heads_of(s), s->manifest.texts(), heads_of(s)->causal); }},
+         .make =
+             [](const StorePtr& s, const CorpusRequest&, const CancelToken& cancel) {
+                 const CorpusHeads heads = heads_of(s, cancel);
+                 return clark_kinds(heads.table, heads.texts, heads.table->causal);
+             }},
         {.id = "corpus-entropy",
          .title = "Entropy",
          .group = "Heads",
          .gathered = "heads",
-         .make = [](const StorePtr& s, const CorpusRequest&,
-                    const CancelToken&) { return clark_entropy(heads_of(s), kNaN, s->manifest.texts()); }},
+         .make =
+             [](const StorePtr& s, const CorpusRequest&, const CancelToken& cancel) {
+                 const CorpusHeads heads = heads_of(s, cancel);
+                 return clark_entropy(heads.table, kNaN, heads.texts);
+             }},
         {.id = "corpus-distance",
          .title = "Attention by distance",
          .group = "Heads",
@@ -112,10 +163,8 @@ const std::vector<CorpusView>& all_views() {
          .title = "Relations",
          .group = "Words",
          .gathered = "words",
-         .make =
-             [](const StorePtr& s, const CorpusRequest&, const CancelToken&) {
-                 return relations_figure(corpus::relation_table(corpus::WordIndex::read(s->merged.arrays)), words_of(*s));
-             }},
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken& cancel) { return relations_figure(*relations_of(s, cancel), words_of(*s)); }},
         {.id = "corpus-tags",
          .title = "Parts of speech",
          .group = "Words",
@@ -133,10 +182,8 @@ const std::vector<CorpusView>& all_views() {
          .group = "Words",
          .gathered = "words",
          .of_question = true,
-         .make =
-             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
-                 return question_figure(corpus::WordIndex::read(s->merged.arrays), r.question, r.head, words_of(*s));
-             }},
+         .make = [](const StorePtr& s, const CorpusRequest& r,
+                    const CancelToken&) { return question_figure(*words_in(s), r.question, r.head, words_of(*s)); }},
         {.id = "corpus-neuron",
          .title = "Triggers of a neuron",
          .group = "Neurons",
@@ -213,17 +260,20 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     out.model = stored.manifest.model;
     out.model_hash = stored.manifest.model_hash;
     out.dtype = stored.manifest.dtype;
-    out.version = stored.manifest.program;
-    out.options = {{"corpus", corpus::corpus_words(stored)}, {"view", view.id}};
-    std::string command = "headlight corpus plot " + stored.folder.filename().string() + " --view " + view.id;
+    out.version = version();
+    out.options = {{"corpus", corpus::corpus_words(stored)}, {"run_with", stored.manifest.program}, {"view", view.id}};
+    std::error_code ignored;
+    std::string command = "headlight corpus plot " +
+                          shell_word(std::filesystem::absolute(stored.folder, ignored).lexically_normal().string()) + " --view " +
+                          view.id;
     const auto option = [&](const char* name, const std::string& value) {
         out.options.emplace_back(name, value);
-        command += std::string(" --") + name + " " + value;
+        command += std::string(" --") + name + " " + shell_word(value);
     };
     if (view.of_measure) option("measure", request.measure);
     if (view.of_axes) option("x", request.x), option("y", request.y);
-    if (view.of_question) option("question", "'" + request.question + "'");
-    if (view.of_head || view.of_question)
+    if (view.of_question) option("question", request.question);
+    if (view.of_head || (view.of_question && request.head.layer.value >= 0))
         option("layer", std::to_string(request.head.layer.value)), option("head", std::to_string(request.head.head.value));
     if (view.of_neuron)
         option("layer", std::to_string(request.neuron.layer.value)),

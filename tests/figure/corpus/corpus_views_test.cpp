@@ -89,6 +89,31 @@ TEST_F(CorpusViews, TheMosaicHasTheMeansThatTheTableHas) {
     }
 }
 
+TEST_F(CorpusViews, TheCommandIsWhatAShellReads) {
+    CorpusRequest request{.view = "corpus-question", .question = "heads where \"it's\" attends to NOUN > 0.3"};
+    request.head = {Layer(-1), Head(-1)};  // the best one
+    const std::string folder = stored_->folder.lexically_normal().string();
+    EXPECT_EQ(corpus_provenance(*stored_, request).command,
+              "headlight corpus plot " + folder +
+                  " --view corpus-question --question 'heads where \"it'\\''s\" attends to NOUN > 0.3'");
+    corpus::StoredCorpus elsewhere = *stored_;
+    elsewhere.folder = "/tmp/two words/";
+    request = {.view = "corpus-distance"};
+    request.head = {Layer(4), Head(5)};
+    EXPECT_EQ(corpus_provenance(elsewhere, request).command,
+              "headlight corpus plot '/tmp/two words/' --view corpus-distance --layer 4 --head 5");
+}
+
+TEST_F(CorpusViews, AStoppedFigureIsNotMade) {
+    const CancelToken cancelled;
+    cancelled.cancel();
+    corpus::StoredCorpus fresh = *stored_;
+    fresh.results = std::make_shared<Results>();
+    const auto store = std::make_shared<const corpus::StoredCorpus>(std::move(fresh));
+    for (const char* view : {"corpus-heads", "corpus-intervals", "corpus-relations"})
+        EXPECT_THROW(corpus_figure(store, {.view = view}, cancelled), Cancelled) << view;
+}
+
 TEST_F(CorpusViews, AnExampleSaysWhereItStands) {
     CorpusRequest request{.view = "corpus-examples"};
     request.head = {Layer(4), Head(5)};

@@ -4,6 +4,7 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/job.h"
 #include "headlight/corpus/accumulate/arrays.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 
@@ -30,7 +31,8 @@ struct HeadMeans {
 };
 /// `merged`: of a store (store/segments.h); `text_of_chunk`: TextStore::text_of_chunk(). Errors: no measures of heads were
 /// gathered, arrays of another version.
-HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk, const BootstrapOptions& = {});
+HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk, const BootstrapOptions& = {},
+                     const CancelToken& = {});
 /// The means by text as measures of a text, so that whatever takes these takes them.
 analyze::HeadTable head_table_of(const HeadMeans&);
 /// measure, layer, head, mean, low, high, mean_by_query, texts, queries: one row a measure and head that any text has.

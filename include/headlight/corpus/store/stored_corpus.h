@@ -2,6 +2,7 @@
 // A store that is read, not run: what questions and figures take. No model is needed.
 #pragma once
 
+#include "headlight/base/results.h"
 #include "headlight/corpus/store/manifest.h"
 #include "headlight/corpus/store/segments.h"
 
@@ -20,6 +21,8 @@ struct StoredCorpus {
     Manifest manifest;
     Merged merged;
     std::vector<std::int64_t> text_of_chunk;
+    /// What was computed from it: intervals, the word index, tables.
+    std::shared_ptr<Results> results = std::make_shared<Results>();
 
     /// One of accumulator_kinds() was gathered.
     bool has(std::string_view kind) const noexcept;

@@ -5,6 +5,7 @@
 #include "headlight/analyze/table.h"
 #include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
+#include "headlight/base/job.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_index.h"
 
@@ -57,7 +58,7 @@ struct RelationOptions {
     bool all_heads = false;  ///< a row for every head; else for the best one of each relation and direction
     BootstrapOptions bootstrap;
 };
-RelationTable relation_table(const WordIndex&, const RelationOptions& = {});
+RelationTable relation_table(const WordIndex&, const RelationOptions& = {}, const CancelToken& = {});
 
 /// Half B has about one sentence in two, by a hash of its id: FNV-1a, finished as draw() does.
 bool in_half_b(std::string_view sentence_id) noexcept;

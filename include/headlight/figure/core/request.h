@@ -65,6 +65,8 @@ Selection selection_of(const ViewState&);
 /// {"view", "head"}, {"layer", "4"}, {"hide-sinks", ""}.
 std::vector<std::pair<std::string, std::string>> options_of(const Request&);
 
+/// One word for a POSIX shell, quoted if necessary.
+std::string shell_word(const std::string& text);
 /// The command line that makes the same file again.
 std::string command_of(const trace::Trace&, const Request&, const std::string& format);
 
