@@ -26,6 +26,7 @@ void CorpusWindow::run(const CorpusOrder& order) {
     say({});
     jobs_.start(Jobs::Lane::corpus, QStringLiteral("Running the corpus"),
                 [self = QPointer(this), order, opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
                     corpus::CorpusRun run;
                     run.setup = {.store = order.store.toStdString(),
                                  .model = opened.model,
@@ -64,8 +65,9 @@ void CorpusWindow::run(const CorpusOrder& order) {
 
 /// Of a run that goes on, its segments so far are merged first. The last time nothing else may keep it from being read.
 void CorpusWindow::reread(Reread when) {
-    if (running_.isEmpty() || !follows_run_ || (when == Reread::in_passing && jobs_.busy(Jobs::Lane::corpus_figure))) return;
-    jobs_.start(Jobs::Lane::corpus_figure, {},
+    if (running_.isEmpty() || !follows_run_) return;
+    if (when == Reread::in_passing && (jobs_.busy(Jobs::Lane::corpus_open) || jobs_.busy(Jobs::Lane::corpus_figure))) return;
+    jobs_.start(Jobs::Lane::corpus_open, {},
                 [self = QPointer(this), store = std::filesystem::path(running_.toStdString()), opened = running_with_, when,
                  failed = outcome_ == Outcome::failed](const CancelToken&, const Progress&) -> Jobs::Deliver {
                     std::shared_ptr<const corpus::StoredCorpus> stored;
@@ -123,7 +125,8 @@ void CorpusWindow::show_work() {
 void CorpusWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
     using Lane = Jobs::Lane;
     const bool of_figure = lane == Lane::corpus_figure;
-    if (lane != Lane::corpus && !of_figure && !(lane == Lane::file && exporting_)) return;
+    const bool of_page = lane == Lane::corpus || lane == Lane::corpus_open || of_figure;
+    if (!of_page && !(lane == Lane::file && exporting_)) return;
     say(QString::fromUtf8(Error(failure.facts).what()), true);
     if (lane == Lane::corpus) outcome_ = Outcome::failed;
     if (!of_figure) return;

@@ -22,6 +22,21 @@ namespace {
 constexpr int kRereadMs = 5000;
 constexpr int kRowHeight = 26;
 
+/// Positions of `now` that have bytes of a token of `then`, an encoding of the same text; a special token is the special token
+/// with its id.
+std::vector<Position> same_bytes(const text::Encoding& then, std::int64_t token, const text::Encoding& now) {
+    const auto t = static_cast<std::size_t>(token);
+    std::vector<Position> out;
+    for (std::size_t p = 0; p < now.ids.size(); ++p) {
+        const bool special = then.special.at(t);
+        const text::ByteRange &a = then.offsets.at(t), &b = now.offsets[p];
+        const bool same =
+            special ? now.special[p] && now.ids[p] == then.ids[t] : !now.special[p] && a.begin < b.end && b.begin < a.end;
+        if (same) out.emplace_back(static_cast<std::int64_t>(p));
+    }
+    return out;
+}
+
 QSpinBox* index_box(const char* name) {
     auto* box = new QSpinBox;
     box->setRange(0, 1'000'000);
@@ -90,6 +105,7 @@ CorpusWindow::~CorpusWindow() {
     jobs_.disconnect(this);
     jobs_.cancel(Jobs::Lane::corpus);
     jobs_.cancel(Jobs::Lane::corpus_figure);
+    jobs_.cancel(Jobs::Lane::corpus_open);
 }
 
 void CorpusWindow::build() {
@@ -303,7 +319,7 @@ void CorpusWindow::refresh() {
 void CorpusWindow::open_store(const QString& folder) {
     say({});
     follows_run_ = false;
-    jobs_.start(Jobs::Lane::corpus_figure, {},
+    jobs_.start(Jobs::Lane::corpus_open, {},
                 [self = QPointer(this), folder](const CancelToken&, const Progress&) -> Jobs::Deliver {
                     auto stored = corpus::read_store(folder.toStdString());
                     return [self, stored] {
@@ -341,28 +357,33 @@ void CorpusWindow::open_example(const Places& places) {
     else if (view.of_head)
         example.head = asked.head;
     if (view.of_neuron) example.neuron = asked.neuron;
-    jobs_.start(
-        Jobs::Lane::corpus_figure, {},
-        [self = QPointer(this), stored = stored_, places, example](const CancelToken&, const Progress&) mutable -> Jobs::Deliver {
-            corpus::TextStore texts(stored->folder, stored->manifest);
-            const corpus::Chunk at = texts.chunk(places.at("chunk"));
-            const corpus::Text& text = texts.text(at.text);
-            const auto begin = static_cast<std::size_t>(at.first_byte), end = static_cast<std::size_t>(at.end_byte);
-            example.text = QString::fromStdString(text.text.substr(begin, end - begin));
-            const corpus::WordTokens words = corpus::word_tokens(text, at.encoding, at.first_byte);
-            const auto pins = [&](const char* token, const char* word) {
-                std::vector<Position> out;
-                if (places.contains(token)) out.emplace_back(places.at(token));
-                if (places.contains(word))
-                    for (const std::int64_t t : words.of_word.at(static_cast<std::size_t>(places.at(word)))) out.emplace_back(t);
-                return out;
-            };
-            example.queries = pins("query", "word");
-            example.keys = pins("key", "target");
-            return [self, example] {
-                if (self) Q_EMIT self->example_chosen(example);
-            };
-        });
+    jobs_.start(Jobs::Lane::corpus_open, {},
+                [self = QPointer(this), stored = stored_, places, example, tokenizer = document_.model().tokenizer](
+                    const CancelToken&, const Progress&) mutable -> Jobs::Deliver {
+                    corpus::TextStore texts(stored->folder, stored->manifest);
+                    const corpus::Chunk at = texts.chunk(places.at("chunk"));
+                    const corpus::Text& text = texts.text(at.text);
+                    const auto begin = static_cast<std::size_t>(at.first_byte), end = static_cast<std::size_t>(at.end_byte);
+                    example.text = QString::fromStdString(text.text.substr(begin, end - begin));
+                    const corpus::WordTokens words = corpus::word_tokens(text, at.encoding, at.first_byte);
+                    // A stretch of a text by itself, and other models, may have other tokens: the pins go by bytes.
+                    const text::Encoding now = tokenizer ? tokenizer->encode(example.text.toStdString()) : at.encoding;
+                    const auto pins = [&](const char* token, const char* word) {
+                        std::vector<std::int64_t> then;
+                        if (places.contains(token)) then.push_back(places.at(token));
+                        if (places.contains(word)) then = words.of_word.at(static_cast<std::size_t>(places.at(word)));
+                        std::vector<Position> out;
+                        for (const std::int64_t t : then)
+                            for (const Position p : same_bytes(at.encoding, t, now))
+                                if (std::ranges::find(out, p) == out.end()) out.push_back(p);
+                        return out;
+                    };
+                    example.queries = pins("query", "word");
+                    example.keys = pins("key", "target");
+                    return [self, example] {
+                        if (self) Q_EMIT self->example_chosen(example);
+                    };
+                });
 }
 
 /// The store is of the model whose text the window shows, as far as names and shape say.
@@ -399,7 +420,8 @@ void CorpusWindow::ask_for_file() {
 }
 
 void CorpusWindow::say(const QString& text, bool wrong) {
-    message_->setProperty("role", wrong ? "error" : "note");
+    figure_failed_ = false;  // what the message says now is no longer that
+    set_style_property(*message_, "role", wrong ? "error" : "note");
     message_->setText(text);
     message_->setVisible(!text.isEmpty());
 }

@@ -35,7 +35,9 @@ public:
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
-    /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_heads: what the window takes from it.
+    /// downloads; corpus: a run over many texts; corpus_figure: what its page shows;
+    /// corpus_open: a store to show,
+    /// the text of an example; corpus_heads: what the window takes from it.
     enum class Lane {
         model,
         texts,
@@ -55,6 +57,7 @@ public:
         fetch,
         corpus,
         corpus_figure,
+        corpus_open,
         corpus_heads
     };
     Q_ENUM(Lane)

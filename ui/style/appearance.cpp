@@ -9,8 +9,11 @@
 #include <QDBusVariant>
 #include <QPalette>
 #include <QSettings>
+#include <QStyle>
 #include <QStyleFactory>
 #include <QToolTip>
+#include <QVariant>
+#include <QWidget>
 
 /// Resources of a static library are not found by themselves.
 static void load_resources() { Q_INIT_RESOURCE(resources); }
@@ -125,6 +128,13 @@ void Appearance::apply() {
     qApp->setStyleSheet(style_sheet(t));
     QToolTip::setFont(figure::ui_font(12));
     Q_EMIT changed();
+}
+
+void set_style_property(QWidget& widget, const char* name, const QVariant& value) {
+    if (widget.property(name) == value) return;
+    widget.setProperty(name, value);
+    widget.style()->unpolish(&widget);
+    widget.style()->polish(&widget);
 }
 
 }  // namespace headlight::ui

@@ -7,6 +7,8 @@
 #include <QObject>
 
 class QDBusVariant;
+class QVariant;
+class QWidget;
 
 namespace headlight::ui {
 
@@ -43,6 +45,9 @@ private:
 
 /// The style sheet for a theme; every colour in it is a role of the theme.
 QString style_sheet(const figure::Theme&);
+/// A property that the style sheet reads, such as "role". A style sheet reads properties once: one that changes later is set
+/// here.
+void set_style_property(QWidget&, const char* name, const QVariant& value);
 
 /// An icon from resources/icons, drawn in the theme's muted text colour (accent when checked, faint when disabled).
 QIcon icon(const QString& name);

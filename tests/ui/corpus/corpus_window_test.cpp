@@ -183,6 +183,54 @@ TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(2)})) << "the head that it is an example of";
 }
 
+/// A stretch of a text that is cut into chunks is tokenized by itself in the window.
+TEST_F(CorpusPage, PinsOfAStretchStandOnItsWords) {
+    CorpusOrder order = order_of(0);
+    QFile texts(order.texts);
+    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
+    for (int i = 0; i < 40; ++i) texts.write("unbelievably extraordinary circumstances ");
+    texts.close();
+    order.options.context = 16;
+    page().run(order);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000));
+    page().choose_view(QStringLiteral("corpus-examples"));
+    page().layer().setValue(4);
+    page().head().setValue(2);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().shown(); }, 20'000));
+    const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
+    ASSERT_TRUE(at);
+    const figure::Hit hit = page().canvas().hit_at(*at);
+    std::map<std::string, std::int64_t> place;
+    for (const auto& [name, value] : hit.options) place[name] = std::stoll(value);
+    corpus::TextStore store(page().stored()->folder, page().stored()->manifest, window.document().model().tokenizer.get());
+    const text::Encoding then = store.chunk(place.at("chunk")).encoding;
+    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
+    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
+    ASSERT_TRUE(settle());
+    const auto example = chosen[0][0].value<CorpusExample>();
+    const text::Encoding& now = window.document().trace()->encoding();
+    const auto bytes = [&](const text::Encoding& of, std::int64_t p) { return of.offsets.at(static_cast<std::size_t>(p)); };
+    ASSERT_FALSE(example.queries.empty());
+    EXPECT_LE(bytes(now, example.queries.front().value).begin, bytes(then, place.at("query")).begin);
+    EXPECT_GE(bytes(now, example.queries.back().value).end, bytes(then, place.at("query")).end);
+    EXPECT_EQ(selected().pinned_keys, example.keys);
+}
+
+TEST_F(CorpusPage, AFailureStaysWhileFiguresAreDrawn) {
+    run_some_texts();
+    CorpusOrder order = order_of(1);
+    order.texts = folder.filePath(QStringLiteral("none.txt"));
+    page().run(order);
+    ASSERT_TRUE(settle());
+    page().choose_view(QStringLiteral("corpus-entropy"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
+    page().open_store(folder.filePath(QStringLiteral("no-store")));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().message().text().contains(QStringLiteral("no-store")); }, 10'000));
+    EXPECT_TRUE(page().canvas().shown()) << "the store before it";
+}
+
 TEST_F(CorpusPage, AWrongFolderIsNamed) {
     page().open_store(folder.path());
     ASSERT_TRUE(QTest::qWaitFor([&] { return page().message().isVisible(); }, 10'000));

@@ -361,13 +361,8 @@ figure::Style HeadsPanel::style_for_mosaic() const {
 void HeadsPanel::show_message() {
     const HeadFinder& found = document_.finder();
     const auto mark = [this](const char* role, bool invalid) {
-        if (message_->property("role") == QLatin1String(role) && finder_->property("invalid").toBool() == invalid) return;
-        message_->setProperty("role", role);
-        finder_->setProperty("invalid", invalid);
-        for (QWidget* widget : std::initializer_list<QWidget*>{message_, finder_}) {  // style sheets read properties once
-            widget->style()->unpolish(widget);
-            widget->style()->polish(widget);
-        }
+        set_style_property(*message_, "role", role);
+        set_style_property(*finder_, "invalid", invalid);
     };
     if (found.mistake()) {
         mark("error", true);
