@@ -75,7 +75,7 @@ const std::map<std::string, Rooms>& rooms() {
            {"corpus", {"canvas"}},
            {"dialogs", {"canvas", "window"}},
            {"panels", {"canvas"}},
-           {"window", {"access", "canvas", "corpus", "dialogs", "panels"}}}}},
+           {"window", {"access", "canvas", "corpus", "dialogs", "map", "panels"}}}}},
     };
     return of;
 }

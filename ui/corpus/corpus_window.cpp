@@ -351,7 +351,7 @@ void CorpusWindow::clicked(const figure::Hit& hit) {
 void CorpusWindow::open_example(const Places& places) {
     const figure::CorpusRequest asked = request();
     const figure::CorpusView& view = figure::corpus_view(asked.view);
-    CorpusExample example;
+    TextExample example;
     if (places.contains("head"))
         example.head = HeadId{Layer(places.at("layer")), Head(places.at("head"))};
     else if (view.of_head)

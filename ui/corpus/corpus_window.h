@@ -4,6 +4,7 @@
 #include "headlight/figure/corpus/corpus_views.h"
 #include "ui/canvas/figure_canvas.h"
 #include "ui/document/document.h"
+#include "ui/document/state.h"
 
 #include <QComboBox>
 #include <QDialog>
@@ -19,14 +20,6 @@ namespace headlight::ui {
 
 class CorpusForm;
 struct CorpusOrder;
-
-/// A place of a corpus that is to be seen in the window.
-struct CorpusExample {
-    QString text;                         ///< as the model read it
-    std::vector<Position> queries, keys;  ///< to pin
-    std::optional<HeadId> head;           ///< that it is an example of
-    std::optional<analyze::NeuronId> neuron;
-};
 
 /// The page of a corpus: makes a store or opens one, runs texts beside the window, and shows what the store holds while it
 /// grows. A store is shown without its model; an example opens in the window with its pair pinned. Closed while a run goes on,
@@ -65,7 +58,7 @@ Q_SIGNALS:
     /// A click on a head of a figure.
     void head_chosen(headlight::HeadId head);
     /// A click on an example, a trigger or a sentence.
-    void example_chosen(const headlight::ui::CorpusExample& example);
+    void example_chosen(const headlight::ui::TextExample& example);
     void written(const QString& file);
 
 private:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/ids.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/view_spec.h"
 
@@ -10,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headlight::ui {
 
@@ -95,6 +98,14 @@ struct State {
     figure::Selection selection;  ///< without hover
     QString model{};              ///< as OpenModel::reference; empty: none was opened yet
     bool operator==(const State&) const = default;
+};
+
+/// A place of a text that is to be seen in the window.
+struct TextExample {
+    QString text;                         ///< as the model read it; empty: the one that is there
+    std::vector<Position> queries, keys;  ///< to pin
+    std::optional<HeadId> head;           ///< that it is an example of
+    std::optional<analyze::NeuronId> neuron;
 };
 
 }  // namespace headlight::ui

@@ -35,9 +35,9 @@ public:
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
-    /// downloads; corpus: a run over many texts; corpus_figure: what its page shows;
-    /// corpus_open: a store to show,
-    /// the text of an example; corpus_heads: what the window takes from it.
+    /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
+    /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point of
+    /// it; map_marks: its search and lasso.
     enum class Lane {
         model,
         texts,
@@ -58,7 +58,11 @@ public:
         corpus,
         corpus_figure,
         corpus_open,
-        corpus_heads
+        corpus_heads,
+        map,
+        map_attention,
+        map_near,
+        map_marks
     };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.

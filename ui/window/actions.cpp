@@ -69,6 +69,8 @@ void MainWindow::make_file_actions() {
         dialog->show();
     });
     add(Command::corpus, QStringLiteral("Corpus …"), {}, [this] { open_corpus(); });
+    add(Command::map, QStringLiteral("Map of queries and keys …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
+        [this] { open_map(); });
     add(Command::open_folder, QStringLiteral("Open model folder …"), {}, [this] { open_folder(); });
     add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
@@ -338,27 +340,44 @@ void MainWindow::open_corpus() {
             status_->say(QStringLiteral("The corpus has been run: File › Corpus shows it"));
     });
     connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
-    connect(corpus_, &CorpusWindow::example_chosen, this, [this](const CorpusExample& example) {
-        if (!takes_texts()) return;
-        State state = document_->state();
-        figure::Selection& next = state.selection;
+    connect(corpus_, &CorpusWindow::example_chosen, this, &MainWindow::show_text_example);
+    corpus_->show();
+}
+
+void MainWindow::open_map() {
+    if (!map_) {
+        map_ = new MapWindow(*document_, *jobs_, this);
+        map_->setAttribute(Qt::WA_DeleteOnClose);
+        connect(map_, &MapWindow::example_chosen, this, &MainWindow::show_text_example);
+        connect(map_, &MapWindow::explanation_asked, this,
+                [this](const QString& title, const QString& text) { show_text_window(map_, title, text); });
+    }
+    map_->show();
+    map_->raise();
+    map_->activateWindow();
+}
+
+void MainWindow::show_text_example(const TextExample& example) {
+    if (!example.text.isEmpty() && !takes_texts()) return;
+    State state = document_->state();
+    figure::Selection& next = state.selection;
+    if (!example.text.isEmpty()) {
         state.prompt.text = example.text;
         state.prompt.pair.clear();
-        next.pinned_queries = example.queries;
-        next.pinned_keys = example.keys;
-        next.found_pins = false;
-        const SelectionModel& now = document_->selection();
-        const auto& head = example.head;
-        if (head && head->layer.value < now.layers() && head->head.value < now.heads()) {
-            next.layer = head->layer;
-            next.focus = *head;
-            if (std::ranges::find(next.heads, head->head) == next.heads.end()) next.heads = {head->head};
-        }
-        if (example.neuron) next.neuron = example.neuron;
-        document_->restore(state);
-        activateWindow();
-    });
-    corpus_->show();
+    }
+    next.pinned_queries = example.queries;
+    next.pinned_keys = example.keys;
+    next.found_pins = false;
+    const SelectionModel& now = document_->selection();
+    const auto& head = example.head;
+    if (head && head->layer.value < now.layers() && head->head.value < now.heads()) {
+        next.layer = head->layer;
+        next.focus = *head;
+        if (std::ranges::find(next.heads, head->head) == next.heads.end()) next.heads = {head->head};
+    }
+    if (example.neuron) next.neuron = example.neuron;
+    document_->restore(state);
+    activateWindow();
 }
 
 void MainWindow::show_example(int index) {

@@ -8,6 +8,7 @@ enum class Command {
     open_model,
     tensors,
     corpus,
+    map,
     open_folder,
     open_session,
     reopen,

@@ -147,7 +147,10 @@ void MainWindow::connect_parts() {
         const bool of_corpus = corpus_ && corpus_->isVisible() &&
                                (lane == Lane::corpus || lane == Lane::corpus_figure || lane == Lane::corpus_open ||
                                 (lane == Lane::file && corpus_->exporting()));
-        if (!of_dialog && !of_view && !of_export && !of_corpus) show_failure(failure);  // dialogs and views show their own
+        const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near ||
+                            lane == Lane::map_marks || (lane == Lane::file && map_ && map_->exporting());
+        if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map)
+            show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {

@@ -7,6 +7,7 @@
 #include "ui/document/autosave.h"
 #include "ui/document/history.h"
 #include "ui/document/session.h"
+#include "ui/map/map_window.h"
 #include "ui/panels/heads/heads_panel.h"
 #include "ui/panels/inspector/inspector.h"
 #include "ui/panels/prompt/prompt_bar.h"
@@ -79,6 +80,8 @@ public:
     Tour* tour() const { return tour_; }
     /// The page of a corpus; null when it is not open.
     CorpusWindow* corpus() const { return corpus_; }
+    /// The page of the map of queries and keys; null when it is not open.
+    MapWindow* map() const { return map_; }
     void restore_panels(const QByteArray& state) {
         if (!state.isEmpty()) body_->restoreState(state);
     }
@@ -132,6 +135,8 @@ private:
     bool takes_texts();
     void add_texts();
     void open_corpus();
+    void open_map();
+    void show_text_example(const TextExample&);
     void show_example(int index);
     QString session_folder() const;
     void save(bool ask);
@@ -170,6 +175,7 @@ private:
     std::map<View, QAction*> view_actions_;
     std::vector<QAction*> examples_;
     QPointer<CorpusWindow> corpus_;
+    QPointer<MapWindow> map_;
     QPointer<Tour> tour_;
     std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
     int last_width_ = 0;

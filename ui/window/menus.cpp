@@ -66,7 +66,8 @@ void MainWindow::fill_menus() {
     QMenu* examples = file->addMenu(QStringLiteral("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
-    put(file, {add_texts, corpus, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
+    put(file,
+        {add_texts, corpus, map, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
     put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, search_tokens, find_heads,
                line, palette});
     std::map<std::string, QMenu*> groups;

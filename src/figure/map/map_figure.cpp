@@ -225,14 +225,15 @@ QString MapFigure::Parts::head_words() const {
     const map::HeadMap& head = map.heads[shown()];
     QStringList words;
     const auto number = [&](const char* name, float value) {
-        if (std::isfinite(value)) words << QStringLiteral("%1 %2").arg(QLatin1String(name), draw::value_text(double(value), 2));
+        if (measured(head) && std::isfinite(value))
+            words << QStringLiteral("%1 %2").arg(QLatin1String(name), draw::value_text(double(value), 2));
     };
     number("faithfulness", head.faithfulness);
     number("trustworthiness", head.trustworthiness);
     number("continuity", head.continuity);
     number("attention on the 10 nearest keys", head.attention_near);
     if (head.divergence > 0) number("divergence", head.divergence);
-    if (head.scale_c != 1) number("c", head.scale_c);
+    if (head.scale_c != 1) words << QStringLiteral("c %1").arg(draw::value_text(double(head.scale_c), 2));
     if (head.iterations < head.iterations_wanted)
         words << QStringLiteral("%1 of %2 iterations").arg(head.iterations).arg(head.iterations_wanted);
     return words.join(QStringLiteral(" · "));
@@ -393,8 +394,10 @@ Hit MapFigure::hit_test(QPointF at, const Style&, const Selection&) const {
     }
     if (parts_->single()) return hit;
     hit.kind = Hit::Kind::head;
-    hit.value = double(of.faithfulness);
+    if (Parts::measured(of)) hit.value = double(of.faithfulness);
     hit.area = parts_->cell(*head);
+    hit.tip = head_name(*hit.head);
+    if (!Parts::measured(of)) return hit;
     hit.tip = QStringLiteral("%1  faithfulness %2 · trustworthiness %3 · continuity %4")
                   .arg(head_name(*hit.head), draw::value_text(double(of.faithfulness), 3),
                        draw::value_text(double(of.trustworthiness), 3), draw::value_text(double(of.continuity), 3));

@@ -199,9 +199,15 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
     if (number > 0) {
         const QFont font = ui_font(number, head.poor.empty() ? QFont::DemiBold : QFont::Normal);
         const double y = draw::centred_baseline(at.top() + (at.height() >= 56 ? 8 : 6), font);
-        draw::number(f.painter, {at.right() - 3, y}, draw::number_text(double(head.faithfulness), 2), font,
-                     head.poor.empty() ? f.theme().text : f.theme().muted);
-        if (at.width() >= 84) draw::text(f.painter, {at.left() + 4, y}, head_name(id), ui_font(10.5), f.theme().muted);
+        double free = at.width() - 8;
+        if (measured(head)) {
+            const QString words = draw::number_text(double(head.faithfulness), 2);
+            draw::number(f.painter, {at.right() - 3, y}, words, font, head.poor.empty() ? f.theme().text : f.theme().muted);
+            free -= draw::number_width(words, font) + 4;
+        }
+        const QFont small = ui_font(10.5);
+        if (at.width() >= 84 && draw::text_width(head_name(id), small) <= free)
+            draw::text(f.painter, {at.left() + 4, y}, head_name(id), small, f.theme().muted);
     }
     if (!head.poor.empty() && at.height() >= 130) {
         const QFont font = ui_font(10);
@@ -252,7 +258,7 @@ void MapFigure::Parts::paint_matrix(const Frame& f) const {
             f.painter.fillRect(cell(i), draw::faded(f.theme().canvas, 1 - dimmed_strength));
         paint_cell(f, i);
         paint_guests(f, i);
-        if (look.chosen) paint_ring(f, {i, look.chosen->point}, true);
+        if (look.chosen) paint_ring(f, {i, look.chosen->point}, i == look.chosen->head);
         if (look.hovered && !f.style.exporting) paint_ring(f, {i, look.hovered->point}, i == look.hovered->head);
     }
     f.painter.restore();

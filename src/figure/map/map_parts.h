@@ -27,6 +27,8 @@ struct MapFigure::Parts {
     void set_head(std::size_t, map::HeadMap);
     void color_points();
     void color_head(std::size_t, std::array<std::vector<std::uint8_t>, 2>& out) const;
+    /// Its quality is known: while a picture settles it is not.
+    static bool measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
     QString head_words() const;  ///< numbers of the single view's head
     QPointF corner() const;      ///< of the matrix, at its zoom
     QSizeF layout(QSizeF available);

@@ -173,7 +173,7 @@ TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
     ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
     ASSERT_TRUE(settle());
-    const auto example = chosen[0][0].value<CorpusExample>();
+    const auto example = chosen[0][0].value<TextExample>();
     const QString text = example.text;
     EXPECT_TRUE(text.startsWith(QStringLiteral("The doctor asked the nurse")));
     EXPECT_EQ(window.document().shown_prompt().text, text);
@@ -208,7 +208,7 @@ TEST_F(CorpusPage, PinsOfAStretchStandOnItsWords) {
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
     ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
     ASSERT_TRUE(settle());
-    const auto example = chosen[0][0].value<CorpusExample>();
+    const auto example = chosen[0][0].value<TextExample>();
     const text::Encoding& now = window.document().trace()->encoding();
     const auto bytes = [&](const text::Encoding& of, std::int64_t p) { return of.offsets.at(static_cast<std::size_t>(p)); };
     ASSERT_FALSE(example.queries.empty());

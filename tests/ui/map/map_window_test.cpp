@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The page of the map: drawn beside the window, linked with it, searched, drawn around.
+#include "ui/map/map_window.h"
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QFile>
+#include <QMouseEvent>
+#include <QSignalSpy>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace headlight::ui {
+namespace map_window_test {
+
+class MapPage : public WindowTest {
+protected:
+    void SetUp() override {
+        WindowTest::SetUp();
+        window.action(Command::map).trigger();
+        ASSERT_TRUE(window.map());
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.map()));
+        ASSERT_TRUE(drawn());
+    }
+    MapWindow& page() { return *window.map(); }
+    bool drawn() {
+        return QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().figure() && !page().settling(); }, 60'000);
+    }
+    const map::QueryKeyMap& shown() { return page().canvas().figure()->map(); }
+    MapOrder of_texts(int count) {
+        QFile texts(folder.filePath(QStringLiteral("texts.txt")));
+        EXPECT_TRUE(texts.open(QIODevice::WriteOnly));
+        for (int i = 0; i < count; ++i)
+            texts.write(
+                QStringLiteral("The doctor asked the nurse %1 times, and she answered, but never the same.\n").arg(i).toUtf8());
+        texts.close();
+        MapOrder order = page().order();
+        order.texts = texts.fileName();
+        return order;
+    }
+    /// A query or a key of the head that is shown, in the viewport.
+    QPoint place(std::int32_t point) {
+        const auto head = page().canvas().figure()->index_of(*page().canvas().look().single);
+        return page().canvas().place_of({*head, point}).value_or(QPointF()).toPoint();
+    }
+    void press(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
+        QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, modifiers, at);
+    }
+    void drag(const std::vector<QPointF>& way, Qt::KeyboardModifiers modifiers) {
+        QWidget* viewport = page().canvas().viewport();
+        const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons) {
+            QMouseEvent event(type, at, viewport->mapToGlobal(at), button, buttons, modifiers);
+            QCoreApplication::sendEvent(viewport, &event);
+        };
+        send(QEvent::MouseButtonPress, way.front(), Qt::LeftButton, Qt::LeftButton);
+        for (const QPointF& at : way) send(QEvent::MouseMove, at, Qt::NoButton, Qt::LeftButton);
+        send(QEvent::MouseButtonRelease, way.back(), Qt::LeftButton, Qt::NoButton);
+    }
+    std::vector<QPointF> around_everything() {
+        const QRectF room = page().canvas().figure()->room().adjusted(1, 1, -1, -1);
+        return {room.topLeft(), room.topLeft() + QPointF(20, 0), room.topRight(), room.bottomRight(), room.bottomLeft()};
+    }
+    QTemporaryDir folder;
+};
+
+TEST_F(MapPage, DrawsAllHeadsOfTheWindowsText) {
+    EXPECT_EQ(shown().heads.size(), 48u);
+    EXPECT_EQ(map::query_count(shown()), static_cast<std::size_t>(window.document().trace()->tokens()));
+    for (const map::HeadMap& head : shown().heads) EXPECT_FALSE(head.trust.empty()) << "measured";
+    EXPECT_GT(page().canvas().visible_heads().size(), 20u);
+    EXPECT_FALSE(page().stop_button().isVisible());
+    // Another text of the window is drawn as it comes.
+    type_text(QStringLiteral("The nurse asked the doctor"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(drawn());
+    EXPECT_EQ(map::query_count(shown()), static_cast<std::size_t>(window.document().trace()->tokens()));
+}
+
+TEST_F(MapPage, HeadsAreLinkedBothWays) {
+    window.document().selection().focus_head({Layer(2), Head(3)});
+    EXPECT_EQ(page().canvas().selection().focus, (HeadId{Layer(2), Head(3)}));
+    EXPECT_FALSE(page().canvas().look().single);
+    const auto at = page().canvas().middle_of({Layer(4), Head(5)});
+    ASSERT_TRUE(at);
+    press(at->toPoint());
+    EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(5)}));
+    QTest::mouseDClick(page().canvas().viewport(), Qt::LeftButton, {}, at->toPoint());
+    ASSERT_TRUE(page().canvas().look().single);
+    EXPECT_EQ(*page().canvas().look().single, (HeadId{Layer(4), Head(5)}));
+    page().canvas().setFocus();
+    QTest::keyClick(&page(), Qt::Key_Right);
+    EXPECT_EQ(*page().canvas().look().single, (HeadId{Layer(4), Head(6)}));
+    EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(6)}));
+    QTest::keyClick(&page(), Qt::Key_Up);
+    EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(6)}));
+    window.document().selection().focus_head({Layer(1), Head(1)});
+    EXPECT_EQ(*page().canvas().look().single, (HeadId{Layer(1), Head(1)}));
+    QTest::keyClick(&page(), Qt::Key_Escape);
+    EXPECT_FALSE(page().canvas().look().single);
+    EXPECT_TRUE(page().isVisible());
+    QTest::keyClick(&page(), Qt::Key_Return);
+    EXPECT_TRUE(page().canvas().look().single);
+}
+
+TEST_F(MapPage, AClickedQueryShowsTheModelsAttention) {
+    const HeadId head{Layer(4), Head(2)};
+    page().show_head(head);
+    ASSERT_TRUE(drawn());
+    const auto& trace = window.document().trace();
+    const std::int64_t query = trace->tokens() - 2;
+    press(place(static_cast<std::int32_t>(query)));
+    ASSERT_TRUE(drawn());
+    ASSERT_TRUE(page().token_panel().point());
+    // Points may lie upon each other: what was hit counts.
+    const figure::MapToken token = figure::map_token(shown(), page().token_panel().point()->point);
+    if (!token.key) {
+        const auto row = analyze::pattern_row(*trace, {head}, token.position().value, {});
+        const auto& weights = page().token_panel().sentence().content().weights;
+        ASSERT_EQ(std::ssize(weights), trace->tokens());
+        for (std::int64_t k = 0; k < trace->tokens(); ++k) EXPECT_NEAR(weights[std::size_t(k)], row(0, k), 1e-6);
+    }
+    EXPECT_EQ(page().canvas().look().lines.size(), 2u);
+    EXPECT_FALSE(page().token_panel().nearest().text().isEmpty());
+    page().token_panel().hide_first().setChecked(true);
+    ASSERT_TRUE(drawn());
+    const auto& without = page().token_panel().sentence().content().weights;
+    EXPECT_EQ(without[0], 0.0F);
+    page().token_panel().line_choice().setCurrentIndex(1);
+    for (const figure::MapLine& line : page().canvas().look().lines) EXPECT_GE(line.weight, 0.05F);
+}
+
+TEST_F(MapPage, ATextOfAFileOpensInTheWindow) {
+    page().draw(of_texts(12));
+    ASSERT_TRUE(drawn());
+    EXPECT_EQ(shown().tokens.names.size(), 12u);
+    const HeadId head{Layer(3), Head(1)};
+    page().show_head(head);
+    // The token "·nurse" of the fifth text, as a key.
+    const auto& tokens = shown().tokens;
+    std::int32_t key = -1;
+    for (std::size_t i = 0; i < tokens.tokens.size(); ++i)
+        if (tokens.text[i] == 5 && figure::map_token_text(tokens.tokens[i]) == QStringLiteral("·nurse"))
+            key = static_cast<std::int32_t>(i);
+    ASSERT_GE(key, 0);
+    const auto at = Position(tokens.position[static_cast<std::size_t>(key)]);
+    Q_EMIT page().canvas().point_clicked(
+        {*page().canvas().figure()->index_of(head), key + static_cast<std::int32_t>(tokens.tokens.size())});
+    ASSERT_TRUE(drawn());
+    page().token_panel().over_texts().setChecked(true);
+    ASSERT_TRUE(drawn());
+    EXPECT_TRUE(page().token_panel().note().text().contains(QStringLiteral("mean over 12 texts")))
+        << page().token_panel().note().text().toStdString();
+    page().token_panel().open_button().click();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.document().shown_prompt().text.contains(QStringLiteral("nurse 5 times")))
+        << window.document().shown_prompt().text.toStdString();
+    EXPECT_EQ(selected().pinned_keys, std::vector{at});
+    EXPECT_EQ(window.document().trace()->encoding().tokens.at(static_cast<std::size_t>(at.value)),
+              tokens.tokens.at(static_cast<std::size_t>(key)));
+    EXPECT_EQ(selected().focus, head);
+}
+
+TEST_F(MapPage, ASearchMarksAndRanksHeads) {
+    page().draw(of_texts(20));
+    ASSERT_TRUE(drawn());
+    const auto count = std::ranges::count_if(shown().tokens.tokens, [](const std::string& token) {
+        return figure::map_token_text(token).remove(u'·').toLower() == QStringLiteral("the");
+    });
+    ASSERT_GT(count, 20);
+    QTest::keyClicks(&page().search_field(), QStringLiteral("the"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().found_heads().topLevelItemCount() == 48; }, 20'000));
+    ASSERT_TRUE(page().canvas().look().marked);
+    EXPECT_EQ(std::ranges::count(*page().canvas().look().marked, 1), 2 * count);
+    EXPECT_TRUE(page().search_note().text().startsWith(QStringLiteral("%1 queries and %1 keys").arg(count)));
+    const QTreeWidgetItem* first = page().found_heads().topLevelItem(0);
+    EXPECT_LE(first->text(1).toDouble(), page().found_heads().topLevelItem(47)->text(1).toDouble());
+    Q_EMIT page().found_heads().itemActivated(page().found_heads().topLevelItem(0), 0);
+    ASSERT_TRUE(page().canvas().look().single);
+    EXPECT_EQ(figure::head_name(*page().canvas().look().single), first->text(0));
+    // What cannot be read is said beside the field.
+    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::regex)));
+    page().search_field().setText(QStringLiteral("(the"));
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return page().search_note().text().contains(QStringLiteral("regular expression")); }, 10'000));
+    EXPECT_EQ(page().found_heads().topLevelItemCount(), 0);
+    page().search_field().clear();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().marked; }, 10'000));
+}
+
+TEST_F(MapPage, ALassoListsWhatIsInside) {
+    page().draw(of_texts(20));
+    ASSERT_TRUE(drawn());
+    page().show_head(HeadId{Layer(2), Head(2)});
+    // The keys alone: a lasso around all that is drawn has nothing but keys.
+    page().show_action(0).setChecked(false);
+    drag(around_everything(), Qt::ShiftModifier);
+    ASSERT_TRUE(page().canvas().look().marked);
+    const auto& marked = *page().canvas().look().marked;
+    const auto queries = static_cast<std::ptrdiff_t>(map::query_count(shown()));
+    EXPECT_EQ(std::count(marked.begin(), marked.begin() + queries, 1), 0);
+    EXPECT_GT(std::count(marked.begin() + queries, marked.end(), 1), queries * 9 / 10);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().shares().topLevelItemCount() > 0; }, 10'000));
+    EXPECT_EQ(page().shares().topLevelItem(0)->text(0), QStringLiteral("keys"));
+    EXPECT_EQ(page().shares().topLevelItem(0)->text(2), QStringLiteral("100 %"));
+    // Around nothing.
+    const QRectF room = page().canvas().figure()->room();
+    const QPointF corner = room.topLeft() + QPointF(2, 2);
+    drag({corner, corner + QPointF(8, 0), corner + QPointF(8, 8)}, Qt::ShiftModifier);
+    EXPECT_EQ(page().lasso_note().text(), QStringLiteral("There is no point inside."));
+    EXPECT_FALSE(page().canvas().look().marked);
+}
+
+TEST_F(MapPage, SettlesPausesAndStops) {
+    MapOrder order = of_texts(30);
+    order.options.projection = map::Projection::tsne;
+    order.options.iterations = 100'000;  // never ends by itself
+    page().draw(order);
+    const auto settling = [&] {
+        return page().canvas().figure() && shown().projection == map::Projection::tsne &&
+               std::ranges::any_of(shown().heads, [](const map::HeadMap& head) { return head.iterations > 0; });
+    };
+    ASSERT_TRUE(QTest::qWaitFor(settling, 60'000)) << page().message().text().toStdString();
+    const auto most = [&] { return std::ranges::max(shown().heads, {}, &map::HeadMap::iterations).iterations; };
+    page().pause_button().click();
+    EXPECT_EQ(page().pause_button().text(), QStringLiteral("Go on"));
+    page().pause_button().click();
+    const int before = most();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return most() > before; }, 60'000));
+    page().stop_button().click();
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::map));
+    EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped")));
+    EXPECT_TRUE(page().canvas().figure());
+    EXPECT_TRUE(page().pause_button().isVisible()) << "it can go on";
+    page().pause_button().click();
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map));
+    page().close();
+    QTest::qWait(1);
+    EXPECT_FALSE(window.map());
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::map)) << "nobody sees it";
+}
+
+TEST_F(MapPage, BadInputIsSaidAndTheMapStays) {
+    MapOrder order = page().order();
+    order.texts = folder.filePath(QStringLiteral("none.txt"));
+    page().draw(order);
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
+    EXPECT_EQ(page().message().property("role").toString(), QStringLiteral("error"));
+    EXPECT_FALSE(window.error_panel().isVisible()) << "said once, on the page";
+    EXPECT_TRUE(page().canvas().figure());
+    EXPECT_TRUE(page().order().texts.isEmpty()) << "what is on screen";
+    order = of_texts(3);
+    order.gather.budget = 5;
+    page().draw(order);
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("No text fits"))) << page().message().text().toStdString();
+    // One token: nothing to lay out, but nothing breaks.
+    type_text(QStringLiteral("a"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(drawn());
+    EXPECT_LE(map::query_count(shown()), 2u);
+}
+
+TEST_F(MapPage, ThreeDimensionsTurnAndFilesKeepTheAngle) {
+    page().dims().setCurrentIndex(1);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().canvas().solid() && window.jobs().idle(); }, 60'000));
+    page().show_head(HeadId{Layer(0), Head(0)});
+    const QPointF middle = page().canvas().figure()->room().center();
+    drag({middle, middle + QPointF(30, 10), middle + QPointF(100, 40)}, {});
+    EXPECT_NEAR(page().canvas().look().yaw, 40, 4);
+    EXPECT_NEAR(page().canvas().look().pitch, 16, 4);
+    std::map<double, QByteArray> files;
+    for (const double yaw : {0.0, 40.0}) {
+        page().canvas().edit([&](figure::MapLook& look) { look.yaw = yaw; });
+        const QString file = folder.filePath(QStringLiteral("map-%1.svg").arg(yaw));
+        QSignalSpy written(&page(), &MapWindow::written);
+        page().write(file);
+        ASSERT_TRUE(QTest::qWaitFor([&] { return written.count() == 1; }, 30'000)) << page().message().text().toStdString();
+        QFile read(file);
+        ASSERT_TRUE(read.open(QIODevice::ReadOnly));
+        files[yaw] = read.readAll();
+        EXPECT_GT(files[yaw].size(), 1000);
+    }
+    EXPECT_NE(files[0.0], files[40.0]);
+    page().write(folder.filePath(QStringLiteral("map.csv")));
+    ASSERT_TRUE(settle());
+    QFile rows(folder.filePath(QStringLiteral("map.csv")));
+    ASSERT_TRUE(rows.open(QIODevice::ReadOnly));
+    EXPECT_TRUE(rows.readAll().contains("layer,head,role,text,position,token,x,y,z"));
+}
+
+TEST_F(MapPage, EveryColourAndSwitchPaints) {
+    for (const auto single : {std::optional<HeadId>(), std::optional(HeadId{Layer(1), Head(1)})}) {
+        page().show_head(single);
+        for (int i = 0; i < page().color().count(); ++i) {
+            page().color().setCurrentIndex(i);
+            EXPECT_EQ(static_cast<int>(page().canvas().look().color), page().color().currentData().toInt());
+            const QImage image = page().canvas().viewport()->grab().toImage();
+            EXPECT_FALSE(image.isNull());
+        }
+        for (std::size_t i = 0; i < 6; ++i) {
+            page().show_action(i).toggle();
+            page().canvas().viewport()->grab();
+        }
+    }
+}
+
+}  // namespace map_window_test
+}  // namespace headlight::ui

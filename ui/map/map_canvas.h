@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/map/map_figure.h"
+
+#include <QAbstractScrollArea>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headlight::ui {
+
+/// Shows a map of queries and keys: the wheel zooms, dragging moves or turns it, Shift-dragging draws around points. What a click
+/// means others decide.
+class MapCanvas : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    explicit MapCanvas(QWidget* parent = nullptr);
+
+    /// Null: only the placeholder is shown. The look that was set stays.
+    void set_figure(std::shared_ptr<figure::MapFigure>);
+    const std::shared_ptr<figure::MapFigure>& figure() const { return figure_; }
+    void set_placeholder(const QString& title, const QString& text);
+    void set_style(const figure::Style&);
+    const figure::Style& style_in_use() const { return style_; }
+    /// The head that has a frame.
+    void set_focus_head(HeadId);
+    const figure::Selection& selection() const { return selection_; }
+
+    const figure::MapLook& look() const { return look_; }
+    /// Changes the look, of the figure too.
+    void edit(const std::function<void(figure::MapLook&)>&);
+    /// A head has a newer picture.
+    void set_head(map::HeadMap);
+    /// Heads that can be seen, in the order of the map.
+    std::vector<std::size_t> visible_heads();
+    /// Shift need not be held to draw around points.
+    void set_lasso(bool on);
+    bool lasso() const { return lasso_tool_; }
+    void zoom_by(double factor, QPointF about);
+    void zoom_to_fit();
+    void turn_by(double yaw, double pitch);
+    bool solid() const;  ///< the map has three dimensions
+    /// Where a point stands, in the viewport.
+    std::optional<QPointF> place_of(const figure::MapPoint&);
+    std::optional<QPointF> middle_of(HeadId);
+
+    QSize sizeHint() const override { return {720, 560}; }
+    QSize minimumSizeHint() const override { return {240, 180}; }
+
+Q_SIGNALS:
+    /// Clicks on a cell, and on a point in it.
+    void head_clicked(headlight::HeadId head);
+    void point_clicked(const headlight::figure::MapPoint& point);
+    void double_clicked(headlight::HeadId head);
+    /// Empty and none when the pointer left.
+    void pointed_at(const QString& tip, std::optional<headlight::figure::MapPoint> point);
+    void lassoed(const std::vector<std::int32_t>& points);
+    /// Another part of the map is seen, or another look.
+    void look_changed();
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    void mouseMoveEvent(QMouseEvent*) override;
+    void mousePressEvent(QMouseEvent*) override;
+    void mouseReleaseEvent(QMouseEvent*) override;
+    void mouseDoubleClickEvent(QMouseEvent*) override;
+    void wheelEvent(QWheelEvent*) override;
+    bool viewportEvent(QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+    void scrollContentsBy(int, int) override {}
+
+private:
+    enum class Drag { none, move, turn, lasso };
+    void lay_out();
+    void hover(QPointF);
+    void leave();
+    Drag drag_for(const QMouseEvent&) const;
+
+    std::shared_ptr<figure::MapFigure> figure_;
+    figure::MapLook look_;
+    figure::Style style_;
+    figure::Selection selection_;
+    QString placeholder_title_, placeholder_text_;
+    std::optional<QPointF> press_;
+    QPointF last_;
+    Drag drag_ = Drag::none;
+    bool lasso_tool_ = false, double_click_ = false;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Points of the map: what is pointed at, chosen, searched for, drawn around.
+#include "headlight/figure/core/number_text.h"
+#include "ui/map/map_window.h"
+
+#include <QPointer>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headlight::ui {
+namespace {
+
+constexpr int row_height = 24;
+constexpr std::size_t nearest_shown = 8, nearest_pointed = 3;
+
+std::int64_t count_of(const std::vector<std::uint8_t>& marks) { return std::ranges::count(marks, 1); }
+
+QString percent(double share) { return QString::number(100 * share, 'f', share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
+
+void set_numbers_right(QTreeWidgetItem* item) {
+    for (int c = 1; c < item->columnCount(); ++c) item->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
+    item->setSizeHint(0, QSize(0, row_height));
+}
+
+}  // namespace
+
+/// Numbers at once, the nearest points a moment later.
+void MapWindow::point_at(const QString& tip, std::optional<figure::MapPoint> point) {
+    pointed_->setText(tip);
+    if (near_ == point) return;
+    near_ = point;
+    near_pause_.stop();
+    if (point && texts_) near_pause_.start();
+    if (!near_lines_.empty()) {
+        near_lines_.clear();
+        show_lines();
+    }
+}
+
+void MapWindow::ask_nearest(const figure::MapPoint& point) {
+    if (!texts_) return;
+    jobs_.start(
+        Jobs::Lane::map_near, {},
+        [self = QPointer(this), texts = texts_, options = run_->options(), point](const CancelToken&,
+                                                                                  const Progress&) -> Jobs::Deliver {
+            const auto near = nearest_before_projection(texts->vectors(), point.head, options, point.point, nearest_pointed);
+            return [self, near, point, texts, preset = options.preset] {
+                if (!self || self->texts_ != texts || !self->canvas_->figure() || self->near_ != point) return;
+                const figure::MapFigure& figure = *self->canvas_->figure();
+                QStringList words;
+                for (const NearPoint& at : near) {
+                    const figure::MapToken token = figure::map_token(figure.map(), at.point);
+                    words << QStringLiteral("%1 (%2)").arg(figure::map_token_text(token.of.tokens[token.at]),
+                                                           figure::value_text(at.value, 2));
+                    self->near_lines_.push_back({point.point, at.point, 0, true});
+                }
+                const bool key = figure::map_token(figure.map(), point.point).key;
+                self->pointed_->setText(QStringLiteral("%1 · nearest %2 by %3: %4")
+                                            .arg(self->pointed_->text(), key ? QStringLiteral("queries") : QStringLiteral("keys"),
+                                                 QString::fromUtf8(nearness_word(preset)), words.join(QStringLiteral(", "))));
+                self->show_lines();
+            };
+        });
+}
+
+void MapWindow::choose_point(const figure::MapPoint& point) {
+    const auto& figure = canvas_->figure();
+    if (!figure || !texts_) return;
+    const map::HeadMap& head = figure->map().heads.at(point.head);
+    const bool other_head = canvas_->selection().focus != HeadId{head.layer, head.head};
+    canvas_->edit([&](figure::MapLook& look) {
+        look.chosen = point;
+        look.lines.clear();
+    });
+    if (other_head) choose_head({head.layer, head.head});
+    token_->show_point(*figure, *texts_, point);
+    show_side(Side::token);
+    ask_attention();
+}
+
+/// With the nearest points of the other role.
+void MapWindow::ask_attention() {
+    if (!texts_ || !token_->point()) return;
+    jobs_.start(
+        Jobs::Lane::map_attention, QStringLiteral("Reading attention"),
+        [self = QPointer(this), texts = texts_, options = run_->options(), asked = token_->asked()](
+            const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+            const auto near = nearest_before_projection(texts->vectors(), asked.head, options, asked.point, nearest_shown);
+            const AttentionFound found = attention_of(*texts, asked, cancel, progress);
+            return [self, texts, found, near, preset = options.preset] {
+                if (!self || self->texts_ != texts || !self->canvas_->figure()) return;
+                self->token_->show_attention(found);
+                self->token_->show_nearest(*self->canvas_->figure(), *texts, near, QString::fromUtf8(nearness_word(preset)));
+                self->show_lines();
+            };
+        });
+}
+
+/// The chosen point's attention, and the nearest points of the one that is pointed at.
+void MapWindow::show_lines() {
+    std::vector<figure::MapLine> lines = token_->lines();
+    lines.insert(lines.end(), near_lines_.begin(), near_lines_.end());
+    if (canvas_->look().lines == lines) return;
+    canvas_->edit([&](figure::MapLook& look) { look.lines = std::move(lines); });
+}
+
+void MapWindow::open_text() {
+    const auto& point = token_->point();
+    if (!point || !texts_ || !canvas_->figure()) return;
+    if (texts_->opened().model != document_.model().model)
+        return say(QStringLiteral("The map is of %1: open that model in the window to see its texts there")
+                       .arg(QString::fromStdString(texts_->opened().model->config().name)),
+                   true);
+    const map::QueryKeyMap& map = canvas_->figure()->map();
+    const figure::MapToken token = figure::map_token(map, point->point);
+    const map::HeadMap& head = map.heads.at(point->head);
+    TextExample example;
+    // The window's own text is there, with its pair.
+    if (!shown_.texts.isEmpty())
+        example.text = QString::fromStdString(texts_->text(static_cast<std::size_t>(token.text()), token.key));
+    (token.key ? example.keys : example.queries) = {token.position()};
+    example.head = HeadId{head.layer, head.head};
+    Q_EMIT example_chosen(example);
+}
+
+void MapWindow::search() {
+    search_pause_.stop();
+    const std::string sought = search_->text().trimmed().toStdString();
+    if (!texts_ || !run_ || !canvas_->figure()) return;
+    if (sought.empty()) return clear_marks();
+    show_side(Side::search);
+    const auto kind = static_cast<map::SearchKind>(search_kind_->currentData().toInt());
+    jobs_.start(
+        Jobs::Lane::map_marks, QStringLiteral("Searching"),
+        [self = QPointer(this), texts = texts_, run = run_, kind, sought](const CancelToken& cancel,
+                                                                          const Progress&) -> Jobs::Deliver {
+            const map::MapVectors& vectors = texts->vectors();
+            map::TokenText spelled;
+            if (const auto& tokenizer = texts->opened().tokenizer; tokenizer && !texts->of_pictures())
+                spelled = [tokenizer](std::int64_t id) { return tokenizer->bytes_of(id); };
+            const std::vector<std::uint8_t> of_queries = map::find_tokens(vectors.tokens, kind, sought, spelled);
+            const std::vector<std::uint8_t> of_keys = map::find_tokens(vectors.key_tokens(), kind, sought, spelled);
+            cancel.throw_if_cancelled();
+            const map::QueryKeyMap map = run->map();
+            const std::vector<map::HeadHits> ranked = map::heads_by_tightness(map, of_queries);
+            auto marked = std::make_shared<std::vector<std::uint8_t>>(of_queries);
+            marked->insert(marked->end(), of_keys.begin(), of_keys.end());
+            std::vector<std::pair<HeadId, double>> rows;
+            for (const map::HeadHits& hit : ranked)
+                rows.emplace_back(HeadId{map.heads[hit.head].layer, map.heads[hit.head].head}, hit.dispersion);
+            const std::int64_t queries = count_of(of_queries), keys = count_of(of_keys);
+            return [self, texts, marked, rows, queries, keys, sought] {
+                if (!self || self->texts_ != texts) return;
+                const QString words = QString::fromStdString(sought);
+                self->canvas_->edit([&](figure::MapLook& look) {
+                    look.marked = marked;
+                    look.marked_words = QStringLiteral("%1 hits of “%2”").arg(figure::count_text(queries + keys), words);
+                });
+                self->found_->clear();
+                if (queries + keys == 0) return self->search_note_->setText(QStringLiteral("No token is “%1”.").arg(words));
+                self->search_note_->setText(
+                    QStringLiteral(
+                        "%1 queries and %2 keys in each of %3 heads. Spread: mean distance of two hits over that of any "
+                        "two points; heads where the hits stand tightest come first.")
+                        .arg(figure::count_text(queries), figure::count_text(keys), figure::count_text(std::ssize(rows))));
+                for (const auto& [head, spread] : rows) {
+                    auto* item = new QTreeWidgetItem(
+                        self->found_,
+                        {figure::head_name(head), std::isfinite(spread) ? figure::value_text(spread, 3) : QStringLiteral("–")});
+                    item->setData(0, Qt::UserRole, QVariantList{qlonglong(head.layer.value), qlonglong(head.head.value)});
+                    set_numbers_right(item);
+                }
+            };
+        });
+}
+
+void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
+    if (!texts_ || !canvas_->figure()) return;
+    show_side(Side::lasso);
+    shares_->clear();
+    if (points.empty()) {
+        clear_marks();
+        return lasso_note_->setText(QStringLiteral("There is no point inside."));
+    }
+    auto marked = std::make_shared<std::vector<std::uint8_t>>(map::point_count(canvas_->figure()->map()));
+    for (const std::int32_t point : points) (*marked)[static_cast<std::size_t>(point)] = 1;
+    const QString words = QStringLiteral("%1 points of the lasso").arg(figure::count_text(std::ssize(points)));
+    canvas_->edit([&](figure::MapLook& look) {
+        look.marked = marked;
+        look.marked_words = words;
+    });
+    lasso_note_->setText(words + u'.');
+    jobs_.start(
+        Jobs::Lane::map_marks, {},
+        [self = QPointer(this), texts = texts_, points, words](const CancelToken&, const Progress&) -> Jobs::Deliver {
+            map::QueryKeyMap tokens_alone;
+            tokens_alone.tokens = texts->vectors().tokens;
+            tokens_alone.source = texts->vectors().source;
+            const std::vector<figure::MapShare> shares = figure::over_represented(tokens_alone, points);
+            return [self, texts, shares, words] {
+                if (!self || self->texts_ != texts) return;
+                self->lasso_note_->setText(shares.empty()
+                                               ? words + QStringLiteral(". They have nothing clearly more often than the others.")
+                                               : words + QStringLiteral(": shares here and among the others."));
+                for (const figure::MapShare& share : shares) {
+                    auto* item = new QTreeWidgetItem(
+                        self->shares_, {share.kind == QLatin1String("token") || share.kind == QLatin1String("role")
+                                            ? share.value
+                                            : share.kind + u' ' + share.value,
+                                        figure::count_text(share.inside), percent(share.share), percent(share.elsewhere)});
+                    item->setToolTip(0, QStringLiteral("z = %1, log-odds ratio with a prior (Monroe et al. 2008)")
+                                            .arg(figure::value_text(share.z, 2)));
+                    set_numbers_right(item);
+                }
+            };
+        });
+}
+
+void MapWindow::clear_marks() {
+    jobs_.cancel(Jobs::Lane::map_marks);
+    jobs_.cancel(Jobs::Lane::map_attention);
+    near_lines_.clear();
+    token_->clear();
+    found_->clear();
+    canvas_->edit([this](figure::MapLook& look) {
+        const auto guests = look.guests;
+        forget_marks(look);
+        look.guests = guests;
+    });
+}
+
+}  // namespace headlight::ui

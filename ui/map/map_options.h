@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/map/gather/gather.h"
+#include "headlight/map/options.h"
+#include "ui/style/popover.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QSpinBox>
+
+namespace headlight::ui {
+
+/// What is to be drawn.
+struct MapOrder {
+    QString texts;  ///< a file, a folder or a corpus store; empty: the text of the window
+    map::GatherOptions gather;
+    map::MapOptions options;
+};
+
+/// What of an order does not stand in the row above the map: the choice of texts, which vectors, how they are scaled.
+class MapOptionsPopover : public Popover {
+    Q_OBJECT
+public:
+    explicit MapOptionsPopover(QWidget* parent = nullptr);
+
+    void show_order(const MapOrder&);
+    void read_into(MapOrder&) const;
+    /// Which of the model's attentions can be chosen, and whether it rotates.
+    void bound_to(bool two_texts, bool rotary);
+
+    QSpinBox& tokens() { return *tokens_; }
+    QSpinBox& seed() { return *seed_; }
+    QComboBox& attention() { return *attention_; }
+    QCheckBox& rotated() { return *rotated_; }
+    QCheckBox& with_apart() { return *with_apart_; }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    QSpinBox *tokens_, *seed_, *iterations_;
+    QComboBox *attention_, *scale_;
+    QCheckBox *rotated_, *with_apart_;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the page of the map does beside the window: gathering, laying out, files.
+#include "headlight/base/error.h"
+#include "headlight/figure/core/number_text.h"
+#include "headlight/figure/export/export.h"
+#include "headlight/map/gather/gather.h"
+#include "ui/map/map_window.h"
+
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QPointer>
+#include <QSignalBlocker>
+#include <QStandardPaths>
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+namespace headlight::ui {
+namespace {
+
+constexpr int frame_budget_ms = 8;
+constexpr std::uintmax_t cache_bytes = 512'000'000;
+
+std::filesystem::path cache_folder() {
+    return (QStandardPaths::writableLocation(QStandardPaths::CacheLocation) + QStringLiteral("/maps")).toStdString();
+}
+
+/// The oldest files go when the cache has grown too large.
+void prune(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    struct Kept {
+        fs::file_time_type when;
+        std::uintmax_t bytes;
+        fs::path file;
+    };
+    std::error_code ignored;
+    std::vector<Kept> files;
+    std::uintmax_t sum = 0;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+        files.push_back({entry.last_write_time(ignored), entry.file_size(ignored), entry.path()});
+        sum += files.back().bytes;
+    }
+    std::ranges::sort(files, {}, &Kept::when);
+    for (const Kept& file : files) {
+        if (sum <= cache_bytes) return;
+        if (fs::remove(file.file, ignored)) sum -= file.bytes;
+    }
+}
+
+bool same_vectors(const map::GatherOptions& a, const map::GatherOptions& b) {
+    return a.rotated == b.rotated && a.stack == b.stack && a.budget == b.budget && a.seed == b.seed;
+}
+
+}  // namespace
+
+/// Heads whose pictures have changed since the page has taken them.
+struct MapWindow::Settling {
+    std::mutex mutex;
+    std::set<std::size_t> changed;
+};
+
+void MapWindow::draw(const MapOrder& wanted) {
+    const OpenModel& opened = document_.model();
+    if (!opened.model) return say(QStringLiteral("Open a model in the window first"), true);
+    MapOrder order = wanted;
+    if (opened.model->config().stack != model::Stack::decoder)
+        order.gather.stack = model::Stack::whole;
+    else if (order.gather.stack == model::Stack::whole)
+        order.gather.stack = document_.attention();
+    const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
+    if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no text yet"), true);
+    const bool same = texts_ && texts_->opened().model == opened.model && order.texts == shown_.texts &&
+                      same_vectors(order.gather, shown_.gather) && drawn_trace_.lock() == whole;
+    order_ = order;
+    show_options();
+    say({});
+    stopped_ = paused_ = false;
+    settling_ = std::make_shared<Settling>();
+    progress_->setRange(0, 0);
+    jobs_.start(
+        Jobs::Lane::map, QStringLiteral("Drawing the map"),
+        [self = QPointer(this), order, opened, whole, known = same ? texts_ : nullptr, settling = settling_,
+         seen = canvas_->visible_heads()](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+            std::shared_ptr<const MapTexts> texts = known;
+            if (!texts && whole)
+                texts = std::make_shared<const MapTexts>(map::gather({whole}, order.gather), opened,
+                                                         std::vector{trace::part_of(whole, order.gather.stack)});
+            if (!texts)
+                texts = std::make_shared<const MapTexts>(
+                    map::gather_texts(opened.model, opened.tokenizer, map::texts_of(order.texts.toStdString(), {}, cancel),
+                                      order.gather, cancel, progress),
+                    opened);
+            prune(cache_folder());
+            const auto run = std::make_shared<map::MapRun>(texts->shared_vectors(), order.options, cache_folder());
+            run->show_first(seen);
+            std::mutex mutex;
+            std::set<std::size_t> drawn;
+            bool shown = false;
+            const auto changed = [&](std::size_t head) {
+                {
+                    const std::lock_guard lock(settling->mutex);
+                    settling->changed.insert(head);
+                }
+                {
+                    const std::lock_guard lock(mutex);
+                    drawn.insert(head);
+                    if (shown || drawn.size() < run->heads()) return;
+                    shown = true;
+                }
+                // The principal components of all heads: the page shows them, and what changes from now on.
+                const auto figure = std::make_shared<figure::MapFigure>(run->map());
+                QMetaObject::invokeMethod(
+                    qApp,
+                    [self, settling, run, texts, figure, whole, order] {
+                        if (!self || self->settling_ != settling) return;
+                        self->drawn_trace_ = whole;
+                        self->shown_ = order;
+                        self->shown_settling_ = settling;
+                        self->take_map(run, texts, figure);
+                    },
+                    Qt::QueuedConnection);
+            };
+            run->run(0, cancel, progress, changed);
+            return [] {};
+        });
+    frames_.start();
+    show_work();
+}
+
+void MapWindow::show_options() {
+    const QSignalBlocker method(method_), dims(dims_), preset(preset_);
+    method_->setCurrentIndex(method_->findData(static_cast<int>(order_.options.projection)));
+    dims_->setCurrentIndex(dims_->findData(order_.options.dims));
+    preset_->setCurrentIndex(preset_->findData(static_cast<int>(order_.options.preset)));
+}
+
+/// Marks, lines and guests are of the texts that they were made for.
+void MapWindow::forget_marks(figure::MapLook& look) const {
+    look.marked.reset();
+    look.marked_words.clear();
+    look.chosen.reset();
+    look.hovered.reset();
+    look.lines.clear();
+    look.guests.reset();
+    look.lasso.clear();
+}
+
+void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const MapTexts> texts,
+                         std::shared_ptr<figure::MapFigure> figure) {
+    const bool other_texts = texts_ != texts;
+    run_ = std::move(run);
+    texts_ = std::move(texts);
+    run_->pause(paused_);
+    canvas_->set_figure(nullptr);
+    canvas_->edit([&](figure::MapLook& look) {
+        if (other_texts) forget_marks(look);
+        look.guests.reset();
+        look.lines.clear();
+        look.hovered.reset();
+    });
+    if (other_texts) {
+        token_->clear();
+        shares_->clear();
+    }
+    canvas_->set_figure(std::move(figure));
+    follow_selection();
+    restyle();
+    show_work();
+    if (const auto chosen = canvas_->look().chosen) choose_point(*chosen);
+    if (!search_->text().isEmpty()) search();
+}
+
+/// A frame's share of what has changed, the heads in sight first.
+void MapWindow::take_changes() {
+    if (!shown_settling_ || !canvas_->figure()) return;
+    QElapsedTimer clock;
+    clock.start();
+    std::set<std::size_t> changed;
+    {
+        const std::lock_guard lock(shown_settling_->mutex);
+        changed.swap(shown_settling_->changed);
+    }
+    const auto take = [&](std::size_t head) {
+        canvas_->set_head(run_->head(head));
+        changed.erase(head);
+        return clock.elapsed() < frame_budget_ms;
+    };
+    bool time = true;
+    for (const std::size_t head : canvas_->visible_heads())
+        if (time && changed.contains(head)) time = take(head);
+    while (time && !changed.empty()) time = take(*changed.begin());
+    if (!changed.empty()) {
+        const std::lock_guard lock(shown_settling_->mutex);
+        shown_settling_->changed.merge(changed);
+    } else if (!jobs_.busy(Jobs::Lane::map)) {
+        frames_.stop();
+    }
+}
+
+/// Finished, failed or stopped.
+void MapWindow::end_run() {
+    take_changes();
+    if (stopped_) say(QStringLiteral("Stopped: heads that were not laid out stand as they were"));
+    if (!search_->text().isEmpty() && run_ && !stopped_) search();
+}
+
+/// The map on screen is the wanted one again.
+void MapWindow::keep_shown() {
+    order_ = shown_;
+    settling_ = shown_settling_;
+    show_options();
+}
+
+void MapWindow::stop() {
+    if (exporting_) jobs_.cancel(Jobs::Lane::file);
+    if (!jobs_.busy(Jobs::Lane::map)) return;
+    stopped_ = current();
+    if (run_) run_->pause(false);
+    paused_ = false;
+    jobs_.cancel(Jobs::Lane::map);
+    if (!stopped_) {
+        keep_shown();
+        say(QStringLiteral("Stopped"));
+    }
+    show_work();
+}
+
+void MapWindow::pause_or_go_on() {
+    if (!current()) return;
+    if (!stopped_) {
+        paused_ = !paused_;
+        run_->pause(paused_);
+        return show_work();
+    }
+    stopped_ = false;
+    say({});
+    go_on();
+}
+
+/// A head that one wants to see begins now: heads are laid out one after the other on a thread each, and those that are under way
+/// could take minutes.
+void MapWindow::put_first(std::size_t head) {
+    if (!current() || stopped_ || paused_ || !jobs_.busy(Jobs::Lane::map) || run_->options().projection == map::Projection::pca)
+        return;
+    const map::HeadMap now = run_->head(head);
+    if (now.iterations > 0 || !now.trust.empty()) return;
+    run_->show_first({head});
+    jobs_.cancel(Jobs::Lane::map);
+    go_on();
+}
+
+/// What is done stays.
+void MapWindow::go_on() {
+    jobs_.start(Jobs::Lane::map, QStringLiteral("Drawing the map"),
+                [run = run_, settling = settling_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    run->run(0, cancel, progress, [&](std::size_t head) {
+                        const std::lock_guard lock(settling->mutex);
+                        settling->changed.insert(head);
+                    });
+                    return [] {};
+                });
+    frames_.start();
+    show_work();
+}
+
+void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
+    using Lane = Jobs::Lane;
+    const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near;
+    const QString words = QString::fromUtf8(Error(failure.facts).what());
+    if (lane == Lane::map_marks) {
+        search_note_->setText(words);
+        return found_->clear();
+    }
+    if (!of_map && !(lane == Lane::file && exporting_)) return;
+    say(words, true);
+    if (lane != Lane::map) return;
+    if (!current()) keep_shown();
+    if (canvas_->figure()) return;
+    canvas_->set_placeholder(QString::fromStdString(failure.facts.problem), QString::fromStdString(failure.facts.hint));
+}
+
+figure::Provenance MapWindow::provenance() const {
+    const auto word = [](auto value) { return std::string(enum_word(value)); };
+    const map::MapOptions& o = shown_.options;
+    figure::Provenance out;
+    out.model = texts_->opened().model->config().name;
+    std::string command = "headlight map " + texts_->opened().reference.toStdString();
+    if (shown_.texts.isEmpty()) {
+        out.text = texts_->text(0, true);
+        command += " --text '" + out.text + "'";
+    } else {
+        command += " --texts " + QFileInfo(shown_.texts).fileName().toStdString();
+    }
+    const auto option = [&](const std::string& name, const std::string& value) {
+        out.options.emplace_back(name, value);
+        command += " --" + name + " " + value;
+    };
+    option("method", word(o.projection));
+    option("dims", std::to_string(o.dims));
+    option("preset", word(o.preset));
+    option("tokens", std::to_string(shown_.gather.budget));
+    option("seed", std::to_string(o.seed));
+    if (const auto single = canvas_->look().single) {
+        option("layer", std::to_string(single->layer.value));
+        option("head", std::to_string(single->head.value));
+    }
+    if (shown_.gather.rotated) command += " --rotated";
+    if (o.with_apart) command += " --with-apart";
+    out.options.emplace_back("color", word(canvas_->look().color));
+    out.command = command;
+    return out;
+}
+
+void MapWindow::write(const QString& file) {
+    if (!canvas_->figure() || !run_) return;
+    exporting_ = true;
+    figure::MapLook look = canvas_->look();
+    look.hovered.reset();
+    look.lasso.clear();
+    jobs_.start(Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
+                [self = QPointer(this), run = run_, look, about = provenance(), selection = canvas_->selection(), file,
+                 opened = texts_->opened(), width = std::max(600, canvas_->viewport()->width())](
+                    const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    figure::ExportOptions options;
+                    options.size_px.setWidth(width);
+                    figure::Provenance provenance = about;
+                    provenance.model_hash = opened.model->hash();  // reads the weights
+                    figure::MapFigure figure(run->map(), look);
+                    figure::export_figure(figure, selection, provenance, options, file.toStdString(), cancel);
+                    return [self, file] {
+                        if (!self) return;
+                        self->say(QStringLiteral("Wrote %1").arg(file));
+                        Q_EMIT self->written(file);
+                    };
+                });
+    show_work();
+}
+
+}  // namespace headlight::ui

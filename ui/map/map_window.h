@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/map/run/map_run.h"
+#include "headlight/map/search/search.h"
+#include "ui/document/document.h"
+#include "ui/map/map_canvas.h"
+#include "ui/map/map_facts.h"
+#include "ui/map/map_options.h"
+#include "ui/map/token_panel.h"
+
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QTreeWidget>
+
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace headlight::ui {
+
+/// The page of the map of queries and keys: all heads at once or one by itself, of the text of the window or of many texts. Its
+/// head is the window's, as long as the map is of the open model.
+class MapWindow : public QDialog {
+    Q_OBJECT
+public:
+    MapWindow(Document&, Jobs&, QWidget* parent = nullptr);
+    ~MapWindow() override;
+
+    /// Draws this; what was drawn before stays until the new map is there. Errors stand in the message line.
+    void draw(const MapOrder&);
+    const MapOrder& order() const { return order_; }
+    /// One head by itself; none: all of them.
+    void show_head(std::optional<HeadId>);
+    /// The picture as it stands.
+    void write(const QString& file);
+    /// A job of the lane for files is this page's.
+    bool exporting() const { return exporting_; }
+    void stop();
+
+    enum class Side { token, search, lasso };
+    void show_side(Side);
+
+    MapCanvas& canvas() { return *canvas_; }
+    TokenPanel& token_panel() { return *token_; }
+    QLabel& message() { return *message_; }
+    QLabel& pointed() { return *pointed_; }
+    QComboBox& method() { return *method_; }
+    QComboBox& dims() { return *dims_; }
+    QComboBox& preset() { return *preset_; }
+    QComboBox& color() { return *color_; }
+    QComboBox& search_kind() { return *search_kind_; }
+    QLineEdit& search_field() { return *search_; }
+    QTreeWidget& found_heads() { return *found_; }
+    QLabel& search_note() { return *search_note_; }
+    QTreeWidget& shares() { return *shares_; }
+    QLabel& lasso_note() { return *lasso_note_; }
+    QPushButton& pause_button() { return *pause_; }
+    QPushButton& stop_button() { return *stop_; }
+    QPushButton& all_heads_button() { return *all_heads_; }
+    MapOptionsPopover& more_options() { return *more_; }
+    QAction& show_action(std::size_t index) { return *show_actions_.at(index); }
+    /// Something is laid out, or has been and is not on screen yet.
+    bool settling() const { return frames_.isActive(); }
+    const std::shared_ptr<map::MapRun>& running() const { return run_; }
+    const std::shared_ptr<const MapTexts>& texts() const { return texts_; }
+
+Q_SIGNALS:
+    /// A text of the map, with a token and a head.
+    void example_chosen(const headlight::ui::TextExample& example);
+    void written(const QString& file);
+    /// "What am I seeing?"
+    void explanation_asked(const QString& title, const QString& text);
+
+protected:
+    void keyPressEvent(QKeyEvent*) override;
+    void reject() override;
+
+private:
+    // --- map_window.cpp: the page ----------------------------------------------------------------------------------------
+    void build();
+    QLayout* top_row();
+    QLayout* look_row();
+    QWidget* side();
+    void connect_parts();
+    void restyle();
+    void show_work();
+    void say(const QString&, bool wrong = false);
+    void take_controls();
+    void take_look();
+    void step_head(int layers, int heads);
+    void choose_head(HeadId);
+    void follow_selection();
+    bool linked() const;
+    bool step_back();
+    void ask_for_file();
+    void ask_for_texts(bool folder);
+
+    // --- map_runs.cpp: what runs beside the window -----------------------------------------------------------------------
+    struct Settling;
+    void take_map(std::shared_ptr<map::MapRun>, std::shared_ptr<const MapTexts>, std::shared_ptr<figure::MapFigure>);
+    void take_changes();
+    void end_run();
+    void show_failed(Jobs::Lane, const Failure&);
+    void pause_or_go_on();
+    void go_on();
+    /// What runs is the map on screen.
+    bool current() const { return run_ && settling_ && settling_ == shown_settling_; }
+    void keep_shown();
+    void show_options();
+    void put_first(std::size_t head);
+    void forget_marks(figure::MapLook&) const;
+    figure::Provenance provenance() const;
+
+    // --- map_marks.cpp: points, search, lasso ----------------------------------------------------------------------------
+    void point_at(const QString& tip, std::optional<figure::MapPoint>);
+    void choose_point(const figure::MapPoint&);
+    void ask_attention();
+    void ask_nearest(const figure::MapPoint&);
+    void show_lines();
+    void open_text();
+    void search();
+    void take_lasso(const std::vector<std::int32_t>&);
+    void clear_marks();
+
+    Document& document_;
+    Jobs& jobs_;
+    MapOrder order_;  ///< what is wanted
+    MapOrder shown_;  ///< what is on screen
+    std::shared_ptr<map::MapRun> run_;
+    std::shared_ptr<const MapTexts> texts_;
+    std::shared_ptr<Settling> settling_, shown_settling_;  ///< of the wanted map, and of the one on screen
+    std::weak_ptr<const trace::Trace> drawn_trace_;        ///< the run of the window's text that is drawn
+    QTimer frames_, search_pause_, near_pause_;
+    std::vector<figure::MapLine> near_lines_;
+    std::optional<figure::MapPoint> near_;
+    bool paused_ = false, stopped_ = false, exporting_ = false, following_ = false;
+
+    MapCanvas* canvas_;
+    TokenPanel* token_;
+    MapOptionsPopover* more_;
+    QLabel *message_, *pointed_, *head_name_, *search_note_, *lasso_note_;
+    QComboBox *method_, *dims_, *preset_, *color_, *search_kind_;
+    QLineEdit* search_;
+    QTreeWidget *found_, *shares_;
+    QProgressBar* progress_;
+    QPushButton *texts_button_, *more_button_, *show_button_, *pause_, *stop_, *export_, *all_heads_;
+    QToolButton* lasso_tool_;
+    std::vector<QToolButton*> tabs_;
+    std::vector<QAction*> show_actions_;
+    QStackedWidget* side_;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/map/sentence_view.h"
+
+#include "headlight/figure/core/number_text.h"
+#include "headlight/figure/core/theme.h"
+#include "ui/style/appearance.h"
+
+#include <QFontMetricsF>
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headlight::ui {
+namespace {
+
+constexpr double line_height = 34, token_height = 20, pad = 3, number_size = 10;
+
+QFont token_font() { return figure::ui_font(13); }
+
+QString weight_words(float weight) { return figure::number_text(100 * static_cast<double>(weight), weight < 0.1F ? 1 : 0); }
+
+}  // namespace
+
+SentenceView::SentenceView(QWidget* parent) : QWidget(parent) {
+    setMouseTracking(true);
+    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
+    policy.setHeightForWidth(true);
+    setSizePolicy(policy);
+}
+
+void SentenceView::set_content(Content content) {
+    content_ = std::move(content);
+    QStringList strong;
+    for (const int i : content_.lines)
+        strong << QStringLiteral("%1 %2 %").arg(content_.tokens.value(i), weight_words(content_.weights[std::size_t(i)]));
+    setAccessibleDescription(content_.tokens.join(QString()) + QStringLiteral(". ") + strong.join(QStringLiteral(", ")));
+    updateGeometry();
+    update();
+}
+
+std::vector<QRectF> SentenceView::flow(double width) const {
+    const QFontMetricsF metrics(token_font());
+    std::vector<QRectF> out;
+    double x = 0, y = 0;
+    for (const QString& token : content_.tokens) {
+        const double w = metrics.horizontalAdvance(token) + 2 * pad;
+        if (x > 0 && x + w > width) x = 0, y += line_height;
+        out.emplace_back(x, y, w, token_height);
+        x += w + 1;
+    }
+    return out;
+}
+
+int SentenceView::heightForWidth(int width) const {
+    const std::vector<QRectF> places = flow(width);
+    return places.empty() ? 0 : int(std::ceil(places.back().top() + line_height));
+}
+
+QSize SentenceView::sizeHint() const { return {220, heightForWidth(std::max(width(), 220))}; }
+
+QRectF SentenceView::place(int token) const {
+    const std::vector<QRectF> places = flow(width());
+    return token >= 0 && token < int(places.size()) ? places[std::size_t(token)] : QRectF();
+}
+
+int SentenceView::token_at(QPointF at) const {
+    const std::vector<QRectF> places = flow(width());
+    const auto hit = std::ranges::find_if(places, [&](const QRectF& box) { return box.contains(at); });
+    return hit == places.end() ? -1 : int(hit - places.begin());
+}
+
+void SentenceView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    const figure::Theme& theme = Appearance::instance().theme();
+    const QColor role = content_.keys ? theme.negative : theme.positive;
+    const std::vector<QRectF> places = flow(width());
+    const QFont font = token_font(), number = figure::ui_font(number_size);
+    const float most = content_.weights.empty() ? 0 : std::ranges::max(content_.weights);
+    for (int i = 0; i < int(places.size()); ++i) {
+        const QRectF& box = places[std::size_t(i)];
+        const bool line = std::ranges::find(content_.lines, i) != content_.lines.end();
+        const float weight = std::size_t(i) < content_.weights.size() ? content_.weights[std::size_t(i)] : 0;
+        if (most > 0 && weight > 0) {
+            QColor tint = role;
+            tint.setAlphaF(0.45F * std::sqrt(weight / std::max(most, 0.2F)));
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(tint);
+            painter.drawRoundedRect(box, 3, 3);
+        }
+        if (i == content_.chosen) {
+            painter.setPen(QPen(theme.text, 1.5));
+            painter.setBrush(Qt::NoBrush);
+            painter.drawRoundedRect(box.adjusted(0.75, 0.75, -0.75, -0.75), 3, 3);
+        }
+        painter.setFont(font);
+        painter.setPen(theme.text);
+        painter.drawText(box, Qt::AlignCenter, content_.tokens[i]);
+        if (!line) continue;
+        painter.setPen(QPen(role, 1.5));
+        painter.drawLine(box.bottomLeft() + QPointF(2, 1), box.bottomRight() + QPointF(-2, 1));
+        painter.setFont(number);
+        painter.setPen(theme.muted);
+        painter.drawText(QRectF(box.center().x() - 24, box.bottom() + 1, 48, 12), Qt::AlignCenter, weight_words(weight) + u'%');
+    }
+}
+
+void SentenceView::mouseMoveEvent(QMouseEvent* event) {
+    setCursor(token_at(event->position()) >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
+}
+
+void SentenceView::mouseReleaseEvent(QMouseEvent* event) {
+    if (const int token = token_at(event->position()); token >= 0 && event->button() == Qt::LeftButton)
+        Q_EMIT token_clicked(token);
+}
+
+bool SentenceView::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int token = token_at(help->pos());
+    if (token < 0) {
+        QToolTip::hideText();
+    } else {
+        QString words = QStringLiteral("%1 (%2)").arg(content_.tokens[token]).arg(token);
+        if (std::size_t(token) < content_.weights.size())
+            words += QStringLiteral("  ") + figure::value_text(double(content_.weights[std::size_t(token)]));
+        QToolTip::showText(help->globalPos(), words, this, place(token).toAlignedRect());
+    }
+    return true;
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+#include <QWidget>
+
+#include <vector>
+
+namespace headlight::ui {
+
+/// The tokens of a text, tinted by how strongly they are attended to; those with a line are underlined and have their weight.
+class SentenceView : public QWidget {
+    Q_OBJECT
+public:
+    explicit SentenceView(QWidget* parent = nullptr);
+
+    struct Content {
+        QStringList tokens;
+        std::vector<float> weights;  ///< [token]; empty: not known yet
+        std::vector<int> lines;      ///< tokens that have a line in the map
+        int chosen = -1;             ///< the token itself; -1: it is of another text
+        bool keys = true;            ///< what is listed are keys (else queries)
+    };
+    void set_content(Content);
+    const Content& content() const { return content_; }
+    /// Where a token stands.
+    QRectF place(int token) const;
+
+    bool hasHeightForWidth() const override { return true; }
+    int heightForWidth(int width) const override;
+    QSize sizeHint() const override;
+
+Q_SIGNALS:
+    void token_clicked(int token);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void mouseReleaseEvent(QMouseEvent*) override;
+    void mouseMoveEvent(QMouseEvent*) override;
+    bool event(QEvent*) override;
+
+private:
+    std::vector<QRectF> flow(double width) const;
+    int token_at(QPointF) const;
+
+    Content content_;
+};
+
+}  // namespace headlight::ui
