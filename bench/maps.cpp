@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
 #include "headlight/map/run/map_run.h"
+#include "headlight/map/run/new_points.h"
 
 #include <cmath>
 #include <ctime>
@@ -89,6 +90,17 @@ Results maps(const Subject& subject) {
                            for (std::size_t h = 0; h < kMapHeads; ++h) map::HeadRun(all, h, {}, subject.cancel);
                        }),
                        "s"});
+    map::MapRun by_axes(all, {}, {});
+    by_axes.run(0, subject.cancel);
+    const map::QueryKeyMap finished = by_axes.map();
+    auto sentence = std::make_shared<map::MapVectors>(*all);
+    constexpr std::ptrdiff_t kTyped = 20 * kMapWidth;
+    for (map::HeadVectors& head : sentence->heads)
+        for (auto* rows : {&head.queries, &head.keys})
+            *rows = std::make_shared<const std::vector<float>>((*rows)->begin(), (*rows)->begin() + kTyped);
+    const map::NewPoints places(all, {.projection = map::Projection::tsne}, 0, subject.cancel);
+    results.push_back({kMapTokens, "20 tokens placed into t-SNE of 144 heads",
+                       processor_seconds([&] { places.place(*sentence, finished, 1, subject.cancel); }), "s"});
     return results;
 }
 

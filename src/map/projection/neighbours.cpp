@@ -139,17 +139,6 @@ NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::v
 
 double slack_of(std::int64_t width) { return 4 * 6e-8 * (static_cast<double>(width) + 8); }
 
-std::vector<float> unit_rows(const Rows& rows) {
-    std::vector<float> out(rows.values.begin(), rows.values.begin() + rows.count * rows.width);
-    const std::vector<double> norms = squared_norms(rows);
-    for (std::int64_t i = 0; i < rows.count; ++i)
-        for (std::int64_t c = 0; norms[static_cast<std::size_t>(i)] > 0 && c < rows.width; ++c) {
-            float& value = out[static_cast<std::size_t>(i * rows.width + c)];
-            value = static_cast<float>(static_cast<double>(value) / std::sqrt(norms[static_cast<std::size_t>(i)]));
-        }
-    return out;
-}
-
 /// Products of rows around 0 lose fewer digits.
 std::vector<float> moved_by(const Rows& rows, const std::vector<double>& mean) {
     std::vector<float> out(static_cast<std::size_t>(rows.count * rows.width));
@@ -181,6 +170,17 @@ NeighbourLists nearest_euclidean(const Rows& of, const Rows& among, std::int64_t
 }
 
 }  // namespace
+
+std::vector<float> unit_rows(const Rows& rows) {
+    std::vector<float> out(rows.values.begin(), rows.values.begin() + rows.count * rows.width);
+    const std::vector<double> norms = squared_norms(rows);
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t c = 0; norms[static_cast<std::size_t>(i)] > 0 && c < rows.width; ++c) {
+            float& value = out[static_cast<std::size_t>(i * rows.width + c)];
+            value = static_cast<float>(static_cast<double>(value) / std::sqrt(norms[static_cast<std::size_t>(i)]));
+        }
+    return out;
+}
 
 NeighbourLists nearest_rows(const Rows& rows, std::int64_t each, Metric metric, const CancelToken& cancel) {
     if (metric == Metric::euclidean) return nearest_euclidean(rows, rows, each, true, cancel);

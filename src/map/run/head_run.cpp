@@ -6,6 +6,7 @@
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/scale/layout.h"
 #include "map/one_thread.h"
+#include "map/run/head_points.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace headlight::map {
 namespace {
 
-constexpr std::int64_t kNear = 15, kFollowed = 10, kFewest = 5;
+constexpr std::int64_t kNear = 15;
 
 /// A standard normal number that depends on its address alone.
 double normal(std::uint64_t seed, std::int64_t place) {
@@ -23,25 +24,6 @@ double normal(std::uint64_t seed, std::int64_t place) {
     const double u = (static_cast<double>(corpus::draw(seed, place, 0) >> 11) + 0.5) * kUnit;
     const double v = static_cast<double>(corpus::draw(seed, place, 1) >> 11) * kUnit;
     return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
-std::vector<float> norms_of(const HeadVectors& head) {
-    std::vector<float> out;
-    for (const Rows& rows : {head.query_rows(), head.key_rows()})
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < rows.width; ++c)
-                sum += static_cast<double>(rows.row(i)[c]) * static_cast<double>(rows.row(i)[c]);
-            out.push_back(static_cast<float>(std::sqrt(sum)));
-        }
-    return out;
-}
-
-std::vector<float> rows_of(const std::vector<float>& all, std::int64_t width, const std::vector<std::int32_t>& which) {
-    std::vector<float> out;
-    out.reserve(which.size() * static_cast<std::size_t>(width));
-    for (const std::int32_t i : which) out.insert(out.end(), all.begin() + i * width, all.begin() + (i + 1) * width);
-    return out;
 }
 
 }  // namespace
@@ -136,7 +118,11 @@ struct HeadRun::State {
             const std::int64_t count = of_keys ? std::ssize(all.counted) - before : all.counted_queries;
             if (apart.empty() || count == 0) continue;
             counted.assign(all.counted.begin() + before, all.counted.begin() + before + count);
-            const std::vector<float> a = rows_of(all.points, all.width, apart), c = rows_of(all.points, all.width, counted);
+            std::vector<float> a = rows_of(all.points, all.width, apart), c = rows_of(all.points, all.width, counted);
+            if (all.metric == Metric::cosine) {
+                a = unit_rows({a, std::ssize(apart), all.width});
+                c = unit_rows({c, count, all.width});
+            }
             const NeighbourLists near =
                 nearest_among({a, std::ssize(apart), all.width}, {c, count, all.width}, kFollowed, cancel);
             for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -155,15 +141,9 @@ struct HeadRun::State {
         for (std::size_t i = 0; i < all.counted.size(); ++i)
             std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(i * dims), dims,
                         map.points.begin() + all.counted[i] * static_cast<std::ptrdiff_t>(dims));
-        std::vector<float> along;
         for (const Follower& follower : followers)
-            for (std::size_t d = 0; d < dims; ++d) {
-                along.clear();
-                for (const std::int32_t i : follower.followed) along.push_back(now[static_cast<std::size_t>(i) * dims + d]);
-                std::sort(along.begin(), along.end());
-                const std::size_t n = along.size();
-                map.points[static_cast<std::size_t>(follower.point) * dims + d] = (along[(n - 1) / 2] + along[n / 2]) / 2;
-            }
+            median_of(now, options.dims, follower.followed,
+                      map.points.data() + follower.point * static_cast<std::ptrdiff_t>(dims));
         map.iterations = embedding->done();
     }
 
@@ -206,21 +186,15 @@ void HeadRun::State::measure_neighbours(const CancelToken& cancel) {
 
     std::vector<float> points = all.counted_points();
     if (!scores) {
-        if (all.metric == Metric::cosine)  // the order of distances of unit rows is that of 1 - cos
-            for (std::int64_t i = 0; i < n; ++i) {
-                float* row = points.data() + i * all.width;
-                double sum = 0;
-                for (std::int64_t c = 0; c < all.width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
-                for (std::int64_t c = 0; sum > 0 && c < all.width; ++c)
-                    row[c] = static_cast<float>(static_cast<double>(row[c]) / std::sqrt(sum));
-            }
+        if (all.metric == Metric::cosine) points = unit_rows({points, n, all.width});
         const RankQuality found = rank_quality({points, n, all.width}, picture, kNear, 1000, cancel);
         map.trustworthiness = static_cast<float>(found.trustworthiness);
         map.continuity = static_cast<float>(found.continuity);
         return;
     }
     // Queries and keys, each towards the other role by score and towards their own by distance.
-    const std::vector<float> raw_queries = rows_of(*head.queries, all.width, {all.counted.begin(), all.counted.begin() + q});
+    const std::vector<float> raw_queries =
+        rows_of(*head.queries, all.width, std::span(all.counted).first(static_cast<std::size_t>(q)));
     std::vector<std::int32_t> key_numbers;
     for (std::int64_t i = q; i < n; ++i)
         key_numbers.push_back(all.counted[static_cast<std::size_t>(i)] - static_cast<std::int32_t>(all.queries));

@@ -13,7 +13,7 @@ namespace headlight::map {
 namespace {
 
 /// Raised when the same options give another picture.
-constexpr const char* kFormat = "headlight map 1";
+constexpr const char* kFormat = "headlight map 2";
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
     return folder / (key + ".safetensors");

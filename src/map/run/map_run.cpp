@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/run/map_run.h"
 
+#include "map/run/parallel.h"
+
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <exception>
-#include <thread>
 #include <utility>
 
 namespace headlight::map {
 namespace {
 
 constexpr int kIterationsBetweenChanges = 50;
-
-/// Calls work(i) for [0, count) on so many threads; the first exception ends the others and is thrown.
-void in_parallel(int threads, std::size_t count, const CancelToken& cancel, const std::function<bool(std::size_t&)>& next,
-                 const std::function<void(std::size_t)>& work) {
-    const CancelToken stop;
-    std::exception_ptr failed;
-    std::mutex mutex;
-    const auto loop = [&] {
-        std::size_t i = 0;
-        try {
-            while (!stop.cancelled() && next(i)) {
-                cancel.throw_if_cancelled();
-                work(i);
-            }
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (!failed) failed = std::current_exception();
-            stop.cancel();
-        }
-    };
-    if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    threads = static_cast<int>(std::min(static_cast<std::size_t>(threads), std::max<std::size_t>(1, count)));
-    {
-        std::vector<std::jthread> pool;
-        for (int t = 0; t < threads; ++t) pool.emplace_back(loop);
-    }
-    if (failed) std::rethrow_exception(failed);
-}
 
 }  // namespace
 
@@ -104,22 +75,15 @@ void MapRun::finish_head(std::size_t head, const CancelToken& cancel, const Chan
 
 void MapRun::run(int threads, const CancelToken& cancel, const Progress& progress, const Changed& changed) {
     const auto total = static_cast<std::int64_t>(heads());
-    std::atomic<std::size_t> at = 0;
     MapOptions first = options_;
     first.projection = Projection::pca;
     if (progress) progress({"Laying out", "head", 0, total});
-    in_parallel(
-        threads, heads(), cancel,
-        [&](std::size_t& i) {
-            i = at++;
-            return i < heads();
-        },
-        [&](std::size_t i) {
-            if (const std::lock_guard lock(mutex_); taken_[i]) return;  // done by a run before
-            HeadMap map = HeadRun(vectors_, i, first, cancel).picture();
-            if (options_.projection != Projection::pca) map.explained.clear();
-            set(i, std::move(map), changed);
-        });
+    in_parallel(threads, heads(), cancel, [&](std::size_t i) {
+        if (const std::lock_guard lock(mutex_); taken_[i]) return;  // done by a run before
+        HeadMap map = HeadRun(vectors_, i, first, cancel).picture();
+        if (options_.projection != Projection::pca) map.explained.clear();
+        set(i, std::move(map), changed);
+    });
     std::mutex counting;
     std::int64_t done = 0;
     in_parallel(

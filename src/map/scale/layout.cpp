@@ -151,25 +151,43 @@ ScaleSearch search_scale(const MapVectors& vectors, const HeadVectors& head) {
 
 std::vector<float> Placed::counted_points() const { return chosen_rows(rows(), counted); }
 
-Placed placed(const MapVectors& vectors, const HeadVectors& head, const MapOptions& options) {
-    const Rows queries = head.query_rows(), keys = head.key_rows();
-    Placed out;
-    out.queries = queries.count;
-    out.width = head.width;
-    out.metric = options.preset == Preset::attentionviz ? Metric::cosine : Metric::euclidean;
+Metric metric_of(Preset preset) noexcept { return preset == Preset::attentionviz ? Metric::cosine : Metric::euclidean; }
+
+Scaling scaling_of(const MapVectors& vectors, const HeadVectors& head, const MapOptions& options) {
     const double c = options.preset == Preset::attentionviz ? 1
                      : options.scale == ScaleChoice::search ? search_scale(vectors, head).c
                                                             : norm_scale(vectors, head);
-    out.c = static_cast<float>(c);
-    out.apart = vectors.tokens.apart;
-    out.apart.insert(out.apart.end(), vectors.key_tokens().apart.begin(), vectors.key_tokens().apart.end());
-    if (options.with_apart || !any_counts(out.apart)) std::fill(out.apart.begin(), out.apart.end(), std::uint8_t{0});
-    out.points.reserve(static_cast<std::size_t>((queries.count + keys.count) * head.width));
-    for (const float value : queries.values) out.points.push_back(static_cast<float>(static_cast<double>(value) * c));
-    const std::vector<double> move = key_move(vectors, head, c);
+    return {c, key_move(vectors, head, c)};
+}
+
+std::vector<float> scaled_points(const HeadVectors& head, const Scaling& scaling) {
+    const Rows queries = head.query_rows(), keys = head.key_rows();
+    std::vector<float> out;
+    out.reserve(static_cast<std::size_t>((queries.count + keys.count) * head.width));
+    for (const float value : queries.values) out.push_back(static_cast<float>(static_cast<double>(value) * scaling.c));
     for (std::int64_t j = 0; j < keys.count; ++j)
         for (std::int64_t n = 0; n < head.width; ++n)
-            out.points.push_back(static_cast<float>(static_cast<double>(keys.row(j)[n]) / c + move[static_cast<std::size_t>(n)]));
+            out.push_back(
+                static_cast<float>(static_cast<double>(keys.row(j)[n]) / scaling.c + scaling.move[static_cast<std::size_t>(n)]));
+    return out;
+}
+
+std::vector<std::uint8_t> apart_of(const MapVectors& vectors, const MapOptions& options) {
+    std::vector<std::uint8_t> apart = vectors.tokens.apart;
+    apart.insert(apart.end(), vectors.key_tokens().apart.begin(), vectors.key_tokens().apart.end());
+    if (options.with_apart || !any_counts(apart)) std::fill(apart.begin(), apart.end(), std::uint8_t{0});
+    return apart;
+}
+
+Placed placed(const MapVectors& vectors, const HeadVectors& head, const MapOptions& options) {
+    const Scaling scaling = scaling_of(vectors, head, options);
+    Placed out;
+    out.queries = head.query_rows().count;
+    out.width = head.width;
+    out.metric = metric_of(options.preset);
+    out.c = static_cast<float>(scaling.c);
+    out.apart = apart_of(vectors, options);
+    out.points = scaled_points(head, scaling);
     for (std::size_t i = 0; i < out.apart.size(); ++i) {
         if (out.apart[i]) continue;
         out.counted.push_back(static_cast<std::int32_t>(i));

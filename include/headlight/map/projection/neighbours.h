@@ -30,4 +30,7 @@ NeighbourLists nearest_among(const Rows& of, const Rows& among, std::int64_t eac
 /// the row's largest.
 NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& = {});
 
+/// Each divided by its length; zeros stay zeros. Their Euclidean order is that of cosines.
+std::vector<float> unit_rows(const Rows&);
+
 }  // namespace headlight::map

@@ -29,10 +29,24 @@ ScaleSearch search_scale(const MapVectors&, const HeadVectors&);
 /// cov(x, y; w) / sqrt(cov(x, x; w) cov(y, y; w)); NaN where one of them does not vary.
 double weighted_correlation(std::span<const double> x, std::span<const double> y, std::span<const double> w);
 
+/// How queries and keys become points: queries times c, keys divided by it and moved onto the queries' mean.
+struct Scaling {
+    double c = 1;
+    std::vector<double> move;  ///< [width] added to keys
+};
+/// The preset's. Scores change by one number for each query: attention does not change.
+Scaling scaling_of(const MapVectors&, const HeadVectors&, const MapOptions&);
+/// [Q + K, width]
+std::vector<float> scaled_points(const HeadVectors&, const Scaling&);
+/// [Q + K] 1: without a part in factors, neighbours and axes. All zeros `with_apart`, and where nothing would be left.
+std::vector<std::uint8_t> apart_of(const MapVectors&, const MapOptions&);
+/// Distance of a preset's points.
+Metric metric_of(Preset) noexcept;
+
 /// The points of one head.
 struct Placed {
-    std::vector<float> points;          ///< [Q + K, width] queries times c, keys divided by it and moved onto the queries' mean
-    std::vector<std::uint8_t> apart;    ///< [Q + K]
+    std::vector<float> points;          ///< scaled_points()
+    std::vector<std::uint8_t> apart;    ///< apart_of()
     std::vector<std::int32_t> counted;  ///< points that are not apart, in order
     std::int64_t queries = 0;           ///< Q
     std::int64_t counted_queries = 0;   ///< of `counted`
@@ -44,7 +58,6 @@ struct Placed {
     /// The counted ones alone, one after another.
     std::vector<float> counted_points() const;
 };
-/// The scores change by one number for each query: attention does not change.
 Placed placed(const MapVectors&, const HeadVectors&, const MapOptions&);
 
 /// The neighbours of the counted points (numbers count from 0 among them), of the preset. One list, by the preset's distance; of
