@@ -12,7 +12,10 @@ using analyze::NamedArray;
 using Cell = analyze::Table::Cell;
 using Sizes = std::vector<std::int64_t>;
 
-Cell number(float value) { return std::isnan(value) ? Cell() : Cell(static_cast<double>(value)); }
+/// Empty for what is not measured.
+Cell number(const std::vector<float>& of, std::size_t i) {
+    return i < of.size() && std::isfinite(of[i]) ? Cell(static_cast<double>(of[i])) : Cell();
+}
 
 template <class T>
 NamedArray integers(std::string name, const std::vector<T>& values) {
@@ -29,7 +32,7 @@ void add_tokens(std::vector<NamedArray>& arrays, const MapTokens& tokens, const 
 
 }  // namespace
 
-analyze::Table points_table(const QueryKeyMap& map) {
+analyze::Table points_table(const QueryKeyMap& map, std::optional<HeadId> only) {
     analyze::Table table;
     table.columns = {"layer", "head", "role", "text", "position", "token", "x", "y"};
     const bool space = !map.heads.empty() && map.heads.front().dims == 3;
@@ -41,7 +44,8 @@ analyze::Table points_table(const QueryKeyMap& map) {
         {"norm", "length of the vector that attention multiplies"},
         {"trust", "share of the 15 neighbours that are neighbours in the picture; empty for first and special tokens"}};
     const auto queries = query_count(map), points = point_count(map);
-    for (const HeadMap& head : map.heads)
+    for (const HeadMap& head : map.heads) {
+        if (only && *only != HeadId{head.layer, head.head}) continue;
         for (std::size_t i = 0; i < points; ++i) {
             const bool query = i < queries;
             const MapTokens& of = query ? map.tokens : key_tokens(map);
@@ -53,11 +57,12 @@ analyze::Table points_table(const QueryKeyMap& map) {
                                      std::int64_t{of.position[token]},
                                      of.tokens[token]};
             for (int d = 0; d < head.dims; ++d)
-                row.push_back(number(head.points[i * static_cast<std::size_t>(head.dims) + static_cast<std::size_t>(d)]));
-            row.push_back(number(head.norms[i]));
-            row.push_back(head.trust.empty() ? Cell() : number(head.trust[i]));
+                row.push_back(number(head.points, i * static_cast<std::size_t>(head.dims) + static_cast<std::size_t>(d)));
+            row.push_back(number(head.norms, i));
+            row.push_back(number(head.trust, i));
             table.rows.push_back(std::move(row));
         }
+    }
     return table;
 }
 
@@ -73,6 +78,7 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
     NamedArray q{"queries", {l, h, queries, dims}}, k{"keys", {l, h, points - queries, dims}}, norms{"norms", {l, h, points}},
         trust{"trust", {l, h, points}}, explained{"explained", {l, h, dims}};
     NamedArray poor{"poor", {l, h}};
+    std::size_t measured = 0;
     const std::pair<const char*, float HeadMap::*> numbers[] = {{"scale_c", &HeadMap::scale_c},
                                                                 {"trustworthiness", &HeadMap::trustworthiness},
                                                                 {"continuity", &HeadMap::continuity},
@@ -84,7 +90,9 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
         k.values.insert(k.values.end(), head.points.begin() + queries * dims, head.points.end());
         norms.values.insert(norms.values.end(), head.norms.begin(), head.norms.end());
         trust.values.insert(trust.values.end(), head.trust.begin(), head.trust.end());
-        trust.values.resize(norms.values.size(), NAN);
+        measured += static_cast<std::size_t>(points);
+        norms.values.resize(measured, NAN);
+        trust.values.resize(measured, NAN);
         explained.values.insert(explained.values.end(), head.explained.begin(), head.explained.end());
         poor.texts.push_back(head.poor);
     }

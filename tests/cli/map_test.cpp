@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace headlight {
 namespace map_command_test {
@@ -62,6 +65,52 @@ TEST(Map, WritesARowAPointInThreeDimensionsTheSameForASeed) {
     const auto rows = std::ranges::count(csv, '\n') - 1;
     EXPECT_EQ(rows % 16, 0) << "eight heads, queries and keys";
     EXPECT_GT(rows, 16 * 20);
+}
+
+std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes.at(at + i));
+    return value;
+}
+
+TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
+    const TempFolder folder;
+    const auto texts = folder.write("texts.txt", kTexts);
+    const auto made = [&](const std::string& name, std::vector<std::string> more) {
+        std::vector<std::string> words = {"map", "novella-7m", "--texts", texts, "--out", folder / name};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = headlight(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("wrote "));
+        return std::pair(test::slurp(folder / name), outcome.err);
+    };
+    const auto [svg, said] = made("map.svg", {"--mark", "DOCTOR", "--theme", "dark", "--color", "text", "--size-mm", "178"});
+    EXPECT_THAT(said, HasSubstr("2 hits of “DOCTOR”; they stand closest in L"));
+    EXPECT_THAT(svg, HasSubstr("Queries and keys of all heads"));
+    EXPECT_THAT(svg, HasSubstr("headlight map novella-7m"));
+    EXPECT_THAT(svg, HasSubstr("--method pca --preset scores --seed 0 --color text --mark DOCTOR --theme dark --size-mm 178"));
+
+    // One head in space, turned: another picture, whose size is that of --width and --scale.
+    const std::vector<std::string> space = {"--layer", "2", "--head", "5", "--dims", "3", "--width", "600", "--scale", "1"};
+    const std::string front = made("front.png", space).first;
+    EXPECT_EQ(big_endian(front, 16), 600u);
+    std::vector<std::string> turned = space;
+    turned.insert(turned.end(), {"--yaw", "40", "--pitch", "-20"});
+    const std::string side = made("side.png", turned).first;
+    EXPECT_NE(front, side);
+    EXPECT_EQ(side, made("again.png", turned).first);
+    EXPECT_THAT(made("front.svg", turned).first, HasSubstr("--layer 2 --head 5 --yaw 40 --pitch -20 --width 600 --scale 1"));
+
+    const Outcome flat = headlight({"map", "novella-7m", "--texts", texts, "--yaw", "40", "--out", folder / "m.png"});
+    EXPECT_EQ(flat.code, 2);
+    EXPECT_THAT(flat.err, HasSubstr("--dims 3"));
+    const Outcome none = headlight({"map", "novella-7m", "--texts", texts, "--mark", "zebra", "--out", folder / "m.png"});
+    EXPECT_EQ(none.code, 0) << none.err;
+    EXPECT_THAT(none.err, HasSubstr("no token matches --mark zebra"));
+    const Outcome search =
+        headlight({"map", "novella-7m", "--texts", texts, "--mark", "(", "--mark-by", "regex", "--out", folder / "m.png"});
+    EXPECT_EQ(search.code, 1);
+    EXPECT_THAT(search.err, HasSubstr("regular expression"));
 }
 
 TEST(Map, ReportsWhatItCannotDraw) {

@@ -71,7 +71,7 @@ struct QueryKeyMap {
     bool rotated = false;  ///< queries and keys as they are behind the rotation
     std::uint64_t seed = 0;
     std::string model{};               ///< its name
-    std::vector<std::string> notes{};  ///< for the caption: what is not in q·k, which texts were drawn
+    std::vector<std::string> notes{};  ///< for the caption: what is not in q·k, which part it is
 };
 
 inline const MapTokens& key_tokens(const QueryKeyMap& map) noexcept {

@@ -5,10 +5,13 @@
 #include "headlight/analyze/table.h"
 #include "headlight/map/vectors.h"
 
+#include <optional>
+
 namespace headlight::map {
 
-/// One row a point: layer, head, role (query, key), text, position, token, x, y[, z], norm, trust (empty where it stands apart).
-analyze::Table points_table(const QueryKeyMap&);
+/// One row a point: layer, head, role (query, key), text, position, token, x, y[, z], norm, trust (empty where it stands apart,
+/// and in a picture that is not measured yet). `head`: of that one alone.
+analyze::Table points_table(const QueryKeyMap&, std::optional<HeadId> head = {});
 
 /// For NPZ. The heads must be whole layers, or one number in every layer, or one: [layer, head, ...] with the numbers in `layers`
 /// and `heads`. queries, keys [layer, head, token, dims]; norms, trust [layer, head, point] (queries, then keys); scale_c,

@@ -36,7 +36,7 @@ struct MapVectors {
     std::int64_t layers = 0, heads_per_layer = 0;
     bool causal = false, rotated = false;
     std::string model;
-    std::vector<std::string> notes{};  ///< for captions: what is not in q·k, what was left out
+    std::vector<std::string> notes{};  ///< for captions: what is not in q·k, which part it is
 
     const MapTokens& key_tokens() const noexcept { return source.tokens.empty() ? tokens : source; }
     bool crossed() const noexcept { return !source.tokens.empty(); }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/offscreen.h"
+#include "cli/picture_options.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/base/numbers.h"
+#include "headlight/figure/map/map_request.h"
 #include "headlight/map/gather/gather.h"
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/tables.h"
@@ -9,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 namespace headlight::cli {
 namespace {
@@ -16,13 +20,15 @@ namespace {
 struct MapArguments {
     ModelArgument model;
     ComputeOptions compute;
-    std::string texts, text, cache;
+    std::string cache;
     std::int64_t layer = -1, head = -1, dims = 2;
-    map::GatherOptions gather;
-    map::MapOptions options;
+    figure::MapRequest request;
     model::Stack stack = model::Stack::decoder;
     bool points = false;
+    PictureOptions picture;
     ResultFile out;
+
+    bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
 std::vector<HeadId> chosen_heads(const MapArguments& a, const model::ModelConfig& c) {
@@ -33,6 +39,15 @@ std::vector<HeadId> chosen_heads(const MapArguments& a, const model::ModelConfig
     if (heads.empty() && (a.layer >= 0 || a.head >= 0))
         heads.push_back({Layer(std::max<std::int64_t>(0, a.layer)), Head(std::max<std::int64_t>(0, a.head))});
     return heads;  // one that does not exist is reported by what gathers
+}
+
+/// "61 texts, 2,498 tokens, 12 texts left out by seed 0; "
+std::string counts_of(const map::QueryKeyMap& map) {
+    return with_commas(std::ssize(map.tokens.names)) + " texts, " + with_commas(std::ssize(map.tokens.tokens)) + " tokens" +
+           (map.tokens.left_out > 0
+                ? ", " + with_commas(map.tokens.left_out) + " texts left out by seed " + std::to_string(map.seed)
+                : "") +
+           "; ";
 }
 
 /// "faithfulness 0.41 (0.12 to 0.63), 3 of 48 heads are poor"
@@ -53,18 +68,63 @@ std::string summary(const map::QueryKeyMap& map) {
     return line;
 }
 
+/// Error: a search that cannot be read.
+void mark_what_is_sought(figure::MapRequest& request, const map::QueryKeyMap& map, const text::Tokenizer& tokenizer,
+                         const Console& console) {
+    if (request.mark.empty()) return;
+    std::vector<std::uint8_t> hits =
+        map::find_points(map, request.mark_by, request.mark, [&](std::int64_t id) { return tokenizer.bytes_of(id); });
+    if (std::ranges::find(hits, 1) == hits.end()) return console.note("no token matches --mark " + request.mark);
+    const std::vector<map::HeadHits> ranked = map::heads_by_tightness(map, hits);
+    figure::mark_points(request.look, map, std::move(hits), QString::fromStdString(request.mark));
+    const map::HeadMap& tightest = map.heads[ranked.front().head];
+    std::string line = request.look.marked_words.toStdString();
+    if (map.heads.size() > 1 && std::isfinite(ranked.front().dispersion))
+        line += "; they stand closest in L" + std::to_string(tightest.layer.value) + "H" + std::to_string(tightest.head.value) +
+                ": " + significant(ranked.front().dispersion) + " of the mean distance there";
+    console.note(line);
+}
+
+void draw(const MapArguments& arguments, const Loaded& loaded, map::QueryKeyMap map, const Console& console) {
+    const Offscreen offscreen;
+    figure::MapRequest request = arguments.request;
+    request.dtype = arguments.compute.dtype;
+    request.gather.stack = arguments.stack;
+    request.options.dims = static_cast<int>(arguments.dims);
+    request.output = arguments.picture.chosen();
+    mark_what_is_sought(request, map, *loaded.tokenizer, console);
+    figure::MapFigure drawn(std::move(map), request.look);
+    const std::string format = std::filesystem::path(arguments.out.path).extension().string().substr(1);
+    figure::export_figure(drawn, {}, figure::map_provenance(*loaded.model, drawn.map(), request, format), request.output,
+                          arguments.out.path);
+    console.note("wrote " + arguments.out.path);
+}
+
+std::vector<corpus::Text> texts_of(const figure::MapRequest& request, const Console& console) {
+    std::vector<corpus::Text> texts;
+    if (request.texts.empty()) {
+        corpus::Text& only = texts.emplace_back();
+        only.id = "--text";
+        only.text = request.text;
+        return texts;
+    }
+    std::int64_t without = 0;
+    texts = map::texts_of(request.texts, [&](const corpus::LeftOut&) { ++without; });
+    if (without > 0) console.note(with_commas(without) + " texts cannot be read and are left out");
+    return texts;
+}
+
 int run_map(const MapArguments& arguments, const Console& console) {
     arguments.out.check();
-    if (arguments.texts.empty() == arguments.text.empty()) throw UsageError("Give --texts FILE or --text TEXT");
-    map::MapOptions options = arguments.options;
+    const figure::MapRequest& request = arguments.request;
+    if (request.texts.empty() == request.text.empty()) throw UsageError("Give --texts FILE or --text TEXT");
+    if (arguments.dims == 2 && (request.look.yaw != 0 || request.look.pitch != 0))
+        throw UsageError("--yaw and --pitch turn maps of --dims 3");
+    map::MapOptions options = request.options;
     options.dims = static_cast<int>(arguments.dims);
-    std::int64_t without = 0;
-    const std::vector<corpus::Text> texts = arguments.texts.empty()
-                                                ? std::vector<corpus::Text>{{.id = "--text", .text = arguments.text}}
-                                                : map::texts_of(arguments.texts, [&](const corpus::LeftOut&) { ++without; });
-    if (without > 0) console.note(with_commas(without) + " texts cannot be read and are left out");
+    const std::vector<corpus::Text> texts = texts_of(request, console);
     const Loaded loaded = load_model(arguments.model, arguments.compute, console);
-    map::GatherOptions gather = arguments.gather;
+    map::GatherOptions gather = request.gather;
     gather.seed = options.seed;
     const bool two_texts = loaded.model->config().stack == model::Stack::decoder;
     if (two_texts) gather.stack = arguments.stack;
@@ -78,10 +138,16 @@ int run_map(const MapArguments& arguments, const Console& console) {
     run.run(arguments.compute.threads, loaded.cancel, console.progress());
     console.clear_progress();
     const map::QueryKeyMap map = run.map();
+    if (arguments.is_picture()) {
+        for (const std::string& note : map.notes) console.note(note);
+        console.note(counts_of(map) + summary(map));
+        draw(arguments, loaded, map, console);
+        return 0;
+    }
 
     Result result;
     result.facts = facts_of(*loaded.model);
-    result.fact("texts", arguments.texts.empty() ? arguments.text : arguments.texts)
+    result.fact("texts", request.texts.empty() ? request.text : request.texts)
         .fact("tokens", std::ssize(map.tokens.tokens))
         .fact("texts_left_out", map.tokens.left_out)
         .fact("preset", std::string(enum_word(options.preset)))
@@ -92,12 +158,40 @@ int run_map(const MapArguments& arguments, const Console& console) {
         .fact("rotated", std::string(map.rotated ? "yes" : "no"));
     if (options.projection == map::Projection::tsne) result.fact("perplexity", significant(map::perplexity_of(options)));
     result.notes(map.notes, console);
-    console.note(with_commas(std::ssize(map.tokens.names)) + " texts, " + with_commas(std::ssize(map.tokens.tokens)) +
-                 " tokens; " + summary(map));
+    console.note(counts_of(map) + summary(map));
     result.table = arguments.out.path.ends_with(".npz") ? map::map_arrays(map, arguments.points ? vectors.get() : nullptr)
                                                         : map::points_table(map);
     arguments.out.write(result, console);
     return 0;
+}
+
+/// What a picture of the map looks like.
+void add_look(Definition& definition, MapArguments& o) {
+    CLI::App& app = *definition.app;
+    figure::MapLook& look = o.request.look;
+    definition.add_enum("--color", look.color, "pictures: what the colour of a point says");
+    app.add_flag("--size-by-norm", look.size_by_norm, "pictures of one head: longer vectors are larger");
+    const auto without = [&](const char* flag, std::vector<bool*> fields, const char* help) {
+        app.add_flag_callback(
+            flag,
+            [fields] {
+                for (bool* field : fields) *field = false;
+            },
+            help);
+    };
+    without("--no-queries", {&look.queries}, "pictures without queries");
+    without("--no-keys", {&look.keys}, "pictures without keys");
+    without("--no-apart", {&look.apart}, "pictures without first and special tokens");
+    without("--no-labels", {&look.token_labels, &look.region_labels}, "pictures of one head: no names of tokens and regions");
+    const auto angle = [&](const char* flag, double& value, const char* help) {
+        app.add_option(flag, value, help)->type_name("DEGREES")->check(CLI::Range(-360.0, 360.0))->capture_default_str();
+    };
+    angle("--yaw", look.yaw, "pictures of --dims 3: turned about the upright axis");
+    angle("--pitch", look.pitch, "pictures of --dims 3: then about the horizontal axis");
+    app.add_option("--mark", o.request.mark, "pictures: tokens that stand out, the others are grey")->type_name("SEARCH");
+    definition.add_enum("--mark-by", o.request.mark_by, "how --mark is read");
+    o.picture.add_theme(definition);
+    o.picture.add_size(definition);
 }
 
 }  // namespace
@@ -107,36 +201,36 @@ Action define_map(Definition& definition, const Frontend&) {
     o->model.add(definition);
     CLI::App& app = *definition.app;
     CLI::Option* texts =
-        app.add_option("--texts", o->texts,
+        app.add_option("--texts", o->request.texts,
                        "the texts, one a line, or records, or a treebank, or a folder of them, or a corpus store; "
                        "of an encoder-decoder model: source TAB target")
             ->type_name("FILE|STORE");
     definition.kinds[texts] = ValueKind::file;
-    app.add_option("--text", o->text, "one text")->type_name("TEXT")->excludes(texts);
-    definition.add_enum("--method", o->options.projection, "how points are projected");
+    app.add_option("--text", o->request.text, "one text")->type_name("TEXT")->excludes(texts);
+    definition.add_enum("--method", o->request.options.projection, "how points are projected");
     app.add_option("--dims", o->dims, "axes of the picture: 2 or 3")
         ->type_name("N")
         ->check(CLI::Range(2, 3))
         ->capture_default_str();
-    definition.add_enum("--preset", o->options.preset,
+    definition.add_enum("--preset", o->request.options.preset,
                         "what is near: keys with the largest scores, scaled distance, or what AttentionViz draws");
-    definition.add_enum("--scale", o->options.scale, "the factor of queries in the presets scores and balanced");
+    definition.add_enum("--factor", o->request.options.scale, "the factor of queries in the presets scores and balanced");
     app.add_option("--layer", o->layer, "heads of one layer alone")->type_name("L")->check(counted_from_zero());
     app.add_option("--head", o->head, "heads of one number alone")->type_name("H")->check(counted_from_zero());
-    app.add_option("--tokens", o->gather.budget, "whole texts are drawn up to so many tokens; 0: all")
+    app.add_option("--tokens", o->request.gather.budget, "whole texts are drawn up to so many tokens; 0: all")
         ->type_name("N")
         ->check(counted_from_zero())
         ->capture_default_str();
-    app.add_option("--seed", o->options.seed, "of the choice of texts, and of t-SNE and UMAP")
+    app.add_option("--seed", o->request.options.seed, "of the choice of texts, and of t-SNE and UMAP")
         ->type_name("S")
         ->capture_default_str();
-    app.add_flag("--rotated", o->gather.rotated, "queries and keys behind the rotation by their positions");
+    app.add_flag("--rotated", o->request.gather.rotated, "queries and keys behind the rotation by their positions");
     definition.add_enum("--attention", o->stack, "encoder-decoder models: whose attention");
-    app.add_flag("--with-apart", o->options.with_apart, "first and special tokens count like all others");
-    app.add_option("--perplexity", o->options.perplexity, "of t-SNE (default: 30; attentionviz: 50)")
+    app.add_flag("--with-apart", o->request.options.with_apart, "first and special tokens count like all others");
+    app.add_option("--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)")
         ->type_name("X")
         ->check(not_negative());
-    app.add_option("--iterations", o->options.iterations,
+    app.add_option("--iterations", o->request.options.iterations,
                    "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000));
@@ -144,7 +238,8 @@ Action define_map(Definition& definition, const Frontend&) {
     CLI::Option* cache =
         app.add_option("--cache", o->cache, "a folder that keeps finished heads, and gives them again")->type_name("FOLDER");
     definition.kinds[cache] = ValueKind::folder;
-    o->out.add(definition, {".npz", ".csv", ".json"});
+    add_look(definition, *o);
+    o->out.add(definition, {".npz", ".csv", ".json", ".png", ".svg", ".pdf"});
     o->compute.add(definition);
     return [o, console = definition.console] { return run_map(*o, *console); };
 }

@@ -3,6 +3,7 @@
 #include "cli/offscreen.h"
 #include "cli/open_or_run.h"
 #include "cli/options.h"
+#include "cli/picture_options.h"
 #include "cli/run_text.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
@@ -31,7 +32,8 @@ struct RenderArguments {
     Request request;  ///< as far as it can be filled before the model has run
     std::string out;
     std::int64_t layer = -1, query = -1, key = -1;
-    std::string heads, neuron, where, corpus, theme = "light";
+    std::string heads, neuron, where, corpus;
+    PictureOptions picture;
 };
 
 /// Defines one of the common options, which writes into its field.
@@ -116,18 +118,9 @@ void define_view_options(Definition& d, RenderArguments& o) {
 }
 
 void define_looks(Definition& d, RenderArguments& o) {
-    figure::ExportOptions& out = o.request.output;
-    d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
-    const Define define{d};
-    figure::visit_looks(out.style, define);
-    define({"width", "", "width in px", 100, 20000}, out.size_px.rwidth());
-    define({"height", "", "height in px; 0: as tall as the content", 0, 20000}, out.size_px.rheight());
-    d.app->add_option("--size-mm", out.width_mm, "width in mm: one column of a journal is 85, two are 178")
-        ->type_name("X")
-        ->check(CLI::Range(20.0, 2000.0));
-    define({"scale", "", "PNG pixels per px", 1, 4}, out.scale);
-    define({"transparent", "", "no background behind the figure"}, out.transparent);
-    define({"no-footer", "", "without the provenance line"}, out.footer);
+    o.picture.add_theme(d);
+    figure::visit_looks(o.picture.output.style, Define{d});
+    o.picture.add_size(d);
 }
 
 /// Heads as typed; by default all of the layer if the view shows all heads, else an interesting one.
@@ -147,7 +140,7 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     Request request = o.request;
     request.corpus = std::move(corpus);
     const figure::ViewSpec& spec = figure::view_spec(request.view);
-    if (o.theme == "dark") request.output.style.theme = &figure::Theme::dark_theme();
+    request.output = o.picture.chosen();
     request.values = figure::tidy(spec, request.values);
     if (o.query >= 0) request.query = Position(o.query);
     if (o.key >= 0) request.key = Position(o.key);

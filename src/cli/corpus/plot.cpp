@@ -4,7 +4,7 @@
 #include "cli/corpus/store_argument.h"
 #include "cli/offscreen.h"
 #include "cli/options.h"
-#include "headlight/figure/core/common_options.h"
+#include "cli/picture_options.h"
 #include "headlight/figure/corpus/corpus_views.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/io/atomic_file.h"
@@ -15,10 +15,10 @@ namespace headlight::cli {
 namespace {
 
 struct CorpusPlotArguments {
-    std::string store, out, theme = "light";
+    std::string store, out;
     std::int64_t layer = 0, head = -1, neuron = 0;
     figure::CorpusRequest request;
-    figure::ExportOptions output;
+    PictureOptions picture;
 };
 
 int plot(CorpusPlotArguments arguments, const Console& console) {
@@ -31,12 +31,12 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     request.head =
         any ? HeadId{Layer(-1), Head(-1)} : HeadId{Layer(arguments.layer), Head(std::max<std::int64_t>(arguments.head, 0))};
     request.neuron = {Layer(arguments.layer), Neuron(arguments.neuron)};
-    arguments.output.style.theme = arguments.theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
     const auto stored = corpus::read_store(arguments.store);
     const auto drawn = figure::corpus_figure(stored, request, interruptible());
     figure::Selection selection;
     selection.focus = request.head;
-    figure::export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.output, arguments.out);
+    figure::export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.picture.chosen(),
+                          arguments.out);
     console.note("wrote " + arguments.out);
     return 0;
 }
@@ -66,17 +66,8 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->check(counted_from_zero());
     index("--neuron", options->neuron, "corpus-neuron: the neuron, from 0");
-    definition.add_choice("--theme", options->theme, {"light", "dark"}, "colours");
-    definition.app->add_option("--width", options->output.size_px.rwidth(), "width in px")
-        ->type_name("X")
-        ->check(CLI::Range(100.0, 20000.0))
-        ->capture_default_str();
-    definition.app->add_option("--size-mm", options->output.width_mm, "width in mm: one column of a journal is 85, two are 178")
-        ->type_name("X")
-        ->check(CLI::Range(20.0, 2000.0));
-    definition.app->add_option("--scale", options->output.scale, "PNG pixels per px")
-        ->type_name("X")
-        ->check(CLI::Range(1.0, 4.0));
+    options->picture.add_theme(definition);
+    options->picture.add_size(definition);
     CLI::Option* out = definition.app->add_option("--out", options->out, "file to write: .png, .svg, .pdf, .csv, .npz or .json")
                            ->type_name("FILE")
                            ->required();

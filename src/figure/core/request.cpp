@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/request.h"
+#include "figure/core/command_words.h"
 #include "headlight/base/numbers.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
@@ -8,23 +9,14 @@
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
-#include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 
-#include <charconv>
-#include <system_error>
 #include <type_traits>
 
 namespace headlight::figure {
 namespace {
 
-using Options = std::vector<std::pair<std::string, std::string>>;
-
-std::string number_word(double value) {
-    char text[32];
-    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-    return {text, end};
-}
+using Options = CommandOptions;
 
 /// 0 1 2 5 -> "0-2,5"
 std::string list(const std::vector<Head>& heads) {
@@ -98,7 +90,7 @@ void put_looks(Options& out, const Style& style) {
     const Style defaults;
     visit_looks(style, Described{now});
     visit_looks(defaults, Described{initial});
-    if (style.theme->dark) out.emplace_back("theme", "dark");
+    put_theme(out, style);
     // A gamma says nothing under another curve, and belongs to its own even if it is the default.
     const bool gamma = style.transfer.curve == Transfer::Curve::gamma;
     if (!gamma)
@@ -112,36 +104,6 @@ void put_filter(Options& out, const Request& r) {
     if (filter && view_spec(r.view).filters) out.emplace_back("where", filter->expression);
 }
 
-void put_size(Options& out, const ExportOptions& o) {
-    const ExportOptions defaults;
-    if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number_word(o.size_px.width()));
-    if (o.size_px.height() != defaults.size_px.height()) out.emplace_back("height", number_word(o.size_px.height()));
-    if (o.width_mm) out.emplace_back("size-mm", number_word(*o.width_mm));
-    if (o.scale != defaults.scale) out.emplace_back("scale", number_word(o.scale));
-    if (o.transparent) out.emplace_back("transparent", "");
-    if (!o.footer) out.emplace_back("no-footer", "");
-}
-
-}  // namespace
-
-std::string shell_word(const std::string& text) {
-    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
-    if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-    std::string out = "'";
-    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
-
-namespace {
-
-/// A built-in model by name, any other by its full path, however it was typed.
-std::string model_reference(const std::filesystem::path& folder) {
-    std::error_code ignored;
-    for (const std::filesystem::path& parent : model::built_in_model_folders())
-        if (std::filesystem::equivalent(parent / folder.filename(), folder, ignored)) return folder.filename().string();
-    return std::filesystem::absolute(folder, ignored).lexically_normal().string();
-}
-
 [[noreturn]] void fail_index(const char* what, std::int64_t index, std::int64_t count) {
     throw Error(ErrorFacts{.problem = std::string("There is no such ") + what,
                            .item = std::string(what) + " " + std::to_string(index),
@@ -150,11 +112,6 @@ std::string model_reference(const std::filesystem::path& folder) {
 
 void check_index(const char* what, std::int64_t index, std::int64_t count) {
     if (index < 0 || index >= count) fail_index(what, index, count);
-}
-
-/// The value of `--attention` for a part of an encoder-decoder model; empty: the default.
-std::string attention_word(model::Stack stack) {
-    return stack == model::Stack::whole || stack == model::Stack::decoder ? "" : std::string(enum_word(stack));
 }
 
 /// "12 texts, 3456 tokens: Once upon a time"
@@ -253,8 +210,7 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         line += " --attention " + attention;
-    for (const auto& [name, value] : options_of(request)) line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
-    return line + " --out figure." + format;
+    return line + command_words(options_of(request)) + " --out figure." + format;
 }
 
 Provenance provenance_of(const trace::Trace& trace, const Request& request, const std::string& format) {

@@ -60,10 +60,10 @@ QString map_caption(const map::QueryKeyMap& map) {
                       QStringLiteral("%1 of %2")
                           .arg(counted(std::ssize(map.tokens.tokens), "token"), counted(std::ssize(map.tokens.names), "text"))};
     if (map.tokens.left_out > 0) words << counted(map.tokens.left_out, "text") + QStringLiteral(" left out");
-    words << QStringLiteral("seed %1").arg(map.seed)
-          << (map.rotated ? QStringLiteral("after the rotation of positions")
-                          : QStringLiteral("before any rotation of positions"));
-    return plot::joined_words(words);
+    words << QStringLiteral("seed %1").arg(map.seed);
+    QString caption = plot::joined_words(words);
+    for (const std::string& note : map.notes) caption += QStringLiteral(". ") + QString::fromStdString(note);
+    return caption;
 }
 
 QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, std::int32_t point) {

@@ -273,9 +273,6 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
     }
     result.model = whole.name;
     result.tokens.left_out = chosen.left_out;
-    if (chosen.left_out > 0)
-        result.notes.push_back(with_commas(std::ssize(chosen.texts)) + " of " + with_commas(std::ssize(texts)) +
-                               " texts, drawn with seed " + std::to_string(options.seed));
     return collector.finish();
 }
 

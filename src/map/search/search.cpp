@@ -124,6 +124,14 @@ std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, 
     return hits;
 }
 
+std::vector<std::uint8_t> find_points(const QueryKeyMap& map, SearchKind kind, const std::string& sought,
+                                      const TokenText& text_of) {
+    std::vector<std::uint8_t> hits = find_tokens(map.tokens, kind, sought, text_of);
+    const std::vector<std::uint8_t> of_keys = map.source.tokens.empty() ? hits : find_tokens(map.source, kind, sought, text_of);
+    hits.insert(hits.end(), of_keys.begin(), of_keys.end());
+    return hits;
+}
+
 std::vector<HeadHits> heads_by_tightness(const QueryKeyMap& map, std::span<const std::uint8_t> hits) {
     std::vector<std::int64_t> found[2], all[2];
     const auto queries = static_cast<std::int64_t>(query_count(map));

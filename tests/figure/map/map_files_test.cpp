@@ -2,14 +2,17 @@
 // Files of a map: one bitmap for the crowd, shapes and text for the rest; a row for every point.
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/map/map_figure.h"
+#include "headlight/figure/map/map_request.h"
 #include "tests/figure/map/synthetic_map.h"
 
 #include <gtest/gtest.h>
 
 #include <QTemporaryDir>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <variant>
 
 namespace headlight::figure {
 namespace map_files_test {
@@ -64,6 +67,34 @@ TEST_F(MapFiles, TheTableHasARowForEveryPointShown) {
     ASSERT_EQ(table.rows.size(), 20U);
     EXPECT_EQ(std::get<std::string>(table.rows[10][2]), "key");
     EXPECT_EQ(std::get<std::int64_t>(table.rows[10][0]), 1);
+}
+
+TEST_F(MapFiles, ArraysAreThoseOfTheHeadsShown) {
+    MapFigure figure(synthetic_map(2, 3, 2, 5));
+    const auto shape = [&](const std::string& name) {
+        for (const NamedArray& array : figure.arrays())
+            if (array.name == name) return array.shape;
+        return std::vector<std::int64_t>{};
+    };
+    EXPECT_EQ(shape("queries"), (std::vector<std::int64_t>{2, 3, 10, 2}));
+    figure.set_look(single());
+    EXPECT_EQ(shape("keys"), (std::vector<std::int64_t>{1, 1, 10, 2}));
+    EXPECT_EQ(shape("faithfulness"), (std::vector<std::int64_t>{1, 1}));
+    // A head that settles still has no quality.
+    map::HeadMap fresh = figure.map().heads[4];
+    fresh.trust.clear();
+    figure.set_head(fresh);
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(figure.table().rows[0].back()));
+    EXPECT_EQ(shape("trust"), (std::vector<std::int64_t>{1, 1, 20}));
+}
+
+TEST_F(MapFiles, MarksCountTokensAndTheirQueriesAndKeys) {
+    const map::QueryKeyMap map = synthetic_map(1, 1, 2, 8);
+    MapLook look;
+    mark_points(look, map, map::find_points(map, map::SearchKind::positions, "1-2"), QStringLiteral("1-2"));
+    EXPECT_EQ(look.marked_words, QStringLiteral("4 hits of “1-2”"));
+    EXPECT_EQ(std::ranges::count(*look.marked, 1), 8);
+    EXPECT_EQ((*look.marked)[16 + 1], 1);
 }
 
 TEST_F(MapFiles, FilesKeepTheAnglesOfThreeDimensions) {

@@ -116,7 +116,8 @@ private:
     std::unique_ptr<Parts> parts_;
 };
 
-/// "PCA of preset scores · 2,498 tokens of 61 texts, 12 left out · seed 0 · before the rotation": what stands under every map.
+/// "PCA, preset scores · 2,498 tokens of 61 texts · 12 texts left out · seed 0. Queries and keys before the rotation by their
+/// positions": what stands under every map.
 QString map_caption(const map::QueryKeyMap&);
 /// The token of a point: of QueryKeyMap::tokens or key_tokens().
 struct MapToken {

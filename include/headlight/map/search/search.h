@@ -28,6 +28,8 @@ constexpr const auto& enum_rows(SearchKind) { return search_kinds; }
 using TokenText = std::function<std::string(std::int64_t id)>;
 /// [token] 1: a hit. An empty text hits nothing. Errors: a regular expression or positions that cannot be read.
 std::vector<std::uint8_t> find_tokens(const MapTokens&, SearchKind, const std::string& sought, const TokenText& = {});
+/// [point] the same for a map: of its queries, then of its keys.
+std::vector<std::uint8_t> find_points(const QueryKeyMap&, SearchKind, const std::string& sought, const TokenText& = {});
 
 /// How tightly hits stand in one head.
 struct HeadHits {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Options of files that are pictures.
+#pragma once
+
+#include "cli/command.h"
+#include "headlight/figure/export/export.h"
+
+#include <string>
+
+namespace headlight::cli {
+
+struct PictureOptions {
+    figure::ExportOptions output{};
+    std::string theme = "light";
+
+    void add_theme(Definition&);
+    /// --width, --height, --size-mm, --scale, --transparent, --no-footer
+    void add_size(Definition&);
+    /// With the theme that was chosen.
+    figure::ExportOptions chosen() const;
+};
+
+}  // namespace headlight::cli
