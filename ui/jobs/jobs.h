@@ -37,7 +37,7 @@ public:
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
     /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
     /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point of
-    /// it; map_marks: its search and lasso.
+    /// it; map_marks: its search and lasso; map_guests: the sentence that is typed into it.
     enum class Lane {
         model,
         texts,
@@ -62,7 +62,8 @@ public:
         map,
         map_attention,
         map_near,
-        map_marks
+        map_marks,
+        map_guests
     };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Points of the map: what is pointed at, chosen, searched for, drawn around.
 #include "headlight/figure/core/number_text.h"
+#include "headlight/map/gather/gather.h"
+#include "ui/document/alignment.h"
 #include "ui/map/map_window.h"
 
 #include <QPointer>
@@ -118,9 +120,19 @@ void MapWindow::open_text() {
     const map::HeadMap& head = map.heads.at(point->head);
     TextExample example;
     // The window's own text is there, with its pair.
-    if (!shown_.texts.isEmpty())
-        example.text = QString::fromStdString(texts_->text(static_cast<std::size_t>(token.text()), token.key));
-    (token.key ? example.keys : example.queries) = {token.position()};
+    std::vector<Position> pins{token.position()};
+    if (!shown_.texts.isEmpty()) {
+        const auto text = static_cast<std::size_t>(token.text());
+        example.text = QString::fromStdString(texts_->text(text, token.key));
+        // A part of a longer text may have other tokens by itself.
+        const map::TokenRange range = texts_->range(text, token.key);
+        const auto begin = token.of.tokens.begin();
+        const std::vector<std::string> there(begin + range.first, begin + range.second);
+        const auto now = align_tokens(there, texts_->opened().tokenizer->encode(example.text.toStdString()).tokens);
+        const std::int64_t at = now.at(static_cast<std::size_t>(token.position().value));
+        pins = at < 0 ? std::vector<Position>{} : std::vector{Position(at)};
+    }
+    (token.key ? example.keys : example.queries) = pins;
     example.head = HeadId{head.layer, head.head};
     Q_EMIT example_chosen(example);
 }
@@ -229,6 +241,55 @@ void MapWindow::clear_marks() {
         forget_marks(look);
         look.guests = guests;
     });
+}
+
+/// The token before or after the chosen one in its text, in the same role.
+void MapWindow::step_point(int by) {
+    if (!canvas_->figure() || !texts_) return;
+    const map::QueryKeyMap& map = canvas_->figure()->map();
+    const auto index = canvas_->figure()->index_of(canvas_->selection().focus);
+    if (!index) return;
+    const auto chosen = canvas_->look().chosen;
+    if (!chosen) return choose_point({*index, 0});
+    const figure::MapToken token = figure::map_token(map, chosen->point);
+    const map::TokenRange range = texts_->range(static_cast<std::size_t>(token.text()), token.key);
+    const std::int64_t to = static_cast<std::int64_t>(token.at) + by;
+    if (to >= range.first && to < range.second) choose_point({*index, chosen->point + by});
+}
+
+/// The sentence that is typed, among the points of the map.
+void MapWindow::place_guests() {
+    typing_pause_.stop();
+    placed_.start();
+    const QString typed = typed_->text().trimmed();
+    if (!run_ || !texts_ || typed.isEmpty()) {
+        jobs_.cancel(Jobs::Lane::map_guests);
+        if (canvas_->look().guests) canvas_->edit([](figure::MapLook& look) { look.guests.reset(); });
+        return;
+    }
+    jobs_.start(Jobs::Lane::map_guests, QStringLiteral("Placing the sentence"),
+                [self = QPointer(this), texts = texts_, run = run_, known = placer_run_.lock() == run_ ? placer_ : nullptr,
+                 order = shown_, typed](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    map::GatherOptions gather = order.gather;
+                    gather.budget = 0;
+                    const OpenModel& opened = texts->opened();
+                    const auto vectors =
+                        map::gather_texts(opened.model, opened.tokenizer,
+                                          {corpus::Text{.id = "the sentence", .text = typed.toStdString()}}, gather, cancel);
+                    std::shared_ptr<const map::NewPoints> placer = known;
+                    if (!placer)
+                        placer = std::make_shared<const map::NewPoints>(texts->shared_vectors(), run->options(), 0, cancel);
+                    const map::QueryKeyMap placed = placer->place(*vectors, run->map(), 0, cancel);
+                    auto guests = std::make_shared<figure::MapGuests>();
+                    guests->tokens = placed.tokens.tokens;
+                    for (const map::HeadMap& head : placed.heads) guests->points.push_back(head.points);
+                    return [self, run, placer, guests] {
+                        if (!self || self->run_ != run) return;
+                        self->placer_ = placer;
+                        self->placer_run_ = run;
+                        self->canvas_->edit([&](figure::MapLook& look) { look.guests = guests; });
+                    };
+                });
 }
 
 }  // namespace headlight::ui

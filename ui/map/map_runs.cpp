@@ -170,6 +170,7 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
     show_work();
     if (const auto chosen = canvas_->look().chosen) choose_point(*chosen);
     if (!search_->text().isEmpty()) search();
+    if (!typed_->text().isEmpty()) place_guests();
 }
 
 /// A frame's share of what has changed, the heads in sight first.
@@ -187,6 +188,10 @@ void MapWindow::take_changes() {
         changed.erase(head);
         return clock.elapsed() < frame_budget_ms;
     };
+    // What is typed follows the points around it.
+    constexpr int guests_ms = 1000;
+    if (!changed.empty() && canvas_->look().guests && placed_.elapsed() > guests_ms && !jobs_.busy(Jobs::Lane::map_guests))
+        place_guests();
     bool time = true;
     for (const std::size_t head : canvas_->visible_heads())
         if (time && changed.contains(head)) time = take(head);
@@ -203,7 +208,9 @@ void MapWindow::take_changes() {
 void MapWindow::end_run() {
     take_changes();
     if (stopped_) say(QStringLiteral("Stopped: heads that were not laid out stand as they were"));
-    if (!search_->text().isEmpty() && run_ && !stopped_) search();
+    if (!run_ || stopped_) return;
+    if (!search_->text().isEmpty()) search();
+    if (!typed_->text().isEmpty()) place_guests();
 }
 
 /// The map on screen is the wanted one again.
@@ -267,7 +274,7 @@ void MapWindow::go_on() {
 
 void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
     using Lane = Jobs::Lane;
-    const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near;
+    const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near || lane == Lane::map_guests;
     const QString words = QString::fromUtf8(Error(failure.facts).what());
     if (lane == Lane::map_marks) {
         search_note_->setText(words);

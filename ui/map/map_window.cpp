@@ -4,6 +4,7 @@
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 
+#include <QAbstractItemView>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -45,6 +46,9 @@ QComboBox* color_choice() {
     }
     box->setAccessibleName(QStringLiteral("Colour of the points"));
     box->setMaxVisibleItems(20);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(20);
+    box->view()->setMinimumWidth(230);
     return box;
 }
 
@@ -106,6 +110,7 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, QWidget* parent)
       color_(color_choice()),
       search_kind_(choice(map::search_kinds, "What is searched for")),
       search_(new QLineEdit),
+      typed_(new QLineEdit),
       found_(list({QStringLiteral("Head"), QStringLiteral("Spread")}, "Heads by how tightly the hits stand")),
       shares_(list({QStringLiteral("More of"), QStringLiteral("Points"), QStringLiteral("Here"), QStringLiteral("Else")},
                    "What is inside, against the rest")),
@@ -137,7 +142,8 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, QWidget* parent)
 
 MapWindow::~MapWindow() {
     jobs_.disconnect(this);
-    for (const auto lane : {Jobs::Lane::map, Jobs::Lane::map_attention, Jobs::Lane::map_near, Jobs::Lane::map_marks})
+    for (const auto lane :
+         {Jobs::Lane::map, Jobs::Lane::map_attention, Jobs::Lane::map_near, Jobs::Lane::map_marks, Jobs::Lane::map_guests})
         jobs_.cancel(lane);
 }
 
@@ -197,7 +203,10 @@ QLayout* MapWindow::look_row() {
     search_->setPlaceholderText(QStringLiteral("Search all heads"));
     search_->setAccessibleName(QStringLiteral("Search all heads"));
     search_->setClearButtonEnabled(true);
-    search_->setMinimumWidth(120);
+    search_kind_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    search_kind_->setMinimumContentsLength(9);
+    search_kind_->view()->setMinimumWidth(170);
+    search_->setMinimumWidth(150);
     search_->setMaximumWidth(260);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
@@ -249,6 +258,11 @@ QWidget* MapWindow::side() {
     lasso_note_->setText(
         QStringLiteral("Draw around points of one head with Shift: what they have more of than the others is "
                        "listed here."));
+    typed_->setPlaceholderText(QStringLiteral("Type a sentence into the map"));
+    typed_->setAccessibleName(QStringLiteral("Sentence whose points appear in every head"));
+    typed_->setToolTip(QStringLiteral("Its queries and keys appear in every head as you type; the map’s own points stay"));
+    typed_->setClearButtonEnabled(true);
+    column->addWidget(typed_);
     column->addLayout(tabs);
     column->addWidget(side_, 1);
     all->setMinimumWidth(220);
@@ -320,12 +334,16 @@ void MapWindow::connect_parts() {
     connect(token_, &TokenPanel::lines_changed, this, &MapWindow::show_lines);
     connect(token_, &TokenPanel::point_wanted, this, &MapWindow::choose_point);
     connect(token_, &TokenPanel::open_wanted, this, &MapWindow::open_text);
-    for (QTimer* timer : {&search_pause_, &near_pause_}) timer->setSingleShot(true);
+    for (QTimer* timer : {&search_pause_, &near_pause_, &typing_pause_}) timer->setSingleShot(true);
     search_pause_.setInterval(typing_ms);
+    typing_pause_.setInterval(typing_ms);
     near_pause_.setInterval(near_ms);
     frames_.setInterval(frame_ms);
     connect(&frames_, &QTimer::timeout, this, &MapWindow::take_changes);
     connect(&search_pause_, &QTimer::timeout, this, &MapWindow::search);
+    connect(&typing_pause_, &QTimer::timeout, this, &MapWindow::place_guests);
+    connect(typed_, &QLineEdit::textChanged, this, [this] { typing_pause_.start(); });
+    connect(typed_, &QLineEdit::returnPressed, this, &MapWindow::place_guests);
     connect(&near_pause_, &QTimer::timeout, this, [this] {
         if (near_) ask_nearest(*near_);
     });
@@ -397,6 +415,8 @@ void MapWindow::show_work() {
     texts_button_->setText(order_.texts.isEmpty() ? QStringLiteral("Text of the window")
                                                   : QFileInfo(QDir::cleanPath(order_.texts)).fileName());
     texts_button_->setToolTip(order_.texts);
+    const bool typable = texts_ && !texts_->of_pictures() && !texts_->vectors().crossed();
+    typed_->setEnabled(typable);
 }
 
 void MapWindow::take_controls() {
@@ -513,6 +533,8 @@ void MapWindow::keyPressEvent(QKeyEvent* event) {
         case Qt::Key_Down: return arrow(1, 0);
         case Qt::Key_Return:
         case Qt::Key_Enter: return show_head(canvas_->selection().focus);
+        case Qt::Key_BracketLeft: return step_point(-1);
+        case Qt::Key_BracketRight: return step_point(1);
         case Qt::Key_Plus:
         case Qt::Key_Equal: return canvas_->zoom_by(key_zoom, middle);
         case Qt::Key_Minus: return canvas_->zoom_by(1 / key_zoom, middle);

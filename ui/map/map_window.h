@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/map/run/map_run.h"
+#include "headlight/map/run/new_points.h"
 #include "headlight/map/search/search.h"
 #include "ui/document/document.h"
 #include "ui/map/map_canvas.h"
@@ -10,6 +11,7 @@
 #include "ui/map/token_panel.h"
 
 #include <QDialog>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QProgressBar>
@@ -59,6 +61,7 @@ public:
     QLineEdit& search_field() { return *search_; }
     QTreeWidget& found_heads() { return *found_; }
     QLabel& search_note() { return *search_note_; }
+    QLineEdit& typed_field() { return *typed_; }
     QTreeWidget& shares() { return *shares_; }
     QLabel& lasso_note() { return *lasso_note_; }
     QPushButton& pause_button() { return *pause_; }
@@ -128,6 +131,8 @@ private:
     void search();
     void take_lasso(const std::vector<std::int32_t>&);
     void clear_marks();
+    void step_point(int by);
+    void place_guests();
 
     Document& document_;
     Jobs& jobs_;
@@ -137,7 +142,10 @@ private:
     std::shared_ptr<const MapTexts> texts_;
     std::shared_ptr<Settling> settling_, shown_settling_;  ///< of the wanted map, and of the one on screen
     std::weak_ptr<const trace::Trace> drawn_trace_;        ///< the run of the window's text that is drawn
-    QTimer frames_, search_pause_, near_pause_;
+    std::shared_ptr<const map::NewPoints> placer_;         ///< of placer_run_
+    std::weak_ptr<map::MapRun> placer_run_;
+    QTimer frames_, search_pause_, near_pause_, typing_pause_;
+    QElapsedTimer placed_;
     std::vector<figure::MapLine> near_lines_;
     std::optional<figure::MapPoint> near_;
     bool paused_ = false, stopped_ = false, exporting_ = false, following_ = false;
@@ -147,7 +155,7 @@ private:
     MapOptionsPopover* more_;
     QLabel *message_, *pointed_, *head_name_, *search_note_, *lasso_note_;
     QComboBox *method_, *dims_, *preset_, *color_, *search_kind_;
-    QLineEdit* search_;
+    QLineEdit *search_, *typed_;
     QTreeWidget *found_, *shares_;
     QProgressBar* progress_;
     QPushButton *texts_button_, *more_button_, *show_button_, *pause_, *stop_, *export_, *all_heads_;

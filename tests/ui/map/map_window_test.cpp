@@ -123,6 +123,11 @@ TEST_F(MapPage, AClickedQueryShowsTheModelsAttention) {
     }
     EXPECT_EQ(page().canvas().look().lines.size(), 2u);
     EXPECT_FALSE(page().token_panel().nearest().text().isEmpty());
+    page().canvas().setFocus();
+    const std::int32_t chosen = page().token_panel().point()->point;
+    QTest::keyClick(&page(), Qt::Key_BracketLeft);
+    EXPECT_EQ(page().token_panel().point()->point, chosen - 1);
+    ASSERT_TRUE(drawn());
     page().token_panel().hide_first().setChecked(true);
     ASSERT_TRUE(drawn());
     const auto& without = page().token_panel().sentence().content().weights;
@@ -210,6 +215,27 @@ TEST_F(MapPage, ALassoListsWhatIsInside) {
     drag({corner, corner + QPointF(8, 0), corner + QPointF(8, 8)}, Qt::ShiftModifier);
     EXPECT_EQ(page().lasso_note().text(), QStringLiteral("There is no point inside."));
     EXPECT_FALSE(page().canvas().look().marked);
+}
+
+TEST_F(MapPage, ATypedSentenceStandsInEveryHead) {
+    page().draw(of_texts(20));
+    ASSERT_TRUE(drawn());
+    // A text of the map: its points stand where the map has them.
+    QTest::keyClicks(&page().typed_field(),
+                     QStringLiteral("The doctor asked the nurse 3 times, and she answered, but never the same."));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page().canvas().look().guests && window.jobs().idle(); }, 20'000))
+        << page().message().text().toStdString();
+    const figure::MapGuests& guests = *page().canvas().look().guests;
+    const auto first = static_cast<std::size_t>(std::ranges::find(shown().tokens.text, 3) - shown().tokens.text.begin());
+    ASSERT_EQ(guests.points.size(), shown().heads.size());
+    EXPECT_EQ(guests.tokens.at(2), shown().tokens.tokens.at(first + 2));
+    for (std::size_t h = 0; h < guests.points.size(); ++h) {
+        ASSERT_EQ(guests.points[h].size(), 4 * guests.tokens.size());
+        for (std::size_t i = 0; i < 2 * guests.tokens.size(); ++i)
+            ASSERT_NEAR(guests.points[h][i], shown().heads[h].points[2 * first + i], 1e-3) << h;
+    }
+    page().typed_field().clear();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().guests; }, 10'000));
 }
 
 TEST_F(MapPage, SettlesPausesAndStops) {
