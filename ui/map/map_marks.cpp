@@ -6,6 +6,7 @@
 #include "ui/map/map_window.h"
 
 #include <QPointer>
+#include <QSignalBlocker>
 
 #include <algorithm>
 #include <cmath>
@@ -148,28 +149,25 @@ void MapWindow::search() {
         Jobs::Lane::map_marks, QStringLiteral("Searching"),
         [self = QPointer(this), texts = texts_, run = run_, kind, sought](const CancelToken& cancel,
                                                                           const Progress&) -> Jobs::Deliver {
-            const map::MapVectors& vectors = texts->vectors();
             map::TokenText spelled;
             if (const auto& tokenizer = texts->opened().tokenizer; tokenizer && !texts->of_pictures())
                 spelled = [tokenizer](std::int64_t id) { return tokenizer->bytes_of(id); };
-            const std::vector<std::uint8_t> of_queries = map::find_tokens(vectors.tokens, kind, sought, spelled);
-            const std::vector<std::uint8_t> of_keys = map::find_tokens(vectors.key_tokens(), kind, sought, spelled);
-            cancel.throw_if_cancelled();
             const map::QueryKeyMap map = run->map();
-            const std::vector<map::HeadHits> ranked = map::heads_by_tightness(map, of_queries);
-            auto marked = std::make_shared<std::vector<std::uint8_t>>(of_queries);
-            marked->insert(marked->end(), of_keys.begin(), of_keys.end());
+            const std::vector<std::uint8_t> hits = map::find_points(map, kind, sought, spelled);
+            cancel.throw_if_cancelled();
+            const auto of_keys = hits.begin() + static_cast<std::ptrdiff_t>(map::query_count(map));
+            const std::vector<std::uint8_t> of_queries(hits.begin(), of_keys);
             std::vector<std::pair<HeadId, double>> rows;
-            for (const map::HeadHits& hit : ranked)
+            for (const map::HeadHits& hit : map::heads_by_tightness(map, of_queries))
                 rows.emplace_back(HeadId{map.heads[hit.head].layer, map.heads[hit.head].head}, hit.dispersion);
-            const std::int64_t queries = count_of(of_queries), keys = count_of(of_keys);
-            return [self, texts, marked, rows, queries, keys, sought] {
-                if (!self || self->texts_ != texts) return;
+            const std::int64_t queries = count_of(of_queries), keys = std::count(of_keys, hits.end(), 1);
+            return [self, texts, hits, rows, queries, keys, kind, sought] {
+                if (!self || self->texts_ != texts || !self->canvas_->figure()) return;
                 const QString words = QString::fromStdString(sought);
-                self->canvas_->edit([&](figure::MapLook& look) {
-                    look.marked = marked;
-                    look.marked_words = QStringLiteral("%1 hits of “%2”").arg(figure::count_text(queries + keys), words);
-                });
+                self->searched_ = sought;
+                self->searched_by_ = kind;
+                self->canvas_->edit(
+                    [&](figure::MapLook& look) { figure::mark_points(look, self->canvas_->figure()->map(), hits, words); });
                 self->found_->clear();
                 if (queries + keys == 0) return self->search_note_->setText(QStringLiteral("No token is “%1”.").arg(words));
                 self->search_note_->setText(
@@ -192,12 +190,18 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
     if (!texts_ || !canvas_->figure()) return;
     show_side(Side::lasso);
     shares_->clear();
+    {
+        const QSignalBlocker quiet(search_);  // its hits are not what is marked
+        search_->clear();
+        found_->clear();
+    }
     if (points.empty()) {
         clear_marks();
         return lasso_note_->setText(QStringLiteral("There is no point inside."));
     }
     auto marked = std::make_shared<std::vector<std::uint8_t>>(map::point_count(canvas_->figure()->map()));
     for (const std::int32_t point : points) (*marked)[static_cast<std::size_t>(point)] = 1;
+    searched_.clear();
     const QString words = QStringLiteral("%1 points of the lasso").arg(figure::count_text(std::ssize(points)));
     canvas_->edit([&](figure::MapLook& look) {
         look.marked = marked;
@@ -231,6 +235,7 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
 }
 
 void MapWindow::clear_marks() {
+    searched_.clear();
     jobs_.cancel(Jobs::Lane::map_marks);
     jobs_.cancel(Jobs::Lane::map_attention);
     near_lines_.clear();

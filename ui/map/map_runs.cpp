@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/export/export.h"
+#include "headlight/figure/map/map_request.h"
 #include "headlight/map/gather/gather.h"
 #include "ui/map/map_window.h"
 
@@ -71,6 +72,10 @@ void MapWindow::draw(const MapOrder& wanted) {
         order.gather.stack = document_.attention();
     const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
     if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no text yet"), true);
+    if (whole && document_.has_parts() && document_.attention() != order.gather.stack) {
+        order_ = order;
+        return document_.set_attention(order.gather.stack);  // which draws it
+    }
     const bool same = texts_ && texts_->opened().model == opened.model && order.texts == shown_.texts &&
                       same_vectors(order.gather, shown_.gather) && drawn_trace_.lock() == whole;
     order_ = order;
@@ -175,7 +180,10 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
 
 /// A frame's share of what has changed, the heads in sight first.
 void MapWindow::take_changes() {
-    if (!shown_settling_ || !canvas_->figure()) return;
+    if (!shown_settling_ || !canvas_->figure()) {
+        if (!jobs_.busy(Jobs::Lane::map)) frames_.stop();
+        return;
+    }
     QElapsedTimer clock;
     clock.start();
     std::set<std::size_t> changed;
@@ -288,54 +296,35 @@ void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
     canvas_->set_placeholder(QString::fromStdString(failure.facts.problem), QString::fromStdString(failure.facts.hint));
 }
 
-figure::Provenance MapWindow::provenance() const {
-    const auto word = [](auto value) { return std::string(enum_word(value)); };
-    const map::MapOptions& o = shown_.options;
-    figure::Provenance out;
-    out.model = texts_->opened().model->config().name;
-    std::string command = "headlight map " + texts_->opened().reference.toStdString();
-    if (shown_.texts.isEmpty()) {
-        out.text = texts_->text(0, true);
-        command += " --text '" + out.text + "'";
-    } else {
-        command += " --texts " + QFileInfo(shown_.texts).fileName().toStdString();
+figure::MapRequest MapWindow::request() const {
+    figure::MapRequest out;
+    out.texts = shown_.texts.toStdString();
+    if (const auto whole = drawn_trace_.lock()) {
+        out.text = whole->text_a();
+        if (!whole->text_b().empty()) out.text += "\t" + whole->text_b();
+        out.dtype = whole->info().dtype;
     }
-    const auto option = [&](const std::string& name, const std::string& value) {
-        out.options.emplace_back(name, value);
-        command += " --" + name + " " + value;
-    };
-    option("method", word(o.projection));
-    option("dims", std::to_string(o.dims));
-    option("preset", word(o.preset));
-    option("tokens", std::to_string(shown_.gather.budget));
-    option("seed", std::to_string(o.seed));
-    if (const auto single = canvas_->look().single) {
-        option("layer", std::to_string(single->layer.value));
-        option("head", std::to_string(single->head.value));
-    }
-    if (shown_.gather.rotated) command += " --rotated";
-    if (o.with_apart) command += " --with-apart";
-    out.options.emplace_back("color", word(canvas_->look().color));
-    out.command = command;
+    out.gather = shown_.gather;
+    out.options = shown_.options;
+    out.mark_by = searched_by_;
+    out.mark = searched_;
+    out.look = canvas_->look();
+    out.look.hovered.reset();
+    out.look.lasso.clear();
+    out.output.size_px.setWidth(std::max(600, canvas_->viewport()->width()));
     return out;
 }
 
 void MapWindow::write(const QString& file) {
     if (!canvas_->figure() || !run_) return;
     exporting_ = true;
-    figure::MapLook look = canvas_->look();
-    look.hovered.reset();
-    look.lasso.clear();
     jobs_.start(Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
-                [self = QPointer(this), run = run_, look, about = provenance(), selection = canvas_->selection(), file,
-                 opened = texts_->opened(), width = std::max(600, canvas_->viewport()->width())](
-                    const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-                    figure::ExportOptions options;
-                    options.size_px.setWidth(width);
-                    figure::Provenance provenance = about;
-                    provenance.model_hash = opened.model->hash();  // reads the weights
-                    figure::MapFigure figure(run->map(), look);
-                    figure::export_figure(figure, selection, provenance, options, file.toStdString(), cancel);
+                [self = QPointer(this), run = run_, asked = request(), selection = canvas_->selection(), file,
+                 opened = texts_->opened()](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    figure::MapFigure figure(run->map(), asked.look);
+                    const figure::Provenance about = figure::map_provenance(*opened.model, figure.map(), asked,
+                                                                            QFileInfo(file).suffix().toLower().toStdString());
+                    figure::export_figure(figure, selection, about, asked.output, file.toStdString(), cancel);
                     return [self, file] {
                         if (!self) return;
                         self->say(QStringLiteral("Wrote %1").arg(file));

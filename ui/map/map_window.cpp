@@ -363,8 +363,11 @@ void MapWindow::connect_parts() {
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         restyle();
         const bool other = change == Document::Change::trace || change == Document::Change::model;
-        if (other && order_.texts.isEmpty() && document_.run_trace() && drawn_trace_.lock() != document_.run_trace())
-            draw(order_);
+        if (!other || !order_.texts.isEmpty() || !document_.run_trace()) return;
+        if (drawn_trace_.lock() == document_.run_trace() && linked()) return;
+        MapOrder order = order_;
+        order.gather.stack = model::Stack::whole;  // the one that the window shows
+        draw(order);
     });
     connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
         if (lane != Jobs::Lane::map) return;
@@ -504,7 +507,11 @@ bool MapWindow::step_back() {
     const figure::MapLook& look = canvas_->look();
     if (!look.lasso.empty()) return canvas_->edit([](figure::MapLook& l) { l.lasso.clear(); }), true;
     if (look.single && canvas_->figure() && canvas_->figure()->map().heads.size() > 1) return show_head(std::nullopt), true;
-    if (look.marked || look.chosen) return clear_marks(), true;
+    if (look.marked || look.chosen) {
+        const QSignalBlocker quiet(search_);
+        search_->clear();
+        return clear_marks(), true;
+    }
     return false;
 }
 

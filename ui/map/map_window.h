@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/figure/map/map_request.h"
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/run/new_points.h"
 #include "headlight/map/search/search.h"
@@ -119,7 +120,7 @@ private:
     void show_options();
     void put_first(std::size_t head);
     void forget_marks(figure::MapLook&) const;
-    figure::Provenance provenance() const;
+    figure::MapRequest request() const;
 
     // --- map_marks.cpp: points, search, lasso ----------------------------------------------------------------------------
     void point_at(const QString& tip, std::optional<figure::MapPoint>);
@@ -148,6 +149,8 @@ private:
     QElapsedTimer placed_;
     std::vector<figure::MapLine> near_lines_;
     std::optional<figure::MapPoint> near_;
+    std::string searched_;  ///< what the marked points are hits of; empty: they are of a lasso, or there are none
+    map::SearchKind searched_by_ = map::SearchKind::token;
     bool paused_ = false, stopped_ = false, exporting_ = false, following_ = false;
 
     MapCanvas* canvas_;
