@@ -83,6 +83,12 @@ void MapWindow::choose_point(const figure::MapPoint& point) {
     ask_attention();
 }
 
+void MapWindow::forget_point() {
+    jobs_.cancel(Jobs::Lane::map_attention);
+    token_->clear();
+    show_lines();
+}
+
 /// With the nearest points of the other role.
 void MapWindow::ask_attention() {
     if (!texts_ || !token_->point()) return;
@@ -237,9 +243,8 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
 void MapWindow::clear_marks() {
     searched_.clear();
     jobs_.cancel(Jobs::Lane::map_marks);
-    jobs_.cancel(Jobs::Lane::map_attention);
     near_lines_.clear();
-    token_->clear();
+    forget_point();
     found_->clear();
     canvas_->edit([this](figure::MapLook& look) {
         const auto guests = look.guests;

@@ -320,12 +320,16 @@ void MapWindow::connect_parts() {
     connect(stop_, &QPushButton::clicked, this, &MapWindow::stop);
     connect(export_, &QPushButton::clicked, this, &MapWindow::ask_for_file);
     connect(canvas_, &MapCanvas::head_clicked, this, &MapWindow::choose_head);
-    connect(canvas_, &MapCanvas::point_clicked, this, &MapWindow::choose_point);
+    connect(canvas_, &MapCanvas::point_clicked, this, [this](const figure::MapPoint& point) {
+        chosen_before_ = canvas_->look().chosen;
+        choose_point(point);
+    });
     connect(canvas_, &MapCanvas::double_clicked, this, [this](HeadId head) {
-        if (canvas_->look().single)
-            show_head(std::nullopt);
-        else
-            show_head(head);
+        if (canvas_->look().single) return show_head(std::nullopt);
+        // The first of the two clicks may have hit a point of the cell, which was not meant.
+        canvas_->edit([this](figure::MapLook& look) { look.chosen = chosen_before_; });
+        if (!chosen_before_) forget_point();
+        show_head(head);
     });
     connect(canvas_, &MapCanvas::pointed_at, this, &MapWindow::point_at);
     connect(canvas_, &MapCanvas::lassoed, this, &MapWindow::take_lasso);

@@ -126,6 +126,7 @@ private:
     void point_at(const QString& tip, std::optional<figure::MapPoint>);
     void choose_point(const figure::MapPoint&);
     void ask_attention();
+    void forget_point();
     void ask_nearest(const figure::MapPoint&);
     void show_lines();
     void open_text();
@@ -148,7 +149,7 @@ private:
     QTimer frames_, search_pause_, near_pause_, typing_pause_;
     QElapsedTimer placed_;
     std::vector<figure::MapLine> near_lines_;
-    std::optional<figure::MapPoint> near_;
+    std::optional<figure::MapPoint> near_, chosen_before_;  ///< before the last click
     std::string searched_;  ///< what the marked points are hits of; empty: they are of a lasso, or there are none
     map::SearchKind searched_by_ = map::SearchKind::token;
     bool paused_ = false, stopped_ = false, exporting_ = false, following_ = false;

@@ -59,6 +59,7 @@ void MapFigure::Parts::set_head(std::size_t i, map::HeadMap head) {
     map.heads[i] = std::move(head);
     planes[i] = map_plane(map.heads[i], facts.apart);
     changed.insert(i);
+    ++pictures;
     if (of_one_head(look.color) && i < own_colors.size()) color_head(i, own_colors[i]);
     if (single() && shown() == i) stale = true;
 }

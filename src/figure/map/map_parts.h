@@ -10,8 +10,12 @@
 #include <QImage>
 #include <QStringList>
 
+#include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 namespace headlight::figure {
@@ -87,7 +91,18 @@ struct MapFigure::Parts {
     double side = 0;    ///< px of a cell of the matrix at zoom 1
     bool stale = true;  ///< labels and regions are of an older look
 
+    /// Regions do not change with zoom and place.
+    struct RegionsOf {
+        std::size_t head = 0;
+        std::uint64_t pictures = 0;
+        double yaw = 0, pitch = 0;
+        std::array<bool, 3> drawn{};  ///< queries, keys, apart
+        bool operator==(const RegionsOf&) const = default;
+    };
+    std::optional<RegionsOf> regions_of;
     std::vector<MapRegion> regions;
+    std::uint64_t pictures = 0;                       ///< that set_head() has taken
+    std::unordered_map<const QChar*, double> widths;  ///< of token labels, by their shared characters
     struct TokenLabel {
         std::int32_t point = 0;
         QPointF baseline;

@@ -70,7 +70,7 @@ std::uint32_t shuffled(std::uint32_t i) {
 }  // namespace
 
 void MapFigure::Parts::place_labels() {
-    labels.clear(), region_labels.clear(), regions.clear(), sizes.clear();
+    labels.clear(), region_labels.clear(), sizes.clear();
     if (!single()) return;
     const std::size_t head = shown();
     if (look.size_by_norm) {
@@ -95,8 +95,12 @@ void MapFigure::Parts::place_labels() {
     const QRectF inside = room.adjusted(2, 2, -2, -2);
     if (look.region_labels && !look.marked) {
         const QFont font = ui_font(region_size, QFont::DemiBold);
-        regions = map_regions(planes[head], view(head), drawn, most_regions);
-        name_regions(regions, shares);
+        const RegionsOf wanted{head, pictures, look.yaw, look.pitch, {look.queries, look.keys, look.apart}};
+        if (regions_of != wanted) {
+            regions = map_regions(planes[head], view(head), drawn, most_regions);
+            name_regions(regions, shares);
+            regions_of = wanted;
+        }
         CloudView flat = view(head);
         flat.turn = CloudView().turn;  // regions are found on the turned plane
         for (const MapRegion& region : regions) {
@@ -114,16 +118,22 @@ void MapFigure::Parts::place_labels() {
     std::ranges::sort(
         seen, {}, [&](const auto& s) { return std::pair(!stands_out(s.first), shuffled(static_cast<std::uint32_t>(s.first))); });
     const QFont font = ui_font(label_size);
-    std::unordered_map<std::string, std::vector<QPointF>> same;
+    std::unordered_map<const QChar*, std::vector<QPointF>> same;
+    // Points of one token share its characters.
+    const auto width_of = [&](const QString& text) {
+        const auto [at, fresh] = widths.try_emplace(text.constData(), 0.0);
+        if (fresh) at->second = draw::text_width(text, font);
+        return at->second;
+    };
     for (const auto& [i, at] : seen) {
         if (labels.size() >= most_labels) break;
         const bool strong = stands_out(i);
         if (look.marked && !strong) break;
         const QString& text = facts.text[static_cast<std::size_t>(i)];
-        const QRectF box(at.x() + 5, at.y() - 8, draw::text_width(text, font) + 2, 15);
+        const QRectF box(at.x() + 5, at.y() - 8, width_of(text) + 2, 15);
         if (!inside.contains(box) || crowd_counts.in(box.adjusted(crowd_cell / 2, 0, 0, 0)) > most_covered || !taken.free(box))
             continue;
-        auto& others = same[text.toStdString()];
+        auto& others = same[text.constData()];
         if (std::ranges::any_of(others, [&, at = at](QPointF o) { return QLineF(o, at).length() < same_word_apart; })) continue;
         others.push_back(at);
         taken.take(box);

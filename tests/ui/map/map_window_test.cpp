@@ -89,6 +89,7 @@ TEST_F(MapPage, HeadsAreLinkedBothWays) {
     QTest::mouseDClick(page().canvas().viewport(), Qt::LeftButton, {}, at->toPoint());
     ASSERT_TRUE(page().canvas().look().single);
     EXPECT_EQ(*page().canvas().look().single, (HeadId{Layer(4), Head(5)}));
+    EXPECT_FALSE(page().canvas().look().chosen) << "a point that the first of the two clicks hit";
     page().canvas().setFocus();
     QTest::keyClick(&page(), Qt::Key_Right);
     EXPECT_EQ(*page().canvas().look().single, (HeadId{Layer(4), Head(6)}));
