@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
-#include "headlight/corpus/store/segments.h"
+#include "headlight/corpus/run/pack.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
 #include "headlight/model/same_products.h"
@@ -8,6 +8,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::bench {
@@ -89,38 +90,36 @@ Results capture(const Subject& s) {
     return found;
 }
 
-// Everything that `headlight corpus run --measure heads` does with a text, against the pass alone.
+// Everything that `headlight corpus run --measure heads` does with a pack of texts, against the pass alone.
 Results corpus(const Subject& s) {
     using namespace headlight::corpus;
     const Square square;
     Results found;
     for (const std::int64_t n : s.lengths({16, 512})) {
-        const std::string prompt = s.prompt(n).text;
-        const Text text{.text = prompt};
+        const auto text = std::make_shared<const Text>(Text{.text = s.prompt(n).text});
+        const headlight::text::Encoding encoding = s.tokenizer->encode(text->text);
+        const std::int64_t texts = std::max<std::int64_t>(1, kPackedTokens / encoding.size());
         Gathered heads({"heads"}, {.config = s.model->config(), .tokenizer = *s.tokenizer});
-        const trace::CapturePlan kept = heads.plan(), least{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
-        const auto run = [&](const trace::CapturePlan& plan) {
-            return trace::run_encoded(s.model, s.tokenizer, {.text = prompt, .encoding = s.tokenizer->encode(prompt)}, plan,
-                                      s.cancel);
-        };
+        const trace::CapturePlan kept = heads.plan(), least{.globs = {"*.hook_z"}, .overview = false};
         const auto gather = [&] {
-            const model::SameProducts same;
-            const headlight::text::Encoding encoding = s.tokenizer->encode(prompt);
-            Gathered::OfText gathered(heads, {.text = text, .encoding = encoding});
-            gathered.add(
-                *trace::run_encoded(s.model, s.tokenizer, {.text = prompt, .encoding = encoding}, kept, s.cancel, &gathered));
+            PackOfChunks pack(s.model, s.tokenizer, kept);
+            for (std::int64_t i = 0; i < texts; ++i)
+                pack.put({.number = i, .end_byte = std::ssize(text->text), .encoding = encoding}, text);
+            pack.run(heads, s.cancel);
         };
-        const auto same_pass = [&] {
-            const model::SameProducts same;
-            run(least);
+        const auto pass = [&] {
+            const model::SameProducts rows(model::SameProducts::Of::row);
+            std::vector<trace::PackedText> packed(static_cast<std::size_t>(texts),
+                                                  {.text = {.text = text->text, .encoding = encoding}});
+            trace::run_packed(s.model, s.tokenizer, std::move(packed), least, s.cancel);
         };
-        const std::vector<double> ms = warm_in_turns(s, {gather, same_pass, [&] { run(least); }, square});
+        const std::vector<double> ms = warm_in_turns(s, {gather, pass, square});
         model::ModelConfig without = s.model->config();
         without.has_unembedding = without.mlm_head = false;
-        const double rate = Square::gflops(ms[3]), flops = forward_flops(without, n) / 1e6;
-        found.push_back({n, "heads gathered", 1e3 * static_cast<double>(n) / ms[0], "tokens/s"});
-        found.push_back({n, "pass alone, no unembedding", 1e3 * static_cast<double>(n) / ms[1], "tokens/s"});
-        found.push_back({n, "tiles that are the same for any threads", ms[1] / ms[2] - 1, "share added"});
+        const double tokens = static_cast<double>(texts * n), rate = Square::gflops(ms[2]),
+                     flops = static_cast<double>(texts) * forward_flops(without, n) / 1e6;
+        found.push_back({n, "heads gathered", 1e3 * tokens / ms[0], "tokens/s"});
+        found.push_back({n, "pass alone, no unembedding", 1e3 * tokens / ms[1], "tokens/s"});
         found.push_back({n, "heads gathered: share of matrix product", flops / ms[0] / rate, ""});
         found.push_back({n, "pass alone: share of matrix product", flops / ms[1] / rate, ""});
     }

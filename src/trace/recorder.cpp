@@ -149,8 +149,8 @@ void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t 
 
 void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.head_numbers); }
 
-void Recorder::finish(Trace::Internals& out) {
-    drop_unused_memory(stored_);
+void Recorder::finish(Trace::Internals& out, bool alone) {
+    if (alone) drop_unused_memory(stored_);
     out.stored = std::move(stored_);
     own_.finish(out.pooled, out.head_numbers);
     std::set<HookPoint> kept(out.kept.begin(), out.kept.end());

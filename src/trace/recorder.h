@@ -34,8 +34,8 @@ public:
     void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
     void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
 
-    /// Moves everything into the trace's internals. Once, after the pass.
-    void finish(Trace::Internals&);
+    /// Moves everything into the trace's internals. Once, after the pass. `alone`: other traces have no part of its memory.
+    void finish(Trace::Internals&, bool alone = true);
     /// The overview of the attention to the source.
     void finish_cross(Trace::Internals&);
 

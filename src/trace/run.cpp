@@ -7,6 +7,7 @@
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
 #include "model/run/forward.h"
+#include "model/run/packed.h"
 #include "trace/forecast_internal.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
@@ -127,6 +128,16 @@ struct StackRun {
     PatternReader* reader = nullptr;
 };
 
+/// Whose run it was, and on what.
+void tell_run(Trace::Internals& t, std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer) {
+    t.info.device = model->device_name();
+    t.info.dtype = dtype_name(model->dtype());
+    t.info.version = version();
+    t.info.threads = at::get_num_threads();
+    t.model = std::move(model);
+    t.tokenizer = std::move(tokenizer);
+}
+
 /// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
 std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, Trace::Internals* overview,
                                             const CancelToken& cancel, const Progress& progress) {
@@ -158,13 +169,8 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     recorder.finish(*internals);
     if (overview) recorder.finish_cross(*overview);
 
-    internals->info.device = pass.model->device_name();
-    internals->info.dtype = dtype_name(pass.model->dtype());
-    internals->info.version = version();
-    internals->info.threads = at::get_num_threads();
+    tell_run(*internals, std::move(pass.model), std::move(pass.tokenizer));
     internals->prompt = pass.prompt;
-    internals->model = std::move(pass.model);
-    internals->tokenizer = std::move(pass.tokenizer);
     return internals;
 }
 
@@ -274,14 +280,22 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     return own_parts(std::make_shared<const Trace>(std::move(internals)));
 }
 
+namespace {
+
+void check_one_stack(const model::Model& model) {
+    require_weights(model);
+    if (model::reads_pictures(model.config()) || model.part(model::Stack::encoder))
+        throw Error({.problem = "Encoded texts are for models of one stack that read text", .found = model.config().name});
+}
+
+}  // namespace
+
 std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model> model,
                                          std::shared_ptr<const text::Tokenizer> tokenizer, EncodedText text,
                                          const CapturePlan& plan, const CancelToken& cancel, PatternReader* reader) {
     const model::KeepMemory keep;
     const auto started = std::chrono::steady_clock::now();
-    require_weights(*model);
-    if (model::reads_pictures(model->config()) || model->part(model::Stack::encoder))
-        throw Error({.problem = "Encoded texts are for models of one stack that read text", .found = model->config().name});
+    check_one_stack(*model);
     const Prompt prompt{.text = std::move(text.text)};
     const std::vector<Intervention> none;
     StackRun pass{.model = std::move(model),
@@ -295,6 +309,55 @@ std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model> mod
     auto internals = run_stack(std::move(pass), nullptr, nullptr, cancel, {});
     internals->info.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return own_parts(std::make_shared<const Trace>(std::move(internals)));
+}
+
+std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const model::Model>& model,
+                                                     const std::shared_ptr<const text::Tokenizer>& tokenizer,
+                                                     std::vector<PackedText> texts, const CapturePlan& plan,
+                                                     const CancelToken& cancel, const Progress& progress) {
+    const model::KeepMemory keep;
+    const at::NoGradGuard no_grad;
+    const auto started = std::chrono::steady_clock::now();
+    check_one_stack(*model);
+    const model::ModelConfig& config = model->config();
+    const std::vector<model::HookPoint> kept = plan.resolve(config);
+    const std::set<model::HookPoint> stored = stored_for(config, kept);
+    std::int64_t tokens = 0;
+    for (const PackedText& text : texts) tokens += text.text.encoding.size();
+    check_run_memory(*model, tokens, stored, {}, plan.overview, 0);
+
+    struct Recorded {
+        std::unique_ptr<Trace::Internals> internals;
+        model::ForwardInput input;
+        std::unique_ptr<Recorder> recorder;
+    };
+    std::vector<Recorded> all(texts.size());
+    at::parallel_for(0, std::ssize(texts), 1, [&](std::int64_t first, std::int64_t last) {
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+            auto internals = std::make_unique<Trace::Internals>();
+            internals->prompt.text = std::move(texts[i].text.text);
+            internals->encoding = std::move(texts[i].text.encoding);
+            check_length(config, internals->encoding, internals->info);
+            internals->kept = kept;
+            internals->labels = text::token_labels(*tokenizer, internals->encoding);
+            auto recorder = std::make_unique<Recorder>(*model, *tokenizer, internals->encoding, stored, Hooked(), plan.overview,
+                                                       nullptr, texts[i].text.first_counted, texts[i].reader);
+            const text::Encoding& encoding = internals->encoding;
+            all[i] = {std::move(internals), {.ids = encoding.ids, .type_ids = encoding.type_ids}, std::move(recorder)};
+        }
+    });
+    std::vector<model::PackedText> packed;
+    for (const Recorded& each : all) packed.push_back({each.input, *each.recorder});
+    model::forward_packed(*model, packed, cancel, progress);
+
+    std::vector<std::shared_ptr<const Trace>> traces;
+    for (Recorded& each : all) {
+        each.recorder->finish(*each.internals, false);
+        tell_run(*each.internals, model, tokenizer);
+        each.internals->info.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+        traces.push_back(own_parts(std::make_shared<const Trace>(std::move(each.internals))));
+    }
+    return traces;
 }
 
 std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer,

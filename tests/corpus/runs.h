@@ -73,6 +73,7 @@ public:
                               {.weights = floats_of(pattern), .keys = run.tokens(), .lengths = floats_of(lengths)});
             }
         }
+        if (patterns) patterns->finish(run);
         to.add(run, patterns.get());
     }
     void add_all(Accumulator& to) const {

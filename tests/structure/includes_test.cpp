@@ -44,7 +44,7 @@ const std::map<std::string, std::set<std::string>>& borrowed() {
         {"fetch", {"io/zip_reader.h"}},
         {"trace",
          {"model/arithmetic/kernels.h", "model/blocks/disentangled.h", "model/blocks/experts.h", "model/blocks/pass.h",
-          "model/internals.h", "model/load/weight_source.h", "model/run/forward.h", "model/run/stacked.h"}},
+          "model/internals.h", "model/load/weight_source.h", "model/run/forward.h", "model/run/packed.h", "model/run/stacked.h"}},
         {"corpus", {"text/unicode/unicode.h", "text/unicode/utf8.h"}},
         {"analyze", {"model/arithmetic/kernels.h", "text/unicode/unicode.h"}},
     };

@@ -8,10 +8,16 @@ namespace headlight::model {
 /// instruction set and one product library the bits are then the same.
 class SameProducts {
 public:
-    SameProducts() noexcept;
+    /// `row`: the bits of a row do not depend on the other rows either. Tiles are then filled up, and a few rows cost a tile.
+    enum class Of { product, row };
+    explicit SameProducts(Of = Of::product) noexcept;
     ~SameProducts();
+    static bool of_rows() noexcept;  ///< one of rows lives on this thread
     SameProducts(const SameProducts&) = delete;
     SameProducts& operator=(const SameProducts&) = delete;
+
+private:
+    Of of_;
 };
 
 }  // namespace headlight::model

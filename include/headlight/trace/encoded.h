@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace headlight::trace {
 
@@ -39,5 +40,16 @@ public:
 /// run() of it, for models of one stack that read text. Errors as there. Lengths reach the reader where the plan has an overview.
 std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>, EncodedText,
                                          const CapturePlan&, const CancelToken& = {}, PatternReader* = nullptr);
+
+/// A text of a pack and who reads its patterns; nullptr: nobody.
+struct PackedText {
+    EncodedText text;
+    PatternReader* reader = nullptr;
+};
+/// run_encoded() of each text, in one pass over the rows of all of them (model::forward_packed()). The traces share the memory of
+/// their tensors: drop them together. Readers of different texts are called from several threads at once.
+std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const model::Model>&,
+                                                     const std::shared_ptr<const text::Tokenizer>&, std::vector<PackedText>,
+                                                     const CapturePlan&, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::trace

@@ -156,7 +156,7 @@ std::unique_ptr<Accumulator> Heads::fresh() const {
 
 std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_z", "*.hook_resid_pre"}; }
 
-/// Of one text: how far its heads attend, and their best examples.
+/// Of one text: how far its heads attend, their best examples, and every measure of them.
 class Heads::Patterns final : public TextPatterns {
 public:
     struct OfHead {
@@ -182,7 +182,10 @@ public:
         of_heads[of_.head_index(id)] = head;
     }
 
+    void finish(const TextRun& run) override { measured = analyze::counted_measures(*run.trace, run.first_query); }
+
     std::vector<OfHead> of_heads;  ///< [layer * head]
+    analyze::CountedMeasures measured;
 
 private:
     void add_examples(const trace::HeadPattern& pattern, std::int64_t i, std::array<Example, kHeadExamples>& best) const {
@@ -212,7 +215,8 @@ private:
 std::unique_ptr<TextPatterns> Heads::patterns_of(const TextRun& run) const { return std::make_unique<Patterns>(*this, run); }
 
 void Heads::add(const TextRun& run, TextPatterns* patterns) {
-    const analyze::CountedMeasures measured = analyze::counted_measures(*run.trace, run.first_query);
+    const auto& read = dynamic_cast<const Patterns&>(*patterns);
+    const analyze::CountedMeasures& measured = read.measured;
     Row row{.values = std::vector<float>(sums_.size(), static_cast<float>(kNaN)),
             .rows = std::vector<std::int32_t>(corpus_measures().size() * static_cast<std::size_t>(layers_))};
     for (std::size_t m = 0; m < measure_indices().size(); ++m) {
@@ -232,7 +236,6 @@ void Heads::add(const TextRun& run, TextPatterns* patterns) {
         }
     }
     rows_[run.number] = std::move(row);
-    const auto& read = dynamic_cast<const Patterns&>(*patterns);
     for (std::size_t head = 0; head < heads(); ++head) {
         const Patterns::OfHead& found = read.of_heads[head];
         for (std::size_t bin = 0; bin < found.distances.size(); ++bin)

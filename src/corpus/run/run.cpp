@@ -3,17 +3,19 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/run/pack.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/io/file_lock.h"
 #include "headlight/model/same_products.h"
-#include "headlight/trace/encoded.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <set>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
@@ -127,30 +129,6 @@ private:
     bool told_ = false;
 };
 
-/// One chunk through the model and into the accumulators.
-void run_chunk(const RunSetup& setup, const Chunk& chunk, const Text& text, const trace::CapturePlan& plan, Gathered& into,
-               const CancelToken& cancel) {
-    try {
-        trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                            static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-                                   .encoding = chunk.encoding,
-                                   .first_counted = chunk.first_query};
-        Gathered::OfText gathered(into, {.number = chunk.number,
-                                         .text = text,
-                                         .first_byte = chunk.first_byte,
-                                         .first_query = chunk.first_query,
-                                         .begins = chunk.begins,
-                                         .whole = chunk.whole,
-                                         .encoding = chunk.encoding});
-        gathered.add(*trace::run_encoded(setup.model, setup.tokenizer, std::move(encoded), plan, cancel, &gathered));
-    } catch (const Error& error) {
-        ErrorFacts facts = error.facts();
-        facts.item =
-            "text " + text.id + " (chunk " + std::to_string(chunk.number) + ")" + (facts.item.empty() ? "" : ", " + facts.item);
-        throw Error(facts);
-    }
-}
-
 std::string part_name(const CorpusRun& run) {
     return run.parts == 1 ? "" : std::to_string(run.part) + "of" + std::to_string(run.parts) + "-";
 }
@@ -164,6 +142,7 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
     TextStore texts(setup.store, manifest, setup.tokenizer.get());
     OpenSegment segment(setup, manifest, empty, blocks.name);
     Forecast forecast(blocks.chunks, setup.store, note);
+    PackOfChunks pack(setup.model, setup.tokenizer, plan);
     const model::SameProducts same;
     RunProgress done;
     const auto started = Clock::now();
@@ -172,14 +151,29 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
         for (std::int64_t block = blocks.next(); block >= 0; block = blocks.next()) {
             Gathered gathered = empty.fresh();
             const std::int64_t first = block * manifest.options.block, count = manifest.chunks_of(block);
-            std::int64_t tokens = 0;
-            for (std::int64_t number = first; number < first + count; ++number) {
+            std::int64_t tokens = 0, at = first;  // the next chunk that is added
+            const auto report = [&] {
                 cancel.throw_if_cancelled();
-                if (progress) progress({"Running", "chunk", done.chunks + number - first, blocks.chunks});
-                const Chunk& chunk = texts.chunk(number);
+                if (progress) progress({"Running", "chunk", done.chunks + at - first, blocks.chunks});
+            };
+            const auto run_pack = [&] {
+                const auto count = [&] {
+                    report();
+                    ++at;
+                };
+                pack.run(
+                    gathered, cancel, [&](const ProgressStep&) { report(); }, count);
+            };
+            std::shared_ptr<const Text> text;
+            for (std::int64_t number = first, of_text = -1; number < first + count; ++number) {
+                Chunk chunk = texts.chunk(number);
+                if (std::exchange(of_text, chunk.text) != chunk.text || !text)
+                    text = std::make_shared<const Text>(texts.text(chunk.text));
                 tokens += chunk.encoding.size();
-                run_chunk(setup, chunk, texts.text(chunk.text), plan, gathered, cancel);
+                if (!pack.has_room_for(chunk)) run_pack();
+                pack.put(std::move(chunk), text);
             }
+            run_pack();
             segment.add(block, gathered);
             ++done.blocks;
             done.chunks += count;

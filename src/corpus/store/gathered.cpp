@@ -47,15 +47,20 @@ void Gathered::load(const Arrays& arrays) {
 
 trace::CapturePlan Gathered::plan() const {
     std::set<std::string> globs;
+    bool overview = false;
     for (const auto& each : all_) {
         const auto hooks = each->hooks();
         globs.insert(hooks.begin(), hooks.end());
+        overview |= each->overview();
     }
     if (globs.empty()) globs.insert("blocks.0.hook_resid_pre");  // an empty list stands for the default hooks
-    return {.globs = {globs.begin(), globs.end()}, .overview = true};
+    return {.globs = {globs.begin(), globs.end()}, .overview = overview};
 }
 
-Gathered::OfText::OfText(Gathered& to, const TextRun& run) : to_(to), run_(run) {
+Gathered::OfText::OfText(Gathered& to, const TextRun& run) : to_(to), run_(run) { forget(); }
+
+void Gathered::OfText::forget() {
+    patterns_.clear();
     for (const auto& each : to_.all_) patterns_.push_back(each->patterns_of(run_));
 }
 
@@ -64,9 +69,19 @@ void Gathered::OfText::pattern(HeadId head, const trace::HeadPattern& pattern) {
         if (each) each->add(head, pattern);
 }
 
-void Gathered::OfText::add(const trace::Trace& trace) {
+bool Gathered::OfText::reads() const noexcept {
+    return std::ranges::any_of(patterns_, [](const auto& each) { return each != nullptr; });
+}
+
+void Gathered::OfText::finish(const trace::Trace& trace) {
     const at::NoGradGuard no_grad;
     run_.trace = &trace;
+    for (const auto& each : patterns_)
+        if (each) each->finish(run_);
+}
+
+void Gathered::OfText::add() {
+    const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < patterns_.size(); ++i) to_.all_[i]->add(run_, patterns_[i].get());
 }
 

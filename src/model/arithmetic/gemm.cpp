@@ -111,33 +111,60 @@ bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
     return kernels::onednn() && plain(a) && plain(b) && a.stride(1) == 1 && (b.stride(1) == 1 || b.stride(0) == 1);
 }
 
-thread_local int t_same_products = 0;
+thread_local int t_same_products = 0, t_same_rows = 0;
 
 bool in_same_tiles(const at::Tensor& a, const at::Tensor& b) {
     return t_same_products > 0 && plain(a) && plain(b) && a.stride(1) == 1 && (b.stride(1) == 1 || b.stride(0) == 1);
 }
 
-/// [rows, columns] of a tile: small enough for 64 threads at a width of 4096, large enough that packing costs little.
-constexpr std::int64_t kTileRows = 256, kTileColumns = 128;
+/// [rows, columns] of a tile: small enough for many threads, large enough that packing costs little. Where the library has to
+/// turn the weights it needs more rows for the same rate.
+constexpr std::int64_t kTileRows = 64, kTurnedTileRows = 128, kTileColumns = 384;
+
+/// a [rows, k] with zeros behind the rows that it has.
+at::Tensor padded(const at::Tensor& a, std::int64_t rows) {
+    at::Tensor out = at::zeros({rows, a.size(1)}, a.options());
+    out.narrow(0, 0, a.size(0)).copy_(a);
+    return out;
+}
 
 void product_in_tiles(const at::Tensor& a, const at::Tensor& b, bool turned, at::Tensor& out) {
     const std::int64_t m = a.size(0), n = b.size(1), k = a.size(1), ldb = b.stride(turned ? 1 : 0);
-    const std::int64_t across = (n + kTileColumns - 1) / kTileColumns, down = (m + kTileRows - 1) / kTileRows;
+    const std::int64_t rows = turned ? kTurnedTileRows : kTileRows, whole = m / rows * rows;
+    const std::int64_t across = (n + kTileColumns - 1) / kTileColumns, down = (m + rows - 1) / rows;
+    // A library takes another way for few rows, and other bits come of it: a row's must not depend on how many there are.
+    const bool pads = t_same_rows > 0 && whole < m;
+    const at::Tensor rest = pads ? padded(a.narrow(0, whole, m - whole), rows) : at::Tensor();
+    at::Tensor rest_out = pads ? at::empty({rows, n}, out.options()) : at::Tensor();
     const float *as = a.data_ptr<float>(), *bs = b.data_ptr<float>();
     float* const outs = out.data_ptr<float>();
-    at::parallel_for(0, across * down, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t tile = begin; tile < end; ++tile) {
-            const std::int64_t row = tile / across * kTileRows, column = tile % across * kTileColumns;
-            kernels::gemm(as + row * a.stride(0), a.stride(0), bs + (turned ? column * ldb : column), ldb, turned,
-                          outs + row * n + column, n, std::min(kTileRows, m - row), std::min(kTileColumns, n - column), k);
-        }
+    const auto tile = [&](std::int64_t index) {
+        const std::int64_t row = index % down * rows, column = index / down * kTileColumns;
+        const bool in_rest = pads && row == whole;
+        const float* from = in_rest ? rest.data_ptr<float>() : as + row * k;
+        float* to = in_rest ? rest_out.data_ptr<float>() : outs + row * n;
+        kernels::gemm(from, k, bs + (turned ? column * ldb : column), ldb, turned, to + column, n,
+                      in_rest ? rows : std::min(rows, m - row), std::min(kTileColumns, n - column), k);
+    };
+    // Taken one by one: beside other programs the threads are not equally fast.
+    std::atomic<std::int64_t> next = 0;
+    at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t, std::int64_t) {
+        for (std::int64_t index = next++; index < across * down; index = next++) tile(index);
     });
+    if (pads) out.narrow(0, whole, m - whole).copy_(rest_out.narrow(0, 0, m - whole));
 }
 
 }  // namespace
 
-SameProducts::SameProducts() noexcept { ++t_same_products; }
-SameProducts::~SameProducts() { --t_same_products; }
+SameProducts::SameProducts(Of of) noexcept : of_(of) {
+    ++t_same_products;
+    if (of_ == Of::row) ++t_same_rows;
+}
+SameProducts::~SameProducts() {
+    --t_same_products;
+    if (of_ == Of::row) --t_same_rows;
+}
+bool SameProducts::of_rows() noexcept { return t_same_rows > 0; }
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
     return (for_onednn(a, b) || in_same_tiles(a, b)) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
@@ -149,7 +176,7 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
     at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
     if (same) {
-        product_in_tiles(a, b, turned, out);
+        product_in_tiles(a.contiguous(), b, turned, out);
         return out;
     }
     kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned, out.data_ptr<float>(),

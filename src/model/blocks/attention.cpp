@@ -4,6 +4,7 @@
 #include "model/blocks/attend.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/latent.h"
+#include "model/blocks/pack.h"
 #include "model/blocks/text_stack.h"
 
 #include <ATen/Parallel.h>
@@ -266,7 +267,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     }
     // A single token after others may attend to all of these. (ALiBi then counts from its start, which adds the same number to
     // every key of the row, which a softmax does not see.)
-    const auto input = [&](const at::Tensor& queries, const at::Tensor& keys) {
+    const auto input = [&](const Pass& of, const at::Tensor& queries, const at::Tensor& keys) {
         return AttentionInput{.q = queries,
                               .k = keys,
                               .alibi_slopes = pass.model.alibi_slopes,
@@ -274,8 +275,8 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
                               .causal = c.causal && pass.past() == 0,
                               .window = window,
                               .softcap = c.score_softcap,
-                              .relative_bias = pass.relative_bias,
-                              .key_bias = pass.key_bias,
+                              .relative_bias = of.relative_bias,
+                              .key_bias = of.key_bias,
                               .sinks = w.sinks,
                               .relative = relative_tables(pass.model, layer, 0, queries, keys),
                               .content = c.latent.content,
@@ -283,13 +284,17 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     };
     at::Tensor z;
     if (pass.stack) {
-        z = attend_stacked(*pass.stack, {Hook::pattern, layer}, q, k, v, input);
+        z = attend_stacked(*pass.stack, {Hook::pattern, layer}, q, k, v,
+                           [&](const at::Tensor& queries, const at::Tensor& keys) { return input(pass, queries, keys); });
+    } else if (pass.pack) {
+        z = attend_packed(*pass.pack, layer, q, k, v, input);
     } else {
-        const AttentionInput in = input(q, k);
+        const AttentionInput in = input(pass, q, k);
         pass.observer.attention_input(layer, in);
         z = attend(pass, layer, kOwnAttention, in, v);
     }
 
+    if (pass.ends_at_z && layer.value + 1 == pass.layers) return {};
     at::Tensor out = combine_heads(pass, layer, kOwnAttention, w.o, z);
     if (c.branch_norm) out = norm(pass, w.ln1_post, out, Hook::ln1_post_scale, Hook::ln1_post_normalized, layer);
     out = pass.hook(Hook::attn_out, layer, out);

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/blocks/pass.h"
+#include "model/blocks/pack.h"
+
+#include <vector>
 
 namespace headlight::model {
 namespace {
 
 /// Rows of the position table, consecutive; padding tokens share one row and are not counted (RoBERTa).
 at::Tensor position_rows(const Pass& pass) {
+    if (pass.pack) {
+        std::vector<at::Tensor> rows;
+        for (const Pass& text : pass.pack->texts) rows.push_back(position_rows(text));
+        return at::cat(rows);
+    }
     const ModelConfig& c = pass.config();
     const std::int64_t first = c.position_offset + pass.past();
     if (c.position_pad_id < 0) return at::arange(first, first + pass.tokens(), pass.ids.options());

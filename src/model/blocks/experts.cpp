@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/experts.h"
 
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -15,6 +16,21 @@ struct Part {
     at::Tensor of(const at::Tensor& rows) const { return tokens.defined() ? rows.index_select(0, tokens) : rows; }
     at::Tensor units(const at::Tensor& rows) const { return of(rows.narrow(1, unit, width)).contiguous(); }
 };
+
+template <class T>
+void sigmoids_of(const T* x, std::int64_t n, T* out) {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = T{1} / (T{1} + std::exp(-x[i]));
+}
+
+/// ATen's is vectorised but for the last few numbers, whose bits would depend on how many tokens there are.
+at::Tensor sigmoids(const at::Tensor& x) {
+    if (!has_kernels(x)) return at::sigmoid(x);
+    const at::Tensor in = x.contiguous();
+    at::Tensor out = at::empty_like(in);
+    in.scalar_type() == at::kFloat ? sigmoids_of(in.data_ptr<float>(), in.numel(), out.data_ptr<float>())
+                                   : sigmoids_of(in.data_ptr<double>(), in.numel(), out.data_ptr<double>());
+    return out;
+}
 
 std::vector<Part> parts_of(const ModelConfig& c, const at::Tensor& weights, const at::Tensor& shared_gate) {
     const Experts& e = c.experts;
@@ -53,7 +69,7 @@ at::Tensor of_best_groups(const Experts& e, const at::Tensor& rank) {
 /// Weight of every expert for every token, 0 for those not chosen: [pos, expert].
 at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor& correction) {
     const at::Tensor wide = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
-    const at::Tensor scores = e.sigmoid ? at::sigmoid(wide) : at::softmax(wide, -1);
+    const at::Tensor scores = e.sigmoid ? sigmoids(wide) : at::softmax(wide, -1);
     at::Tensor rank = scores.detach();
     if (correction.defined()) rank = rank + correction;
     if (e.groups > 0) rank = of_best_groups(e, rank);
@@ -101,9 +117,9 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     const at::Tensor logits = pass.hook(Hook::router, layer, router_logits(c.experts, w.router, x));
     const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits, w.router_correction));
     at::Tensor gate;
-    if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, at::sigmoid(apply(w.shared_gate, x)));
+    if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, sigmoids(apply(w.shared_gate, x)));
     const std::vector<Part> parts = parts_of(c, weights, gate);
-    const at::Tensor bias = w.expert_bias.defined() ? at::mm(weights, w.expert_bias) : at::zeros_like(x);
+    const at::Tensor bias = w.expert_bias.defined() ? product(weights, w.expert_bias) : at::zeros_like(x);
     const auto units = [](const Linear& all, const Part& part, const at::Tensor& in) {
         const at::Tensor own = all.bias.defined() ? all.bias.narrow(0, part.unit, part.width) : all.bias;
         return apply({all.weight.narrow(1, part.unit, part.width), own}, in);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/blas_kernels.h"
+#include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
@@ -71,25 +72,48 @@ bool has_kernels(const at::Tensor& t) {
     return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble) && !records_gradient(t);
 }
 
+namespace {
+
+/// OpenBLAS's gemm of one row takes 2.6 times as long as its gemv.
+bool is_vector(const at::Tensor& x) { return x.size(0) == 1 && !SameProducts::of_rows(); }
+
+/// ATen's error function is vectorised, but not that of the last numbers of a thread: threads take whole rows, and a row always
+/// gets the same bits.
+void gelu_rows(const at::Tensor& pre, at::Tensor& post) {
+    constexpr std::int64_t kVectors = 64;
+    const bool even = pre.size(1) % kVectors == 0;
+    at::parallel_for(0, pre.size(0), 1, [&](std::int64_t first, std::int64_t last) {
+        const at::NoGradGuard no_grad;
+        for (std::int64_t row = first, rows = even ? last - first : 1; row < last; row += rows) {
+            at::Tensor out = post.narrow(0, row, rows);
+            at::gelu_out(out, pre.narrow(0, row, rows));
+        }
+    });
+}
+
+}  // namespace
+
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
-    // OpenBLAS's gemm of one row takes 2.6 times as long as its gemv.
-    return x.size(0) == 1 ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : matrix_product(x, weight);
+    return is_vector(x) ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : matrix_product(x, weight);
 }
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
     if (!linear.bias.defined()) return product(x, linear.weight);
-    if (x.size(0) == 1) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
+    if (is_vector(x)) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
     return matrix_product(x, linear.weight, linear.bias);
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {
-    // ATen has a vectorised error function.
-    const bool kernel = has_kernels(pre) && (activation != Activation::gelu);
-    if (!kernel) {
+    if (!has_kernels(pre)) {
         if (bias.defined()) pre.add_(bias);
         return activate_any(pre, activation);
     }
     at::Tensor post = at::empty_like(pre);
+    if (activation == Activation::gelu) {
+        if (bias.defined()) pre.add_(bias);
+        gelu_rows(pre, post);
+        return post;
+    }
     if (pre.scalar_type() == at::kFloat)
         activate_rows<float>(pre, bias, post, activation);
     else

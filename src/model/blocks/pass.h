@@ -11,6 +11,7 @@
 namespace headlight::model {
 
 struct TextStack;
+struct Pack;
 
 /// cos and sin of every position's angles, [pos, rope_dims / 2]; undefined where no layer rotates so.
 struct RopeTable {
@@ -29,7 +30,11 @@ struct Pass {
     at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none
     CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none
-    const TextStack* stack = nullptr;        ///< the texts whose rows these are; nullptr: one text
+    const TextStack* stack = nullptr;        ///< the variants of a text whose rows these are; nullptr: one text
+    Pack* pack = nullptr;                    ///< the texts whose rows these are; nullptr: one text
+    /// Where the pass ends, since nobody reads what is behind: after `layers` layers, in the last one perhaps after z.
+    std::int64_t layers = model.config.n_layers;
+    bool ends_at_z = false;
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
@@ -66,7 +71,7 @@ at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
 at::Tensor patch_embedding(Pass&);
 /// The final norm's output, projected to the width that both towers of CLIP share.
 at::Tensor project(Pass&, const at::Tensor& x);
-/// From resid_pre to resid_mid.
+/// From resid_pre to resid_mid; undefined where the pass ends before.
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
 /// From resid_mid to resid_mid_cross, in a decoder with an encoder.
 at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);

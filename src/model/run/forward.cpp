@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "model/arithmetic/kernels.h"
+#include "model/blocks/pack.h"
 #include "model/blocks/text_stack.h"
 #include "model/run/steps.h"
 
@@ -110,6 +111,7 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
     }
     if (row < 0) return;
     if (pass.stack) row = pass.stack->token_of(row);
+    if (pass.pack) row -= pass.pack->starts[pass.pack->text_of(row)];
     throw Error(ErrorFacts{
         .problem = "The model computed a number that is not finite",
         .file = pass.model.folder.string(),
@@ -144,6 +146,7 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
             case Block::convolution: x = convolution(pass, layer, read, x); break;
             default: x = mlp(pass, layer, x);
         }
+        if (!x.defined()) return x;
     }
     check_finite(pass, {Hook::resid_post, layer}, x);
     return x;
@@ -158,28 +161,49 @@ bool wants_behind_layers(const Observer& observer) {
     return std::ranges::any_of(kBehind, [&](Hook hook) { return observer.wants({hook, Layer(0)}); });
 }
 
+/// Behind the last hook that somebody reads there is nothing to do.
+void end_early(Pass& pass) {
+    const std::vector<HookPoint> hooks = hooks_of(pass.config());
+    const auto place = [&](const HookPoint& point) { return std::ranges::find(hooks, point) - hooks.begin(); };
+    std::ptrdiff_t last = -1;
+    for (std::ptrdiff_t i = std::ssize(hooks) - 1; i >= 0 && last < 0; --i)
+        if (pass.observer.wants(hooks[static_cast<std::size_t>(i)])) last = i;
+    const std::int64_t n = pass.config().n_layers;
+    const Hook behind_patterns = has_cross_attention(pass.config()) ? Hook::cross_z : Hook::z;
+    if (pass.observer.wants_pattern_tiles()) last = std::max(last, place({behind_patterns, Layer(n - 1)}));
+    std::int64_t layers = 0;
+    while (layers < n && last >= place({Hook::resid_pre, Layer(layers)})) ++layers;
+    pass.layers = layers;
+    pass.ends_at_z = layers > 0 && last <= place({Hook::z, Layer(layers - 1)});
+}
+
 /// `result`: the caller reads what comes of it.
 at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, bool result,
                const CancelToken& cancel, const Progress& progress) {
     at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a
                                             // pool anew
-    const Model::Internals& m = model.internals();
-    Pass pass = start_pass(m, input, observer, cache);
+    Pass pass = start_pass(model.internals(), input, observer, cache);
     pass.cancel = cancel;
-    at::Tensor x = embed(pass);
-    for (std::int64_t l = 0; l < m.config.n_layers; ++l) {
-        cancel.throw_if_cancelled();
-        if (progress) progress({"Running", "layer", l, m.config.n_layers});
-        x = run_layer(pass, Layer(l), x);
-    }
-    cancel.throw_if_cancelled();
-    if (cache) x = x.narrow(0, x.size(0) - 1, 1);
-    if (result || wants_behind_layers(observer)) x = finish(pass, x);
-    if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
-    return x;
+    return run_pass(pass, result, progress);
 }
 
 }  // namespace
+
+at::Tensor run_pass(Pass& pass, bool result, const Progress& progress) {
+    const std::int64_t layers = pass.config().n_layers;
+    if (!result && !pass.cache && !wants_behind_layers(pass.observer)) end_early(pass);
+    at::Tensor x = embed(pass);
+    for (std::int64_t l = 0; l < pass.layers; ++l) {
+        pass.cancel.throw_if_cancelled();
+        if (progress) progress({"Running", "layer", l, layers});
+        x = run_layer(pass, Layer(l), x);
+    }
+    pass.cancel.throw_if_cancelled();
+    if (pass.cache) x = x.narrow(0, x.size(0) - 1, 1);
+    if (result || wants_behind_layers(pass.observer)) x = finish(pass, x);
+    if (progress) progress({"Running", "layer", layers, layers});
+    return x;
+}
 
 void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
              const Progress& progress) {

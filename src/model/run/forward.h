@@ -50,8 +50,8 @@ public:
     /// Returns the tensor itself or a replacement of equal shape and dtype (Error otherwise).
     /// The tensor may share memory with others of the pass and need not be contiguous: never change it in place.
     virtual at::Tensor visit(HookPoint, at::Tensor) = 0;
-    /// Called for every layer, whether or not anything is wanted: q and k as the pattern is made of them, before any
-    /// attn_scores, pattern or pattern_tile of that layer.
+    /// Called for every layer that the pass comes to, whether or not anything of it is wanted: q and k as the pattern is made of
+    /// them, before any attn_scores, pattern or pattern_tile of that layer.
     virtual void attention_input(Layer, const AttentionInput&) {}
     /// Rows of patterns while they exist: heads [head0, head0 + H), queries [row0, row0 + R) as a tensor [H, R, K] of the
     /// pass's dtype, on its device. Keys [K, tokens) are illegal for all of these rows (exactly 0). Each (head, row) comes
@@ -71,10 +71,10 @@ struct ForwardInput {
     std::shared_ptr<const std::vector<float>> pixels{};
 };
 
-/// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
-/// Errors: no ids, an id or token type outside the model's tables (position, id and limit named), more tokens than a
-/// model with learned positions has, a replacement of wrong shape or dtype, and NaN or Inf in the residual stream after
-/// a layer (hook and position named). Bit-equal for equal input, whatever the observer reads.
+/// One pass over one text, batch 1, no padding. It ends behind the last thing that the observer wants. Checks the token for
+/// cancellation before each layer, reports "layer". Errors: no ids, an id or token type outside the model's tables (position, id
+/// and limit named), more tokens than a model with learned positions has, a replacement of wrong shape or dtype, and NaN or Inf
+/// in the residual stream after a layer (hook and position named). Bit-equal for equal input, whatever the observer reads.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
 /// The same pass of an encoder (Model::part): the stream after its last norm, as a decoder reads it: [source, d_model].

@@ -10,8 +10,11 @@ namespace headlight::model {
 Pass start_pass(const Model::Internals&, const ForwardInput&, Observer&, KvCache*);
 /// What enters the first layer.
 at::Tensor embed(Pass&);
-/// From resid_pre to resid_post. Error where a number is not finite.
+/// From resid_pre to resid_post; undefined where the pass ends before. Error where a number is not finite.
 at::Tensor run_layer(Pass&, Layer, at::Tensor x);
+/// All of it, as far as anybody reads; with `result` to the end, whose stream is returned. Checks for cancellation before each
+/// layer, reports "layer".
+at::Tensor run_pass(Pass&, bool result, const Progress&);
 /// The blocks after the last layer; logits where the model has them.
 at::Tensor finish(Pass&, at::Tensor x);
 

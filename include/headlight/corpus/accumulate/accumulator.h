@@ -31,12 +31,15 @@ struct TextRun {
     std::int64_t tokens() const noexcept { return encoding.size(); }
 };
 
-/// What the patterns of one text come to, gathered while its pass has them; several texts may be in one pass.
+/// What one text comes to: its patterns, gathered while its pass has them, and what else can be computed beside other texts,
+/// several of which are in one pass.
 class TextPatterns {
 public:
     virtual ~TextPatterns() = default;
     /// Every head once. From several threads at once, never two for the same head.
     virtual void add(HeadId, const trace::HeadPattern&) = 0;
+    /// Behind the pass, before Accumulator::add(); of several texts at once.
+    virtual void finish(const TextRun&) {}
 };
 
 /// Gathers something of every text. Its state is that of exactly the texts that were added.
@@ -45,12 +48,14 @@ public:
     virtual ~Accumulator() = default;
     virtual std::unique_ptr<Accumulator> fresh() const = 0;  ///< one of the same options that has seen nothing
 
-    /// Hooks that add() reads of the trace, as globs; the overview is always there.
+    /// Hooks that are read of the trace, as globs.
     virtual std::vector<std::string> hooks() const { return {}; }
+    /// The trace's overview is read, or the lengths of values.
+    virtual bool overview() const { return false; }
     /// Before the pass. What it returns gets the text's patterns and must not outlive the accumulator or the text; nullptr: none
     /// are read.
     virtual std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const { return nullptr; }
-    /// Behind the pass, with what patterns_of() has returned.
+    /// Behind the pass, with what patterns_of() has returned, one text at a time.
     virtual void add(const TextRun&, TextPatterns*) = 0;
 
     /// What another of the same kind and options has seen. No text may be in both.

@@ -38,6 +38,7 @@ public:
     explicit Heads(const model::ModelConfig&, std::int64_t examples = 20);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
+    bool overview() const override { return true; }
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;

@@ -21,12 +21,15 @@ public:
     void save(Arrays&) const;
     void load(const Arrays&);  ///< into a fresh one
     trace::CapturePlan plan() const;
-    /// One text: what run_encoded() with plan() gives patterns to, and then add().
+    /// One text: what a run with plan() gives patterns to; behind it finish(), of several texts at once, and add(), of one.
     class OfText final : public trace::PatternReader {
     public:
         OfText(Gathered&, const TextRun&);
+        bool reads() const noexcept;  ///< patterns
+        void forget();                ///< what the pass has given so far: it is run again
         void pattern(HeadId, const trace::HeadPattern&) override;
-        void add(const trace::Trace&);
+        void finish(const trace::Trace&);
+        void add();
 
     private:
         Gathered& to_;
