@@ -54,7 +54,7 @@ Results measures(const Subject& s) {
         std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
         measured();
         const double peak = memory_mb("VmHWM:") - before;
-        const auto ms = rounds_of(s.repeats, {[&] { s.run(n, plain); }, measured}, s.cancel);
+        const auto ms = rounds_of(s.repeats, {[&] { s.run(n, plain); }, measured}, s.cancel).wall;
         std::vector<double> added;
         for (std::size_t i = 0; i < ms[0].size(); ++i) added.push_back(ms[1][i] / ms[0][i] - 1);
         const double patterns = static_cast<double>(c.n_layers * c.n_heads * n * n * 4);

@@ -63,9 +63,14 @@ Results map_drawing(const Subject&);  ///< frames of a map of 1.44 million point
 
 double milliseconds(const std::function<void()>& work);
 double median(std::vector<double>);
-/// Milliseconds of each piece of work in each round. The pieces take turns, so that a busy machine slows all of them.
-std::vector<std::vector<double>> rounds_of(int rounds, const std::vector<std::function<void()>>& works, const CancelToken&);
-/// The medians of `rounds_of`.
+/// Milliseconds of each piece of work [work][round]: by the clock, and of all threads together.
+struct Rounds {
+    std::vector<std::vector<double>> wall, processor;
+};
+/// The pieces take turns, so that a busy machine slows all of them.
+Rounds rounds_of(int rounds, const std::vector<std::function<void()>>& works, const CancelToken&);
+std::vector<double> medians(const std::vector<std::vector<double>>&);
+/// The medians by the clock of `rounds_of`.
 std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken&);
 
 /// Writes a model of GPT-2 small's shape (12 layers, 12 heads, width 768, context 2,048; 500 MB of fp32) with random weights from

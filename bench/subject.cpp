@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 namespace headlight::bench {
 
@@ -56,21 +57,26 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-std::vector<std::vector<double>> rounds_of(int rounds, const std::vector<std::function<void()>>& works,
-                                           const CancelToken& cancel) {
-    std::vector<std::vector<double>> times(works.size());
+Rounds rounds_of(int rounds, const std::vector<std::function<void()>>& works, const CancelToken& cancel) {
+    Rounds times{std::vector<std::vector<double>>(works.size()), std::vector<std::vector<double>>(works.size())};
     for (int round = 0; round < rounds; ++round)
         for (std::size_t i = 0; i < works.size(); ++i) {
             cancel.throw_if_cancelled();
-            times[i].push_back(milliseconds(works[i]));
+            const std::clock_t start = std::clock();
+            times.wall[i].push_back(milliseconds(works[i]));
+            times.processor[i].push_back(1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
         }
     return times;
 }
 
+std::vector<double> medians(const std::vector<std::vector<double>>& times) {
+    std::vector<double> out;
+    for (const std::vector<double>& each : times) out.push_back(median(each));
+    return out;
+}
+
 std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken& cancel) {
-    std::vector<double> medians;
-    for (std::vector<double>& times : rounds_of(rounds, works, cancel)) medians.push_back(median(std::move(times)));
-    return medians;
+    return medians(rounds_of(rounds, works, cancel).wall);
 }
 
 }  // namespace headlight::bench
