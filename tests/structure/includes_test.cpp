@@ -74,6 +74,7 @@ const std::map<std::string, Rooms>& rooms() {
           {{"access", {"canvas", "panels"}},
            {"corpus", {"canvas"}},
            {"dialogs", {"canvas", "window"}},
+           {"map", {"canvas"}},
            {"panels", {"canvas"}},
            {"window", {"access", "canvas", "corpus", "dialogs", "map", "panels"}}}}},
     };

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/export/export.h"
 #include "ui/document/document.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace headlight::ui {
 
@@ -15,6 +18,16 @@ struct Recipe {
     figure::TracePtr run;  ///< that the trace is a part of: a view may ask for the others (trace::whole_of)
     figure::ViewState state;
     bool operator==(const Recipe&) const = default;
+};
+
+/// A figure that can be exported: how to make it anew for a file, in a job.
+struct Exportable {
+    QString name;  ///< of the file that is proposed, without the format
+    figure::Selection selection;
+    std::function<std::shared_ptr<figure::Figure>(const CancelToken&)> figure;
+    /// Of that figure, with what the file looks like.
+    std::function<figure::Provenance(const figure::Figure&, const figure::ExportOptions&, const std::string& format)> provenance;
+    bool filtered = true;  ///< heads that the finder leaves out are painted faintly
 };
 
 /// Without what this trace does not have: options outlive the model and text they were chosen for.

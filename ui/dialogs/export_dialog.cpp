@@ -40,6 +40,29 @@ QString heads_part(const figure::ViewState& state, std::int64_t heads_of_layer) 
     return part + u'H' + names.join(u'+');
 }
 
+/// What the figure is of: two exports of different heads or tokens get different names.
+QString name_of(const Recipe& recipe, const figure::Selection& selection) {
+    const figure::ViewState& state = recipe.state;
+    const model::ModelConfig& config = recipe.trace->config();
+    QString stem = QString::fromStdString(config.name + "-" + state.view) + heads_part(state, config.n_heads);
+    const figure::Request request = request_for(recipe, selection, {});
+    if (request.query) stem += QStringLiteral("-q%1").arg(request.query->value);
+    if (request.key) stem += QStringLiteral("-k%1").arg(request.key->value);
+    return stem;
+}
+
+Exportable exportable_of(const Recipe& recipe, const figure::Selection& selection) {
+    return {.name = name_of(recipe, selection),
+            .selection = selection,
+            .figure = [recipe](const CancelToken& cancel) -> std::shared_ptr<figure::Figure> {
+                return figure::make_figure(recipe.trace, recipe.state, cancel);
+            },
+            .provenance =
+                [recipe, selection](const figure::Figure&, const figure::ExportOptions& options, const std::string& format) {
+                    return figure::provenance_of(*recipe.trace, request_for(recipe, selection, options), format);
+                }};
+}
+
 /// The name, or the first with a number behind it that is not taken in the folder.
 QString free_name(const QDir& folder, const QString& stem, const QString& suffix) {
     QString name = stem + u'.' + suffix;
@@ -58,12 +81,14 @@ QDoubleSpinBox* size_box(double low, double high, double value, const QString& u
 
 }  // namespace
 
-ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize screen_size, QWidget* parent)
+ExportDialog::ExportDialog(Document& document, Jobs& jobs, const Recipe& recipe, QSize screen_size, QWidget* parent)
+    : ExportDialog(document, jobs, exportable_of(recipe, without_hover(document.selection().get())), screen_size, parent) {}
+
+ExportDialog::ExportDialog(Document& document, Jobs& jobs, Exportable what, QSize screen_size, QWidget* parent)
     : QDialog(parent),
       document_(document),
       jobs_(jobs),
-      recipe_(std::move(recipe)),
-      selection_(without_hover(document.selection().get())),
+      what_(std::move(what)),
       screen_size_(screen_size),
       file_(new QLineEdit),
       format_(new QComboBox),
@@ -209,14 +234,8 @@ void ExportDialog::restore() {
     propose_name();
 }
 
-/// What the figure is of: two exports of different heads or tokens get different names.
 void ExportDialog::propose_name() {
-    const figure::ViewState& state = recipe_.state;
-    QString stem = QString::fromStdString(recipe_.trace->config().name + "-" + state.view) +
-                   heads_part(state, recipe_.trace->config().n_heads);
-    const figure::Request request = request_for(recipe_, selection_, {});
-    if (request.query) stem += QStringLiteral("-q%1").arg(request.query->value);
-    if (request.key) stem += QStringLiteral("-k%1").arg(request.key->value);
+    QString stem = what_.name;
     stem.replace(u'/', u'-');
     proposed_ = free_name(QDir(folder_), stem, format_->currentData().toString());
     file_->setText(proposed_);
@@ -275,6 +294,7 @@ void ExportDialog::format_changed() {
 figure::ExportOptions ExportDialog::options() const {
     figure::ExportOptions o;
     o.style = style_for(theme_->currentIndex() == 1 ? figure::Theme::dark_theme() : figure::Theme::light(), document_);
+    if (!what_.filtered) o.style.filter = nullptr;
     o.scale = scale_->currentIndex() + 1;
     o.footer = footer_->isChecked();
     o.transparent = transparent_->isChecked();
@@ -305,23 +325,22 @@ void ExportDialog::preview_picture() {
     figure::ExportOptions o = options();
     o.scale = 1;
     const QPointer<ExportDialog> self(this);  // the dialog may be closed before the work is done
-    const Recipe recipe = recipe_;
-    const figure::Selection selection = selection_;
+    const Exportable what = what_;
     const double ratio = devicePixelRatioF();
     jobs_.start(Jobs::Lane::preview, QStringLiteral("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
+        const auto figure = what.figure(cancel);
         cancel.throw_if_cancelled();
-        const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), "png");
-        QImage image = figure::export_image(*figure, selection, provenance, o, cancel);
+        const auto provenance = what.provenance(*figure, o, "png");
+        QImage image = figure::export_image(*figure, what.selection, provenance, o, cancel);
         image.setDevicePixelRatio(1);
         image = image.scaled(preview_size * ratio, Qt::KeepAspectRatio, Qt::SmoothTransformation);
         image.setDevicePixelRatio(ratio);
         double points = 0;
         std::optional<int> wide_enough;
         if (o.width_mm) {
-            points = figure::smallest_type(*figure, selection, provenance, o, cancel);
+            points = figure::smallest_type(*figure, what.selection, provenance, o, cancel);
             if (points > 0 && points < least_points)
-                wide_enough = figure::width_for_type(*figure, selection, provenance, o, least_points, cancel);
+                wide_enough = figure::width_for_type(*figure, what.selection, provenance, o, least_points, cancel);
         }
         return [self, image, points, wide_enough] {
             if (!self) return;
@@ -338,15 +357,14 @@ void ExportDialog::preview_picture() {
 
 void ExportDialog::preview_data() {
     const QPointer<ExportDialog> self(this);
-    const Recipe recipe = recipe_;
-    const figure::Selection selection = selection_;
+    const Exportable what = what_;
     const figure::ExportOptions o = options();
     const figure::Format format = format_now();
     data_->setPlainText({});
     jobs_.start(Jobs::Lane::preview, QStringLiteral("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
-        const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), "png");
-        const std::string text = figure::data_preview(*figure, selection, provenance, o, format);
+        const auto figure = what.figure(cancel);
+        const auto provenance = what.provenance(*figure, o, "png");
+        const std::string text = figure::data_preview(*figure, what.selection, provenance, o, format);
         return [self, text] {
             if (self) self->data_->setPlainText(QString::fromStdString(text));
         };
@@ -380,15 +398,14 @@ void ExportDialog::write_now() {
     write_->setEnabled(false);
     const figure::ExportOptions o = options();
     const QPointer<ExportDialog> self(this);  // the dialog may be closed before the work is done
-    const Recipe recipe = recipe_;
-    const figure::Selection selection = selection_;
+    const Exportable what = what_;
     const std::string format = format_->currentData().toString().toStdString();
     jobs_.start(Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
                 [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-                    const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
+                    const auto figure = what.figure(cancel);
                     cancel.throw_if_cancelled();
-                    const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), format);
-                    figure::export_figure(*figure, selection, provenance, o, file.toStdString(), cancel);
+                    const auto provenance = what.provenance(*figure, o, format);
+                    figure::export_figure(*figure, what.selection, provenance, o, file.toStdString(), cancel);
                     return [self, file] {
                         if (!self) return;
                         Q_EMIT self->written(file);

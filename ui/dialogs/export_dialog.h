@@ -23,7 +23,9 @@ namespace headlight::ui {
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
-    ExportDialog(Document&, Jobs&, Recipe, QSize screen_size, QWidget* parent = nullptr);
+    ExportDialog(Document&, Jobs&, Exportable, QSize screen_size, QWidget* parent = nullptr);
+    /// Of a view of the document, with its selection.
+    ExportDialog(Document&, Jobs&, const Recipe&, QSize screen_size, QWidget* parent = nullptr);
 
     QComboBox& format() { return *format_; }
     QComboBox& width_choice() { return *width_; }
@@ -59,8 +61,7 @@ private:
 
     Document& document_;
     Jobs& jobs_;
-    Recipe recipe_;
-    figure::Selection selection_;
+    Exportable what_;
     QSize screen_size_;
     QLineEdit* file_;
     QString proposed_;  ///< the name, until a person edits it

@@ -2,7 +2,6 @@
 // What the page of the map does beside the window: gathering, laying out, files.
 #include "headlight/base/error.h"
 #include "headlight/figure/core/number_text.h"
-#include "headlight/figure/export/export.h"
 #include "headlight/figure/map/map_request.h"
 #include "headlight/map/gather/gather.h"
 #include "ui/map/map_window.h"
@@ -72,6 +71,7 @@ void MapWindow::draw(const MapOrder& wanted) {
         order.gather.stack = document_.attention();
     const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
     if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no text yet"), true);
+    if (whole && whole->model() != opened.model) return;  // the one of the open model is on its way
     if (whole && document_.has_parts() && document_.attention() != order.gather.stack) {
         order_ = order;
         return document_.set_attention(order.gather.stack);  // which draws it
@@ -229,7 +229,6 @@ void MapWindow::keep_shown() {
 }
 
 void MapWindow::stop() {
-    if (exporting_) jobs_.cancel(Jobs::Lane::file);
     if (!jobs_.busy(Jobs::Lane::map)) return;
     stopped_ = current();
     if (run_) run_->pause(false);
@@ -288,7 +287,7 @@ void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
         search_note_->setText(words);
         return found_->clear();
     }
-    if (!of_map && !(lane == Lane::file && exporting_)) return;
+    if (!of_map) return;
     say(words, true);
     if (lane != Lane::map) return;
     if (!current()) keep_shown();
@@ -311,27 +310,27 @@ figure::MapRequest MapWindow::request() const {
     out.look = canvas_->look();
     out.look.hovered.reset();
     out.look.lasso.clear();
-    out.output.size_px.setWidth(std::max(600, canvas_->viewport()->width()));
     return out;
 }
 
-void MapWindow::write(const QString& file) {
-    if (!canvas_->figure() || !run_) return;
-    exporting_ = true;
-    jobs_.start(Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
-                [self = QPointer(this), run = run_, asked = request(), selection = canvas_->selection(), file,
-                 opened = texts_->opened()](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-                    figure::MapFigure figure(run->map(), asked.look);
-                    const figure::Provenance about = figure::map_provenance(*opened.model, figure.map(), asked,
-                                                                            QFileInfo(file).suffix().toLower().toStdString());
-                    figure::export_figure(figure, selection, about, asked.output, file.toStdString(), cancel);
-                    return [self, file] {
-                        if (!self) return;
-                        self->say(QStringLiteral("Wrote %1").arg(file));
-                        Q_EMIT self->written(file);
-                    };
-                });
-    show_work();
+Exportable MapWindow::exportable() const {
+    const auto single = canvas_->look().single;
+    return {.name = QString::fromStdString(texts_->opened().model->config().name) + QStringLiteral("-map") +
+                    (single ? u'-' + figure::head_name(*single) : QString()),
+            .selection = canvas_->selection(),
+            .figure = [run = run_, look = request().look](const CancelToken&) -> std::shared_ptr<figure::Figure> {
+                return std::make_shared<figure::MapFigure>(run->map(), look);
+            },
+            .provenance =
+                [model = texts_->opened().model, asked = request()](
+                    const figure::Figure& figure, const figure::ExportOptions& options, const std::string& format) {
+                    figure::MapRequest wanted = asked;
+                    wanted.output = options;
+                    return figure::map_provenance(*model, dynamic_cast<const figure::MapFigure&>(figure).map(), wanted, format);
+                },
+            .filtered = linked()};
 }
+
+void MapWindow::say_written(const QString& file) { say(QStringLiteral("Wrote %1").arg(file)); }
 
 }  // namespace headlight::ui

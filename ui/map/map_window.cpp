@@ -22,7 +22,7 @@
 namespace headlight::ui {
 namespace {
 
-constexpr int frame_ms = 33, typing_ms = 200, near_ms = 90;
+constexpr int frame_ms = 33, typing_ms = 200, near_ms = 90, first_ms = 250;
 constexpr double key_zoom = 1.25, key_turn = 10;
 
 template <class Enum, std::size_t N>
@@ -318,7 +318,9 @@ void MapWindow::connect_parts() {
     });
     connect(pause_, &QPushButton::clicked, this, &MapWindow::pause_or_go_on);
     connect(stop_, &QPushButton::clicked, this, &MapWindow::stop);
-    connect(export_, &QPushButton::clicked, this, &MapWindow::ask_for_file);
+    connect(export_, &QPushButton::clicked, this, [this] {
+        if (canvas_->figure() && run_) Q_EMIT export_asked(exportable());
+    });
     connect(canvas_, &MapCanvas::head_clicked, this, &MapWindow::choose_head);
     connect(canvas_, &MapCanvas::point_clicked, this, [this](const figure::MapPoint& point) {
         chosen_before_ = canvas_->look().chosen;
@@ -338,10 +340,16 @@ void MapWindow::connect_parts() {
     connect(token_, &TokenPanel::lines_changed, this, &MapWindow::show_lines);
     connect(token_, &TokenPanel::point_wanted, this, &MapWindow::choose_point);
     connect(token_, &TokenPanel::open_wanted, this, &MapWindow::open_text);
-    for (QTimer* timer : {&search_pause_, &near_pause_, &typing_pause_}) timer->setSingleShot(true);
+    for (QTimer* timer : {&first_pause_, &search_pause_, &near_pause_, &typing_pause_}) timer->setSingleShot(true);
     search_pause_.setInterval(typing_ms);
     typing_pause_.setInterval(typing_ms);
     near_pause_.setInterval(near_ms);
+    first_pause_.setInterval(first_ms);
+    connect(&first_pause_, &QTimer::timeout, this, [this] {  // not for each head on the way to another
+        const auto single = canvas_->look().single;
+        if (const auto index = single && canvas_->figure() ? canvas_->figure()->index_of(*single) : std::nullopt)
+            put_first(*index);
+    });
     frames_.setInterval(frame_ms);
     connect(&frames_, &QTimer::timeout, this, &MapWindow::take_changes);
     connect(&search_pause_, &QTimer::timeout, this, &MapWindow::search);
@@ -383,7 +391,6 @@ void MapWindow::connect_parts() {
     });
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::map) end_run();
-        if (lane == Jobs::Lane::file) exporting_ = false;
         show_work();
     });
     connect(&jobs_, &Jobs::failed, this, &MapWindow::show_failed);
@@ -412,13 +419,12 @@ void MapWindow::show_side(Side which) {
 /// What goes on, and what can be begun meanwhile.
 void MapWindow::show_work() {
     const bool runs = jobs_.busy(Jobs::Lane::map);
-    progress_->setVisible(runs || exporting_);
-    if (exporting_ && !runs) progress_->setRange(0, 0);
-    stop_->setVisible(runs || exporting_);
+    progress_->setVisible(runs);
+    stop_->setVisible(runs);
     pause_->setVisible(runs || stopped_);
     pause_->setText(stopped_ && !runs ? QStringLiteral("Go on") : paused_ ? QStringLiteral("Go on") : QStringLiteral("Pause"));
     pause_->setEnabled(current());
-    export_->setEnabled(canvas_->figure() && !exporting_);
+    export_->setEnabled(canvas_->figure() != nullptr);
     texts_button_->setText(order_.texts.isEmpty() ? QStringLiteral("Text of the window")
                                                   : QFileInfo(QDir::cleanPath(order_.texts)).fileName());
     texts_button_->setToolTip(order_.texts);
@@ -492,7 +498,7 @@ void MapWindow::show_head(std::optional<HeadId> head) {
     });
     near_lines_.clear();
     if (!head) return;
-    put_first(*index);
+    first_pause_.start();
     choose_head(*head);
     if (const auto chosen = canvas_->look().chosen) choose_point(*chosen);
 }
@@ -563,14 +569,6 @@ void MapWindow::ask_for_texts(bool folder) {
     MapOrder order = order_;
     order.texts = chosen;
     draw(order);
-}
-
-void MapWindow::ask_for_file() {
-    const auto single = canvas_->look().single;
-    const QString name = single ? QStringLiteral("map-") + figure::head_name(*single) : QStringLiteral("map");
-    const QString file = QFileDialog::getSaveFileName(this, QStringLiteral("Export the map"), name + QStringLiteral(".png"),
-                                                      QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.npz *.json)"));
-    if (!file.isEmpty()) write(file);
 }
 
 }  // namespace headlight::ui

@@ -5,6 +5,7 @@
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/run/new_points.h"
 #include "headlight/map/search/search.h"
+#include "ui/canvas/recipe.h"
 #include "ui/document/document.h"
 #include "ui/map/map_canvas.h"
 #include "ui/map/map_facts.h"
@@ -42,9 +43,8 @@ public:
     /// One head by itself; none: all of them.
     void show_head(std::optional<HeadId>);
     /// The picture as it stands.
-    void write(const QString& file);
-    /// A job of the lane for files is this page's.
-    bool exporting() const { return exporting_; }
+    Exportable exportable() const;
+    void say_written(const QString& file);
     void stop();
 
     enum class Side { token, search, lasso };
@@ -66,6 +66,7 @@ public:
     QTreeWidget& shares() { return *shares_; }
     QLabel& lasso_note() { return *lasso_note_; }
     QPushButton& pause_button() { return *pause_; }
+    QPushButton& export_button() { return *export_; }
     QPushButton& stop_button() { return *stop_; }
     QPushButton& all_heads_button() { return *all_heads_; }
     MapOptionsPopover& more_options() { return *more_; }
@@ -78,7 +79,7 @@ public:
 Q_SIGNALS:
     /// A text of the map, with a token and a head.
     void example_chosen(const headlight::ui::TextExample& example);
-    void written(const QString& file);
+    void export_asked(const headlight::ui::Exportable& what);
     /// "What am I seeing?"
     void explanation_asked(const QString& title, const QString& text);
 
@@ -103,7 +104,6 @@ private:
     void follow_selection();
     bool linked() const;
     bool step_back();
-    void ask_for_file();
     void ask_for_texts(bool folder);
 
     // --- map_runs.cpp: what runs beside the window -----------------------------------------------------------------------
@@ -146,13 +146,13 @@ private:
     std::weak_ptr<const trace::Trace> drawn_trace_;        ///< the run of the window's text that is drawn
     std::shared_ptr<const map::NewPoints> placer_;         ///< of placer_run_
     std::weak_ptr<map::MapRun> placer_run_;
-    QTimer frames_, search_pause_, near_pause_, typing_pause_;
+    QTimer frames_, first_pause_, search_pause_, near_pause_, typing_pause_;
     QElapsedTimer placed_;
     std::vector<figure::MapLine> near_lines_;
     std::optional<figure::MapPoint> near_, chosen_before_;  ///< before the last click
     std::string searched_;  ///< what the marked points are hits of; empty: they are of a lasso, or there are none
     map::SearchKind searched_by_ = map::SearchKind::token;
-    bool paused_ = false, stopped_ = false, exporting_ = false, following_ = false;
+    bool paused_ = false, stopped_ = false, following_ = false;
 
     MapCanvas* canvas_;
     TokenPanel* token_;

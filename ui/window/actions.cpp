@@ -349,6 +349,12 @@ void MainWindow::open_map() {
         map_ = new MapWindow(*document_, *jobs_, this);
         map_->setAttribute(Qt::WA_DeleteOnClose);
         connect(map_, &MapWindow::example_chosen, this, &MainWindow::show_text_example);
+        connect(map_, &MapWindow::export_asked, this, [this](const Exportable& what) {
+            auto* dialog = new ExportDialog(*document_, *jobs_, what, map_->canvas().viewport()->size(), map_);
+            dialog->setAttribute(Qt::WA_DeleteOnClose);
+            connect(dialog, &ExportDialog::written, map_, &MapWindow::say_written);
+            dialog->open();
+        });
         connect(map_, &MapWindow::explanation_asked, this,
                 [this](const QString& title, const QString& text) { show_text_window(map_, title, text); });
     }

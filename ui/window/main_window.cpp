@@ -142,14 +142,13 @@ void MainWindow::connect_parts() {
         const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch ||
                                lane == Lane::candidates;
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
-        const auto dialogs = findChildren<ExportDialog*>(QString(), Qt::FindDirectChildrenOnly);
+        const auto dialogs = findChildren<ExportDialog*>();  // of the page of the map, too
         const bool of_export = lane == Lane::file && std::ranges::any_of(dialogs, &QWidget::isVisible);
         const bool of_corpus = corpus_ && corpus_->isVisible() &&
                                (lane == Lane::corpus || lane == Lane::corpus_figure || lane == Lane::corpus_open ||
                                 (lane == Lane::file && corpus_->exporting()));
         const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near ||
-                            lane == Lane::map_marks || lane == Lane::map_guests ||
-                            (lane == Lane::file && map_ && map_->exporting());
+                            lane == Lane::map_marks || lane == Lane::map_guests;
         if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map)
             show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();

@@ -3,14 +3,15 @@
 #include "ui/map/map_window.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/export_dialog.h"
 
 #include <QFile>
 #include <QMouseEvent>
+#include <QSettings>
 #include <QSignalSpy>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace headlight::ui {
 namespace map_window_test {
@@ -304,24 +305,30 @@ TEST_F(MapPage, ThreeDimensionsTurnAndFilesKeepTheAngle) {
     drag({middle, middle + QPointF(30, 10), middle + QPointF(100, 40)}, {});
     EXPECT_NEAR(page().canvas().look().yaw, 40, 4);
     EXPECT_NEAR(page().canvas().look().pitch, 16, 4);
-    std::map<double, QByteArray> files;
-    for (const double yaw : {0.0, 40.0}) {
-        page().canvas().edit([&](figure::MapLook& look) { look.yaw = yaw; });
-        const QString file = folder.filePath(QStringLiteral("map-%1.svg").arg(yaw));
-        QSignalSpy written(&page(), &MapWindow::written);
-        page().write(file);
-        ASSERT_TRUE(QTest::qWaitFor([&] { return written.count() == 1; }, 30'000)) << page().message().text().toStdString();
-        QFile read(file);
-        ASSERT_TRUE(read.open(QIODevice::ReadOnly));
-        files[yaw] = read.readAll();
-        EXPECT_GT(files[yaw].size(), 1000);
-    }
-    EXPECT_NE(files[0.0], files[40.0]);
-    page().write(folder.filePath(QStringLiteral("map.csv")));
+    // The dialog of every figure writes it, with a command that has the angle.
+    page().canvas().edit([](figure::MapLook& look) { look.yaw = 40, look.pitch = 16; });
+    page().export_button().click();
+    auto* dialog = page().findChild<ExportDialog*>();
+    ASSERT_TRUE(dialog);
+    EXPECT_TRUE(dialog->file().text().startsWith(QStringLiteral("novella-7m-map-L0H0"))) << dialog->file().text().toStdString();
+    dialog->format().setCurrentIndex(dialog->format().findData(QStringLiteral("svg")));
+    const QString file = folder.filePath(QStringLiteral("map.svg"));
+    dialog->file().setText(file);
+    QSignalSpy written(dialog, &ExportDialog::written);
+    dialog->write();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return written.count() == 1; }, 30'000));
     ASSERT_TRUE(settle());
-    QFile rows(folder.filePath(QStringLiteral("map.csv")));
-    ASSERT_TRUE(rows.open(QIODevice::ReadOnly));
-    EXPECT_TRUE(rows.readAll().contains("layer,head,role,text,position,token,x,y,z"));
+    QSettings().remove(QStringLiteral("export"));  // as other tests expect it
+    EXPECT_TRUE(page().message().text().contains(file)) << page().message().text().toStdString();
+    QFile picture(file);
+    ASSERT_TRUE(picture.open(QIODevice::ReadOnly));
+    const QByteArray svg = picture.readAll();
+    EXPECT_TRUE(svg.contains("--dims 3")) << "the command";
+    EXPECT_TRUE(svg.contains("--yaw 40"));
+    EXPECT_TRUE(svg.contains("--layer 0 --head 0"));
+    const figure::Table rows = page().exportable().figure({})->table();
+    EXPECT_EQ(rows.columns.at(8), "z");
+    EXPECT_EQ(rows.rows.size(), map::point_count(shown())) << "of the head that is shown";
 }
 
 TEST_F(MapPage, EveryColourAndSwitchPaints) {
