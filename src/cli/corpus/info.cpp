@@ -4,9 +4,13 @@
 #include "cli/result_file.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/head_means.h"
-#include "headlight/corpus/run/run.h"
+#include "headlight/corpus/store/manifest.h"
+#include "headlight/corpus/store/segments.h"
+#include "headlight/corpus/store/text_store.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace headlight::cli {
 namespace {
@@ -29,7 +33,8 @@ ordered_json info_json(const std::filesystem::path& store) {
         if (std::ranges::find(machines, ordered_json(segment.machine.text())) == machines.end())
             machines.push_back(segment.machine.text());
     }
-    ordered_json left_out = ordered_json::array();
+    ordered_json left_out = ordered_json::array(), notes = ordered_json::array();
+    for (const corpus::TextNote& one : m.notes) notes.push_back({{"place", one.place}, {"what", one.what}});
     for (const corpus::LeftOut& one : m.left_out_list) left_out.push_back({{"id", one.id}, {"reason", one.reason}});
     return {{"model", m.model},
             {"model_hash", m.model_hash},
@@ -50,7 +55,8 @@ ordered_json info_json(const std::filesystem::path& store) {
             {"finished_blocks", blocks},
             {"segments", segments.size()},
             {"machines", machines},
-            {"left_out", {{"texts", m.left_out_texts()}, {"reasons", m.left_out}, {"list", left_out}}}};
+            {"left_out", {{"texts", m.left_out_texts()}, {"reasons", m.left_out}, {"list", left_out}}},
+            {"noted", {{"kinds", m.noted}, {"list", notes}}}};
 }
 
 std::string info_text(const ordered_json& info) {
@@ -75,6 +81,11 @@ std::string info_text(const ordered_json& info) {
     if (left_out["texts"].get<std::int64_t>() > 0)
         line("left out", with_commas(left_out["texts"].get<std::int64_t>()) + " texts");
     for (const auto& one : left_out["list"]) line("", one["id"].get<std::string>() + ": " + one["reason"].get<std::string>());
+    for (const auto& [what, count] : info["noted"]["kinds"].items()) {
+        line("noted", with_commas(count.get<std::int64_t>()) + " with " + what);
+        for (const auto& one : info["noted"]["list"])
+            if (one["what"] == what) line("", one["place"].get<std::string>());
+    }
     return out;
 }
 
@@ -91,10 +102,8 @@ int heads(const CorpusHeadsArguments& arguments, const Console& console) {
         store.merged.arrays, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap);
     Result result{.table = corpus::table_of(means), .facts = {}};
     store.add_facts(result, console);
-    result.fact("texts_run", means.texts)
-        .fact("first_row_of_causal_models", "left out")
-        .fact("draws", arguments.bootstrap.draws)
-        .fact("seed", static_cast<std::int64_t>(arguments.bootstrap.seed));
+    result.fact("texts_run", means.texts).fact("first_row_of_causal_models", "left out");
+    add_bootstrap_facts(result, arguments.bootstrap);
     arguments.out.write(result, console);
     return 0;
 }

@@ -17,7 +17,6 @@ namespace headlight::corpus {
 namespace {
 
 constexpr std::size_t kColumns = 10;
-constexpr std::size_t kMostNotes = 20;
 enum Column { kId, kForm, kLemma, kUpos, kXpos, kFeats, kHead, kRelation, kDeps, kMisc };
 
 std::optional<std::int32_t> whole_number(std::string_view text) {
@@ -103,6 +102,7 @@ struct ConlluReader::Sentence {
     std::vector<std::int64_t> lines;  ///< of the words
     std::vector<Row> surface;
     std::int32_t covered = 0;  ///< words up to here belong to a multiword token
+    bool empty_nodes = false;
 };
 
 ConlluReader::ConlluReader(Lines lines, std::string file)
@@ -184,6 +184,7 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
         if (!after || !number || *after != words || *number < 1)
             fail(line_, "The id of an empty node is out of order", std::to_string(words) + ".1 or the next one", found);
         ++counts_.empty_nodes;
+        sentence.empty_nodes = true;
         return;
     }
     if (const std::size_t dash = id.find('-'); dash != std::string_view::npos) {
@@ -216,16 +217,22 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
     if (words >= sentence.covered) sentence.surface.push_back(std::move(row));
 }
 
+void ConlluReader::note(const Sentence& sentence, Text& text, const std::string& what) const {
+    text.notes.push_back({file_ + ":" + std::to_string(sentence.line), what});
+}
+
 /// Gives every word its bytes.
 void ConlluReader::place_words(const Sentence& sentence, Text& out) {
     if (sentence.text) {
         out.text = *sentence.text;
     } else {
         ++counts_.rebuilt;
+        note(sentence, out, "no # text: the text is made from the forms");
         for (const Row& row : sentence.surface) out.text += row.form + (row.space_after ? " " : "");
         if (sentence.surface.back().space_after) out.text.pop_back();
     }
     std::size_t at = 0;
+    bool any_shares = false;
     for (const Row& row : sentence.surface) {
         skip_space(out.text, at);
         const auto end = form_end(out.text, at, row.form);
@@ -241,6 +248,7 @@ void ConlluReader::place_words(const Sentence& sentence, Text& out) {
         for (std::int32_t w = row.first; w <= row.last; ++w) joined += out.words[static_cast<std::size_t>(w)].form;
         const bool shares = row.last > row.first && joined != std::string_view(out.text).substr(at, *end - at);
         if (shares) ++counts_.shared;
+        any_shares = any_shares || shares;
         std::size_t begin = at;
         for (std::int32_t w = row.first; w <= row.last; ++w) {
             Word& word = out.words[static_cast<std::size_t>(w)];
@@ -255,9 +263,11 @@ void ConlluReader::place_words(const Sentence& sentence, Text& out) {
     if (at < out.text.size())
         fail(sentence.line, "# text goes on behind the last word", "the end of the text", out.text.substr(at),
              "Correct # text, or remove it: the text is then made from the forms");
+    if (any_shares) note(sentence, out, "multiword tokens that are not their words: arcs inside them do not count");
+    if (sentence.empty_nodes) note(sentence, out, "empty nodes: left out");
 }
 
-void ConlluReader::check_tree(const Sentence& sentence, const Text& text) {
+void ConlluReader::check_tree(const Sentence& sentence, Text& text) {
     const auto n = static_cast<std::int32_t>(text.words.size());
     for (std::size_t i = 0; i < text.words.size(); ++i)
         if (text.words[i].head >= n)
@@ -266,7 +276,7 @@ void ConlluReader::check_tree(const Sentence& sentence, const Text& text) {
     const std::string problem = tree_problem(text.words);
     if (problem.empty()) return;
     ++counts_.malformed;
-    if (notes_.size() < kMostNotes) notes_.push_back(file_ + ", line " + std::to_string(sentence.line) + ": " + problem);
+    note(sentence, text, problem + ": the arcs count as they are");
 }
 
 bool ConlluReader::next(Text& text) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/io/file_lock.h"
@@ -146,7 +147,9 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                  .additions = {},
                  .block_hashes = {},
                  .left_out = {},
-                 .left_out_list = {}};
+                 .left_out_list = {},
+                 .noted = {},
+                 .notes = {}};
     bool noted = false;
     const io::FileLock lock(lock_file(setup.store, "texts"), io::FileLock::Kind::exclusive, "Choose another folder for --out",
                             cancel, [&] {
@@ -187,6 +190,13 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
     if (!setup.texts.from.empty() && add_texts(setup.store, manifest, *setup.tokenizer, setup.texts, cancel, progress) == 0 &&
         setup.texts.append && note)
         note("no text is new: the store has those of --texts already");
+    // Each kind once, with its first place; corpus info lists more.
+    for (const auto& [what, count] : manifest.noted) {
+        const auto first = std::ranges::find(manifest.notes, what, &TextNote::what);
+        if (note && !setup.texts.from.empty() && first != manifest.notes.end())
+            note(first->place + ": " + what +
+                 (count > 1 ? " (" + with_commas(count) + " texts; headlight corpus info lists them)" : ""));
+    }
     if (manifest.texts() == 0)
         throw Error({.problem = "There is no text to run",
                      .file = setup.texts.from.string(),

@@ -16,9 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr const char* kFormat = "headlight corpus";
 constexpr std::size_t kListed = 1000;
+constexpr std::int64_t kNotesOfAKind = 20;
 
 template <class T>
 std::int64_t sum_of(const std::vector<StorePart>& parts, T StorePart::*member) {
@@ -82,9 +83,19 @@ std::string Manifest::hash_of(const std::vector<std::int64_t>& blocks) const {
     return hex(sum);
 }
 
+std::string Manifest::measures_text() const {
+    std::string text;
+    for (const std::string& id : options.measures) text += (text.empty() ? "" : ",") + id;
+    return text;
+}
+
 void Manifest::leave_out(LeftOut one) {
     ++left_out[one.reason.substr(0, one.reason.find(" ("))];
     if (left_out_list.size() < kListed) left_out_list.push_back(std::move(one));
+}
+
+void Manifest::note(TextNote one) {
+    if (noted[one.what]++ < kNotesOfAKind) notes.push_back(std::move(one));
 }
 
 bool is_store(const fs::path& store) {
@@ -129,6 +140,8 @@ Manifest read_manifest(const fs::path& store) {
                          .found = std::to_string(out.block_hashes.size())});
         out.left_out = in.at("left_out").at("reasons").get<std::map<std::string, std::int64_t>>();
         for (const auto& one : in.at("left_out").at("texts")) out.left_out_list.push_back({one.at(0), one.at(1)});
+        out.noted = in.at("noted").at("kinds").get<std::map<std::string, std::int64_t>>();
+        for (const auto& one : in.at("noted").at("texts")) out.notes.push_back({one.at(0), one.at(1)});
         return out;
     } catch (const nlohmann::json::exception& error) {
         throw Error({.problem = "A field of the manifest is missing or of another type",
@@ -171,6 +184,9 @@ void write_manifest(const fs::path& store, const Manifest& m) {
     ordered_json listed = ordered_json::array();
     for (const LeftOut& one : m.left_out_list) listed.push_back({one.id, one.reason});
     out["left_out"] = {{"reasons", m.left_out}, {"texts", listed}};
+    ordered_json notes = ordered_json::array();
+    for (const TextNote& one : m.notes) notes.push_back({one.place, one.what});
+    out["noted"] = {{"kinds", m.noted}, {"texts", notes}};
     io::write_atomically(manifest_of(store), out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 

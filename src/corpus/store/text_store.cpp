@@ -102,6 +102,8 @@ public:
         std::vector<Chunk> chunks = chunker_.chunks(text);
         if (!has_tokens(chunks.front().encoding)) return false;
         manifest_.treebank = manifest_.treebank || !text.words.empty();
+        for (TextNote& each : text.notes) manifest_.note(std::move(each));
+        text.notes.clear();
         for (Chunk& chunk : chunks) {
             chunk.number = std::ssize(part_.chunks);
             chunk.text = std::ssize(part_.texts);

@@ -130,7 +130,7 @@ TEST(StoreTexts, OfAnOlderStoreAreRefused) {
     const fs::path file = setup.store / "manifest.json";
     std::ifstream in(file);
     std::string text{std::istreambuf_iterator<char>(in), {}};
-    text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+    text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
     std::ofstream(file) << text;
     EXPECT_THAT(message_of([&] { open_store(setup); }),
                 AllOf(HasSubstr("another version"), HasSubstr("Run the texts again into another folder")));
@@ -183,6 +183,39 @@ TEST(StoreTexts, WithOtherWordsAreOtherTexts) {
     folder.write("a.conllu", sentence("iobj"));
     EXPECT_THAT(message_of([&] { open_store(setup); }),
                 AllOf(HasSubstr("The store holds other texts"), HasSubstr("another text, words or fields")));
+}
+
+// A treebank with everything that is unusual and still run: a missing # text, a range that is not its words, an empty node, CRLF,
+// a circle, two roots. Each is noted once, with file and line and what was made of it.
+TEST(StoreTexts, OfAnUnusualTreebankAreRunAndNoted) {
+    const test::TempFolder folder;
+    const auto row = [](const std::string& id, const char* form, const char* head, const char* relation) {
+        return id + "\t" + form + "\t_\tX\t_\t_\t" + head + "\t" + relation + "\t_\t_\r\n";
+    };
+    const std::string circle = row("1", "a", "2", "dep") + row("2", "b", "1", "dep") + row("3", "c", "0", "root") + "\r\n";
+    const std::string roots = "# text = a b\r\n" + row("1", "a", "0", "root") + row("2", "b", "0", "root") + "\r\n";
+    const std::string unusual = "# text = Vamos al mar\r\n" + row("1", "Vamos", "0", "root") + row("2-3", "al", "_", "_") +
+                                row("2", "a", "4", "case") + row("3", "el", "4", "det") + row("4", "mar", "1", "obl") +
+                                row("4.1", "x", "_", "_") + "\r\n";
+    RunSetup setup = setup_of(folder / "store", folder.write("odd.conllu", circle + roots + unusual + roots));
+    setup.options.measures = {"words", "tags"};
+    std::vector<std::string> said;
+    const auto note = [&](const std::string& line) { said.push_back(line); };
+    open_store(setup, {}, {}, note);
+    EXPECT_THAT(said, testing::UnorderedElementsAre(
+                          "odd.conllu:1: arcs in a circle: the arcs count as they are",
+                          "odd.conllu:1: no # text: the text is made from the forms",
+                          "odd.conllu:5: 2 roots: the arcs count as they are (2 texts; headlight corpus info lists them)",
+                          "odd.conllu:9: multiword tokens that are not their words: arcs inside them do not count",
+                          "odd.conllu:9: empty nodes: left out"));
+    const Manifest first = read_manifest(setup.store);
+    open_store(setup);
+    const Manifest again = read_manifest(setup.store);
+    EXPECT_EQ(again.noted, first.noted) << "the same texts are noted once";
+    EXPECT_EQ(again.noted.at("2 roots: the arcs count as they are"), 2);
+    EXPECT_EQ(again.notes.size(), 6u);
+    run(setup);
+    EXPECT_EQ(read_merged(setup.store, again).chunks, 4);
 }
 
 TEST(StoreTexts, ThatAreCutAreCountedOnceAndNeverWhole) {

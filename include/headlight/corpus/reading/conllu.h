@@ -23,8 +23,9 @@ public:
     /// Error: no such file.
     explicit ConlluReader(const std::filesystem::path&);
 
-    /// False behind the last sentence. Errors name file and line: another number of columns than ten, ids out of order, a HEAD
-    /// that is no word, forms that are not in "# text", bytes that are not UTF-8.
+    /// False behind the last sentence. Text::notes say what was made of a broken tree, a missing "# text", empty nodes and
+    /// multiword tokens that are not their words. Errors name file and line: another number of columns than ten, ids out of
+    /// order, a HEAD that is no word, forms that are not in "# text", bytes that are not UTF-8.
     bool next(Text&);
 
     struct Counts {
@@ -36,8 +37,6 @@ public:
         std::int64_t malformed = 0;    ///< sentences whose arcs are no tree
     };
     const Counts& counts() const noexcept { return counts_; }
-    /// The first twenty malformed sentences: "FILE, line 7: two roots". Their arcs are handed on as they are.
-    const std::vector<std::string>& notes() const noexcept { return notes_; }
 
 private:
     struct Row;
@@ -46,7 +45,8 @@ private:
     void read_row(const std::string& line, Sentence&);
     void read_comment(const std::string& line, Sentence&);
     void place_words(const Sentence&, Text&);
-    void check_tree(const Sentence&, const Text&);
+    void check_tree(const Sentence&, Text&);
+    void note(const Sentence&, Text&, const std::string& what) const;
     [[noreturn]] void fail(std::int64_t line, const std::string& problem, const std::string& expected, const std::string& found,
                            const std::string& hint = {}) const;
 
@@ -54,7 +54,6 @@ private:
     std::string file_, document_;
     std::int64_t line_ = 0;
     Counts counts_;
-    std::vector<std::string> notes_;
 };
 
 /// Why the arcs of a sentence are no tree: "2 roots", "arcs in a circle"; empty when they are one, or there are none. Heads must

@@ -20,6 +20,12 @@ struct Word {
     bool shares_span = false;  ///< ... and then this is set: arcs inside the span are left out and counted
 };
 
+/// What a reader did about something unusual in a text that is run all the same.
+struct TextNote {
+    std::string place;  ///< "FILE:LINE"
+    std::string what;   ///< "2 roots: the arcs count as they are"
+};
+
 /// One unit of a corpus: a line, a paragraph, a document, a record or a sentence.
 struct Text {
     std::string id{};                             ///< "FILE:LINE", or the treebank's sent_id
@@ -27,6 +33,7 @@ struct Text {
     std::string text{};                           ///< UTF-8
     std::vector<Word> words{};                    ///< of a treebank, else empty
     std::map<std::string, std::string> fields{};  ///< further columns of a record, for filters
+    std::vector<TextNote> notes{};                ///< of a treebank's sentence; a store lists them in its manifest
 };
 
 }  // namespace headlight::corpus

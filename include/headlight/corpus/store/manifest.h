@@ -49,6 +49,8 @@ struct Manifest {
     std::vector<std::uint64_t> block_hashes;
     std::map<std::string, std::int64_t> left_out;  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
     std::vector<LeftOut> left_out_list;            ///< the first 1,000
+    std::map<std::string, std::int64_t> noted;     ///< what was made of texts that are run (Text::notes) -> how many
+    std::vector<TextNote> notes;                   ///< the first 20 of each
 
     std::int64_t texts() const noexcept;
     std::int64_t chunks() const noexcept;
@@ -58,8 +60,10 @@ struct Manifest {
     std::int64_t chunks_of(std::int64_t block) const noexcept;
     /// Of the chunks of these blocks together, 16 hexadecimal digits.
     std::string hash_of(const std::vector<std::int64_t>& blocks) const;
+    std::string measures_text() const;  ///< "heads,neurons"
     bool texts_complete() const noexcept { return additions.empty() || additions.back().complete; }
     void leave_out(LeftOut);
+    void note(TextNote);
 };
 
 /// Errors: no store there, another version, a field that is missing or of another type.
