@@ -11,7 +11,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -87,29 +90,56 @@ int processes_on_this_node() {
     return size;
 }
 
-/// Open MPI under srun without PMIx starts every process by itself: all would do all the work.
-bool is_silent_singleton(int size) {
-    const char* tasks = std::getenv("SLURM_NTASKS");
-    return size == 1 && tasks && std::atoi(tasks) > 1;
+/// What a launcher says of the number of its processes. MPI of another kind than the launcher's starts every process by itself,
+/// as Open MPI does under srun without PMIx: each is rank 0 of 1, and all would do all the work.
+constexpr const char* kTaskCounts[] = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+
+/// The variable that knows of more processes than MPI does; nullptr: none.
+const char* silent_singleton(int size) {
+    for (const char* name : kTaskCounts)
+        if (const char* tasks = std::getenv(name); size == 1 && tasks && std::atoi(tasks) > 1) return name;
+    return nullptr;
+}
+
+/// --threads N or --threads=N; 0: not given.
+int threads_of(const std::vector<std::string>& words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i].starts_with("--threads=")) return std::atoi(words[i].c_str() + std::string_view("--threads=").size());
+        if (words[i] == "--threads" && i + 1 < words.size()) return std::atoi(words[i + 1].c_str());
+    }
+    return 0;
+}
+
+/// Processes that wait for one another's cores, or leave cores idle, are slow without a word.
+void note_placement(int on_node, int cores, int machine, int threads) {
+    const bool bound = cores < machine;
+    if (cores == 1 && machine > on_node)
+        std::fprintf(stderr,
+                     "headlight-mpi: each process is bound to one core of %d. Use mpirun --bind-to none, or --map-by slot:PE=N\n",
+                     machine);
+    else if (const int wanted = bound ? threads : threads * on_node; wanted > cores)
+        std::fprintf(stderr, "headlight-mpi: %d process%s of %d thread%s share %d core%s. Use fewer, or leave out --threads\n",
+                     bound ? 1 : on_node, bound || on_node == 1 ? "" : "es", threads, threads == 1 ? "" : "s", cores,
+                     cores == 1 ? "" : "s");
 }
 
 int run(MpiTeam& team, std::vector<std::string> words) {
     using namespace headlight::cli;
-    if (is_silent_singleton(team.size())) {
-        std::fprintf(stderr, "headlight-mpi: Slurm started %s tasks, and MPI knows of one. Use srun --mpi=pmix, or mpirun\n",
-                     std::getenv("SLURM_NTASKS"));
+    if (const char* counted = silent_singleton(team.size())) {
+        std::fprintf(
+            stderr, "headlight-mpi: %s is %s, and MPI knows of one process. Use srun --mpi=pmix, or the mpirun of the same MPI\n",
+            counted, std::getenv(counted));
         return 1;
     }
     const int on_node = processes_on_this_node(), cores = cores_of_this_process(),
               machine = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-    // Bound processes have cores of their own; others share the node's.
-    const int threads = std::max(1, cores < machine ? cores : cores / on_node);
-    if (std::ranges::none_of(words, [](const std::string& word) { return word.starts_with("--threads"); }))
+    int threads = threads_of(words);
+    if (threads == 0) {
+        // Bound processes have cores of their own; others share the node's.
+        threads = std::max(1, cores < machine ? cores : cores / on_node);
         words.insert(words.end(), {"--threads", std::to_string(threads)});
-    if (team.rank() == 0 && cores == 1 && machine > on_node)
-        std::fprintf(stderr,
-                     "headlight-mpi: each process is bound to one core of %d. Use mpirun --bind-to none, or --map-by slot:PE=N\n",
-                     machine);
+    }
+    if (team.rank() == 0) note_placement(on_node, cores, machine, threads);
     if (team.rank() > 0) words.emplace_back("--quiet");
     const auto commands = corpus_commands();
     const auto command = std::ranges::find_if(commands, [](const Command& each) { return each.name == "corpus run"; });

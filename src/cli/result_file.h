@@ -6,6 +6,7 @@
 #include "headlight/analyze/table.h"
 #include "headlight/trace/trace.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,11 +25,13 @@ struct Result {
         return *this;
     }
     Result& fact(std::string name, std::int64_t value) { return fact(std::move(name), std::to_string(value)); }
-    /// Sentences about the numbers: facts note_1, note_2 …, and on standard error.
+    /// Sentences about the numbers: facts note_1, note_2 …, behind those that are there, and on standard error.
     Result& notes(const std::vector<std::string>& sentences, const Console& console) {
-        for (std::size_t k = 0; k < sentences.size(); ++k) {
-            fact("note_" + std::to_string(k + 1), sentences[k]);
-            console.note(sentences[k]);
+        const auto noted = [](const auto& each) { return each.first.starts_with("note_"); };
+        auto number = std::ranges::count_if(facts, noted);
+        for (const std::string& sentence : sentences) {
+            fact("note_" + std::to_string(++number), sentence);
+            console.note(sentence);
         }
         return *this;
     }

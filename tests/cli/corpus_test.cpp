@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// headlight corpus, and headlight-mpi where MPI is there.
+// headlight corpus run, info, merge and heads.
 #include "headlight/io/json_file.h"
 #include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cstdlib>
 
 namespace headlight::cli {
 namespace corpus_test {
@@ -50,32 +48,10 @@ TEST(Corpus, PartsOnMachinesWithoutACommonFolderMerge) {
         call.insert(call.end(), {"--part", std::string(part) + "/2"});
         EXPECT_THAT(headlight(call).err, HasSubstr("are for other parts"));
     }
-    ASSERT_EQ(headlight({"corpus", "merge", "novella-7m", folder / "1", folder / "2", "--out", folder / "both"}).code, 0);
+    ASSERT_EQ(headlight({"corpus", "merge", folder / "1", folder / "2", "--out", folder / "both"}).code, 0);
     ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
     EXPECT_TRUE(test::slurp(folder / "both" / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"));
 }
-
-#ifdef HEADLIGHT_MPI
-TEST(CorpusMpi, ProcessesTogetherGiveTheBytesOfOne) {
-    const test::TempFolder folder;
-    ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
-    for (const char* processes : {"1", "2", "4"}) {
-        const std::string store = folder / processes;
-        const std::string command = std::string("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " HEADLIGHT_MPIRUN
-                                                " --oversubscribe --bind-to none -n ") +
-                                    processes + " " HEADLIGHT_MPI " novella-7m --texts " + kTexts +
-                                    " --limit 20 --block 3 --measure heads --out " + store + " > " + (folder / "log").string() +
-                                    " 2>&1";
-        ASSERT_EQ(std::system(command.c_str()), 0) << test::slurp(folder / "log");
-        EXPECT_TRUE(test::slurp(folder / processes / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"))
-            << processes;
-    }
-    const std::string slurm =
-        "SLURM_NTASKS=2 " HEADLIGHT_MPI " novella-7m --out " + (folder / "none").string() + " 2> " + (folder / "log").string();
-    EXPECT_NE(std::system(slurm.c_str()), 0);
-    EXPECT_THAT(test::slurp(folder / "log"), HasSubstr("srun --mpi=pmix"));
-}
-#endif
 
 }  // namespace corpus_test
 }  // namespace headlight::cli

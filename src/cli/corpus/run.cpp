@@ -2,7 +2,6 @@
 #include "headlight/corpus/run/run.h"
 #include "cli/corpus/corpus.h"
 #include "cli/run_text.h"
-#include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
@@ -129,24 +128,13 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
 namespace {
 
 struct MergeArguments {
-    ModelArgument model;
     std::vector<std::string> stores;
     std::string out;
 };
 
 int merge(const MergeArguments& arguments, const Console& console) {
-    const std::filesystem::path folder = arguments.model.folder();
     const std::vector<std::filesystem::path> stores(arguments.stores.begin(), arguments.stores.end());
-    const auto tokenizer = trace::load_tokenizer(folder);
-    const auto model = load_model(folder, {}, interruptible(), console);
-    const corpus::Manifest manifest = corpus::read_manifest(stores.front());
-    if (manifest.model_hash != model->hash())
-        throw headlight::Error({.problem = "The store is of another model",
-                                .file = stores.front().string(),
-                                .expected = manifest.model + " " + manifest.model_hash,
-                                .found = model->hash()});
-    corpus::merge_stores(stores, arguments.out, corpus::context_of(manifest, model->config(), *tokenizer),
-                         [&](const std::string& line) { console.note(line); });
+    corpus::merge_stores(stores, arguments.out, [&](const std::string& line) { console.note(line); });
     return 0;
 }
 
@@ -154,9 +142,9 @@ int merge(const MergeArguments& arguments, const Console& console) {
 
 Action define_corpus_merge(Definition& definition, const Frontend&) {
     auto options = std::make_shared<MergeArguments>();
-    options->model.add(definition);
-    CLI::Option* stores =
-        definition.app->add_option("STORE", options->stores, "the stores, of the same texts and options")->required();
+    CLI::Option* stores = definition.app->add_option("STORE", options->stores, "the stores, of the same texts and options")
+                              ->type_name(" ")
+                              ->required();
     definition.kinds[stores] = ValueKind::folder;
     CLI::Option* out =
         definition.app->add_option("--out", options->out, "a new folder, or the one store")->type_name("STORE")->required();

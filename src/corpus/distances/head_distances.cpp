@@ -93,7 +93,10 @@ AccumulatorKind distances_kind() {
             "Jensen-Shannon divergence of every pair of heads at 16 queries a chunk; slow above 200 heads (1,024: 2 s a chunk)",
         .usual = true,
         .of_treebank = false,
-        .make = make_distances};
+        .make = make_distances,
+        .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
+            return std::make_unique<HeadDistances>(arrays);
+        }};
 }
 
 HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOptions& options)

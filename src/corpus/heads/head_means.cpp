@@ -4,6 +4,7 @@
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
 #include "headlight/corpus/heads/head_texts.h"
+#include "headlight/corpus/heads/heads.h"
 
 #include <algorithm>
 
@@ -16,6 +17,7 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
     out.measures = texts.measures();
     out.layers = texts.layers();
     out.heads = texts.heads();
+    out.causal = heads_shape(merged).causal;
     out.texts = std::ssize(texts.texts());
     const auto measures = std::ssize(out.measures);
     const auto count = merged.get<std::int64_t>("heads.count", {measures, out.layers, out.heads});
@@ -49,9 +51,7 @@ analyze::HeadTable head_table_of(const HeadMeans& means) {
         for (std::int64_t l = 0; l < means.layers; ++l)
             for (std::int64_t h = 0; h < means.heads; ++h) values(l, h) = means.by_text[means.index(m, l, h)].mean;
     }
-    // No head of a causal model attends to the next token.
-    const Eigen::MatrixXd* next = table.find("share_next");
-    table.causal = next && (next->array() == 0).all();
+    table.causal = means.causal;
     return table;
 }
 

@@ -135,14 +135,27 @@ const std::vector<std::string>& corpus_measures() {
 }
 
 Heads::Heads(const model::ModelConfig& config, std::int64_t examples)
-    : layers_(config.n_layers),
-      heads_(config.n_heads),
+    : Heads({.layers = config.n_layers, .heads = config.n_heads, .causal = config.causal}, examples) {}
+
+Heads::Heads(const HeadsShape& shape, std::int64_t examples)
+    : layers_(shape.layers),
+      heads_(shape.heads),
       examples_(examples),
-      causal_(config.causal),
+      causal_(shape.causal),
       sums_(corpus_measures().size() * heads()),
       counts_(sums_.size()),
       distances_(heads() * static_cast<std::size_t>(kDistanceBins)),
       top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)) {}
+
+Heads::Heads(const Arrays& arrays) : Heads(heads_shape(arrays), arrays.shape("heads.top_value").back()) { load(arrays); }
+
+HeadsShape heads_shape(const Arrays& arrays) {
+    const auto saved = arrays.get<std::int64_t>("heads.shape", {3});
+    constexpr std::int64_t kMost = 100'000;
+    if (saved[0] < 1 || saved[1] < 1 || saved[0] > kMost || saved[1] > kMost)
+        throw Error({.problem = "The store is damaged", .item = "heads.shape", .expected = "layers and heads"});
+    return {.layers = saved[0], .heads = saved[1], .causal = saved[2] != 0};
+}
 
 std::unique_ptr<Accumulator> Heads::fresh() const {
     auto empty = std::make_unique<Heads>(*this);
@@ -268,6 +281,8 @@ void Heads::save(Arrays& out) const {
         rows.insert(rows.end(), row.rows.begin(), row.rows.end());
     }
     const std::int64_t n = std::ssize(chunks), measures = std::ssize(corpus_measures());
+    const std::int64_t shape_of_model[] = {layers_, heads_, causal_ ? 1 : 0};
+    out.put<std::int64_t>("heads.shape", {3}, shape_of_model);
     out.put<std::int64_t>("heads.chunks", {n}, chunks);
     out.put<float>("heads.values", {n, measures, layers_, heads_}, values);
     out.put<std::int32_t>("heads.rows", {n, measures, layers_}, rows);
@@ -330,6 +345,9 @@ AccumulatorKind heads_kind() {
             .of_treebank = false,
             .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
                 return std::make_unique<Heads>(context.config);
+            },
+            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<Heads>(arrays);
             }};
 }
 

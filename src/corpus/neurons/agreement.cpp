@@ -46,7 +46,10 @@ AccumulatorKind agreement_kind() {
             .note = "how MLPs come to predictions, read at 4 tokens a chunk (Geva 2021); doubles the time of long texts",
             .usual = false,
             .of_treebank = false,
-            .make = make_agreement};
+            .make = make_agreement,
+            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<Agreement>(arrays);
+            }};
 }
 
 Agreement::Agreement(const model::ModelConfig& c, const AgreementOptions& options) : options_(options) {

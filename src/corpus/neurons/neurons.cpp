@@ -80,7 +80,10 @@ AccumulatorKind neurons_kind() {
             .note = "chunks that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
             .usual = true,
             .of_treebank = false,
-            .make = make_neurons};
+            .make = make_neurons,
+            .open = [](const Arrays& arrays, std::uint64_t seed) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<Neurons>(arrays, seed);
+            }};
 }
 
 Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : options_(options), first_{0} {
@@ -92,7 +95,8 @@ Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : o
     resize();
 }
 
-Neurons::Neurons(const Arrays& arrays) : first_(arrays.get<std::int64_t>("neurons.first", {-1})) {
+Neurons::Neurons(const Arrays& arrays, std::uint64_t seed)
+    : options_{.seed = seed}, first_(arrays.get<std::int64_t>("neurons.first", {-1})) {
     if (first_.empty() || first_.front() != 0 || !std::ranges::is_sorted(first_))
         throw Error({.problem = "An array is damaged", .item = "neurons.first", .expected = "the first neuron of each layer"});
     const std::int64_t rows = std::max<std::int64_t>(1, neurons());

@@ -332,6 +332,11 @@ CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& c
     }
     team.barrier();
     if (team.rank() > 0) {
+        if (!is_store(run.setup.store))
+            throw Error({.problem = "Process " + std::to_string(team.rank()) + " does not see the store that process 0 has made",
+                         .file = fs::absolute(run.setup.store).string(),
+                         .hint = "Name a folder with --out that all nodes share; without one run parts with --part, each into a "
+                                 "store of its own, and join these with headlight corpus merge"});
         run.setup.texts = {};
         result.manifest = open_store(run.setup, cancel, {}, note);
     }
@@ -344,46 +349,6 @@ CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& c
     team.barrier();
     if (team.rank() == 0) result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);
     return result;
-}
-
-void merge_stores(const std::vector<fs::path>& stores, const fs::path& out, const AccumulatorContext& context, const Note& note) {
-    const Manifest first = read_manifest(stores.front());
-    std::vector<Segment> segments;
-    for (const fs::path& store : stores) {
-        const Manifest manifest = read_manifest(store);
-        const auto hashes = [](const Manifest& m) {
-            std::vector<std::string> out_hashes;
-            for (const StorePart& part : m.parts) out_hashes.push_back(part.sha256);
-            return out_hashes;
-        };
-        if (hashes(manifest) != hashes(first) || manifest.options.block != first.options.block)
-            throw Error({.problem = "The stores have other texts, or cut them otherwise",
-                         .file = store.string(),
-                         .expected = "the texts of " + stores.front().string(),
-                         .hint = "Parts of one run have the same texts and options"});
-        for (Segment& segment : segments_of(store, first)) segments.push_back(std::move(segment));
-    }
-    for (const Segment& segment : segments)
-        if (!(segment.machine == segments.front().machine) && note) {
-            note("unlike machines made the segments; numbers may differ in the last bits: " + segments.front().machine.text() +
-                 " and " + segment.machine.text());
-            break;
-        }
-    std::error_code code;
-    if (stores.size() > 1 || !fs::equivalent(stores.front(), out, code)) {
-        if (is_store(out) || (fs::exists(out) && !fs::is_empty(out)))
-            throw Error({.problem = "The folder is not empty", .file = out.string(), .hint = "Name a new folder with --out"});
-        fs::create_directories(out / "texts");
-        for (const StorePart& part : first.parts) fs::copy_file(stores.front() / part.file, out / part.file);
-        fs::create_directories(out / "segments");
-        for (Segment& segment : segments) {
-            const fs::path copy = next_segment_file(out, "");
-            fs::copy_file(segment.file, copy);
-            segment.file = copy;
-        }
-        write_manifest(out, first);
-    }
-    write_merged(out, first, segments, Gathered(first.options.measures, context));
 }
 
 }  // namespace headlight::corpus

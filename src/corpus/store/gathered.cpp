@@ -10,21 +10,28 @@
 
 namespace headlight::corpus {
 
-Gathered::Gathered(const std::vector<std::string>& measures, const AccumulatorContext& context) {
-    for (const std::string& id : measures) {
-        const auto& kinds = accumulator_kinds();
-        const auto kind = std::ranges::find_if(kinds, [&](const AccumulatorKind& each) { return each.id == id; });
-        if (kind == kinds.end()) {
-            std::vector<std::string> ids;
-            for (const AccumulatorKind& each : kinds) ids.emplace_back(each.id);
-            const std::string near = nearest(id, ids);
-            throw Error(
-                {.problem = "There is nothing of that name to gather",
+namespace {
+
+const AccumulatorKind& kind_called(const std::string& id) {
+    const auto& kinds = accumulator_kinds();
+    const auto kind = std::ranges::find_if(kinds, [&](const AccumulatorKind& each) { return each.id == id; });
+    if (kind != kinds.end()) return *kind;
+    std::vector<std::string> ids;
+    for (const AccumulatorKind& each : kinds) ids.emplace_back(each.id);
+    const std::string near = nearest(id, ids);
+    throw Error({.problem = "There is nothing of that name to gather",
                  .item = id,
                  .hint = near.empty() ? "headlight corpus run --help lists what there is" : "Did you mean " + near + "?"});
-        }
-        all_.push_back(kind->make(context));
-    }
+}
+
+}  // namespace
+
+Gathered::Gathered(const std::vector<std::string>& measures, const AccumulatorContext& context) {
+    for (const std::string& id : measures) all_.push_back(kind_called(id).make(context));
+}
+
+Gathered::Gathered(const std::vector<std::string>& measures, const Arrays& arrays, std::uint64_t seed) {
+    for (const std::string& id : measures) all_.push_back(kind_called(id).open(arrays, seed));
 }
 
 Gathered Gathered::fresh() const {

@@ -27,12 +27,6 @@ std::string cpu_name() {
     return "unknown";
 }
 
-std::string joined_measures(const Manifest& manifest) {
-    std::string text;
-    for (const std::string& each : manifest.options.measures) text += (text.empty() ? "" : ",") + each;
-    return text;
-}
-
 /// Numbers of segments of one store can be summed: the same model, tokens and measures.
 Metadata identity(const Manifest& m) {
     return {{"model", m.model_hash},
@@ -41,7 +35,7 @@ Metadata identity(const Manifest& m) {
             {"context", std::to_string(m.options.context)},
             {"stride", std::to_string(m.options.stride)},
             {"seed", std::to_string(m.options.seed)},
-            {"measures", joined_measures(m)}};
+            {"measures", m.measures_text()}};
 }
 
 const std::string& entry(const Metadata& metadata, const std::string& key, const fs::path& file) {
@@ -86,6 +80,8 @@ std::int64_t check_identity(const Metadata& metadata, const std::vector<std::int
     return chunks;
 }
 
+}  // namespace
+
 void check_disjoint(const std::vector<Segment>& segments) {
     std::map<std::int64_t, const Segment*> owner;
     for (const Segment& segment : segments)
@@ -99,8 +95,6 @@ void check_disjoint(const std::vector<Segment>& segments) {
                              .hint = "Delete one of the two files and run again: its other blocks are done anew"});
         }
 }
-
-}  // namespace
 
 std::string Machine::text() const { return program + ", " + cpu + ", " + library + ", " + device; }
 

@@ -90,6 +90,9 @@ AccumulatorKind words_kind() {
             .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
                 const model::ModelConfig& config = context.config;
                 return std::make_unique<WordIndex>(config.n_layers, config.n_heads, config.causal);
+            },
+            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<WordIndex>(WordIndex::read(arrays));
             }};
 }
 

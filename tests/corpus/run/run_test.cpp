@@ -107,12 +107,66 @@ TEST_F(CorpusRuns, AreTheSameBytesInPartsOfOneFolderAndOfSeveral) {
         stores.push_back(own.setup.store);
     }
     EXPECT_TRUE(merged_of(folder_ / "shared") == once_);
-    const Manifest manifest = read_manifest(folder_ / "own1");
-    const AccumulatorContext context = context_of(manifest, built_in().model->config(), *built_in().tokenizer);
-    merge_stores(stores, folder_ / "merged", context);
+    std::vector<std::string> notes;
+    const auto note = [&](const std::string& line) { notes.push_back(line); };
+    merge_stores(stores, folder_ / "merged", note);
     EXPECT_TRUE(merged_of(folder_ / "merged") == once_);
+    EXPECT_THAT(notes, testing::IsEmpty());
+    merge_stores({stores[0], stores[1]}, folder_ / "two of three", note);
+    EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("blocks are in none of the stores")));
     stores.push_back(folder_ / "own1");
-    EXPECT_THAT(message_of([&] { merge_stores(stores, folder_ / "twice", context); }), HasSubstr("A block is in two segments"));
+    EXPECT_THAT(message_of([&] { merge_stores(stores, folder_ / "twice"); }), HasSubstr("A block is in two segments"));
+}
+
+// A store holds all that its results are merged from: every kind of them, without the model.
+TEST_F(CorpusRuns, MergeEveryMeasureWithoutTheModel) {
+    const fs::path treebank = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu";
+    const auto asked = [&](const char* store) {
+        CorpusRun run = run_of(folder_ / store, treebank);
+        run.setup.options.measures.clear();
+        for (const AccumulatorKind& kind : accumulator_kinds()) run.setup.options.measures.emplace_back(kind.id);
+        run.setup.options.context = 0;
+        run.setup.options.seed = 7;
+        run.setup.texts.limit = 14;
+        return run;
+    };
+    run_corpus(asked("all"));
+    for (const std::int64_t part : {1, 2}) {
+        CorpusRun run = asked(part == 1 ? "first" : "second");
+        run.part = part;
+        run.parts = 2;
+        run_corpus(run);
+    }
+    merge_stores({folder_ / "second", folder_ / "first"}, folder_ / "joined");
+    EXPECT_TRUE(merged_of(folder_ / "joined") == merged_of(folder_ / "all"));
+}
+
+TEST_F(CorpusRuns, OfAnotherModelOrOptionDoNotMerge) {
+    const fs::path once = folder_ / "once";
+    CorpusRun other = run_of(folder_ / "other model", texts_);
+    const fs::path gpt2 = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
+    other.setup.model = model::Model::load(gpt2);
+    other.setup.tokenizer = trace::load_tokenizer(gpt2);
+    other.setup.options.context = 30;
+    other.setup.options.stride = 20;
+    run_corpus(other);
+    const auto message = [&](const char* store) {
+        return message_of([&] { merge_stores({once, folder_ / store}, folder_ / "out"); });
+    };
+    EXPECT_THAT(message("other model"), testing::AllOf(HasSubstr("The store is of another model"), HasSubstr("other model"),
+                                                       HasSubstr("novella-7m"), HasSubstr("gpt2")));
+    other = run_of(folder_ / "other seed", texts_);
+    other.setup.options.seed = 1;
+    run_corpus(other);
+    EXPECT_THAT(message("other seed"),
+                testing::AllOf(HasSubstr("other seed"), HasSubstr("--seed: expected 0 of"), HasSubstr("found 1")));
+    other = run_of(folder_ / "other texts", folder_.write("other.txt", lines(1, 22)));
+    run_corpus(other);
+    EXPECT_THAT(message("other texts"), testing::AllOf(HasSubstr("The store has other texts"), HasSubstr("22 texts")));
+    open_store(run_of(folder_ / "not run", texts_).setup);
+    EXPECT_THAT(message_of([&] { merge_stores({folder_ / "not run"}, folder_ / "out"); }),
+                HasSubstr("Nothing of the stores is finished"));
+    EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
 TEST_F(CorpusRuns, GoOnWithAppendedTexts) {

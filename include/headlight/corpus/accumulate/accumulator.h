@@ -81,6 +81,8 @@ struct AccumulatorKind {
     bool usual;         ///< gathered unless --measure says otherwise
     bool of_treebank;   ///< only where texts have words
     std::unique_ptr<Accumulator> (*make)(const AccumulatorContext&);
+    /// What a file of a run with this seed holds, to be merged with more of it: no model is needed. Errors as Arrays::get().
+    std::unique_ptr<Accumulator> (*open)(const Arrays&, std::uint64_t seed);
 };
 /// Every kind there is, in the order of the columns and of --help (src/corpus/accumulate/kinds.cpp).
 const std::vector<AccumulatorKind>& accumulator_kinds();

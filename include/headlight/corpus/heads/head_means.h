@@ -20,6 +20,7 @@ namespace headlight::corpus {
 struct HeadMeans {
     std::vector<std::string> measures;
     std::int64_t layers = 0, heads = 0;
+    bool causal = true;                    ///< of the model
     std::int64_t texts = 0;                ///< that were run
     std::vector<Interval> by_text;         ///< [measure, layer, head], with the bootstrap's interval over texts
     std::vector<double> by_query;          ///< the same; NaN: no query has it

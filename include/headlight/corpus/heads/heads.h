@@ -33,23 +33,35 @@ std::int64_t first_distance(std::int64_t bin) noexcept;
 /// the probe's, which are the same for every text.
 const std::vector<std::string>& corpus_measures();
 
+/// Of the model that ran the texts.
+struct HeadsShape {
+    std::int64_t layers = 0, heads = 0;
+    bool causal = true;
+};
+/// What Heads::save() wrote of it. Error when it makes no sense, or as Arrays::get().
+HeadsShape heads_shape(const Arrays&);
+
 class Heads final : public Accumulator {
 public:
     explicit Heads(const model::ModelConfig&, std::int64_t examples = 20);
+    /// What a file holds. Errors as load().
+    explicit Heads(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
     bool overview() const override { return true; }
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
-    /// heads.measures: ids, joined by commas. heads.chunks [n]; heads.values [n, measure, layer, head], NaN where the chunk has
-    /// none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum [measure, layer, head, 2] (FixedSum of
-    /// value * rows) and heads.count [measure, layer, head]: over all queries. heads.distance [layer, head, bin, 2]: FixedSum of
-    /// weights. heads.top_value, _text, _query, _key [criterion, layer, head, example], text -1 where there are fewer.
+    /// heads.measures: ids, joined by commas. heads.shape: layers, heads, causal. heads.chunks [n]; heads.values [n, measure,
+    /// layer, head], NaN where the chunk has none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum
+    /// [measure, layer, head, 2] (FixedSum of value * rows) and heads.count [measure, layer, head]: over all queries.
+    /// heads.distance [layer, head, bin, 2]: FixedSum of weights. heads.top_value, _text, _query, _key [criterion, layer, head,
+    /// example], text -1 where there are fewer.
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
 private:
+    Heads(const HeadsShape&, std::int64_t examples);
     struct Row {
         std::vector<float> values;       ///< [measure, layer, head]
         std::vector<std::int32_t> rows;  ///< [measure, layer], the most of any head

@@ -48,8 +48,8 @@ struct NeuronsOptions {
 class Neurons : public Accumulator {
 public:
     explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
-    /// What a file holds, to be asked: merge() needs the options. Errors as Arrays::get().
-    explicit Neurons(const Arrays&);
+    /// What a file holds. The seed counts where it is merged with others. Errors as Arrays::get().
+    explicit Neurons(const Arrays&, std::uint64_t seed = 0);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override { return {"blocks.*.mlp.hook_post"}; }
     /// Error: a coefficient that is no finite number, naming the text and the layer; a text beyond the 2^31st.

@@ -96,9 +96,9 @@ public:
 CorpusResult run_corpus(const CorpusRun&, Team&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
 /// Merges stores of the same texts, model and options (--part on machines without a common folder) into a new one; of one store:
-/// merges its segments anew. Notes segments that unlike machines made. Errors: stores that do not fit, a block in two of them.
-void merge_stores(const std::vector<std::filesystem::path>& stores, const std::filesystem::path& out, const AccumulatorContext&,
-                  const Note& = {});
+/// merges its segments anew. Needs no model. Notes segments that unlike machines made, and blocks that are in no store. Errors: a
+/// store of another model, of other options or texts, a block in two of them, nothing finished.
+void merge_stores(const std::vector<std::filesystem::path>& stores, const std::filesystem::path& out, const Note& = {});
 
 /// What accumulators may know of a store's texts and model.
 AccumulatorContext context_of(const Manifest&, const model::ModelConfig&, const headlight::text::Tokenizer&);

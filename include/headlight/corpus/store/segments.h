@@ -16,6 +16,8 @@ class Gathered {
 public:
     /// Error for a measure that does not exist.
     Gathered(const std::vector<std::string>& measures, const AccumulatorContext&);
+    /// What a file of a run with this seed holds; its model is not needed.
+    Gathered(const std::vector<std::string>& measures, const Arrays&, std::uint64_t seed);
     Gathered fresh() const;
     void merge(const Gathered&);
     void save(Arrays&) const;
@@ -68,6 +70,8 @@ Segment write_segment(const std::filesystem::path& file, const Manifest&, std::v
 /// listed, and deleted with `remove_stale`. Errors: a file that is no segment of this store, or one of other texts; a block in
 /// two segments.
 std::vector<Segment> segments_of(const std::filesystem::path& store, const Manifest&, bool remove_stale = false);
+/// Error when a block is in two of them.
+void check_disjoint(const std::vector<Segment>&);
 /// "segments/NAME0000.safetensors", with the first number that is not there yet.
 std::filesystem::path next_segment_file(const std::filesystem::path& store, const std::string& name);
 
