@@ -149,6 +149,36 @@ def tag_shares(sentences):
     return mass, base, rows
 
 
+def tag_texts(sentences, layer, head):
+    """Sums and weights of each text, of one head, for shares in both directions and of a pair."""
+    out = []
+    off_first = [i for i, tag in enumerate(TAGS) if tag != "first"]
+    for source, target in [("all", "NOUN"), ("all", "first"), ("VERB", "all"), ("VERB", "PRON")]:
+        sums, weights = [], []
+        for sentence in sentences:
+            tags = sentence.tags()
+            mass = np.einsum("qa,qk,kb->ab", tags[1:], sentence.patterns[layer, head, 1:], tags, optimize=True)
+            rows = tags[1:].sum(0)
+            from_tags = range(len(TAGS)) if source == "all" else [TAGS.index(source)]
+            to_tags = off_first if target == "all" else [TAGS.index(target)]
+            sums.append(mass[np.ix_(list(from_tags), list(to_tags))].sum())
+            weights.append(mass[:, off_first].sum() if target == "all" else rows[list(from_tags)].sum())
+        out.append({"from": source, "to": target, "sums": np.array(sums).tolist(), "weights": np.array(weights).tolist()})
+    return out
+
+
+def alignment_texts(sentences, layer, head):
+    parts = {"along": [], "distance": [], "off_first": []}
+    for sentence in sentences:
+        pattern = sentence.patterns[layer, head, 1:, 1:]
+        tokens = len(sentence.words)
+        apart = np.abs(np.arange(tokens)[:, None] - np.arange(tokens))[1:, 1:]
+        parts["along"].append(float((pattern * sentence.dependencies()[1:, 1:]).sum()))
+        parts["distance"].append(float((pattern * apart).sum()))
+        parts["off_first"].append(float(pattern.sum()))
+    return parts
+
+
 def alignment(sentences):
     along = mass = distance = even = rows = 0
     for sentence in sentences:
@@ -186,6 +216,8 @@ def main():
         "alignment": rounded(aligned.ravel().tolist()),
         "distance": rounded(distance.ravel().tolist()),
         "alignment_even": rounded(float(even)),
+        "tag_texts": rounded(tag_texts(sentences, 2, 1)),
+        "alignment_texts": rounded(alignment_texts(sentences, 2, 1)),
     }
     (ROOT / "tests/golden/corpus/syntax.json").write_text(json.dumps(out) + "\n", encoding="utf-8")
     best = [r for r in out["relations"] if r["n"] > 30]

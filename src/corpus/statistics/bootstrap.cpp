@@ -17,16 +17,17 @@ namespace {
 constexpr std::int64_t kDrawsAtATime = 32;  // fixed, so that a product has the same bits on any number of threads
 
 Bootstrap::Columns ratio(const Bootstrap::Columns& sums, const Bootstrap::Columns& weights) {
+    if (weights.cols() == 1 && sums.cols() != 1) return ratio(sums, weights.replicate(1, sums.cols()));
     return (weights.array() > 0).select(sums.array() / weights.array(), kNaN);
 }
 
 void check_columns(const Bootstrap::Columns& sums, const Bootstrap::Columns& weights, std::int64_t texts) {
-    if (sums.rows() == texts && weights.rows() == texts && sums.cols() == weights.cols()) return;
+    if (sums.rows() == texts && weights.rows() == texts && (weights.cols() == 1 || sums.cols() == weights.cols())) return;
     const auto shape = [](const Bootstrap::Columns& of) {
         return "[" + std::to_string(of.rows()) + ", " + std::to_string(of.cols()) + "]";
     };
     throw Error({.problem = "Sums and weights of texts do not fit the bootstrap",
-                 .expected = std::to_string(texts) + " texts, columns alike",
+                 .expected = std::to_string(texts) + " texts, columns alike or one of weights",
                  .found = shape(sums) + " and " + shape(weights)});
 }
 
@@ -74,7 +75,7 @@ std::vector<Interval> Bootstrap::intervals(const Columns& means, const Columns& 
         for (std::int64_t c = first; c < last; ++c) {
             Interval& interval = out[static_cast<std::size_t>(c)];
             interval.mean = means(0, c);
-            if ((counted.col(c).array() > 0).count() < 2) continue;
+            if ((counted.col(counted.cols() == 1 ? 0 : c).array() > 0).count() < 2) continue;
             std::vector<double> sorted;
             for (const double x : drawn.col(c))
                 if (!std::isnan(x)) sorted.push_back(x);
@@ -96,7 +97,7 @@ std::vector<Interval> Bootstrap::differences(const Columns& sums_a, const Column
                                              const Columns& weights_b) const {
     check_columns(sums_a, weights_a, texts_);
     check_columns(sums_b, weights_b, texts_);
-    if (sums_a.cols() != sums_b.cols())
+    if (sums_a.cols() != sums_b.cols() || weights_a.cols() != sums_a.cols() || weights_b.cols() != sums_b.cols())
         throw Error({.problem = "Two tables with different columns have no differences",
                      .expected = std::to_string(sums_a.cols()) + " columns",
                      .found = std::to_string(sums_b.cols())});

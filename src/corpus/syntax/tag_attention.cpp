@@ -2,17 +2,17 @@
 #include "headlight/corpus/syntax/tag_attention.h"
 
 #include "corpus/syntax/saved_heads.h"
-#include "headlight/base/numbers.h"
+#include "headlight/base/error.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
-
-constexpr std::size_t kNoTag = 17, kFirstToken = 18, kSpecialToken = 19;
 
 std::size_t tag_of(const Word& word) {
     const auto found = std::ranges::find(kTokenTags.begin(), kTokenTags.begin() + kNoTag, word.upos);
@@ -24,19 +24,26 @@ bool an_arc(const Text& text, std::int32_t a, std::int32_t b) {
     return (one.head == b || other.head == a) && !same_bytes(one, other);
 }
 
-double ratio_of(double share, double base) { return base > 0 ? share / base : kNaN; }
+/// Positions of the arrays of TextSums in a file: [text, this, head].
+constexpr std::vector<float> TagAttention::TextSums::*kHeadSums[] = {
+    &TagAttention::TextSums::along, &TagAttention::TextSums::off_first, &TagAttention::TextSums::distance};
 
 }  // namespace
 
 AccumulatorKind tags_kind() {
     return {.id = "tags",
             .title = "Parts of speech and dependencies",
-            .note = "attention between parts of speech and along the arcs of a treebank; 6.4 kB a head",
+            .note =
+                "attention between parts of speech and along the arcs of a treebank; 6.4 kB a head, and 160 "
+                "bytes a head and sentence",
             .usual = true,
             .of_treebank = true,
             .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
                 const model::ModelConfig& config = context.config;
                 return std::make_unique<TagAttention>(config.n_layers, config.n_heads, config.causal);
+            },
+            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
+                return std::make_unique<TagAttention>(TagAttention::read(arrays));
             }};
 }
 
@@ -117,22 +124,39 @@ void TagAttention::add(const TextRun& run, TextPatterns* patterns) {
     ++texts_;
     const auto& text = dynamic_cast<const Tagged&>(*patterns);
     const std::int64_t keys = run.tokens();
+    std::array<double, kTagCount> rows{};
+    std::array<bool, kTagCount * kTagCount> legal_pair{};
     for (std::int64_t q = first_row(); q < keys; ++q) {
         const std::int64_t legal = last_key(q, keys);
         std::int64_t arcs = 0;
-        for (const auto& [from, part] : text.tags[at(q)]) rows_[from].add(part);
+        for (const auto& [from, part] : text.tags[at(q)]) {
+            rows_[from].add(part);
+            rows[from] += part;
+        }
         for (std::int64_t k = 0; k < legal; ++k) {
             for (const auto& [from, a] : text.tags[at(q)])
-                for (const auto& [to, b] : text.tags[at(k)])
+                for (const auto& [to, b] : text.tags[at(k)]) {
                     even_mass_[from * kTagCount + to].add(a * b / static_cast<double>(legal));
+                    legal_pair[from * kTagCount + to] = true;
+                }
             arcs += k > 0 && text.linked(q, k);
         }
         if (legal < 2) continue;
         even_along_.add(static_cast<double>(arcs) / static_cast<double>(legal - 1));
         ++even_rows_;
     }
+    TextSums& kept = by_text_[run.number];
+    kept.rows.assign(rows.begin(), rows.end());
+    for (std::size_t pair = 0; pair < legal_pair.size(); ++pair) {
+        if (!legal_pair[pair]) continue;
+        kept.pairs.push_back(static_cast<std::int16_t>(pair));
+        for (const Tagged::Sums& head : text.heads) kept.mass.push_back(static_cast<float>(head.mass[pair]));
+    }
     for (std::size_t head = 0; head < text.heads.size(); ++head) {
         const Tagged::Sums& sums = text.heads[head];
+        kept.along.push_back(static_cast<float>(sums.along));
+        kept.off_first.push_back(static_cast<float>(sums.off_first));
+        kept.distance.push_back(static_cast<float>(sums.distance));
         for (std::size_t i = 0; i < sums.mass.size(); ++i)
             mass_[place(static_cast<std::int64_t>(head), 0, 0) + i].add(sums.mass[i]);
         along_[head].add(sums.along);
@@ -141,33 +165,34 @@ void TagAttention::add(const TextRun& run, TextPatterns* patterns) {
     }
 }
 
-template <class Visit>
-void TagAttention::each(Visit&& visit) {
-    visit("tags.mass", std::span(mass_));
-    visit("tags.even_mass", std::span(even_mass_));
-    visit("tags.rows", std::span(rows_));
-    visit("tags.along", std::span(along_));
-    visit("tags.off_first", std::span(off_first_));
-    visit("tags.distance", std::span(distance_));
-    visit("tags.even_along", std::span(&even_along_, 1));
+template <class Self, class Visit>
+void TagAttention::each(Self& self, Visit&& visit) {
+    visit("tags.mass", std::span(self.mass_));
+    visit("tags.even_mass", std::span(self.even_mass_));
+    visit("tags.rows", std::span(self.rows_));
+    visit("tags.along", std::span(self.along_));
+    visit("tags.off_first", std::span(self.off_first_));
+    visit("tags.distance", std::span(self.distance_));
+    visit("tags.even_along", std::span(&self.even_along_, 1));
 }
 
 void TagAttention::merge(const Accumulator& other) {
-    TagAttention theirs = dynamic_cast<const TagAttention&>(other);
-    std::vector<std::span<FixedSum>> sums;
-    theirs.each([&](const char*, std::span<FixedSum> of) { sums.push_back(of); });
+    const auto& theirs = dynamic_cast<const TagAttention&>(other);
+    std::vector<std::span<const FixedSum>> sums;
+    each(theirs, [&](const char*, std::span<const FixedSum> of) { sums.push_back(of); });
     std::size_t next = 0;
-    each([&](const char*, std::span<FixedSum> into) {
+    each(*this, [&](const char*, std::span<FixedSum> into) {
         for (std::size_t i = 0; i < into.size(); ++i) into[i].merge(sums[next][i]);
         ++next;
     });
     texts_ += theirs.texts_;
     left_out_ += theirs.left_out_;
     even_rows_ += theirs.even_rows_;
+    by_text_.insert(theirs.by_text_.begin(), theirs.by_text_.end());
 }
 
 void TagAttention::save(Arrays& arrays) const {
-    TagAttention(*this).each([&](const char* name, std::span<const FixedSum> sums) {
+    each(*this, [&](const char* name, std::span<const FixedSum> sums) {
         std::vector<std::int64_t> halves;
         for (const FixedSum& sum : sums) halves.insert(halves.end(), {sum.low(), sum.high()});
         arrays.put<std::int64_t>(name, {std::ssize(sums), 2}, halves);
@@ -175,6 +200,25 @@ void TagAttention::save(Arrays& arrays) const {
     const std::array<std::int64_t, 3> counts{texts_, left_out_, even_rows_};
     arrays.put<std::int64_t>("tags.counts", {3}, counts);
     put_heads(arrays, "tags.heads", n_layers_, n_heads_, causal_);
+
+    std::vector<std::int64_t> numbers, first_pair{0};
+    std::vector<std::int16_t> pairs;
+    std::vector<float> rows, mass, head_sums;
+    for (const auto& [number, text] : by_text_) {
+        numbers.push_back(number);
+        rows.insert(rows.end(), text.rows.begin(), text.rows.end());
+        pairs.insert(pairs.end(), text.pairs.begin(), text.pairs.end());
+        first_pair.push_back(std::ssize(pairs));
+        mass.insert(mass.end(), text.mass.begin(), text.mass.end());
+        for (const auto member : kHeadSums) head_sums.insert(head_sums.end(), (text.*member).begin(), (text.*member).end());
+    }
+    const std::int64_t n = std::ssize(numbers), heads = n_layers_ * n_heads_;
+    arrays.put<std::int64_t>("tags.text.number", {n}, numbers);
+    arrays.put<float>("tags.text.rows", {n, kTagCount}, rows);
+    arrays.put<std::int64_t>("tags.text.first_pair", {n + 1}, first_pair);
+    arrays.put<std::int16_t>("tags.text.pair", {std::ssize(pairs)}, pairs);
+    arrays.put<float>("tags.text.mass", {std::ssize(pairs), heads}, mass);
+    arrays.put<float>("tags.text.heads", {n, std::ssize(kHeadSums), heads}, head_sums);
 }
 
 TagAttention TagAttention::read(const Arrays& arrays) {
@@ -185,75 +229,36 @@ TagAttention TagAttention::read(const Arrays& arrays) {
 }
 
 void TagAttention::load(const Arrays& arrays) {
-    each([&](const char* name, std::span<FixedSum> sums) {
+    each(*this, [&](const char* name, std::span<FixedSum> sums) {
         const auto halves = arrays.get<std::int64_t>(name, {std::ssize(sums), 2});
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
     });
     const auto counts = arrays.get<std::int64_t>("tags.counts", {3});
     texts_ = counts[0], left_out_ = counts[1], even_rows_ = counts[2];
-}
 
-analyze::Table tag_table(const TagAttention& tags, TagSides sides) {
-    analyze::Table table;
-    table.columns = {"layer", "head", "from", "to", "share", "base", "ratio", "rows"};
-    table.definitions = {
-        {"from",
-         "Part of speech of the query's word; all: any. first: the first token; special: further special tokens; none: no word."},
-        {"to", "Part of speech of the key's word; all: any."},
-        {"share",
-         "Share of the rows' attention that goes to such keys; where to is all: share of all attention off the first token "
-         "that comes from such rows (Vig & Belinkov 2019)."},
-        {"base", "The same if every row were even over the keys that it may attend to."},
-        {"ratio", "share / base."},
-        {"rows", "Queries; the first one of a causal model is left out."}};
-    double all_rows = 0;
-    for (std::size_t from = 0; from < kTagCount; ++from) all_rows += tags.rows(from);
-    const auto row = [&](std::int64_t head, std::string_view from, std::string_view to, double share, double base, double rows) {
-        table.add({head / tags.n_heads(), head % tags.n_heads(), std::string(from), std::string(to), share, base,
-                   ratio_of(share, base), rows});
-    };
-    for (std::int64_t head = 0; head < tags.n_layers() * tags.n_heads(); ++head) {
-        // Sums over the rows of one tag, or of all, and over the keys of one tag, or of all but the first.
-        const auto sum = [&](auto&& value, std::size_t from, std::size_t to) {
-            double total = 0;
-            for (std::size_t a = 0; a < kTagCount; ++a)
-                for (std::size_t b = 0; b < kTagCount; ++b)
-                    if ((from == kTagCount || a == from) && (to == kTagCount ? b != kFirstToken : b == to)) total += value(a, b);
-            return total;
+    const auto numbers = arrays.get<std::int64_t>("tags.text.number", {-1});
+    const std::int64_t n = std::ssize(numbers), heads = n_layers_ * n_heads_;
+    const auto rows = arrays.get<float>("tags.text.rows", {n, kTagCount});
+    const auto first_pair = arrays.get<std::int64_t>("tags.text.first_pair", {n + 1});
+    const auto pairs = arrays.get<std::int16_t>("tags.text.pair", {-1});
+    const auto mass = arrays.get<float>("tags.text.mass", {std::ssize(pairs), heads});
+    const auto head_sums = arrays.get<float>("tags.text.heads", {n, std::ssize(kHeadSums), heads});
+    const auto no_pair = [](std::int16_t pair) { return pair < 0 || static_cast<std::size_t>(pair) >= kTagCount * kTagCount; };
+    if (!std::ranges::is_sorted(first_pair) || first_pair.front() != 0 || first_pair.back() != std::ssize(pairs) ||
+        std::ranges::any_of(pairs, no_pair))
+        throw Error({.problem = "The store is damaged", .item = "tags.text.pair", .expected = "pairs of parts of speech"});
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        TextSums& text = by_text_[numbers[i]];
+        const auto copy = [](const auto& from, std::int64_t begin, std::int64_t count, auto& into) {
+            into.assign(from.begin() + begin, from.begin() + begin + count);
         };
-        const auto mass = [&](std::size_t a, std::size_t b) { return tags.mass(head, a, b); };
-        const auto even = [&](std::size_t a, std::size_t b) { return tags.even_mass(a, b); };
-        for (std::size_t a = 0; sides == TagSides::both && a < kTagCount; ++a)
-            for (std::size_t b = 0; b < kTagCount; ++b)
-                if (tags.rows(a) > 0 && even(a, b) > 0)
-                    row(head, kTokenTags[a], kTokenTags[b], mass(a, b) / tags.rows(a), even(a, b) / tags.rows(a), tags.rows(a));
-        if (sides == TagSides::both) continue;
-        for (std::size_t to = 0; to < kTagCount; ++to)
-            if (const double base = sum(even, kTagCount, to); base > 0)
-                row(head, "all", kTokenTags[to], sum(mass, kTagCount, to) / all_rows, base / all_rows, all_rows);
-        const double off_first = sum(mass, kTagCount, kTagCount), even_off_first = sum(even, kTagCount, kTagCount);
-        for (std::size_t from = 0; from < kTagCount; ++from)
-            if (tags.rows(from) > 0)
-                row(head, kTokenTags[from], "all", sum(mass, from, kTagCount) / off_first,
-                    sum(even, from, kTagCount) / even_off_first, tags.rows(from));
+        const auto text_at = static_cast<std::int64_t>(i), first = first_pair[i], count = first_pair[i + 1] - first;
+        copy(rows, text_at * std::int64_t{kTagCount}, kTagCount, text.rows);
+        copy(pairs, first, count, text.pairs);
+        copy(mass, first * heads, count * heads, text.mass);
+        std::int64_t sum = text_at * std::ssize(kHeadSums);
+        for (const auto member : kHeadSums) copy(head_sums, sum++ * heads, heads, text.*member);
     }
-    return table;
-}
-
-analyze::Table alignment_table(const TagAttention& tags) {
-    analyze::Table table;
-    table.columns = {"layer", "head", "alignment", "base", "ratio", "mean_distance"};
-    table.definitions = {
-        {"alignment",
-         "Share of the attention, without what the first token receives, between tokens whose words are an arc of the "
-         "tree, in either direction (dependency alignment, Vig & Belinkov 2019)."},
-        {"base", "The same if every row were even over the keys that it may attend to but the first."},
-        {"ratio", "alignment / base."},
-        {"mean_distance", "Mean distance in tokens of the same attention."}};
-    for (std::int64_t head = 0; head < tags.n_layers() * tags.n_heads(); ++head)
-        table.add({head / tags.n_heads(), head % tags.n_heads(), tags.alignment(head), tags.even_alignment(),
-                   ratio_of(tags.alignment(head), tags.even_alignment()), tags.distance(head)});
-    return table;
 }
 
 }  // namespace headlight::corpus

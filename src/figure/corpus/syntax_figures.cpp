@@ -75,7 +75,8 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
                      TableCell::of(interval_words(row.accuracy)),
                      TableCell::of(100 * row.held_out.mean),
                      TableCell::of(100 * row.baseline),
-                     TableCell::of(QStringLiteral("%1%2").arg(row.offset > 0 ? QStringLiteral("+") : QString()).arg(row.offset)),
+                     TableCell::of((row.offset > 0 ? QStringLiteral("+") : QString()) +
+                                   draw::number_text(static_cast<double>(row.offset), 0)),
                      TableCell::of(static_cast<double>(row.n)),
                      TableCell::of(100 * coverage)};
         section.rows.push_back(std::move(out));
@@ -84,9 +85,22 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
     return section;
 }
 
+/// A number of a head with its interval.
+struct HeadDot {
+    HeadId head;
+    corpus::Interval value;
+};
+
+/// "0.12 (0.11 to 0.13)"
+QString with_interval(const corpus::Interval& of) {
+    const QString mean = draw::number_text(of.mean, 3);
+    if (!std::isfinite(of.low)) return mean;
+    return QStringLiteral("%1 (%2 to %3)").arg(mean, draw::number_text(of.low, 3), draw::number_text(of.high, 3));
+}
+
 /// A dot for each head by layer, a line through the layers' means, and a dashed line for even attention.
-plot::Panel by_layer(std::int64_t layers, std::int64_t heads, const QString& title, const QString& label, double even,
-                     const std::function<double(std::int64_t)>& value) {
+plot::Panel by_layer(const std::vector<HeadDot>& heads, const QString& title, const QString& label, double even) {
+    const std::int64_t layers = heads.empty() ? 1 : heads.back().head.layer.value + 1;
     plot::Panel panel;
     panel.title = title;
     panel.x.label = QStringLiteral("layer");
@@ -98,33 +112,26 @@ plot::Panel by_layer(std::int64_t layers, std::int64_t heads, const QString& tit
     dots.color = line.color = {Color::Role::accent};
     line.kind = Series::Kind::line;
     line.width = 1.75;
-    for (std::int64_t l = 0; l < layers; ++l) {
-        double sum = 0;
-        std::int64_t n = 0;
-        for (std::int64_t h = 0; h < heads; ++h) {
-            const double v = value(l * heads + h);
-            dots.x.push_back(static_cast<double>(l));
-            dots.y.push_back(v);
-            dots.heads.push_back({Layer(l), Head(h)});
-            if (std::isfinite(v)) sum += v, ++n;
-        }
-        line.x.push_back(static_cast<double>(l));
-        line.y.push_back(n > 0 ? sum / static_cast<double>(n) : kNaN);
+    std::vector<double> sums(static_cast<std::size_t>(layers)), counts = sums;
+    for (const HeadDot& of : heads) {
+        dots.x.push_back(static_cast<double>(of.head.layer.value));
+        dots.y.push_back(of.value.mean);
+        dots.heads.push_back(of.head);
+        if (!std::isfinite(of.value.mean)) continue;
+        sums[static_cast<std::size_t>(of.head.layer.value)] += of.value.mean;
+        ++counts[static_cast<std::size_t>(of.head.layer.value)];
     }
-    const auto named = dots.heads;
-    const auto y = dots.y, means = line.y;
-    dots.tip = [=](std::size_t i) {
-        return QStringLiteral("%1  %2 · even attention %3")
-            .arg(head_name(named[i]), draw::number_text(y[i], 3), draw::number_text(even, 3));
+    for (std::size_t l = 0; l < sums.size(); ++l) {
+        line.x.push_back(static_cast<double>(l));
+        line.y.push_back(counts[l] > 0 ? sums[l] / counts[l] : kNaN);
+    }
+    dots.tip = [heads, even](std::size_t i) {
+        return QStringLiteral("%1  %2%3")
+            .arg(head_name(heads[i].head), with_interval(heads[i].value),
+                 std::isfinite(even) ? QStringLiteral(" · even attention %1").arg(draw::number_text(even, 3)) : QString());
     };
-    const std::string column = title.toStdString();
-    dots.row = [=](std::size_t i) {
-        return std::vector<Table::Cell>{named[i].layer.value, named[i].head.value, column, y[i], even};
-    };
-    line.tip = [means](std::size_t i) { return QStringLiteral("layer %1  mean %2").arg(i).arg(draw::number_text(means[i], 3)); };
-    line.row = [=](std::size_t i) {
-        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), column + ", mean of the layer", means[i],
-                                        even};
+    line.tip = [means = line.y](std::size_t i) {
+        return QStringLiteral("layer %1  mean %2").arg(i).arg(draw::number_text(means[i], 3));
     };
     panel.series.push_back(std::move(line));
     panel.series.push_back(std::move(dots));
@@ -138,7 +145,7 @@ plot::Panel by_layer(std::int64_t layers, std::int64_t heads, const QString& tit
 
 std::unique_ptr<Figure> relations_figure(const corpus::RelationTable& table, const QString& words) {
     TableData out;
-    out.view = "relations";
+    out.view = "corpus-relations";
     out.title = QStringLiteral("Heads that find the relations of a dependency tree");
     out.description =
         QStringLiteral(
@@ -241,39 +248,34 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
     return table_figure(std::move(out));
 }
 
-std::unique_ptr<Figure> tags_figure(const corpus::TagAttention& tags, const QString& words) {
+std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares, const QString& words) {
     constexpr std::size_t most = 9;
-    constexpr std::size_t parts_of_speech = 17;  // the first of kTokenTags; behind them are tokens without one
-    std::vector<std::size_t> order(parts_of_speech);
+    std::vector<double> rows(corpus::kPartsOfSpeech);
+    for (const corpus::TagShare& of : shares)
+        if (of.from < rows.size()) rows[of.from] = of.rows;
+    std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::greater(), [&](std::size_t tag) { return tags.rows(tag); });
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t tag) { return rows[tag]; });
     order.resize(most);
     plot::PlotData out;
-    out.view = "tags";
+    out.view = "corpus-tags";
     out.title = QStringLiteral("Attention to parts of speech");
     out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), words});
     out.focus_fades = out.focus_in_files = false;
-    out.columns = {"layer", "head", "to", "share", "even"};
-    const auto share_of = [&](std::size_t tag, const std::function<double(std::size_t, std::size_t)>& mass) {
-        double to = 0, all = 0;
-        for (std::size_t from = 0; from < corpus::kTagCount; ++from)
-            for (std::size_t key = 0; key < corpus::kTagCount; ++key) {
-                const double m = mass(from, key);
-                all += m;
-                if (key == tag) to += m;
-            }
-        return all > 0 ? to / all : kNaN;
-    };
     for (const std::size_t tag : order) {
-        if (!(tags.rows(tag) > 0)) continue;
-        const double even = share_of(tag, [&](std::size_t from, std::size_t to) { return tags.even_mass(from, to); });
-        const auto value = [&](std::int64_t head) {
-            return share_of(tag, [&](std::size_t from, std::size_t to) { return tags.mass(head, from, to); });
-        };
+        std::vector<HeadDot> heads;
+        double even = kNaN;
+        for (const corpus::TagShare& of : shares) {
+            if (of.to != tag) continue;
+            heads.push_back({of.head, of.share});
+            even = of.base;
+        }
+        if (heads.empty()) continue;
         const std::string_view name = corpus::kTokenTags[tag];
-        out.panels.push_back(by_layer(tags.n_layers(), tags.n_heads(), QString::fromUtf8(name.data(), qsizetype(name.size())),
-                                      QStringLiteral("share of attention"), even, value));
+        out.panels.push_back(
+            by_layer(heads, QString::fromUtf8(name.data(), qsizetype(name.size())), QStringLiteral("share of attention"), even));
     }
+    out.table = [table = corpus::table_of(shares)] { return table; };
     out.description = QStringLiteral(
         "Which share of a head's attention goes to tokens of a part of speech, for the nine most frequent. Dashed: what even "
         "attention would give, which is how common the part of speech is among the keys. After Vig & Belinkov 2019, “Analyzing the "
@@ -281,18 +283,21 @@ std::unique_ptr<Figure> tags_figure(const corpus::TagAttention& tags, const QStr
     return plot::plot_figure(std::move(out));
 }
 
-std::unique_ptr<Figure> alignment_figure(const corpus::TagAttention& tags, const QString& words) {
+std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment>& heads, const QString& words) {
     plot::PlotData out;
-    out.view = "alignment";
+    out.view = "corpus-alignment";
     out.title = QStringLiteral("Attention along dependencies");
     out.subtitle = plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), words});
     out.focus_fades = out.focus_in_files = false;
-    out.columns = {"layer", "head", "measure", "share", "even"};
-    out.panels.push_back(by_layer(tags.n_layers(), tags.n_heads(), QStringLiteral("dependency alignment"),
-                                  QStringLiteral("share of attention"), tags.even_alignment(),
-                                  [&](std::int64_t head) { return tags.alignment(head); }));
-    out.panels.push_back(by_layer(tags.n_layers(), tags.n_heads(), QStringLiteral("distance"), QStringLiteral("tokens"), kNaN,
-                                  [&](std::int64_t head) { return tags.distance(head); }));
+    std::vector<HeadDot> along, far;
+    for (const corpus::HeadAlignment& of : heads) {
+        along.push_back({of.head, of.alignment});
+        far.push_back({of.head, of.distance});
+    }
+    out.panels.push_back(by_layer(along, QStringLiteral("dependency alignment"), QStringLiteral("share of attention"),
+                                  heads.empty() ? kNaN : heads.front().base));
+    out.panels.push_back(by_layer(far, QStringLiteral("distance"), QStringLiteral("tokens"), kNaN));
+    out.table = [table = corpus::table_of(heads)] { return table; };
     out.description = QStringLiteral(
         "Which share of a head's attention runs between words of which one depends on the other, and how far it goes on average; what "
         "the first token receives is left out. Dashed: even attention over the legal keys. Vig & Belinkov 2019, “Analyzing the "

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 namespace headlight::corpus {
@@ -87,10 +88,11 @@ TEST(TagAttention, ATokenIsNoArcWithItselfNorWordsOfTheSameBytes) {
 
 TEST(TagAttention, IsTheSameBytesInAnyOrder) { expect_the_same_bytes_in_any_order(treebank_runs(), TagAttention(6, 8, true)); }
 
-TEST(TagTable, SharesAddUpAndAnEvenHeadHasRatioOne) {
+/// Texts whose heads are even over their legal keys.
+TagAttention even_heads(std::int64_t texts) {
     const Runs& runs = treebank_runs();
     TagAttention tags(1, 1, true);
-    for (std::int64_t i = 0; i < 5; ++i) {
+    for (std::int64_t i = 0; i < texts; ++i) {
         const TextRun run = runs.text_run(i);
         const std::int64_t n = run.tokens();
         std::vector<float> even(static_cast<std::size_t>(n * n));
@@ -99,17 +101,66 @@ TEST(TagTable, SharesAddUpAndAnEvenHeadHasRatioOne) {
         patterns->add({Layer(0), Head(0)}, {.weights = even, .keys = n});
         tags.add(run, patterns.get());
     }
+    return tags;
+}
+
+TEST(TagTable, SharesAddUpAndAnEvenHeadHasRatioOne) {
+    const TagAttention tags = even_heads(5);
     for (const TagSides sides : {TagSides::one, TagSides::both}) {
-        const analyze::Table table = tag_table(tags, sides);
-        std::map<std::string, double> sums;
-        for (const auto& row : table.rows) {
-            EXPECT_NEAR(std::get<double>(row[6]), 1, 1e-5);
-            const std::string from = std::get<std::string>(row[2]);
-            sums[from == "all" || sides == TagSides::both ? from : "to all"] += std::get<double>(row[4]);
+        std::map<std::size_t, double> sums;
+        for (const TagShare& of : tag_shares(tags, sides)) {
+            EXPECT_NEAR(of.share.mean / of.base, 1, 1e-5);
+            sums[of.from == kTagCount || sides == TagSides::both ? of.from : kTagCount + 1] += of.share.mean;
         }
         for (const auto& [from, sum] : sums) EXPECT_NEAR(sum, 1, 1e-6) << from;
     }
-    EXPECT_NEAR(std::get<double>(alignment_table(tags).rows[0][3]), tags.even_alignment(), 1e-12);
+    EXPECT_NEAR(head_alignments(tags)[0].base, tags.even_alignment(), 1e-12);
+}
+
+// The reference has each text's sums from transformers and NumPy; the draws are those of Bootstrap, which has tests of its own.
+TEST(TagTable, IntervalsAreThoseOfTheTextsOfTheReference) {
+    const nlohmann::json golden = syntax_golden();
+    const TagAttention& tags = of_treebank();
+    const BootstrapOptions options{.draws = 400, .seed = 3};
+    const auto interval_of = [&](const nlohmann::json& sums, const nlohmann::json& weights) {
+        std::vector<TextTerm> terms;
+        for (std::size_t t = 0; t < sums.size(); ++t) terms.push_back({sums[t].get<double>(), weights[t].get<double>()});
+        return Bootstrap(std::ssize(terms), options).mean(terms);
+    };
+    const auto near = [](const Interval& found, const Interval& expected, double tolerance) {
+        EXPECT_NEAR(found.mean, expected.mean, tolerance);
+        EXPECT_NEAR(found.low, expected.low, tolerance);
+        EXPECT_NEAR(found.high, expected.high, tolerance);
+        EXPECT_LT(found.low, found.mean);
+        EXPECT_LT(found.mean, found.high);
+    };
+    std::size_t found = 0;
+    std::vector<TagShare> shares = tag_shares(tags, TagSides::one, options);
+    const std::vector<TagShare> pairs = tag_shares(tags, TagSides::both, options);
+    shares.insert(shares.end(), pairs.begin(), pairs.end());
+    const auto word = [](std::size_t tag) { return tag == kTagCount ? std::string("all") : std::string(kTokenTags[tag]); };
+    for (const nlohmann::json& one : golden["tag_texts"]) {
+        SCOPED_TRACE(one["from"].get<std::string>() + " to " + one["to"].get<std::string>());
+        for (const TagShare& of : shares) {
+            if (of.head != HeadId{Layer(2), Head(1)} || word(of.from) != one["from"] || word(of.to) != one["to"]) continue;
+            near(of.share, interval_of(one["sums"], one["weights"]), 1e-5);
+            ++found;
+        }
+    }
+    EXPECT_EQ(found, golden["tag_texts"].size());
+    const HeadAlignment head = head_alignments(tags, options)[2 * 8 + 1];
+    const nlohmann::json& texts = golden["alignment_texts"];
+    near(head.alignment, interval_of(texts["along"], texts["off_first"]), 1e-5);
+    near(head.distance, interval_of(texts["distance"], texts["off_first"]), 1e-4);
+}
+
+TEST(TagTable, TheIntervalOfOneTextIsNone) {
+    const TagAttention one = even_heads(1), two = even_heads(2);
+    EXPECT_TRUE(std::isnan(head_alignments(one)[0].alignment.low));
+    EXPECT_FALSE(std::isnan(head_alignments(two)[0].alignment.low));
+    const analyze::Table table = table_of(tag_shares(one, TagSides::one));
+    EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "all");
+    EXPECT_TRUE(std::isnan(std::get<double>(table.rows[0][5])));
 }
 
 }  // namespace tag_attention_test

@@ -38,7 +38,8 @@ public:
 
     explicit Bootstrap(std::int64_t texts, const BootstrapOptions& = {});
 
-    /// Of each column: sum over texts of `sums` / sum over texts of `weights`. Error when a size is not the number of texts.
+    /// Of each column: sum over texts of `sums` / sum over texts of `weights`, of which one column may stand for all. Error when
+    /// a size is not the number of texts.
     std::vector<Interval> means(const Columns& sums, const Columns& weights) const;
     /// Mean of a - mean of b, texts paired: a text counts where both have a weight.
     std::vector<Interval> differences(const Columns& sums_a, const Columns& weights_a, const Columns& sums_b,

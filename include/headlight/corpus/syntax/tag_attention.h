@@ -3,16 +3,18 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/ids.h"
+#include "headlight/base/numbers.h"
 #include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
+#include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_tokens.h"
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace headlight::corpus {
@@ -23,6 +25,8 @@ inline constexpr std::array<std::string_view, 20> kTokenTags{"ADJ",  "ADP",  "AD
                                                              "NOUN", "NUM",  "PART", "PRON", "PROPN", "PUNCT",  "SCONJ",
                                                              "SYM",  "VERB", "X",    "none", "first", "special"};
 inline constexpr std::size_t kTagCount = kTokenTags.size();
+inline constexpr std::size_t kPartsOfSpeech = 17;  ///< the first of kTokenTags, and behind them
+inline constexpr std::size_t kNoTag = kPartsOfSpeech, kFirstToken = kNoTag + 1, kSpecialToken = kNoTag + 2;
 
 /// Accumulator "tags" of a treebank. Rows are all queries but the first one of a causal model, which has no choice. A token of
 /// several words counts to the tag of each in equal parts. Texts that are read in several stretches are left out.
@@ -51,6 +55,16 @@ public:
     /// Mean distance between query and key in tokens, over the same attention.
     double distance(std::int64_t head) const { return distance_[at(head)].value() / off_first_[at(head)].value(); }
 
+    /// What a text adds to the sums: what intervals over texts are drawn from.
+    struct TextSums {
+        std::vector<float> rows;                        ///< [tag] queries
+        std::vector<std::int16_t> pairs;                ///< from * kTagCount + to, in order: those with a legal key
+        std::vector<float> mass;                        ///< [pair, head] attention
+        std::vector<float> along, off_first, distance;  ///< [head]: along arcs, off the first token, its distance
+    };
+    /// By the number of the text's chunk.
+    const std::map<std::int64_t, TextSums>& by_text() const noexcept { return by_text_; }
+
     std::unique_ptr<Accumulator> fresh() const override;
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
@@ -67,8 +81,8 @@ private:
     std::int64_t first_row() const noexcept { return causal_ ? 1 : 0; }
     std::int64_t last_key(std::int64_t query, std::int64_t keys) const noexcept { return causal_ ? query + 1 : keys; }
     /// Every sum that there is, with its name in files.
-    template <class Visit>
-    void each(Visit&&);
+    template <class Self, class Visit>
+    static void each(Self&, Visit&&);
 
     std::int64_t n_layers_, n_heads_;
     bool causal_;
@@ -77,16 +91,36 @@ private:
     std::vector<FixedSum> even_mass_, rows_;              ///< [from, to], [from]
     std::vector<FixedSum> along_, off_first_, distance_;  ///< [head]
     FixedSum even_along_;
+    std::map<std::int64_t, TextSums> by_text_;
 };
 /// A row of the table of kinds.
 AccumulatorKind tags_kind();
 
 enum class TagSides { one, both };
-/// One row a head and tag ("from" or "to" is "all"), or a row for each pair of tags. `share`: of the attention of these rows that
-/// goes to `to`; where `to` is "all", of all attention off the first token that comes from `from`. `base`: the same for even
-/// rows.
-analyze::Table tag_table(const TagAttention&, TagSides);
-/// One row a head: alignment, that of even rows, their ratio, mean distance.
-analyze::Table alignment_table(const TagAttention&);
+
+/// Of the attention of queries of one tag, the share that goes to keys of another. kTagCount: all tags. Where `to` is all, the
+/// share is that of all attention off the first token which comes from such queries.
+struct TagShare {
+    HeadId head;
+    std::size_t from = kTagCount, to = kTagCount;
+    Interval share;      ///< over texts
+    double base = kNaN;  ///< the same if every row were even
+    double rows = 0;     ///< queries
+};
+/// By head; of each tag alone, as `to` and then as `from`, or of every pair.
+std::vector<TagShare> tag_shares(const TagAttention&, TagSides, const BootstrapOptions& = {});
+/// layer, head, from, to ("all": any), share, low, high, base, ratio, rows.
+analyze::Table table_of(const std::vector<TagShare>&);
+
+struct HeadAlignment {
+    HeadId head;
+    Interval alignment;  ///< TagAttention::alignment(), over texts
+    double base = kNaN;  ///< of even rows
+    Interval distance;   ///< TagAttention::distance(), over texts
+};
+/// One a head.
+std::vector<HeadAlignment> head_alignments(const TagAttention&, const BootstrapOptions& = {});
+/// layer, head, alignment, low, high, base, ratio, mean_distance, distance_low, distance_high.
+analyze::Table table_of(const std::vector<HeadAlignment>&);
 
 }  // namespace headlight::corpus
