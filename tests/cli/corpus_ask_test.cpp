@@ -75,6 +75,42 @@ TEST_F(CorpusAsk, TriggersStandInTheirTexts) {
     EXPECT_THAT(outcome.err, HasSubstr("0 to 5"));
 }
 
+TEST_F(CorpusAsk, RemovalTakesTokensFromTriggers) {
+    const json one = asked({"triggers", store("a"), "--layer", "5", "--neuron", "3", "--removal", "--model", built_in_model()});
+    ASSERT_FALSE(one.at("rows").empty());
+    for (const json& row : one.at("rows")) {
+        // rank, chunk, position, removed, removed_position, removed_token, coefficient, left, change
+        EXPECT_NEAR(row[8].get<double>(), row[7].get<double>() / row[6].get<double>() - 1, 1e-6);
+        if (row[3] == "last") {
+            EXPECT_EQ(row[4], row[2]);
+        }
+    }
+    const json layers =
+        asked({"triggers", store("a"), "--removal", "--model", built_in_model(), "--sample", "2", "--triggers", "2"});
+    ASSERT_EQ(layers.at("rows").size(), 6u);
+    EXPECT_EQ(layers.at("facts").at("neurons_a_layer"), "2");
+    EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--removal"}).code, 2) << "no model";
+    EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1"}).code, 2) << "no neuron";
+    EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1", "--removal", "--model", built_in_model()}).code, 2);
+    const std::string tiny = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    EXPECT_THAT(headlight({"corpus", "triggers", store("a"), "--removal", "--model", tiny}).err,
+                testing::AllOf(HasSubstr("The store is of another model"), HasSubstr("novella-7m"), HasSubstr(store("a"))));
+}
+
+TEST_F(CorpusAsk, OptionsThatWouldBeIgnoredAreErrors) {
+    const std::string out = (*folder / "plot.csv").string();
+    const auto plot = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"corpus", "plot", store("a"), "--out", out});
+        return headlight(words);
+    };
+    const Outcome layer = plot({"--view", "corpus-distance", "--layer", "3"});
+    EXPECT_EQ(layer.code, 2);
+    EXPECT_THAT(layer.err, HasSubstr("name the head as well"));
+    EXPECT_EQ(plot({"--view", "corpus-distance", "--layer", "3", "--head", "2"}).code, 0);
+    EXPECT_EQ(plot({"--view", "corpus-heads", "--model", built_in_model()}).code, 2);
+    EXPECT_THAT(plot({"--view", "corpus-removal"}).err, HasSubstr("--model"));
+}
+
 TEST_F(CorpusAsk, AgreementHasItsRows) {
     const json layers = asked({"agreement", store("a")});
     ASSERT_EQ(layers.at("rows").size(), 6u);
@@ -120,6 +156,10 @@ TEST_F(CorpusAsk, AStoreDoesNotDifferFromItsTwin) {
     }
     for (const json& row : asked({"compare", store("a"), store("b"), "--rows", "heads"}).at("rows")) EXPECT_EQ(row[4], 0);
     EXPECT_EQ(headlight({"corpus", "compare", store("a"), store("few")}).code, 1) << "no measures of heads there";
+    const json facts = asked({"compare", store("a"), store("b")}).at("facts");
+    EXPECT_EQ(facts.at("second_texts"), "4");
+    EXPECT_EQ(facts.at("second_context"), facts.at("context"));
+    EXPECT_EQ(facts.at("draws"), "1000");
 }
 
 }  // namespace corpus_ask_test

@@ -58,7 +58,7 @@ TEST(CorpusSyntax, WritesATableForLatex) {
 TEST(CorpusPos, SharesHaveTheirBase) {
     const Outcome one = headlight({"corpus", "pos", store()}), pairs = headlight({"corpus", "pos", store(), "--pairs"});
     ASSERT_EQ(one.code, 0) << one.err;
-    EXPECT_THAT(one.out, StartsWith("layer,head,from,to,share,base,ratio,rows\n0,0,\"all\",\"ADJ\","));
+    EXPECT_THAT(one.out, StartsWith("layer,head,from,to,share,low,high,base,ratio,rows\n0,0,\"all\",\"ADJ\","));
     EXPECT_THAT(one.out, HasSubstr("\n0,0,\"NOUN\",\"all\","));
     EXPECT_THAT(pairs.out, HasSubstr("\n5,7,\"NOUN\",\"first\","));
     EXPECT_THAT(pairs.out, Not(HasSubstr("\"all\"")));
@@ -67,7 +67,8 @@ TEST(CorpusPos, SharesHaveTheirBase) {
 TEST(CorpusAlignment, HasARowAHead) {
     const Outcome outcome = headlight({"corpus", "alignment", store()});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, StartsWith("layer,head,alignment,base,ratio,mean_distance\n0,0,0."));
+    EXPECT_THAT(outcome.out,
+                StartsWith("layer,head,alignment,low,high,base,ratio,mean_distance,distance_low,distance_high\n0,0,0."));
     EXPECT_EQ(lines(outcome.out), 49);
 }
 
@@ -114,6 +115,16 @@ TEST(CorpusQuery, GivesHeadsOrExamples) {
     EXPECT_THAT(examples.out, StartsWith("kind,layer,head,sentence,weight,"));
     EXPECT_THAT(examples.out, HasSubstr("\n\"hit\",5,0,\"weblog-"));
     EXPECT_THAT(examples.out, HasSubstr("\n\"miss\",5,0,"));
+    const std::vector<std::string> misses = {"corpus", "query", store(), "word attends to NOUN > 1 %", "--examples", "3"};
+    EXPECT_THAT(headlight(misses).out, testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",,"))
+        << "weights that are not held";
+    std::vector<std::string> exact = misses;
+    exact.insert(exact.end(), {"--model", "novella-7m"});
+    const Outcome known = headlight(exact);
+    ASSERT_EQ(known.code, 0) << known.err;
+    EXPECT_THAT(known.out, testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",0[.][0-9]+,"));
+    EXPECT_THAT(known.out, Not(testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",,")));
+    EXPECT_EQ(headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--model", "novella-7m"}).code, 2);
 }
 
 TEST(CorpusQuery, MistakesNameTheirColumn) {

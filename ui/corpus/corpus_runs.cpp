@@ -144,8 +144,9 @@ void CorpusWindow::write(const QString& file) {
          width = std::max(600, canvas_->viewport()->width())](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
             figure::ExportOptions options;
             options.size_px.setWidth(width);
-            const auto made = figure::corpus_figure(stored, asked, cancel);
-            figure::export_figure(*made, selection, figure::corpus_provenance(*stored, asked), options, file.toStdString(),
+            const figure::CorpusRequest request = for_store(asked, *stored);
+            const auto made = figure::corpus_figure(stored, request, cancel);
+            figure::export_figure(*made, selection, figure::corpus_provenance(*stored, request), options, file.toStdString(),
                                   cancel);
             return [self, file] {
                 if (!self) return;

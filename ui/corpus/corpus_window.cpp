@@ -279,7 +279,16 @@ figure::CorpusRequest CorpusWindow::request() const {
     if (!clicked_ && question_->isVisibleTo(this)) out.head = {Layer(-1), Head(-1)};  // the best one
     out.neuron = {Layer(layer_->value()), Neuron(neuron_->value())};
     out.question = question_->text().trimmed().toStdString();
+    if (!out.view.empty() && figure::corpus_view(out.view).runs_texts) {
+        out.model = document_.model().model;
+        out.tokenizer = document_.model().tokenizer;
+    }
     return out;
+}
+
+figure::CorpusRequest CorpusWindow::for_store(figure::CorpusRequest asked, const corpus::StoredCorpus& stored) {
+    if (asked.model && asked.model->hash() != stored.manifest.model_hash) asked.model = nullptr;
+    return asked;
 }
 
 void CorpusWindow::show_controls() {
@@ -306,7 +315,7 @@ void CorpusWindow::refresh() {
     canvas_->set_outdated(true);
     jobs_.start(Jobs::Lane::corpus_figure, {},
                 [self = QPointer(this), stored = stored_, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-                    std::shared_ptr<figure::Figure> made = figure::corpus_figure(stored, asked, cancel);
+                    std::shared_ptr<figure::Figure> made = figure::corpus_figure(stored, for_store(asked, *stored), cancel);
                     return [self, made] {
                         if (!self) return;
                         self->figure_ = made;

@@ -88,6 +88,8 @@ private:
     void ask_for_file();
     void say(const QString&, bool wrong = false);
     figure::CorpusRequest request() const;
+    /// Without the open model where another one ran the store. Hashing reads the weights: not for the GUI thread.
+    static figure::CorpusRequest for_store(figure::CorpusRequest, const corpus::StoredCorpus&);
 
     Document& document_;
     Jobs& jobs_;

@@ -3,6 +3,9 @@
 #include "cli/corpus/store_argument.h"
 #include "headlight/corpus/compare/compare_heads.h"
 #include "headlight/corpus/compare/match.h"
+#include "headlight/corpus/distances/head_distances.h"
+#include "headlight/corpus/heads/head_texts.h"
+#include "headlight/corpus/store/text_store.h"
 
 namespace headlight::cli {
 namespace {
@@ -47,12 +50,10 @@ int compare(const CompareArguments& arguments, const Console& console) {
             pairs = corpus::same_heads(heads_a, heads_b);
         }
         result.table = corpus::table_of(corpus::compare_heads(heads_a, heads_b, pairs, arguments.bootstrap));
-        result.fact("draws", arguments.bootstrap.draws).fact("seed", static_cast<std::int64_t>(arguments.bootstrap.seed));
+        add_bootstrap_facts(result, arguments.bootstrap);
     }
     a.add_facts(result, console);
-    result.fact("second_model", b.manifest.model)
-        .fact("second_hash", b.manifest.model_hash)
-        .fact("second_chunks", b.merged.chunks);
+    b.add_facts(result, console, "second");
     arguments.out.write(result, console);
     return 0;
 }

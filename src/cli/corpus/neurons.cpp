@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/corpus/corpus.h"
 #include "cli/corpus/store_argument.h"
+#include "cli/options.h"
 #include "cli/run_text.h"
-#include "headlight/base/error.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neuron_table.h"
+#include "headlight/corpus/neurons/removal.h"
+#include "headlight/corpus/store/text_store.h"
 
 namespace headlight::cli {
 namespace {
@@ -12,40 +14,66 @@ namespace {
 struct TriggersArguments {
     std::string store;
     std::int64_t layer = 0, neuron = 0, before = 24;
+    CLI::Option *layer_option = nullptr, *neuron_option = nullptr;
+    bool removal = false;
+    ModelArgument model;
+    CLI::Option* model_option = nullptr;
+    corpus::RemovalOptions removed;
+    std::int64_t sample = 20;
+    corpus::BootstrapOptions bootstrap;
     ResultFile out;
+
+    bool of_neuron() const { return neuron_option->count() > 0; }
 };
 
-/// Where triggers stand, by the bytes that the store keeps of every token.
-corpus::TriggerContext context_of_trigger(corpus::TextStore& texts, const corpus::Trigger& trigger, std::int64_t tokens_before) {
-    const corpus::Chunk& chunk = texts.chunk(trigger.text);
-    const corpus::Text& text = texts.text(chunk.text);
-    const auto& offsets = chunk.encoding.offsets;
-    const auto bytes = [&](std::int64_t begin, std::int64_t end) {
-        return begin < end
-                   ? text.text.substr(static_cast<std::size_t>(chunk.first_byte + begin), static_cast<std::size_t>(end - begin))
-                   : std::string();
-    };
-    const auto at = static_cast<std::size_t>(trigger.position);
-    const std::size_t first = trigger.position > tokens_before ? at - static_cast<std::size_t>(tokens_before) : 0;
-    corpus::TriggerContext context{.text = text.id,
-                                   .before = bytes(offsets[first].begin, offsets[at].begin),
-                                   .token = bytes(offsets[at].begin, offsets[at].end),
-                                   .next = {}};
-    if (at + 1 < offsets.size()) context.next = bytes(offsets[at + 1].begin, offsets[at + 1].end);
-    return context;
+/// How coefficients change when a token in front of a trigger is removed: of one neuron, or the means of layers.
+int removal(const TriggersArguments& arguments, const OpenedStore& store, Result& result, const Console& console) {
+    const corpus::Neurons neurons(store.merged.arrays, store.manifest.options.seed);
+    const CancelToken cancel = interruptible();
+    const auto model = load_model(arguments.model.folder(), {}, cancel, console);
+    store.require_model(*model);
+    const std::vector<analyze::NeuronId> ids =
+        arguments.of_neuron() ? std::vector<analyze::NeuronId>{{Layer(arguments.layer), Neuron(arguments.neuron)}}
+                              : corpus::drawn_neurons(neurons, arguments.sample, arguments.bootstrap.seed);
+    corpus::RemovalOptions options = arguments.removed;
+    options.seed = arguments.bootstrap.seed;
+    corpus::TextStore texts(arguments.store, store.manifest);
+    const std::vector<corpus::NeuronRemoval> found = corpus::removal_test(
+        neurons, texts, model, trace::load_tokenizer(arguments.model.folder()), ids, options, cancel, console.progress());
+    console.clear_progress();
+    result.table = arguments.of_neuron() ? corpus::table_of(found.front(), texts)
+                                         : corpus::table_of(corpus::removal_by_layer(found, arguments.bootstrap));
+    result.fact("triggers_a_neuron", options.triggers);
+    if (arguments.of_neuron())
+        result.fact("layer", arguments.layer).fact("neuron", arguments.neuron).fact("seed", std::to_string(options.seed));
+    else
+        add_bootstrap_facts(result.fact("neurons_a_layer", arguments.sample), arguments.bootstrap);
+    arguments.out.write(result, console);
+    return 0;
 }
 
 int triggers(const TriggersArguments& arguments, const Console& console) {
     arguments.out.check();
+    if (arguments.removal && arguments.model_option->count() == 0) throw UsageError("--removal runs texts again: give --model");
+    if ((!arguments.removal || arguments.of_neuron()) &&
+        (arguments.layer_option->count() == 0 || arguments.neuron_option->count() == 0))
+        throw UsageError("--layer and --neuron name the neuron; --removal without both gives the means of layers");
+    if (arguments.removal && !arguments.of_neuron() && arguments.layer_option->count() > 0)
+        throw UsageError("--layer: name the neuron as well (--neuron); without both --removal gives the means of layers");
     const OpenedStore store = open_merged(arguments.store);
     store.require("neurons");
+    if (arguments.removal) {
+        Result result{.table = {}, .facts = {}};
+        store.add_facts(result, console);
+        return removal(arguments, store, result, console);
+    }
     const corpus::Neurons neurons(store.merged.arrays);
     corpus::TextStore texts(arguments.store, store.manifest);
     const Layer layer(arguments.layer);
     const Neuron neuron(arguments.neuron);
     Result result{.table = corpus::neuron_table(
                       neurons, layer, neuron,
-                      [&](const corpus::Trigger& trigger) { return context_of_trigger(texts, trigger, arguments.before); }),
+                      [&](const corpus::Trigger& trigger) { return corpus::context_of(texts, trigger, arguments.before); }),
                   .facts = {}};
     store.add_facts(result, console);
     result.fact("layer", arguments.layer)
@@ -84,9 +112,8 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
         result.table = corpus::table_of(corpus::layer_agreement(
             agreement, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap));
         store.add_facts(result, console);
-        result.fact("examples", std::ssize(agreement.examples()))
-            .fact("draws", arguments.bootstrap.draws)
-            .fact("seed", static_cast<std::int64_t>(arguments.bootstrap.seed));
+        result.fact("examples", std::ssize(agreement.examples()));
+        add_bootstrap_facts(result, arguments.bootstrap);
     } else {
         store.require("neurons");
         if (arguments.model_option->count() == 0)
@@ -94,11 +121,7 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
         const corpus::Neurons neurons(store.merged.arrays);
         const CancelToken cancel = interruptible();
         const auto model = load_model(arguments.model.folder(), {}, cancel, console);
-        if (model->hash() != store.manifest.model_hash)
-            throw headlight::Error({.problem = "The store is of another model",
-                                    .file = arguments.store,
-                                    .expected = store.manifest.model + " " + store.manifest.model_hash,
-                                    .found = model->hash()});
+        store.require_model(*model);
         corpus::ValueAgreementOptions options = arguments.values;
         options.gain = !arguments.no_gain;
         const corpus::ValueAgreement found = corpus::value_agreement(neurons, *model, options, cancel, console.progress());
@@ -119,18 +142,32 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
 Action define_corpus_triggers(Definition& definition, const Frontend&) {
     auto options = std::make_shared<TriggersArguments>();
     add_store_argument(definition, options->store);
-    definition.app->add_option("--layer", options->layer, "of the neuron")
-        ->type_name("L")
-        ->required()
-        ->check(counted_from_zero());
-    definition.app->add_option("--neuron", options->neuron, "its number in the layer")
-        ->type_name("N")
-        ->required()
-        ->check(counted_from_zero());
+    options->layer_option =
+        definition.app->add_option("--layer", options->layer, "of the neuron")->type_name("L")->check(counted_from_zero());
+    options->neuron_option = definition.app->add_option("--neuron", options->neuron, "its number in the layer")
+                                 ->type_name("N")
+                                 ->check(counted_from_zero());
     definition.app->add_option("--before", options->before, "tokens of the text to show in front of each")
         ->type_name("N")
         ->capture_default_str()
         ->check(counted_from_zero());
+    definition.app->add_flag(
+        "--removal", options->removal,
+        "how the coefficient changes when the first, the last or a random token up to the trigger is removed; "
+        "without --neuron the mean of each layer (Geva et al. 2021, figure 3)");
+    options->model_option =
+        definition.app->add_option("--model", options->model.typed, "--removal: the model of the store, which runs texts again")
+            ->type_name("MODEL");
+    definition.kinds[options->model_option] = ValueKind::model;
+    definition.app->add_option("--triggers", options->removed.triggers, "--removal: triggers of a neuron at most")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{255}));
+    definition.app->add_option("--sample", options->sample, "--removal without --neuron: neurons drawn of each layer")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+    add_bootstrap_options(definition, options->bootstrap);
     options->out.add(definition);
     return [options, console = definition.console] { return triggers(*options, *console); };
 }

@@ -5,6 +5,8 @@
 #include "cli/offscreen.h"
 #include "cli/options.h"
 #include "cli/picture_options.h"
+#include "cli/run_text.h"
+#include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/figure/corpus/corpus_views.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/io/atomic_file.h"
@@ -17,6 +19,9 @@ namespace {
 struct CorpusPlotArguments {
     std::string store, out;
     std::int64_t layer = 0, head = -1, neuron = 0;
+    CLI::Option* layer_option = nullptr;
+    ModelArgument model;
+    CLI::Option* model_option = nullptr;
     figure::CorpusRequest request;
     PictureOptions picture;
 };
@@ -26,13 +31,23 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     io::check_writable(arguments.out);
     const Offscreen offscreen;
     figure::CorpusRequest& request = arguments.request;
+    const figure::CorpusView& view = figure::corpus_view(request.view);
+    if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.of_question || view.of_head))
+        throw UsageError("--layer: name the head as well (--head)");
     // A question shows the best head unless one is named.
-    const bool any = arguments.head < 0 && figure::corpus_view(request.view).of_question;
+    const bool any = arguments.head < 0 && view.of_question;
     request.head =
         any ? HeadId{Layer(-1), Head(-1)} : HeadId{Layer(arguments.layer), Head(std::max<std::int64_t>(arguments.head, 0))};
     request.neuron = {Layer(arguments.layer), Neuron(arguments.neuron)};
     const auto stored = corpus::read_store(arguments.store);
-    const auto drawn = figure::corpus_figure(stored, request, interruptible());
+    const CancelToken cancel = interruptible();
+    if (arguments.model_option->count() > 0) {
+        if (!view.runs_texts) throw UsageError("--model: " + view.id + " needs no model");
+        const std::filesystem::path folder = arguments.model.folder();
+        request.model = load_model(folder, {}, cancel, console);
+        request.tokenizer = trace::load_tokenizer(folder);
+    }
+    const auto drawn = figure::corpus_figure(stored, request, cancel);
     figure::Selection selection;
     selection.focus = request.head;
     figure::export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.picture.chosen(),
@@ -59,13 +74,18 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
         ->add_option("--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %")
         ->type_name("EXPR");
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
+        return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
     };
-    index("--layer", options->layer, "the layer, from 0");
+    options->layer_option = index("--layer", options->layer, "the layer, from 0");
     definition.app->add_option("--head", options->head, "corpus-distance, corpus-examples, corpus-question: the head, from 0")
         ->type_name("N")
         ->check(counted_from_zero());
     index("--neuron", options->neuron, "corpus-neuron: the neuron, from 0");
+    options->model_option = definition.app
+                                ->add_option("--model", options->model.typed,
+                                             "corpus-removal, corpus-neuron: the store's model, which runs texts again")
+                                ->type_name("MODEL");
+    definition.kinds[options->model_option] = ValueKind::model;
     options->picture.add_theme(definition);
     options->picture.add_size(definition);
     CLI::Option* out = definition.app->add_option("--out", options->out, "file to write: .png, .svg, .pdf, .csv, .npz or .json")

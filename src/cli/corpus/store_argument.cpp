@@ -4,29 +4,40 @@
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 
+#include <algorithm>
+
 namespace headlight::cli {
 
 void OpenedStore::require(const std::string& measure) const {
     if (std::ranges::find(manifest.options.measures, measure) != manifest.options.measures.end()) return;
-    std::string gathered;
-    for (const std::string& each : manifest.options.measures) gathered += (gathered.empty() ? "" : ", ") + each;
     throw headlight::Error({.problem = "The store does not have what is asked for",
                             .file = folder,
                             .expected = measure,
-                            .found = gathered,
+                            .found = manifest.measures_text(),
                             .hint = "Make a store with headlight corpus run --measure " + measure});
 }
 
-void OpenedStore::add_facts(Result& result, const Console& console) const {
-    result.fact("model", manifest.model)
-        .fact("hash", manifest.model_hash)
-        .fact("dtype", manifest.dtype)
-        .fact("texts", manifest.texts())
-        .fact("chunks", merged.chunks)
-        .fact("context", manifest.options.context)
-        .fact("stride", manifest.options.stride);
+void OpenedStore::require_model(const model::Model& model) const {
+    if (model.hash() == manifest.model_hash) return;
+    throw headlight::Error({.problem = "The store is of another model",
+                            .file = folder,
+                            .expected = manifest.model + " " + manifest.model_hash,
+                            .found = model.config().name + " " + model.hash()});
+}
+
+void OpenedStore::add_facts(Result& result, const Console& console, const std::string& which) const {
+    const std::string prefix = which.empty() ? "" : which + "_";
+    result.fact(prefix + "model", manifest.model)
+        .fact(prefix + "hash", manifest.model_hash)
+        .fact(prefix + "dtype", manifest.dtype)
+        .fact(prefix + "texts", manifest.texts())
+        .fact(prefix + "chunks", merged.chunks)
+        .fact(prefix + "context", manifest.options.context)
+        .fact(prefix + "stride", manifest.options.stride);
     if (merged.chunks < manifest.chunks())
-        result.notes({"from " + with_commas(merged.chunks) + " of " + with_commas(manifest.chunks()) + " chunks"}, console);
+        result.notes({(which.empty() ? "" : "the " + which + " store: ") + "from " + with_commas(merged.chunks) + " of " +
+                      with_commas(manifest.chunks()) + " chunks"},
+                     console);
 }
 
 OpenedStore open_merged(const std::string& folder) {
@@ -35,7 +46,7 @@ OpenedStore open_merged(const std::string& folder) {
 }
 
 CLI::Option* add_store_argument(Definition& definition, std::string& folder, const std::string& name, const std::string& help) {
-    CLI::Option* option = definition.app->add_option(name, folder, help)->required();
+    CLI::Option* option = definition.app->add_option(name, folder, help)->type_name(" ")->required();
     definition.kinds[option] = ValueKind::folder;
     return option;
 }
@@ -46,6 +57,10 @@ void add_bootstrap_options(Definition& definition, corpus::BootstrapOptions& opt
         ->capture_default_str()
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
     definition.app->add_option("--seed", options.seed, "equal seeds draw equal texts")->type_name("N")->capture_default_str();
+}
+
+void add_bootstrap_facts(Result& result, const corpus::BootstrapOptions& options) {
+    result.fact("draws", options.draws).fact("seed", static_cast<std::int64_t>(options.seed));
 }
 
 }  // namespace headlight::cli

@@ -4,8 +4,11 @@
 #include "cli/corpus/store_argument.h"
 #include "cli/options.h"
 #include "cli/result_file.h"
+#include "cli/run_text.h"
 #include "headlight/base/numbers.h"
-#include "headlight/corpus/store/segments.h"
+#include "headlight/corpus/statistics/bootstrap.h"
+#include "headlight/corpus/store/text_store.h"
+#include "headlight/corpus/syntax/exact_weights.h"
 #include "headlight/corpus/syntax/relations.h"
 #include "headlight/corpus/syntax/tag_attention.h"
 #include "headlight/corpus/syntax/word_query.h"
@@ -44,11 +47,7 @@ struct Answer {
         result.fact("tokens_of_several_words", counts.shared_tokens);
     }
     int write(const TreebankArguments& arguments, const Console& console) {
-        auto before = std::ranges::count_if(result.facts, [](const auto& fact) { return fact.first.starts_with("note_"); });
-        for (const std::string& note : notes) {
-            result.fact("note_" + std::to_string(++before), note);
-            console.note(note);
-        }
+        result.notes(notes, console);
         arguments.out.write(result, console);
         return 0;
     }
@@ -73,10 +72,8 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
         answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences are no tree");
     if (relations.unread_arcs > 0)
         answer.notes.push_back(with_commas(relations.unread_arcs) + " arcs of words without a token are left out");
-    answer.result.fact("sentences", relations.sentences)
-        .fact("arcs", relations.arcs)
-        .fact("draws", arguments.options.bootstrap.draws)
-        .fact("seed", static_cast<std::int64_t>(arguments.options.bootstrap.seed));
+    answer.result.fact("sentences", relations.sentences).fact("arcs", relations.arcs);
+    add_bootstrap_facts(answer.result, arguments.options.bootstrap);
     if (!arguments.latex.empty()) io::write_atomically(arguments.latex, corpus::latex_of(relations));
     answer.result.table = corpus::table_of(relations);
     return answer.write(arguments, console);
@@ -84,6 +81,7 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
 
 struct TagArguments : TreebankArguments {
     bool pairs = false;
+    corpus::BootstrapOptions bootstrap;
 };
 
 int tags(const TagArguments& arguments, const Console& console, bool alignment) {
@@ -92,27 +90,47 @@ int tags(const TagArguments& arguments, const Console& console, bool alignment) 
     const corpus::TagAttention attention = corpus::TagAttention::read(answer.store.merged.arrays);
     if (attention.left_out() > 0)
         answer.notes.push_back(with_commas(attention.left_out()) + " texts are longer than --context and left out");
-    answer.result.fact("first_row_of_causal_models", "left out");
-    answer.result.table = alignment
-                              ? corpus::alignment_table(attention)
-                              : corpus::tag_table(attention, arguments.pairs ? corpus::TagSides::both : corpus::TagSides::one);
+    answer.result.fact("first_row_of_causal_models", "left out").fact("sentences", attention.texts());
+    add_bootstrap_facts(answer.result, arguments.bootstrap);
+    const corpus::TagSides sides = arguments.pairs ? corpus::TagSides::both : corpus::TagSides::one;
+    answer.result.table = alignment ? corpus::table_of(corpus::head_alignments(attention, arguments.bootstrap))
+                                    : corpus::table_of(corpus::tag_shares(attention, sides, arguments.bootstrap));
     return answer.write(arguments, console);
 }
 
 struct QueryArguments : TreebankArguments {
     std::string expression;
+    ModelArgument model;
+    CLI::Option* model_option = nullptr;
     corpus::BootstrapOptions bootstrap;
     std::int64_t examples = 0;
 };
 
+/// Cases of a head, with exact weights where the model is given.
+analyze::Table examples(const QueryArguments& arguments, const corpus::WordQuery& query, HeadId head,
+                        const corpus::WordIndex& index, const OpenedStore& store, const Console& console) {
+    if (arguments.model_option->count() == 0) return corpus::examples_of(query, 0, head, arguments.examples, index);
+    const CancelToken cancel = interruptible();
+    const std::filesystem::path folder = arguments.model.folder();
+    const auto model = load_model(folder, {}, cancel, console);
+    store.require_model(*model);
+    corpus::TextStore texts(store.folder, store.manifest);
+    corpus::ExactWeights weights(texts, model, trace::load_tokenizer(folder), head, cancel);
+    return corpus::examples_of(query, 0, head, arguments.examples, index,
+                               [&](corpus::WordQuery::Case& one) { weights.complete(one, query.targets(0, one)); });
+}
+
 int query(const QueryArguments& arguments, const Console& console) {
     arguments.out.check();
+    if (arguments.model_option->count() > 0 && arguments.examples == 0)
+        throw UsageError("--model: exact weights are those of --examples");
     Answer answer(arguments, "words", console);
     const corpus::WordIndex index = corpus::WordIndex::read(answer.store.merged.arrays);
     const corpus::WordQuery query(arguments.expression, index);
     const std::vector<HeadId> heads = query.heads();
     answer.note_words_left_out(index.counts());
     answer.result.fact("question", arguments.expression);
+    if (arguments.examples == 0) add_bootstrap_facts(answer.result, arguments.bootstrap);
     for (const corpus::WordQuery::Condition& condition : query.conditions()) {
         std::string note =
             condition.text + ": " + with_commas(condition.cases) + " cases in " + with_commas(condition.texts) + " texts";
@@ -129,8 +147,11 @@ int query(const QueryArguments& arguments, const Console& console) {
         answer.result.table = corpus::table_of(query, arguments.bootstrap);
     } else {
         if (query.conditions().empty()) throw UsageError("--examples: the question has no condition on words");
-        const HeadId head = heads.empty() ? HeadId{} : heads.front();
-        answer.result.table = corpus::examples_of(query, 0, head, heads.empty() ? 0 : arguments.examples, index);
+        if (heads.empty())
+            answer.result.table = corpus::examples_of(query, 0, {}, 0, index);
+        else
+            answer.result.table = examples(arguments, query, heads.front(), index, answer.store, console);
+        answer.result.fact("weights", arguments.model_option->count() > 0 ? "exact" : "of the index");
     }
     return answer.write(arguments, console);
 }
@@ -153,12 +174,14 @@ Action define_corpus_pos(Definition& definition, const Frontend&) {
     auto options = std::make_shared<TagArguments>();
     options->add(definition);
     definition.app->add_flag("--pairs", options->pairs, "a row for each pair of parts of speech");
+    add_bootstrap_options(definition, options->bootstrap);
     return [options, console = definition.console] { return tags(*options, *console, false); };
 }
 
 Action define_corpus_alignment(Definition& definition, const Frontend&) {
     auto options = std::make_shared<TagArguments>();
     options->add(definition);
+    add_bootstrap_options(definition, options->bootstrap);
     return [options, console = definition.console] { return tags(*options, *console, true); };
 }
 
@@ -166,6 +189,7 @@ Action define_corpus_query(Definition& definition, const Frontend&) {
     auto options = std::make_shared<QueryArguments>();
     add_store_argument(definition, options->store);
     definition.app->add_option("EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'")
+        ->type_name(" ")
         ->required();
     options->out.add(definition);
     add_bootstrap_options(definition, options->bootstrap);
@@ -175,6 +199,13 @@ Action define_corpus_query(Definition& definition, const Frontend&) {
             "instead of the heads: N hits, misses and counter-examples of the best one, for the first condition on words")
         ->type_name("N")
         ->check(counted_from_zero());
+    options->model_option =
+        definition.app
+            ->add_option(
+                "--model", options->model.typed,
+                "--examples: the model of the store, which runs their sentences again for weights that the index does not hold")
+            ->type_name("MODEL");
+    definition.kinds[options->model_option] = ValueKind::model;
     return [options, console = definition.console] { return query(*options, *console); };
 }
 

@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/neurons/neuron_table.h"
 
+#include "headlight/corpus/store/place.h"
+
+#include <algorithm>
+
 namespace headlight::corpus {
+
+TriggerContext context_of(TextStore& texts, const Trigger& trigger, std::int64_t tokens_before) {
+    const Chunk& chunk = texts.chunk(trigger.text);
+    const Text& text = texts.text(chunk.text);
+    const auto& offsets = chunk.encoding.offsets;
+    const std::int64_t first = std::max<std::int64_t>(0, trigger.position - tokens_before);
+    const auto begin = [&](std::int64_t position) { return offsets.at(static_cast<std::size_t>(position)).begin; };
+    const Place place = place_in(chunk, text, trigger.position, begin(trigger.position) - begin(first), 0);
+    TriggerContext context{.text = text.id, .before = place.before, .token = place.token, .next = {}};
+    if (trigger.position + 1 < std::ssize(offsets)) context.next = place_in(chunk, text, trigger.position + 1, 0, 0).token;
+    return context;
+}
 
 analyze::Table neuron_table(const Neurons& neurons, Layer layer, Neuron neuron,
                             const std::function<TriggerContext(const Trigger&)>& context) {

@@ -260,6 +260,15 @@ std::vector<WordQuery::Case> WordQuery::cases(std::size_t condition, HeadId id) 
     return out;
 }
 
+std::vector<std::int32_t> WordQuery::targets(std::size_t condition, const Case& one) const {
+    std::vector<std::int32_t> out;
+    each_case(meanings_.at(condition),
+              [&](std::int64_t number, const IndexedSentence&, std::int32_t word, const std::vector<std::int32_t>& of_case) {
+                  if (number == one.text && word == one.word) out = of_case;
+              });
+    return out;
+}
+
 std::vector<Interval> WordQuery::shares(std::size_t condition, const std::vector<HeadId>& heads,
                                         const BootstrapOptions& options) const {
     if (heads.empty()) return {};
@@ -334,7 +343,8 @@ std::vector<WordQuery::Case> example_cases(const WordQuery& query, std::size_t c
     return cases;
 }
 
-analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId head, std::int64_t n, const WordIndex& index) {
+analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId head, std::int64_t n, const WordIndex& index,
+                           const std::function<void(WordQuery::Case&)>& complete) {
     analyze::Table table;
     table.columns = {"kind", "layer", "head", "sentence", "weight", "attended_weight", "word", "target", "attended", "text"};
     table.definitions = {
@@ -348,7 +358,8 @@ analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId
         {"attended", "The other word that it attends to most, with attended_weight."},
         {"text", "The sentence with the word in brackets and its target in braces."}};
     for (const auto& [kind, word, title, note] : example_kinds) {
-        for (const WordQuery::Case& one : example_cases(query, condition, head, kind, n)) {
+        for (WordQuery::Case& one : example_cases(query, condition, head, kind, n)) {
+            if (complete) complete(one);
             const IndexedSentence& sentence = index.sentences().at(one.text);
             const auto form = [&](std::int32_t w) { return w < 0 ? "" : sentence.words[static_cast<std::size_t>(w)].form; };
             table.add({std::string(word), head.layer.value, head.head.value, sentence.id, four_digits(one.weight),

@@ -7,6 +7,7 @@
 #include "headlight/corpus/heads/head_means.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
+#include "headlight/corpus/neurons/removal.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/relations.h"
 #include "headlight/corpus/syntax/tag_attention.h"
@@ -24,8 +25,9 @@ namespace headlight::figure {
 
 // syntax_figures.cpp
 std::unique_ptr<Figure> relations_figure(const corpus::RelationTable&, const QString& words);
-std::unique_ptr<Figure> tags_figure(const corpus::TagAttention&, const QString& words);
-std::unique_ptr<Figure> alignment_figure(const corpus::TagAttention&, const QString& words);
+/// The most frequent parts of speech as keys.
+std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>&, const QString& words);
+std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment>&, const QString& words);
 /// Heads that answer a question, and cases of one of them: hits, misses and counter-examples. An empty question shows how to ask.
 std::unique_ptr<Figure> question_figure(const corpus::WordIndex&, const std::string& question, HeadId chosen,
                                         const QString& words);
@@ -43,13 +45,17 @@ std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const ana
 struct ExampleList {
     QString title, note;
     std::vector<corpus::Example> examples;  ///< key -1: one place
+    bool sorted = true;                     ///< by value; false: drawn at random
 };
 /// `texts` reads what stood there.
 std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus::TextStore& texts, const char* view,
                                         const QString& title, const QString& description);
 
 // neuron_figures.cpp
-std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, corpus::TextStore& texts, const QString& words);
+/// `removed` null: without the removal test.
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, const corpus::NeuronRemoval* removed,
+                                      corpus::TextStore& texts, const QString& words);
+std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>&, const QString& words);
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>&, const QString& words);
 
 }  // namespace headlight::figure

@@ -67,6 +67,20 @@ std::shared_ptr<const corpus::RelationTable> relations_of(const StorePtr& stored
         [](const corpus::RelationTable& table) { return std::ssize(table.rows) * std::int64_t{sizeof(corpus::RelationRow)}; });
 }
 
+std::shared_ptr<const std::vector<corpus::TagShare>> shares_of(const StorePtr& stored) {
+    return stored->results->get(
+        Whole<corpus::TagShare>(),
+        [&] { return corpus::tag_shares(corpus::TagAttention::read(stored->merged.arrays), corpus::TagSides::one); },
+        [](const auto& shares) { return std::ssize(shares) * std::int64_t{sizeof(corpus::TagShare)}; });
+}
+
+std::shared_ptr<const std::vector<corpus::HeadAlignment>> alignments_of(const StorePtr& stored) {
+    return stored->results->get(
+        Whole<corpus::HeadAlignment>(),
+        [&] { return corpus::head_alignments(corpus::TagAttention::read(stored->merged.arrays)); },
+        [](const auto& heads) { return std::ssize(heads) * std::int64_t{sizeof(corpus::HeadAlignment)}; });
+}
+
 std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
     const corpus::Arrays& arrays = stored->merged.arrays;
     corpus::head_examples(arrays, corpus::HeadExample::weight, request.head);  // Error for a head that is not there
@@ -99,6 +113,37 @@ std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, c
         table.n_heads = last.head.value + 1;
     }
     return map_figure(distances.means(), table, words_of(*stored));
+}
+
+/// How many of a neuron's triggers, and neurons of a layer, lose a token: seconds on a small model.
+constexpr std::int64_t kCardTriggers = 20, kTriggers = 10, kNeuronsOfLayer = 10;
+
+std::vector<corpus::NeuronRemoval> removals(const StorePtr& stored, const CorpusRequest& request, const corpus::Neurons& neurons,
+                                            corpus::TextStore& texts, const std::vector<analyze::NeuronId>& ids,
+                                            std::int64_t triggers, const CancelToken& cancel) {
+    return corpus::removal_test(neurons, texts, request.model, request.tokenizer, ids,
+                                {.triggers = triggers, .seed = stored->manifest.options.seed}, cancel);
+}
+
+std::unique_ptr<Figure> make_neuron(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    corpus::TextStore texts(stored->folder, stored->manifest);
+    const corpus::Neurons neurons(stored->merged.arrays);
+    std::vector<corpus::NeuronRemoval> removed;
+    if (request.model) removed = removals(stored, request, neurons, texts, {request.neuron}, kCardTriggers, cancel);
+    return neuron_figure(neurons, request.neuron, removed.empty() ? nullptr : &removed.front(), texts, words_of(*stored));
+}
+
+std::unique_ptr<Figure> make_removal(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    if (!request.model)
+        throw Error({.problem = "This figure runs texts again, so it needs the model",
+                     .item = "corpus-removal",
+                     .expected = stored->manifest.model,
+                     .hint = "Give --model, or open the model in the window"});
+    corpus::TextStore texts(stored->folder, stored->manifest);
+    const corpus::Neurons neurons(stored->merged.arrays);
+    const auto ids = corpus::drawn_neurons(neurons, kNeuronsOfLayer, stored->manifest.options.seed);
+    return removal_figure(corpus::removal_by_layer(removals(stored, request, neurons, texts, ids, kTriggers, cancel)),
+                          words_of(*stored));
 }
 
 const std::vector<CorpusView>& all_views() {
@@ -170,13 +215,13 @@ const std::vector<CorpusView>& all_views() {
          .group = "Words",
          .gathered = "tags",
          .make = [](const StorePtr& s, const CorpusRequest&,
-                    const CancelToken&) { return tags_figure(corpus::TagAttention::read(s->merged.arrays), words_of(*s)); }},
+                    const CancelToken&) { return tags_figure(*shares_of(s), words_of(*s)); }},
         {.id = "corpus-alignment",
          .title = "Attention along dependencies",
          .group = "Words",
          .gathered = "tags",
          .make = [](const StorePtr& s, const CorpusRequest&,
-                    const CancelToken&) { return alignment_figure(corpus::TagAttention::read(s->merged.arrays), words_of(*s)); }},
+                    const CancelToken&) { return alignment_figure(*alignments_of(s), words_of(*s)); }},
         {.id = "corpus-question",
          .title = "A question about words",
          .group = "Words",
@@ -189,11 +234,14 @@ const std::vector<CorpusView>& all_views() {
          .group = "Neurons",
          .gathered = "neurons",
          .of_neuron = true,
-         .make =
-             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
-                 corpus::TextStore texts(s->folder, s->manifest);
-                 return neuron_figure(corpus::Neurons(s->merged.arrays), r.neuron, texts, words_of(*s));
-             }},
+         .runs_texts = true,
+         .make = make_neuron},
+        {.id = "corpus-removal",
+         .title = "Triggers without a token",
+         .group = "Neurons",
+         .gathered = "neurons",
+         .runs_texts = true,
+         .make = make_removal},
         {.id = "corpus-agreement",
          .title = "How layers come to the predictions",
          .group = "Neurons",
@@ -231,6 +279,11 @@ std::unique_ptr<Figure> corpus_figure(const StorePtr& stored, const CorpusReques
                      .item = view.id,
                      .expected = "measure " + view.gathered,
                      .hint = "Run the corpus into a new store with --measure " + view.gathered});
+    if (view.runs_texts && request.model && request.model->hash() != stored->manifest.model_hash)
+        throw Error({.problem = "The store is of another model",
+                     .file = stored->folder.string(),
+                     .expected = stored->manifest.model + " " + stored->manifest.model_hash,
+                     .found = request.model->config().name + " " + request.model->hash()});
     return view.make(stored, request, cancel);
 }
 
@@ -278,6 +331,7 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     if (view.of_neuron)
         option("layer", std::to_string(request.neuron.layer.value)),
             option("neuron", std::to_string(request.neuron.neuron.value));
+    if (view.runs_texts && request.model) option("model", request.model->config().name);
     out.command = command;
     return out;
 }

@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/corpus/distances/head_map.h"
 #include "headlight/corpus/heads/heads.h"
+#include "headlight/corpus/store/place.h"
 #include "headlight/figure/heads/head_plots.h"
 
 #include <algorithm>
@@ -25,20 +26,7 @@ QString bin_words(std::int64_t bin) {
     return last == first ? QString::number(first) : QStringLiteral("%1–%2").arg(first).arg(last);
 }
 
-/// A stretch of the text around a place, so that a row stays one line.
-struct Snippet {
-    QString before, place, after;
-};
-constexpr std::int64_t kContextBytes = 36;
-
-/// Bytes of UTF-8 may be cut only between characters.
-std::int64_t character_start(const std::string& text, std::int64_t at) {
-    const auto continues = [&](std::int64_t i) {
-        return (static_cast<unsigned char>(text[static_cast<std::size_t>(i)]) & 0xC0) == 0x80;
-    };
-    while (at > 0 && at < std::ssize(text) && continues(at)) --at;
-    return at;
-}
+constexpr std::int64_t kContextBytes = 36;  // on either side of a place, so that a row stays one line
 
 QString one_line(const std::string& bytes) { return QString::fromStdString(bytes).simplified(); }
 
@@ -188,18 +176,6 @@ std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const ana
 
 std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, corpus::TextStore& texts, const char* view,
                                         const QString& title, const QString& description) {
-    const auto snippet = [&](const corpus::Chunk& chunk, const std::string& text, std::int64_t position) {
-        const auto offsets = chunk.encoding.offsets[static_cast<std::size_t>(position)];
-        const std::int64_t begin = chunk.first_byte + offsets.begin, end = chunk.first_byte + offsets.end;
-        const std::int64_t from = character_start(text, std::max(chunk.first_byte, begin - kContextBytes));
-        const std::int64_t to = character_start(text, std::min(chunk.end_byte, end + kContextBytes));
-        const auto part = [&](std::int64_t a, std::int64_t b) {
-            return text.substr(static_cast<std::size_t>(a), static_cast<std::size_t>(std::max<std::int64_t>(b - a, 0)));
-        };
-        return Snippet{(from > chunk.first_byte ? QStringLiteral("… ") : QString()) + one_line(part(from, begin)),
-                       one_line(part(begin, end)),
-                       one_line(part(end, to)) + (to < chunk.end_byte ? QStringLiteral(" …") : QString())};
-    };
     TableData out;
     out.view = view;
     out.title = title;
@@ -212,7 +188,7 @@ std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, c
         section.note = list.note;
         const bool pairs = std::ranges::any_of(list.examples, [](const corpus::Example& e) { return e.key >= 0; });
         section.columns = {
-            {.kind = ColumnKind::bar, .id = "value", .title = QStringLiteral("value"), .decimals = 3, .sorted = true}};
+            {.kind = ColumnKind::bar, .id = "value", .title = QStringLiteral("value"), .decimals = 3, .sorted = list.sorted}};
         if (pairs)
             section.columns.push_back({.kind = ColumnKind::text, .id = "key_token", .title = QStringLiteral("attends to")});
         section.columns.push_back(
@@ -225,19 +201,22 @@ std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, c
             const corpus::Chunk chunk = texts.chunk(example.text);
             const corpus::Text& text = texts.text(chunk.text);
             if (example.query < 0 || example.query >= chunk.encoding.size() || example.key >= chunk.encoding.size()) continue;
-            const Snippet at = snippet(chunk, text.text, example.query);
-            const QString key = example.key >= 0 ? snippet(chunk, text.text, example.key).place : QString();
+            const corpus::Place place = corpus::place_in(chunk, text, example.query, kContextBytes, kContextBytes);
+            const QString ellipsis = QStringLiteral("…"), token = one_line(place.token),
+                          before = (place.cut_before ? ellipsis + u' ' : QString()) + one_line(place.before),
+                          after = one_line(place.after) + (place.cut_after ? u' ' + ellipsis : QString()),
+                          key = example.key >= 0 ? one_line(corpus::place_in(chunk, text, example.key, 0, 0).token) : QString();
             TableRow row;
             row.click = {{"chunk", std::to_string(example.text)}, {"query", std::to_string(example.query)}};
             if (example.key >= 0) row.click.emplace_back("key", std::to_string(example.key));
             row.tip = QStringLiteral("%1, token %2").arg(QString::fromStdString(text.id)).arg(example.query);
             row.cells = {TableCell::of(static_cast<double>(example.value))};
             if (pairs) row.cells.push_back(TableCell::of(key));
-            for (const QString& words : {at.before, at.place, at.after}) row.cells.push_back(TableCell::of(words));
+            for (const QString& words : {before, token, after}) row.cells.push_back(TableCell::of(words));
             section.rows.push_back(std::move(row));
             data.add({list.title.toStdString(), static_cast<double>(example.value), text.id, std::int64_t{example.query},
-                      analyze::index_cell(example.key), at.place.toStdString(), key.toStdString(), at.before.toStdString(),
-                      at.after.toStdString()});
+                      analyze::index_cell(example.key), token.toStdString(), key.toStdString(), before.toStdString(),
+                      after.toStdString()});
         }
         section.empty = QStringLiteral("There are none.");
         out.sections.push_back(std::move(section));

@@ -5,6 +5,7 @@
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/refinement.h"
+#include "headlight/corpus/store/place.h"
 #include "headlight/figure/core/number_text.h"
 
 #include <algorithm>
@@ -16,6 +17,12 @@ namespace {
 
 using plot::Color;
 using plot::Series;
+
+/// Two digits that count: neighbouring bins differ by a fifth.
+QString bin_text(double middle) {
+    const int digits = 1 - static_cast<int>(std::floor(std::log10(std::abs(middle))));
+    return draw::number_text(middle, std::max(0, digits));
+}
 
 /// Coefficients of a neuron: bins are logarithmic on both sides of 0, so that they stand beside one another by number.
 std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::NeuronId id, const QString& words) {
@@ -43,7 +50,7 @@ std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::Ne
         middles.push_back(corpus::coefficient_of(bin));
         bars.x.push_back(static_cast<double>(middles.size() - 1));
         bars.y.push_back(static_cast<double>(counts[static_cast<std::size_t>(bin)]));
-        panel.x.labels.push_back({{}, QString::number(middles.back(), 'f', 2), false});
+        panel.x.labels.push_back({{}, bin_text(middles.back()), false});
     };
     // From the most negative coefficient to the largest; the empty bins of both ends are left out.
     std::vector<std::int64_t> order;
@@ -107,10 +114,92 @@ plot::Panel layer_panel(const char* title, std::size_t layers) {
     return panel;
 }
 
+/// The relative change of m at each trigger without one of its tokens, and the mean.
+std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::TextStore& texts) {
+    plot::PlotData out;
+    out.view = "corpus-neuron";
+    out.title = QStringLiteral("Triggers without a token");
+    out.subtitle = QStringLiteral("one dot a trigger, bars are means over %1 triggers").arg(neuron.triggers.size());
+    out.aspect = 0.25;
+    plot::Panel panel;
+    panel.x.integer = true;
+    panel.x.low = -0.5, panel.x.high = static_cast<double>(corpus::kRemoved) - 0.5;
+    panel.y.label = QStringLiteral("change of m in %");
+    panel.references.push_back({.name = {}, .at = 0, .color = {Color::Role::faint}});
+    Series bars, dots;
+    bars.kind = Series::Kind::bars;
+    bars.color = {Color::Role::accent};
+    bars.strength = 0.35;
+    dots.color = {Color::Role::text};
+    dots.radius = 2.5;
+    std::vector<QString> tips, means;
+    for (const auto& row : corpus::removed_tokens) {
+        const auto r = static_cast<std::size_t>(row.value);
+        panel.x.labels.push_back({{}, QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), false});
+        double sum = 0;
+        std::int64_t n = 0;
+        for (const corpus::TriggerRemoval& of : neuron.triggers) {
+            const double change = 100 * of.change(row.value);
+            if (!std::isfinite(change)) continue;
+            constexpr std::int64_t beside = 7;  // dots of equal height stand beside one another
+            dots.x.push_back(static_cast<double>(r) + 0.04 * static_cast<double>(n % beside - beside / 2));
+            dots.y.push_back(change);
+            const corpus::Chunk& chunk = texts.chunk(of.trigger.text);
+            const corpus::Place place = corpus::place_in(chunk, texts.text(chunk.text), of.position[r], 0, 0);
+            tips.push_back(QStringLiteral("without “%1”: m %2 → %3 (%4 %)")
+                               .arg(QString::fromStdString(place.token).simplified(), draw::number_text(of.whole, 3),
+                                    draw::number_text(of.left[r], 3), draw::number_text(change, 0)));
+            sum += change, ++n;
+        }
+        bars.x.push_back(static_cast<double>(r));
+        bars.y.push_back(n > 0 ? sum / static_cast<double>(n) : kNaN);
+        means.push_back(QStringLiteral("mean of %1 triggers: %2 %").arg(n).arg(draw::number_text(bars.y.back(), 1)));
+    }
+    bars.tip = [means](std::size_t i) { return means[i]; };
+    dots.tip = [tips](std::size_t i) { return tips[i]; };
+    panel.series.push_back(std::move(bars));
+    panel.series.push_back(std::move(dots));
+    out.panels.push_back(std::move(panel));
+    out.table = [table = corpus::table_of(neuron, texts)] { return table; };
+    return plot::plot_figure(std::move(out));
+}
+
 }  // namespace
 
-std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::NeuronId id, corpus::TextStore& texts,
-                                      const QString& words) {
+std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& layers, const QString& words) {
+    plot::PlotData out;
+    out.view = "corpus-removal";
+    out.title = QStringLiteral("Triggers without a token");
+    std::int64_t neurons = 0, triggers = 0;
+    for (const corpus::LayerRemoval& of : layers) neurons += of.neurons, triggers += of.triggers;
+    out.subtitle =
+        plot::joined_words({QStringLiteral("means over %1 neurons with %2 triggers, thin lines: 95 % interval over neurons")
+                                .arg(count_text(neurons), count_text(triggers)),
+                            words});
+    plot::Panel panel = layer_panel("", layers.size());
+    panel.y.label = QStringLiteral("relative change of m");
+    panel.y.from_zero = false;
+    panel.references.push_back({.name = {}, .at = 0, .color = {Color::Role::faint}});
+    constexpr std::array<Color::Role, corpus::kRemoved> colors{Color::Role::clark_blue, Color::Role::clark_orange,
+                                                               Color::Role::clark_grey};
+    for (const auto& row : corpus::removed_tokens) {
+        const auto r = static_cast<std::size_t>(row.value);
+        std::vector<corpus::Interval> values;
+        for (const corpus::LayerRemoval& of : layers) values.push_back(of.change[r]);
+        add_interval(panel, std::string(row.title) + " removed", {colors[r]}, values);
+    }
+    out.panels.push_back(std::move(panel));
+    out.table = [table = corpus::table_of(layers)] { return table; };
+    out.description = QStringLiteral(
+        "How much of a coefficient m a token is worth: the texts that trigger a neuron most are run again up to the trigger, without their "
+        "first token, without their last one, which is the trigger itself, or without a random one between; m is read at the last token "
+        "that is left. −1: the memory is silent. The mean over a neuron's triggers counts once. Geva et al. 2021, “Transformer Feed-Forward "
+        "Layers Are Key-Value Memories”, figure 3.");
+    return plot::plot_figure(std::move(out));
+}
+
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::NeuronId id, const corpus::NeuronRemoval* removed,
+                                      corpus::TextStore& texts, const QString& words) {
     constexpr std::size_t shown = 20;
     StackedParts out;
     out.view = "corpus-neuron";
@@ -125,7 +214,8 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
         {QStringLiteral("Largest coefficients"), QStringLiteral("One token a chunk."),
          examples_of(neurons.largest(id.layer, id.neuron), shown)},
         {QStringLiteral("Most negative coefficients"), {}, examples_of(neurons.smallest(id.layer, id.neuron), shown / 2)}};
-    ExampleList drawn{QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}};
+    ExampleList drawn{
+        QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}, false};
     // From the most active level down to coefficients around 0.
     for (std::int64_t level = corpus::kActivityLevels - 1; level >= corpus::kActivityLevels / 2; --level)
         for (const corpus::Example& each : examples_of(neurons.samples(id.layer, id.neuron, level), 2))
@@ -134,6 +224,12 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     auto examples = examples_figure(lists, texts, "corpus-neuron", QStringLiteral("Examples"), out.description);
     const auto table = std::make_shared<Table>(examples->table());
     out.parts.push_back(histogram_of(neurons, id, words));
+    if (removed && !removed->triggers.empty()) {
+        out.description += QStringLiteral(
+            " The test of removal (figure 3) runs each trigger's text up to the trigger again without its first token, its last one, "
+            "which is the trigger, or a random one between.");
+        out.parts.push_back(removal_of(*removed, texts));
+    }
     out.parts.push_back(std::move(examples));
     out.table = [table] { return *table; };
     return stacked_figure(std::move(out));

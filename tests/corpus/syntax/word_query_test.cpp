@@ -3,11 +3,17 @@
 #include "headlight/corpus/syntax/word_query.h"
 
 #include "headlight/base/error.h"
+#include "headlight/corpus/run/run.h"
+#include "headlight/corpus/store/stored_corpus.h"
+#include "headlight/corpus/syntax/exact_weights.h"
 #include "headlight/corpus/syntax/relations.h"
 #include "tests/corpus/syntax/treebank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace headlight::corpus {
 namespace word_query_test {
@@ -278,6 +284,54 @@ TEST(WordQuery, TheShareOfARelationsArcsIsThatOfTheRelationTable) {
         EXPECT_NEAR(shares.at(at).low, row.accuracy.low, .06) << "other sentences are drawn";
         EXPECT_NEAR(shares.at(at).high, row.accuracy.high, .06);
     }
+}
+
+// Sentences are run again: every weight is that of the pattern, also where the index holds none.
+TEST(WordQuery, ExactWeightsAreThoseOfThePatterns) {
+    const test::TempFolder folder;
+    const Runs& runs = treebank_runs();
+    CorpusRun run;
+    run.setup.store = folder / "store";
+    run.setup.model = runs.model();
+    run.setup.tokenizer = runs.tokenizer();
+    run.setup.texts = {.from = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu"};
+    run.setup.texts.limit = 12;
+    run.setup.options.measures = {"words"};
+    run_corpus(run);
+    const auto stored = read_store(run.setup.store);
+    const WordIndex index = WordIndex::read(stored->merged.arrays);
+    TextStore texts(run.setup.store, stored->manifest);
+    const HeadId head{Layer(2), Head(1)};
+    const WordQuery query("word attends to NOUN > 1 %", index);
+    ExactWeights exact(texts, run.setup.model, run.setup.tokenizer, head);
+    std::int64_t unknown = 0, compared = 0;
+    for (WordQuery::Case one : query.cases(0, head)) {
+        const WordQuery::Case before = one;
+        const std::vector<std::int32_t> targets = query.targets(0, one);
+        exact.complete(one, targets);
+        const trace::Trace& trace = runs.trace(one.text);
+        const at::Tensor pattern = trace::pattern_rows(trace, head.layer, head.head, 0, trace.tokens()).contiguous();
+        const Text& text = texts.text(one.text);
+        std::vector<double> attention;
+        word_attention(floats_of(pattern), trace.tokens(), word_tokens(text, trace.encoding()), attention);
+        const auto weight = [&](std::int32_t to) {
+            return attention[static_cast<std::size_t>(one.word) * text.words.size() + static_cast<std::size_t>(to)];
+        };
+        EXPECT_NEAR(one.weight, weight(one.target), 1e-6);
+        double largest = 0;
+        for (const std::int32_t target : targets) largest = std::max(largest, weight(target));
+        EXPECT_NEAR(one.weight, largest, 1e-6);
+        EXPECT_LE(one.weight, before.at_most() + kWeightUnit);
+        if (!std::isnan(before.weight)) {
+            EXPECT_NEAR(one.weight, before.weight, kWeightUnit);
+        }
+        unknown += std::isnan(before.weight);
+        ++compared;
+    }
+    EXPECT_GT(unknown, 20);
+    EXPECT_GT(compared, unknown + 20);
+    ExactWeights none(texts, run.setup.model, run.setup.tokenizer, {Layer(6), Head(0)});
+    EXPECT_THROW(none.weight(0, 0, 0), Error);
 }
 
 }  // namespace word_query_test

@@ -30,8 +30,8 @@ protected:
         const fs::path model = fs::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
         corpus::CorpusRun run;
         run.setup.store = folder_->path() / "store";
-        run.setup.model = model::Model::load(model);
-        run.setup.tokenizer = trace::load_tokenizer(model);
+        run.setup.model = model_ = model::Model::load(model);
+        run.setup.tokenizer = tokenizer_ = trace::load_tokenizer(model);
         run.setup.texts = {.from = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu", .limit = 40};
         for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds()) run.setup.options.measures.emplace_back(kind.id);
         corpus::run_corpus(run);
@@ -39,10 +39,14 @@ protected:
     }
     static void TearDownTestSuite() {
         stored_.reset();
+        model_.reset();
+        tokenizer_.reset();
         folder_.reset();
     }
     static inline std::unique_ptr<test::TempFolder> folder_;
     static inline StorePtr stored_;
+    static inline std::shared_ptr<const model::Model> model_;
+    static inline std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
 
 TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
@@ -54,6 +58,7 @@ TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
         request.view = view.id;
         request.head = {Layer(4), Head(5)};
         request.neuron = {Layer(2), Neuron(7)};
+        if (view.runs_texts) request.model = model_, request.tokenizer = tokenizer_;
         if (view.of_question) request.question = "heads where word attends to its head > 1 %";
         const auto figure = corpus_figure(stored_, request);
         EXPECT_FALSE(figure->title().isEmpty());

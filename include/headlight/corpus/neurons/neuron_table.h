@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/table.h"
 #include "headlight/corpus/neurons/neurons.h"
+#include "headlight/corpus/store/text_store.h"
 
 #include <functional>
 #include <string>
@@ -15,6 +16,9 @@ struct TriggerContext {
     std::string before;  ///< of the text in front of the token
     std::string token, next;
 };
+
+/// With up to so many tokens before it.
+TriggerContext context_of(TextStore&, const Trigger&, std::int64_t tokens_before);
 
 /// A row a trigger, largest coefficients first, then the most negative ones, then samples from the highest level of activity
 /// down: kind (largest, smallest, sample), rank, from, to (of a sample: the coefficients of its level), coefficient, chunk,

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,8 @@ public:
     };
     /// Every case of a condition for one head, in the order of the texts.
     std::vector<Case> cases(std::size_t condition, HeadId) const;
+    /// The B's of a case.
+    std::vector<std::int32_t> targets(std::size_t condition, const Case&) const;
     /// The share of hits of these heads, with intervals over sentences.
     std::vector<Interval> shares(std::size_t condition, const std::vector<HeadId>&, const BootstrapOptions& = {}) const;
 
@@ -119,7 +122,8 @@ std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std:
 
 /// One row a head that matches: for each condition the share of hits with its interval, the weight, and the number of texts.
 analyze::Table table_of(const WordQuery&, const BootstrapOptions& = {});
-/// example_cases() of every kind, one head's.
-analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&);
+/// example_cases() of every kind, one head's. `complete` may make a case's weights exact (exact_weights.h).
+analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&,
+                           const std::function<void(WordQuery::Case&)>& complete = {});
 
 }  // namespace headlight::corpus

@@ -8,6 +8,8 @@
 #include "headlight/base/job.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/figure/core/figure.h"
+#include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
 
 #include <functional>
 #include <memory>
@@ -25,6 +27,9 @@ struct CorpusRequest {
     std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
     HeadId head{};                                   ///< views of one head
     analyze::NeuronId neuron{};                      ///< views of one neuron
+    /// The model that ran the store's texts, for views that run some of them again; null: there is none at hand.
+    std::shared_ptr<const model::Model> model{};
+    std::shared_ptr<const text::Tokenizer> tokenizer{};
     bool operator==(const CorpusRequest&) const = default;
 };
 
@@ -37,6 +42,8 @@ struct CorpusView {
     std::string gathered;  ///< the kind of accumulator that it needs: "words"
     bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
          of_question = false;  ///< which part of the request matters
+    /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron has a part more with it.
+    bool runs_texts = false;
     /// May be slow. Errors: the store did not gather it, a measure, head or neuron that does not exist.
     std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
 };
@@ -44,7 +51,8 @@ struct CorpusView {
 std::span<const CorpusView> corpus_views();
 /// Error names the nearest.
 const CorpusView& corpus_view(std::string_view id);
-/// Error where the store lacks what the view needs, saying how to gather it.
+/// Error where the store lacks what the view needs, saying how to gather it; where a view that runs texts has no model, or
+/// another one than the store's.
 std::unique_ptr<Figure> corpus_figure(const StorePtr&, const CorpusRequest&, const CancelToken& = {});
 /// Names of the measures of heads that the store has.
 std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus&);
