@@ -6,8 +6,8 @@
 
 namespace headlight::map {
 
-/// While one lives, products that this thread asks for are computed by it alone: heads are what runs in parallel, and a
-/// product's last bits depend on the number of threads.
+/// While one lives, this thread computes its products alone: parallelism is over heads, and a product's last bits depend on the
+/// number of threads.
 class OneThread {
 public:
     OneThread() {

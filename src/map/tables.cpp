@@ -12,7 +12,7 @@ using analyze::NamedArray;
 using Cell = analyze::Table::Cell;
 using Sizes = std::vector<std::int64_t>;
 
-/// Empty for what is not measured.
+/// Empty for values that were not measured.
 Cell number(const std::vector<float>& of, std::size_t i) {
     return i < of.size() && std::isfinite(of[i]) ? Cell(static_cast<double>(of[i])) : Cell();
 }

@@ -26,7 +26,7 @@ QHBoxLayout* with_buttons(QLineEdit* edit, std::initializer_list<QPushButton*> b
     return row;
 }
 
-/// Stores stand together under the user's data, named by their texts.
+/// Stores are collected under the user's data, named after their texts.
 QString proposed_store(const QString& texts) {
     const QString root = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/corpora/");
     QString name = QFileInfo(QDir::cleanPath(texts)).completeBaseName();

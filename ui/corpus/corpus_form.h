@@ -17,16 +17,16 @@
 
 namespace headlight::ui {
 
-/// Which texts are to be run, and where to.
+/// The texts to run, and the folder of the store.
 struct CorpusOrder {
     QString texts, store;
     corpus::AskedOptions options;
     std::int64_t limit = 0;  ///< 0: all
     std::optional<corpus::StopAt> stop_at;
-    double segment_minutes = 0.1;  ///< how often what is finished is written and shown
+    double segment_minutes = 0.1;  ///< how often finished blocks are written and shown
 };
 
-/// Asks for the texts of a corpus run: a file or a folder, what one text is, what to gather, and the folder of the store.
+/// The form for a corpus run: a file or a folder, the unit of a text, the results to gather, and the folder of the store.
 class CorpusForm : public QDialog {
     Q_OBJECT
 public:
@@ -51,7 +51,7 @@ private:
     std::vector<QCheckBox*> measures_;
     QLabel* problem_;
     QPushButton* run_;
-    bool store_typed_ = false;  ///< by hand: the proposal no longer follows the texts
+    bool store_typed_ = false;  ///< typed by hand: the proposal no longer follows the texts
 };
 
 }  // namespace headlight::ui

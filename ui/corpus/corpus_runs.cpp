@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the page of a corpus does beside the window: runs, reading the store again, files.
+// Background work of the corpus page: runs, rereading the store, files.
 #include "headlight/base/error.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/figure/core/number_text.h"
@@ -43,7 +43,7 @@ void CorpusWindow::run(const CorpusOrder& order) {
                             },
                             Qt::QueuedConnection);
                     };
-                    const Progress named = [&](ProgressStep step) {  // the window's status says what it is of
+                    const Progress named = [&](ProgressStep step) {  // names the run in the window's status line
                         if (step.unit == "chunk") step.what = "Running the corpus";
                         progress(step);
                     };
@@ -63,7 +63,7 @@ void CorpusWindow::run(const CorpusOrder& order) {
     show_work();
 }
 
-/// Of a run that goes on, its segments so far are merged first. The last time nothing else may keep it from being read.
+/// During a run, its segments so far are merged first. After the run, nothing may prevent the final read.
 void CorpusWindow::reread(Reread when) {
     if (running_.isEmpty() || !follows_run_) return;
     if (when == Reread::in_passing && (jobs_.busy(Jobs::Lane::corpus_open) || jobs_.busy(Jobs::Lane::corpus_figure))) return;
@@ -77,7 +77,7 @@ void CorpusWindow::reread(Reread when) {
                     if (when == Reread::last) try {
                             stored = corpus::read_store(store);
                         } catch (const Error&) {
-                            if (!failed) throw;  // else the run has said why there is nothing
+                            if (!failed) throw;  // else the run has reported why there is nothing
                         }
                     return [self, stored] {
                         if (self && stored) self->show_store(stored);
@@ -104,7 +104,7 @@ void CorpusWindow::end_run() {
     running_with_ = {};
 }
 
-/// What goes on, and what can be begun meanwhile.
+/// Shows the current work and enables what can be started meanwhile.
 void CorpusWindow::show_work() {
     const bool runs = !running_.isEmpty();
     if (exporting_ && !runs) progress_->setRange(0, 0);
@@ -157,7 +157,7 @@ void CorpusWindow::write(const QString& file) {
     show_work();
 }
 
-/// What the page shows is chosen in the window: the measure for its mosaic, the axes for its scatter, a question for its finder.
+/// Applies the page's choice to the window: the measure to its mosaic, the axes to its scatter, a question to its finder.
 void CorpusWindow::use() {
     const OpenModel opened = document_.model();
     if (!stored_) return;

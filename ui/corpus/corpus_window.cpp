@@ -22,8 +22,8 @@ namespace {
 constexpr int kRereadMs = 5000;
 constexpr int kRowHeight = 26;
 
-/// Positions of `now` that have bytes of a token of `then`, an encoding of the same text; a special token is the special token
-/// with its id.
+/// Positions of `now` that have bytes of a token of `then`, an encoding of the same text; a special token matches the special
+/// token with its id.
 std::vector<Position> same_bytes(const text::Encoding& then, std::int64_t token, const text::Encoding& now) {
     const auto t = static_cast<std::size_t>(token);
     std::vector<Position> out;
@@ -207,7 +207,7 @@ void CorpusWindow::fill_views() {
     }
 }
 
-/// What the store did not gather cannot be chosen, and says why.
+/// Disables views whose data the store did not gather, with the reason.
 void CorpusWindow::show_store(figure::StorePtr stored) {
     const bool other = !stored_ || stored_->folder != stored->folder;
     stored_ = std::move(stored);
@@ -248,7 +248,7 @@ void CorpusWindow::fill_measures() {
     }
 }
 
-/// To the heads and neurons that the store has.
+/// Limits the boxes to the heads and neurons that the store has.
 void CorpusWindow::bound_boxes() {
     if (!stored_) return;
     const figure::CorpusShape shape = figure::corpus_shape(*stored_);
@@ -375,7 +375,7 @@ void CorpusWindow::open_example(const Places& places) {
                     const auto begin = static_cast<std::size_t>(at.first_byte), end = static_cast<std::size_t>(at.end_byte);
                     example.text = QString::fromStdString(text.text.substr(begin, end - begin));
                     const corpus::WordTokens words = corpus::word_tokens(text, at.encoding, at.first_byte);
-                    // A stretch of a text by itself, and other models, may have other tokens: the pins go by bytes.
+                    // A chunk by itself, and other models, may have other tokens: the pins are matched by bytes.
                     const text::Encoding now = tokenizer ? tokenizer->encode(example.text.toStdString()) : at.encoding;
                     const auto pins = [&](const char* token, const char* word) {
                         std::vector<std::int64_t> then;
@@ -395,7 +395,7 @@ void CorpusWindow::open_example(const Places& places) {
                 });
 }
 
-/// The store is of the model whose text the window shows, as far as names and shape say.
+/// Whether the store is of the window's model, judging by name and shape.
 bool CorpusWindow::fits_window() const {
     if (!stored_ || !document_.trace() || !document_.model().model) return false;
     const model::ModelConfig& open = document_.trace()->config();
@@ -403,7 +403,8 @@ bool CorpusWindow::fits_window() const {
     return stored_->manifest.model == open.name && shape.layers == open.n_layers && shape.heads == open.n_heads;
 }
 
-/// Drawn around on a figure: the finder takes them, so that every view of the window and of this page paints the others faintly.
+/// Heads selected with a lasso on a figure: the finder takes them, so that every view of the window and of this page paints the
+/// others faintly.
 void CorpusWindow::choose_heads(const std::vector<HeadId>& heads, bool add) {
     if (fits_window()) return document_.choose_heads(heads, add);
     say(QStringLiteral("The window shows no text of %1, whose heads these are")
@@ -429,7 +430,7 @@ void CorpusWindow::ask_for_file() {
 }
 
 void CorpusWindow::say(const QString& text, bool wrong) {
-    figure_failed_ = false;  // what the message says now is no longer that
+    figure_failed_ = false;  // the message no longer reports it
     set_style_property(*message_, "role", wrong ? "error" : "note");
     message_->setText(text);
     message_->setVisible(!text.isEmpty());

@@ -21,18 +21,17 @@ namespace headlight::ui {
 class CorpusForm;
 struct CorpusOrder;
 
-/// The page of a corpus: makes a store or opens one, runs texts beside the window, and shows what the store holds while it
-/// grows. A store is shown without its model; an example opens in the window with its pair pinned. Closed while a run goes on,
-/// it is only hidden.
+/// The page of a corpus: makes or opens a store, runs texts in the background, and shows the store as it grows. A store is
+/// shown without its model; an example opens in the window with its pair pinned. Closing the page during a run only hides it.
 class CorpusWindow : public QDialog {
     Q_OBJECT
 public:
     CorpusWindow(Document&, Jobs&, QWidget* parent = nullptr);
     ~CorpusWindow() override;
 
-    /// Shows a store; errors stand in the message line.
+    /// Shows a store; errors appear in the message line.
     void open_store(const QString& folder);
-    /// Runs texts with the open model. The store is shown as soon as a part of it is there.
+    /// Runs texts with the open model. The store is shown as soon as its first part exists.
     void run(const CorpusOrder&);
 
     FigureCanvas& canvas() { return *canvas_; }
@@ -48,16 +47,16 @@ public:
     QPushButton& use_button() { return *use_; }
     const std::shared_ptr<const corpus::StoredCorpus>& stored() const { return stored_; }
     void choose_view(const QString& id);
-    /// The figure as it stands, computed anew for the file.
+    /// The current figure, recomputed for the file.
     void write(const QString& file);
-    /// A job of the lane for files is this page's.
+    /// Whether a job in the lane for files belongs to this page.
     bool exporting() const { return exporting_; }
     void done(int result) override;
 
 Q_SIGNALS:
-    /// A click on a head of a figure.
+    /// Clicked: a head of a figure.
     void head_chosen(headlight::HeadId head);
-    /// A click on an example, a trigger or a sentence.
+    /// Clicked: an example, a trigger or a sentence.
     void example_chosen(const headlight::ui::TextExample& example);
     void written(const QString& file);
 
@@ -77,7 +76,7 @@ private:
     void show_controls();
     void restyle();
     void clicked(const figure::Hit&);
-    /// Numbers of a click's options: "chunk", and "query" and "key" (tokens) or "word" and "target".
+    /// Reads a number from the options of a clicked mark: "chunk", and "query" and "key" (tokens) or "word" and "target".
     using Places = std::map<std::string, std::int64_t>;
     void open_example(const Places&);
     void use();
@@ -93,17 +92,17 @@ private:
 
     Document& document_;
     Jobs& jobs_;
-    SelectionModel selection_;  ///< of the figures on this page alone
+    SelectionModel selection_;  ///< only for the figures on this page
     figure::StorePtr stored_;
     std::shared_ptr<figure::Figure> figure_;
-    QString running_;                                                              ///< folder of the store that is being run
-    OpenModel running_with_;                                                       ///< the window may open another one meanwhile
-    QTimer reread_;                                                                ///< while a run goes on
-    bool clicked_ = false;                                                         ///< a head of the answer was chosen
-    bool follows_run_ = false;                                                     ///< no other store was opened meanwhile
+    QString running_;           ///< folder of the store of the current run
+    OpenModel running_with_;    ///< the window may open another model meanwhile
+    QTimer reread_;             ///< during a run
+    bool clicked_ = false;      ///< a head of the answer was selected
+    bool follows_run_ = false;  ///< no other store was opened meanwhile
     enum class Outcome { stopped, finished, failed } outcome_ = Outcome::stopped;  ///< of the run
     bool stopping_ = false, exporting_ = false;
-    bool figure_failed_ = false;  ///< which the message says
+    bool figure_failed_ = false;  ///< reported by the message
     QTreeWidget* views_;
     FigureCanvas* canvas_;
     QLabel *facts_, *message_, *pointed_, *measure_label_;

@@ -37,7 +37,7 @@ void MapCanvas::set_figure(std::shared_ptr<figure::MapFigure> figure) {
     figure_ = std::move(figure);
     if (figure_) {
         figure_->set_look(look_);
-        look_ = figure_->look();  // without what this map does not have
+        look_ = figure_->look();  // without settings that do not apply to this map
         setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
     }
     Q_EMIT look_changed();
@@ -268,7 +268,7 @@ void MapCanvas::wheelEvent(QWheelEvent* event) {
     event->accept();
 }
 
-/// Keys belong to the page.
+/// Keys are handled by the page.
 void MapCanvas::keyPressEvent(QKeyEvent* event) { event->ignore(); }
 
 bool MapCanvas::viewportEvent(QEvent* event) {

@@ -12,38 +12,38 @@
 
 namespace headlight::ui {
 
-/// Shows a map of queries and keys: the wheel zooms, dragging moves or turns it, Shift-dragging draws around points. What a click
-/// means others decide.
+/// Shows a map of queries and keys: the wheel zooms, dragging moves or turns it, Shift-dragging draws a lasso. Clicks are
+/// reported as signals.
 class MapCanvas : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit MapCanvas(QWidget* parent = nullptr);
 
-    /// Null: only the placeholder is shown. The look that was set stays.
+    /// Null: only the placeholder is shown. The look is kept.
     void set_figure(std::shared_ptr<figure::MapFigure>);
     const std::shared_ptr<figure::MapFigure>& figure() const { return figure_; }
     void set_placeholder(const QString& title, const QString& text);
     void set_style(const figure::Style&);
     const figure::Style& style_in_use() const { return style_; }
-    /// The head that has a frame.
+    /// The head with the frame.
     void set_focus_head(HeadId);
     const figure::Selection& selection() const { return selection_; }
 
     const figure::MapLook& look() const { return look_; }
-    /// Changes the look, of the figure too.
+    /// Changes the look, also of the figure.
     void edit(const std::function<void(figure::MapLook&)>&);
     /// A head has a newer picture.
     void set_head(map::HeadMap);
-    /// Heads that can be seen, in the order of the map.
+    /// Visible heads, in the order of the map.
     std::vector<std::size_t> visible_heads();
-    /// Shift need not be held to draw around points.
+    /// Draws a lasso without Shift.
     void set_lasso(bool on);
     bool lasso() const { return lasso_tool_; }
     void zoom_by(double factor, QPointF about);
     void zoom_to_fit();
     void turn_by(double yaw, double pitch);
     bool solid() const;  ///< the map has three dimensions
-    /// Where a point stands, in the viewport.
+    /// The position of a point in the viewport.
     std::optional<QPointF> place_of(const figure::MapPoint&);
     std::optional<QPointF> middle_of(HeadId);
 
@@ -51,14 +51,14 @@ public:
     QSize minimumSizeHint() const override { return {240, 180}; }
 
 Q_SIGNALS:
-    /// Clicks on a cell, and on a point in it.
+    /// Emitted on a click on a cell, and on a point in it.
     void head_clicked(headlight::HeadId head);
     void point_clicked(const headlight::figure::MapPoint& point);
     void double_clicked(headlight::HeadId head);
-    /// Empty and none when the pointer left.
+    /// Empty and none when the pointer has left.
     void pointed_at(const QString& tip, std::optional<headlight::figure::MapPoint> point);
     void lassoed(const std::vector<std::int32_t>& points);
-    /// Another part of the map is seen, or another look.
+    /// The visible part of the map, or the look, has changed.
     void look_changed();
 
 protected:

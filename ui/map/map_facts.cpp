@@ -21,7 +21,7 @@ double dot(const float* a, const float* b, std::int64_t width) {
     return sum;
 }
 
-/// The tokens as the model read them, so that a text is not tokenized anew.
+/// The tokens as the model read them, so that a text is not tokenized again.
 trace::EncodedText encoded(const map::MapTokens& tokens, map::TokenRange range, const headlight::text::Tokenizer& tokenizer) {
     trace::EncodedText out;
     for (std::int64_t i = range.first; i < range.second; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the page of a map computes about one point. All of it in jobs.
+// Computations of the map page about one point, all run in jobs.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -17,22 +17,22 @@
 
 namespace headlight::ui {
 
-/// A point of the other role, and how near it is: q·k of preset `scores`, the preset's distance otherwise.
+/// A point of the other role and its nearness: q·k for the preset `scores`, otherwise the preset's distance.
 struct NearPoint {
     std::int32_t point = 0;
     double value = 0;
 };
-/// The nearest points of the other role by what the preset takes for near, before they were projected; tokens that stand apart
-/// are none unless they count.
+/// The nearest points of the other role by the preset's definition of nearness, before projection; tokens that are apart are
+/// excluded unless they count.
 std::vector<NearPoint> nearest_before_projection(const map::MapVectors&, std::size_t head, const map::MapOptions&,
                                                  std::int32_t point, std::size_t most);
 /// "q·k" or "distance".
 const char* nearness_word(map::Preset) noexcept;
 
-/// What a map is made of, and what more can be learnt about its texts.
+/// The data behind a map, and further facts about its texts.
 class MapTexts {
 public:
-    /// `traces`: the runs of its texts, in their order; empty: a text is run when it is asked for.
+    /// `traces`: the runs of its texts, in their order; empty: a text is run on request.
     MapTexts(std::shared_ptr<const map::MapVectors>, OpenModel, std::vector<std::shared_ptr<const trace::Trace>> traces = {});
 
     const map::MapVectors& vectors() const { return *vectors_; }
@@ -43,11 +43,11 @@ public:
     map::TokenRange range(std::size_t text, bool keys) const { return (keys ? keys_ : queries_).at(text); }
     /// As the tokenizer spells it out, without special tokens.
     std::string text(std::size_t text, bool keys) const;
-    /// run() gives the run of a text.
+    /// Whether run() returns the run of a text.
     bool can_run() const;
-    /// Its tokens are patches.
+    /// Whether its tokens are patches.
     bool of_pictures() const;
-    /// Of a text; null: the model reads two texts at once, and none is kept.
+    /// The run of a text; null: the model reads two texts at once, and no run is kept.
     std::shared_ptr<const trace::Trace> run(std::size_t text, const CancelToken&) const;
 
 private:
@@ -60,7 +60,7 @@ private:
     mutable std::shared_ptr<const trace::Trace> last_;
 };
 
-/// How the attention of a point is read.
+/// How to read the attention of a point.
 struct AttentionAsked {
     std::size_t head = 0;    ///< in MapVectors::heads
     std::int32_t point = 0;  ///< queries, then keys, as in a map
@@ -71,9 +71,9 @@ struct AttentionAsked {
 };
 struct AttentionFound {
     AttentionAsked asked;
-    std::vector<float> weights;  ///< [token of the point's text, of the other role] a query's attention, or what a key receives
+    std::vector<float> weights;  ///< [token of the point's text, of the other role] a query's attention, or that to a key
     std::int64_t texts = 1;      ///< that the mean is over
-    bool from_scores = false;    ///< softmax of q·k: what masks, windows and positions change is not in it
+    bool from_scores = false;    ///< softmax of q·k, without the effect of masks, windows and positions
 };
 AttentionFound attention_of(const MapTexts&, const AttentionAsked&, const CancelToken&, const Progress& = {});
 

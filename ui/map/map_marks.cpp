@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Points of the map: what is pointed at, chosen, searched for, drawn around.
+// Points of the map: hovered, selected, found by a search, inside the lasso.
 #include "headlight/figure/core/number_text.h"
 #include "headlight/map/gather/gather.h"
 #include "ui/document/alignment.h"
@@ -29,7 +29,7 @@ void set_numbers_right(QTreeWidgetItem* item) {
 
 }  // namespace
 
-/// Numbers at once, the nearest points a moment later.
+/// Shows the numbers at once, the nearest points a moment later.
 void MapWindow::point_at(const QString& tip, std::optional<figure::MapPoint> point) {
     pointed_->setText(tip);
     if (near_ == point) return;
@@ -89,7 +89,7 @@ void MapWindow::forget_point() {
     show_lines();
 }
 
-/// With the nearest points of the other role.
+/// Includes the nearest points of the other role.
 void MapWindow::ask_attention() {
     if (!texts_ || !token_->point()) return;
     jobs_.start(
@@ -107,7 +107,7 @@ void MapWindow::ask_attention() {
         });
 }
 
-/// The chosen point's attention, and the nearest points of the one that is pointed at.
+/// Lines for the selected point's attention, and for the nearest points of the hovered one.
 void MapWindow::show_lines() {
     std::vector<figure::MapLine> lines = token_->lines();
     lines.insert(lines.end(), near_lines_.begin(), near_lines_.end());
@@ -126,7 +126,7 @@ void MapWindow::open_text() {
     const figure::MapToken token = figure::map_token(map, point->point);
     const map::HeadMap& head = map.heads.at(point->head);
     TextExample example;
-    // The window's own text is there, with its pair.
+    // The window's own text is already open, with its pair.
     std::vector<Position> pins{token.position()};
     if (!shown_.texts.isEmpty()) {
         const auto text = static_cast<std::size_t>(token.text());

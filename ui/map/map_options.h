@@ -11,14 +11,14 @@
 
 namespace headlight::ui {
 
-/// What is to be drawn.
+/// The map to draw.
 struct MapOrder {
     QString texts;  ///< a file, a folder or a corpus store; empty: the text of the window
     map::GatherOptions gather;
     map::MapOptions options;
 };
 
-/// What of an order does not stand in the row above the map: the choice of texts, which vectors, how they are scaled.
+/// The options that are not in the row above the map: the choice of texts, of vectors, and their scale.
 class MapOptionsPopover : public Popover {
     Q_OBJECT
 public:
@@ -26,7 +26,7 @@ public:
 
     void show_order(const MapOrder&);
     void read_into(MapOrder&) const;
-    /// Which of the model's attentions can be chosen, and whether it rotates.
+    /// Sets the model's attentions to choose from, and whether it rotates.
     void bound_to(bool two_texts, bool rotary);
 
     QSpinBox& tokens() { return *tokens_; }

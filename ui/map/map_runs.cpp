@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the page of the map does beside the window: gathering, laying out, files.
+// Background work of the map page: gathering, layout, files.
 #include "headlight/base/error.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/map/map_request.h"
@@ -27,7 +27,7 @@ std::filesystem::path cache_folder() {
     return (QStandardPaths::writableLocation(QStandardPaths::CacheLocation) + QStringLiteral("/maps")).toStdString();
 }
 
-/// The oldest files go when the cache has grown too large.
+/// Deletes the oldest files when the cache has grown too large.
 void prune(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
     struct Kept {
@@ -55,7 +55,7 @@ bool same_vectors(const map::GatherOptions& a, const map::GatherOptions& b) {
 
 }  // namespace
 
-/// Heads whose pictures have changed since the page has taken them.
+/// Heads whose pictures have changed since the page last took them.
 struct MapWindow::Settling {
     std::mutex mutex;
     std::set<std::size_t> changed;
@@ -114,7 +114,7 @@ void MapWindow::draw(const MapOrder& wanted) {
                     if (shown || drawn.size() < run->heads()) return;
                     shown = true;
                 }
-                // The principal components of all heads: the page shows them, and what changes from now on.
+                // The page shows the principal components of all heads, and every change from now on.
                 const auto figure = std::make_shared<figure::MapFigure>(run->map());
                 QMetaObject::invokeMethod(
                     qApp,
@@ -141,7 +141,7 @@ void MapWindow::show_options() {
     preset_->setCurrentIndex(preset_->findData(static_cast<int>(order_.options.preset)));
 }
 
-/// Marks, lines and guests are of the texts that they were made for.
+/// Clears marks, lines and guests, which belong to the previous texts.
 void MapWindow::forget_marks(figure::MapLook& look) const {
     look.marked.reset();
     look.marked_words.clear();
@@ -178,7 +178,7 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
     if (!typed_->text().isEmpty()) place_guests();
 }
 
-/// A frame's share of what has changed, the heads in sight first.
+/// Takes one frame's share of the changed heads, visible ones first.
 void MapWindow::take_changes() {
     if (!shown_settling_ || !canvas_->figure()) {
         if (!jobs_.busy(Jobs::Lane::map)) frames_.stop();
@@ -212,7 +212,7 @@ void MapWindow::take_changes() {
     }
 }
 
-/// Finished, failed or stopped.
+/// The run has finished, failed or stopped.
 void MapWindow::end_run() {
     take_changes();
     if (stopped_) say(QStringLiteral("Stopped: heads that were not laid out stand as they were"));
@@ -221,7 +221,7 @@ void MapWindow::end_run() {
     if (!typed_->text().isEmpty()) place_guests();
 }
 
-/// The map on screen is the wanted one again.
+/// The requested map is the one on screen again.
 void MapWindow::keep_shown() {
     order_ = shown_;
     settling_ = shown_settling_;
@@ -253,8 +253,8 @@ void MapWindow::pause_or_go_on() {
     go_on();
 }
 
-/// A head that one wants to see begins now: heads are laid out one after the other on a thread each, and those that are under way
-/// could take minutes.
+/// Starts a head that the user wants to see: heads are laid out one after another on a thread each, and the current ones could
+/// take minutes.
 void MapWindow::put_first(std::size_t head) {
     if (!current() || stopped_ || paused_ || !jobs_.busy(Jobs::Lane::map) || run_->options().projection == map::Projection::pca)
         return;
@@ -265,7 +265,7 @@ void MapWindow::put_first(std::size_t head) {
     go_on();
 }
 
-/// What is done stays.
+/// Finished heads stay.
 void MapWindow::go_on() {
     jobs_.start(Jobs::Lane::map, QStringLiteral("Drawing the map"),
                 [run = run_, settling = settling_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {

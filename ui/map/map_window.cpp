@@ -78,7 +78,7 @@ QLabel* note_label() {
     return label;
 }
 
-/// Switches of the look, each with what it turns.
+/// Switches of the look, each with the member it toggles.
 struct LookSwitch {
     const char* title;
     bool figure::MapLook::*on;
@@ -416,7 +416,7 @@ void MapWindow::show_side(Side which) {
     tabs_.at(static_cast<std::size_t>(which))->setChecked(true);
 }
 
-/// What goes on, and what can be begun meanwhile.
+/// Shows the current work and enables what can be started meanwhile.
 void MapWindow::show_work() {
     const bool runs = jobs_.busy(Jobs::Lane::map);
     progress_->setVisible(runs);
@@ -441,7 +441,7 @@ void MapWindow::take_controls() {
     draw(order);
 }
 
-/// Buttons and visible heads as the look has them.
+/// Updates buttons and visible heads from the look.
 void MapWindow::take_look() {
     const auto single = canvas_->look().single;
     all_heads_->setText(single ? QStringLiteral("All heads") : QStringLiteral("One head"));
@@ -455,7 +455,7 @@ void MapWindow::take_look() {
     if (run_) run_->show_first(canvas_->visible_heads());
 }
 
-/// The map is of the model whose text the window shows.
+/// Whether the map is of the window's model.
 bool MapWindow::linked() const {
     return texts_ && document_.trace() && texts_->opened().model == document_.model().model &&
            (shown_.gather.stack == model::Stack::whole || document_.attention() == shown_.gather.stack);
@@ -512,7 +512,7 @@ void MapWindow::step_head(int layers, int heads) {
     choose_head(to);
 }
 
-/// One step of Esc; false when there was nothing left to clear.
+/// One step of Esc; false if there was nothing left to clear.
 bool MapWindow::step_back() {
     const figure::MapLook& look = canvas_->look();
     if (!look.lasso.empty()) return canvas_->edit([](figure::MapLook& l) { l.lasso.clear(); }), true;

@@ -29,20 +29,20 @@
 
 namespace headlight::ui {
 
-/// The page of the map of queries and keys: all heads at once or one by itself, of the text of the window or of many texts. Its
-/// head is the window's, as long as the map is of the open model.
+/// The page of the map of queries and keys: all heads at once or one by itself, of the window's text or of many texts. Its head
+/// is the window's as long as the map is of the open model.
 class MapWindow : public QDialog {
     Q_OBJECT
 public:
     MapWindow(Document&, Jobs&, QWidget* parent = nullptr);
     ~MapWindow() override;
 
-    /// Draws this; what was drawn before stays until the new map is there. Errors stand in the message line.
+    /// Draws a map; the previous one stays until the new one is ready. Errors appear in the message line.
     void draw(const MapOrder&);
     const MapOrder& order() const { return order_; }
-    /// One head by itself; none: all of them.
+    /// Shows one head by itself; none: all of them.
     void show_head(std::optional<HeadId>);
-    /// The picture as it stands.
+    /// The current picture.
     Exportable exportable() const;
     void say_written(const QString& file);
     void stop();
@@ -71,13 +71,13 @@ public:
     QPushButton& all_heads_button() { return *all_heads_; }
     MapOptionsPopover& more_options() { return *more_; }
     QAction& show_action(std::size_t index) { return *show_actions_.at(index); }
-    /// Something is laid out, or has been and is not on screen yet.
+    /// Whether something is being laid out, or is not on screen yet.
     bool settling() const { return frames_.isActive(); }
     const std::shared_ptr<map::MapRun>& running() const { return run_; }
     const std::shared_ptr<const MapTexts>& texts() const { return texts_; }
 
 Q_SIGNALS:
-    /// A text of the map, with a token and a head.
+    /// Emitted to open a text of the map, with a token and a head.
     void example_chosen(const headlight::ui::TextExample& example);
     void export_asked(const headlight::ui::Exportable& what);
     /// "What am I seeing?"
@@ -106,7 +106,7 @@ private:
     bool step_back();
     void ask_for_texts(bool folder);
 
-    // --- map_runs.cpp: what runs beside the window -----------------------------------------------------------------------
+    // --- map_runs.cpp: background work -----------------------------------------------------------------------
     struct Settling;
     void take_map(std::shared_ptr<map::MapRun>, std::shared_ptr<const MapTexts>, std::shared_ptr<figure::MapFigure>);
     void take_changes();
@@ -114,7 +114,7 @@ private:
     void show_failed(Jobs::Lane, const Failure&);
     void pause_or_go_on();
     void go_on();
-    /// What runs is the map on screen.
+    /// Whether the current work is for the map on screen.
     bool current() const { return run_ && settling_ && settling_ == shown_settling_; }
     void keep_shown();
     void show_options();
@@ -138,19 +138,19 @@ private:
 
     Document& document_;
     Jobs& jobs_;
-    MapOrder order_;  ///< what is wanted
-    MapOrder shown_;  ///< what is on screen
+    MapOrder order_;  ///< requested
+    MapOrder shown_;  ///< on screen
     std::shared_ptr<map::MapRun> run_;
     std::shared_ptr<const MapTexts> texts_;
-    std::shared_ptr<Settling> settling_, shown_settling_;  ///< of the wanted map, and of the one on screen
-    std::weak_ptr<const trace::Trace> drawn_trace_;        ///< the run of the window's text that is drawn
+    std::shared_ptr<Settling> settling_, shown_settling_;  ///< of the requested map, and of the one on screen
+    std::weak_ptr<const trace::Trace> drawn_trace_;        ///< the run of the window's text in the drawn map
     std::shared_ptr<const map::NewPoints> placer_;         ///< of placer_run_
     std::weak_ptr<map::MapRun> placer_run_;
     QTimer frames_, first_pause_, search_pause_, near_pause_, typing_pause_;
     QElapsedTimer placed_;
     std::vector<figure::MapLine> near_lines_;
     std::optional<figure::MapPoint> near_, chosen_before_;  ///< before the last click
-    std::string searched_;  ///< what the marked points are hits of; empty: they are of a lasso, or there are none
+    std::string searched_;  ///< the search behind the marked points; empty: they come from a lasso, or there are none
     map::SearchKind searched_by_ = map::SearchKind::token;
     bool paused_ = false, stopped_ = false, following_ = false;
 

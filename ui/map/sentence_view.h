@@ -8,7 +8,7 @@
 
 namespace headlight::ui {
 
-/// The tokens of a text, tinted by how strongly they are attended to; those with a line are underlined and have their weight.
+/// The tokens of a text, tinted by attention; those with a line are underlined and show their weight.
 class SentenceView : public QWidget {
     Q_OBJECT
 public:
@@ -18,12 +18,12 @@ public:
         QStringList tokens;
         std::vector<float> weights;  ///< [token]; empty: not known yet
         std::vector<int> lines;      ///< tokens that have a line in the map
-        int chosen = -1;             ///< the token itself; -1: it is of another text
-        bool keys = true;            ///< what is listed are keys (else queries)
+        int chosen = -1;             ///< the selected token; -1: in another text
+        bool keys = true;            ///< the listed tokens are keys (else queries)
     };
     void set_content(Content);
     const Content& content() const { return content_; }
-    /// Where a token stands.
+    /// The position of a token.
     QRectF place(int token) const;
 
     bool hasHeightForWidth() const override { return true; }

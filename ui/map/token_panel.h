@@ -15,20 +15,20 @@
 
 namespace headlight::ui {
 
-/// The chosen point of a map: its numbers, its text with the head's attention, the nearest points of the other role.
+/// The selected point of a map: its numbers, its text with the head's attention, the nearest points of the other role.
 class TokenPanel : public QWidget {
     Q_OBJECT
 public:
     explicit TokenPanel(QWidget* parent = nullptr);
 
-    /// Until the attention is there, the text stands without it.
+    /// Until the attention is ready, the text is shown without it.
     void show_point(const figure::MapFigure&, const MapTexts&, const figure::MapPoint&);
     void show_attention(const AttentionFound&);
     void show_nearest(const figure::MapFigure&, const MapTexts&, const std::vector<NearPoint>&, const QString& word);
     void clear();
     const std::optional<figure::MapPoint>& point() const { return point_; }
 
-    /// As the switches stand.
+    /// The state of the switches.
     AttentionAsked asked() const;
     /// Lines from the point to tokens of its text: the strongest two, or those above a weight.
     std::vector<figure::MapLine> lines() const;
@@ -45,10 +45,10 @@ public:
     QPushButton& open_button() { return *open_; }
 
 Q_SIGNALS:
-    /// Another attention is wanted.
+    /// Another attention was requested.
     void asks();
     void lines_changed();
-    /// A token of the text: its point of the role that the text is listed in.
+    /// A token of the text was clicked: its point in the listed role.
     void point_wanted(const headlight::figure::MapPoint& point);
     void open_wanted();
 
@@ -57,7 +57,7 @@ private:
     std::vector<int> strong() const;
 
     std::optional<figure::MapPoint> point_;
-    std::int32_t first_listed_ = 0;  ///< point of the first token that is listed
+    std::int32_t first_listed_ = 0;  ///< point of the first listed token
     std::optional<AttentionFound> found_;
     QLabel *title_, *facts_, *note_, *nearest_, *text_title_, *nearest_title_;
     SentenceView* sentence_;

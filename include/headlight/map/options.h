@@ -14,14 +14,14 @@ inline constexpr EnumRow<ScaleChoice> scale_choices[] = {
     {ScaleChoice::search, "search", "Search", "the c whose distances follow the scores of near pairs best"}};
 constexpr const auto& enum_rows(ScaleChoice) { return scale_choices; }
 
-/// What is drawn of given queries and keys.
+/// How given queries and keys are drawn.
 struct MapOptions {
     Preset preset = Preset::scores;
     Projection projection = Projection::pca;
     int dims = 2;
-    ScaleChoice scale = ScaleChoice::norms;  ///< of the presets `scores` and `balanced`; `attentionviz` has c = 1
-    double perplexity = 0;                   ///< t-SNE; 0: 30, and 50 of `attentionviz`; at most a third of the points
-    int iterations = 0;                      ///< 0: 750 of t-SNE, 500 of UMAP (200 above 10,000 points)
+    ScaleChoice scale = ScaleChoice::norms;  ///< for the presets `scores` and `balanced`; `attentionviz` has c = 1
+    double perplexity = 0;                   ///< t-SNE; 0: 30, or 50 for `attentionviz`; at most a third of the points
+    int iterations = 0;                      ///< 0: 750 for t-SNE, 500 for UMAP (200 above 10,000 points)
     int neighbours = 15;                     ///< UMAP, counting the point itself
     double min_dist = 0.1;                   ///< UMAP
     std::uint64_t seed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map of all queries and keys: every query and key of a head as a point of one picture (Yeh et al. 2023, AttentionViz).
+// The map of all queries and keys: every query and key of a head as a point in one picture (Yeh et al. 2023, AttentionViz).
 #pragma once
 
 #include "headlight/base/enum_table.h"
@@ -11,8 +11,8 @@
 
 namespace headlight::map {
 
-/// What a map draws next to each other. `scores`: neighbours by q·k over all texts, half of P, and by distance in the same role,
-/// the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `attentionviz`: keys moved onto the
+/// The definition of nearness in a map. `scores`: neighbours by q·k over all texts, half of P, and by distance in the same
+/// role, the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `attentionviz`: keys moved onto the
 /// queries' mean, cosine distance (Yeh et al. 2023, §5).
 enum class Preset { scores, balanced, attentionviz };
 inline constexpr EnumRow<Preset> presets[] = {
@@ -35,8 +35,8 @@ struct MapTokens {
     std::vector<std::int32_t> text;       ///< [token] number of its text
     std::vector<std::int32_t> position;   ///< [token] position within its text
     std::vector<std::uint8_t> apart;      ///< [token] 1: first or special token, kept out of the scale of the picture
-    std::vector<std::string> names;       ///< [text] name or beginning of each text
-    std::int64_t left_out = 0;            ///< texts that the budget left out
+    std::vector<std::string> names;       ///< [text] name or start of each text
+    std::int64_t left_out = 0;            ///< texts that did not fit the budget
 };
 
 /// One head's picture. Points are queries [0, T) and then keys [T, 2T), in the order of MapTokens; in the cross attention of an
@@ -44,34 +44,34 @@ struct MapTokens {
 struct HeadMap {
     Layer layer{};
     Head head{};
-    int dims = 2;                  ///< 2 or 3
-    std::vector<float> points;     ///< [2T, dims]
-    std::vector<float> norms;      ///< [2T] of the vectors that attention multiplies
-    std::vector<float> trust;      ///< [2T] share of a point's 15 neighbours that are its neighbours in the picture; NaN of what
-                                   ///< stands apart, empty until measured
-    std::vector<float> explained;  ///< [dims] share of the variance (PCA alone; else empty)
-    float scale_c = 1;             ///< queries times c, keys divided by it: scores stay as they are
+    int dims = 2;               ///< 2 or 3
+    std::vector<float> points;  ///< [2T, dims]
+    std::vector<float> norms;   ///< [2T] of the vectors that attention multiplies
+    std::vector<float> trust;   ///< [2T] share of a point's 15 neighbours that are its neighbours in the picture; NaN if apart;
+                                ///< empty until measured
+    std::vector<float> explained;  ///< [dims] share of the variance (only for PCA; else empty)
+    float scale_c = 1;             ///< queries times c, keys divided by it: scores do not change
     float trustworthiness = 0;     ///< Venna & Kaski 2001, k = 15
     float continuity = 0;
     float faithfulness = 0;    ///< mean over queries of Spearman(score, -distance) over legal keys of the same text
     float attention_near = 0;  ///< share of the attention that the 10 nearest keys of the same text receive, mean over queries
     float divergence = 0;      ///< KL of t-SNE, without exaggeration; NaN for the others
-    int iterations = 0;        ///< done so far
+    int iterations = 0;        ///< completed so far
     int iterations_wanted = 0;
-    std::string poor;  ///< why the picture should not be trusted; empty where it may be
+    std::string poor;  ///< why the picture should not be trusted; empty if it can be
 };
 
 struct QueryKeyMap {
-    MapTokens tokens;            ///< what the queries are of, and the keys where `source` is empty
-    MapTokens source{};          ///< cross attention: what the keys are of, with the same numbers of texts
+    MapTokens tokens;            ///< the tokens of the queries, and of the keys if `source` is empty
+    MapTokens source{};          ///< cross attention: the tokens of the keys, with the same text numbers
     std::vector<HeadMap> heads;  ///< by layer, then head
     std::int64_t layers = 0, heads_per_layer = 0;
     Preset preset = Preset::scores;
     Projection projection = Projection::pca;
-    bool rotated = false;  ///< queries and keys as they are behind the rotation
+    bool rotated = false;  ///< queries and keys after the rotation
     std::uint64_t seed = 0;
     std::string model{};               ///< its name
-    std::vector<std::string> notes{};  ///< for the caption: what is not in q·k, which part it is
+    std::vector<std::string> notes{};  ///< for the caption: score terms missing from q·k, which part is mapped
 };
 
 inline const MapTokens& key_tokens(const QueryKeyMap& map) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What maps are made of.
+// The vectors behind a map.
 #pragma once
 
 #include "headlight/map/projection/pca.h"
@@ -21,8 +21,8 @@ struct HeadVectors {
     std::shared_ptr<const std::vector<float>> queries{};  ///< [query token, width]
     std::shared_ptr<const std::vector<float>> keys{};     ///< [key token, width]
     double score_scale = 1;                               ///< attention's scores are this times q·k (and position terms)
-    std::int64_t window = 0;                              ///< queries see keys nearer than this; 0: no limit
-    std::string broken{};                                 ///< not_finite(): no picture can be made
+    std::int64_t window = 0;                              ///< queries attend only to keys nearer than this; 0: no limit
+    std::string broken{};                                 ///< not_finite(): the reason why no picture can be made
 
     Rows query_rows() const { return {*queries, width > 0 ? std::ssize(*queries) / width : 0, width}; }
     Rows key_rows() const { return {*keys, width > 0 ? std::ssize(*keys) / width : 0, width}; }
@@ -36,13 +36,13 @@ struct MapVectors {
     std::int64_t layers = 0, heads_per_layer = 0;
     bool causal = false, rotated = false;
     std::string model;
-    std::vector<std::string> notes{};  ///< for captions: what is not in q·k, which part it is
+    std::vector<std::string> notes{};  ///< for captions: score terms missing from q·k, which part is mapped
 
     const MapTokens& key_tokens() const noexcept { return source.tokens.empty() ? tokens : source; }
     bool crossed() const noexcept { return !source.tokens.empty(); }
 };
 
-/// "The query of token 3 holds NaN"; empty where all numbers are finite.
+/// "The query of token 3 holds NaN"; empty if all numbers are finite.
 std::string not_finite(const HeadVectors&);
 
 /// Tokens of one text: [first, second).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the commands that ask a store share.
+// Options shared by the commands that query a store.
 #pragma once
 
 #include "cli/command.h"
@@ -13,17 +13,17 @@
 
 namespace headlight::cli {
 
-/// A store with what its segments hold together.
+/// A store with the merged content of its segments.
 struct OpenedStore {
     std::string folder;
     corpus::Manifest manifest;
     corpus::Merged merged;
 
-    /// Error that says how to gather it: `measure` is an id of corpus::accumulator_kinds().
+    /// Error if the store lacks `measure`, an id of corpus::accumulator_kinds(), explaining how to gather it.
     void require(const std::string& measure) const;
-    /// Error that names both: the model is not the one that ran the texts.
+    /// Error if the model is not the one that ran the texts, naming both.
     void require_model(const model::Model&) const;
-    /// Model, texts and options of the run; a note where not all chunks were run. `which`: of two stores, "second".
+    /// Model, texts and options of the run; a note if not all chunks were run. `which`: of two stores, "second".
     void add_facts(Result&, const Console&, const std::string& which = {}) const;
 };
 OpenedStore open_merged(const std::string& folder);
@@ -31,7 +31,7 @@ OpenedStore open_merged(const std::string& folder);
 /// STORE
 CLI::Option* add_store_argument(Definition&, std::string& folder, const std::string& name = "STORE",
                                 const std::string& help = "the folder that headlight corpus run has made");
-/// --draws and --seed of intervals, and what they were.
+/// --draws and --seed for intervals, and their values.
 void add_bootstrap_options(Definition&, corpus::BootstrapOptions&);
 void add_bootstrap_facts(Result&, const corpus::BootstrapOptions&);
 

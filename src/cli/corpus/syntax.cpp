@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a store says of a treebank: relations, parts of speech, dependency alignment, and questions about words.
+// Results for a treebank from a store: relations, parts of speech, dependency alignment, and questions about words.
 #include "cli/corpus/corpus.h"
 #include "cli/corpus/store_argument.h"
 #include "cli/options.h"
@@ -30,7 +30,7 @@ struct TreebankArguments {
     }
 };
 
-/// A table from a store, and what is to be known of it.
+/// A table from a store, and its facts.
 struct Answer {
     OpenedStore store;
     Result result{};

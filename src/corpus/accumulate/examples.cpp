@@ -12,7 +12,7 @@ using Drawn = std::pair<std::uint64_t, Example>;
 
 bool drawn_before(const Drawn& a, const Drawn& b) { return a.first != b.first ? a.first < b.first : before(a.second, b.second); }
 
-/// Keeps the first `size` under `first`; the heap has the last of them in front.
+/// Keeps the first `size` in the order of `first`; the front of the heap is the last of them.
 template <class T, class First>
 void keep_first(std::vector<T>& heap, std::int64_t size, const T& item, First first) {
     if (static_cast<std::int64_t>(heap.size()) == size) {

@@ -40,7 +40,7 @@ HEADLIGHT_WIDE double entropy_of_mean(const float* p, const float* q, std::int64
 
 std::int64_t padded(std::int64_t keys) { return (keys + lanes::kLanes - 1) / lanes::kLanes * lanes::kLanes; }
 
-/// Rounding can leave a trifle below 0.
+/// Rounding can give slightly less than 0.
 double divergence(double of_mean, double of_p, double of_q) { return std::max(0.0, of_mean - (of_p + of_q) / 2); }
 
 std::int64_t pair_number(std::int64_t a, std::int64_t b, std::int64_t heads) { return a * (2 * heads - a - 1) / 2 + b - a - 1; }
@@ -185,7 +185,7 @@ void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
     at::parallel_for(0, pairs(), kPairsAtATime, [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> sums(static_cast<std::size_t>(end - begin));
         for (std::int64_t r = 0; r < n; ++r) {
-            // Behind a causal query there are only zeros.
+            // After a causal query there are only zeros.
             const std::int64_t keys =
                 causal_ ? std::min(drawn.stride, padded(drawn.positions[static_cast<std::size_t>(r)] + 1)) : drawn.stride;
             const double* own = entropies.data() + r * heads();

@@ -38,7 +38,7 @@ void fix_signs(Eigen::MatrixXd& x) {
     }
 }
 
-/// Rotated to the axes of largest variance, so that one picture has one orientation whatever start it came from.
+/// Rotates to the axes of largest variance, so that the orientation does not depend on the start.
 void turn_to_axes(Eigen::MatrixXd& x) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(x.transpose() * x);
     x = (x * solver.eigenvectors().rowwise().reverse()).eval();
@@ -61,7 +61,7 @@ Eigen::MatrixXd classical_scaling(const Eigen::MatrixXd& distances, std::int64_t
 }
 
 double stress_of(const Eigen::MatrixXd& plane, const Eigen::MatrixXd& distances) {
-    return (plane - distances).squaredNorm() / 2;  // every pair stands twice
+    return (plane - distances).squaredNorm() / 2;  // every pair occurs twice
 }
 
 Scaling majorise(const Eigen::MatrixXd& from, const Eigen::MatrixXd& distances, const ScalingOptions& options) {
@@ -70,7 +70,7 @@ Scaling majorise(const Eigen::MatrixXd& from, const Eigen::MatrixXd& distances, 
     Eigen::MatrixXd plane = plane_distances(from);
     out.stresses.push_back(stress_of(plane, distances));
     for (std::int64_t i = 0; i < options.iterations; ++i) {
-        // The Guttman transform X <- B(X) X / n; where two points coincide their pair pulls nowhere.
+        // The Guttman transform X <- B(X) X / n; where two points coincide their pair has no pull.
         Eigen::MatrixXd b = (plane.array() > 0).select(-distances.array() / plane.array(), 0.0);
         b.diagonal().setZero();
         b.diagonal() = -b.rowwise().sum();

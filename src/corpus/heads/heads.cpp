@@ -17,7 +17,7 @@
 namespace headlight::corpus {
 namespace {
 
-/// Where corpus_measures() stand in analyze::head_measures().
+/// Indices of corpus_measures() in analyze::head_measures().
 const std::vector<std::size_t>& measure_indices() {
     static const std::vector<std::size_t> indices = [] {
         const std::set<std::string> left_out = {"variability", "probe_induction", "probe_previous", "probe_duplicate"};
@@ -47,7 +47,7 @@ std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
     return previous;
 }
 
-/// Sum of x[from, to), of which no part before 0 or behind `end` exists.
+/// Sum of x[from, to), clipped to 0 and `end`.
 [[gnu::always_inline]] inline double sum_between(const float* x, std::int64_t from, std::int64_t to, std::int64_t end) {
     using namespace lanes;
     from = std::max<std::int64_t>(from, 0);
@@ -68,7 +68,7 @@ std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
     return all;
 }
 
-/// Adds a row's weights to `sums` [bin]: the keys of a bin are a run on either side of the query.
+/// Adds a row's weights to `sums` [bin]: the keys of a bin are a contiguous range on either side of the query.
 HEADLIGHT_WIDE void add_distances(const float* row, std::int64_t query, std::int64_t keys, bool causal, double* sums) {
     for (std::int64_t bin = 0; bin < kDistanceBins; ++bin) {
         const std::int64_t near = first_distance(bin), end = bin + 1 < kDistanceBins ? first_distance(bin + 1) : query + keys;
@@ -169,7 +169,7 @@ std::unique_ptr<Accumulator> Heads::fresh() const {
 
 std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_z", "*.hook_resid_pre"}; }
 
-/// Of one text: how far its heads attend, their best examples, and every measure of them.
+/// For one text: its heads' attention by distance, their best examples, and all their measures.
 class Heads::Patterns final : public TextPatterns {
 public:
     struct OfHead {

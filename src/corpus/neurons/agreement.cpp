@@ -200,7 +200,7 @@ std::vector<LayerAgreement> layer_agreement(const Agreement& agreement, const st
 
 namespace {
 
-/// The token behind each neuron's strongest trigger that has one, -1: none.
+/// The token after each neuron's strongest trigger that has one, -1: none.
 std::vector<std::int64_t> tokens_behind(const std::vector<std::vector<Trigger>>& triggers) {
     std::vector<std::int64_t> next;
     for (const std::vector<Trigger>& of_neuron : triggers) {

@@ -35,7 +35,7 @@ bool better(const Trigger& a, const Trigger& b, bool larger) {
     return std::tie(a.text, a.position) < std::tie(b.text, b.position);
 }
 
-/// Of a token; neurons mix their own number into it.
+/// The draw of a token; neurons mix their own number into it.
 std::uint64_t token_draw(std::uint64_t seed, const Trigger& t) { return draw(seed, t.text, t.position); }
 std::uint64_t neuron_key(std::uint64_t seed, std::int64_t row) { return draw(seed, -1, row); }
 /// One to one in the token's draw, so that neurons sample different tokens at the cost of a product.
@@ -47,7 +47,7 @@ std::unique_ptr<Accumulator> make_neurons(const AccumulatorContext& context) {
 
 }  // namespace
 
-/// What the tokens of a chunk have in common for all neurons.
+/// Data of a chunk's tokens shared by all neurons.
 struct Neurons::Ends {
     std::vector<Trigger> at;           ///< [position] address and next token
     std::vector<std::uint64_t> draws;  ///< [position]

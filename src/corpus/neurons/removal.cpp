@@ -43,7 +43,7 @@ std::array<std::int32_t, kRemoved> removed_positions(const Encoding& encoding, c
     for (std::int32_t p = 0; p <= trigger.position; ++p)
         if (!encoding.special[static_cast<std::size_t>(p)]) own.push_back(p);
     std::array<std::int32_t, kRemoved> out{-1, -1, -1};
-    if (own.size() < 2 || own.back() != trigger.position) return out;  // nothing would be left
+    if (own.size() < 2 || own.back() != trigger.position) return out;  // nothing would remain
     out[static_cast<std::size_t>(Removed::first)] = own.front();
     out[static_cast<std::size_t>(Removed::last)] = own.back();
     const std::size_t between = own.size() - 2;
@@ -53,7 +53,7 @@ std::array<std::int32_t, kRemoved> removed_positions(const Encoding& encoding, c
     return out;
 }
 
-/// A neuron's place in the result.
+/// A neuron's index in the result.
 struct Asked {
     std::size_t neuron, trigger;
 };

@@ -53,7 +53,7 @@ void skip_space(std::string_view text, std::size_t& at) {
     while (const std::size_t length = space_length(text, at)) at += length;
 }
 
-/// Where `form` ends when it stands at `at`; a space of either may be other white space, or none, in the other.
+/// The end of `form` at `at`; a space in either may be different white space, or none, in the other.
 std::optional<std::size_t> form_end(std::string_view text, std::size_t at, std::string_view form) {
     if (text.substr(at).starts_with(form)) return at + form.size();
     for (std::size_t i = 0; i < form.size();) {
@@ -299,7 +299,7 @@ bool ConlluReader::next(Text& text) {
 std::string tree_problem(const std::vector<Word>& words) {
     std::int64_t roots = 0;
     bool annotated = false;
-    std::vector<bool> checked(words.size());  // the way up from it leads to a root
+    std::vector<bool> checked(words.size());  // its chain of heads reaches a root
     for (std::size_t i = 0; i < words.size(); ++i) {
         roots += words[i].head < 0;
         annotated = annotated || words[i].head >= 0 || !words[i].relation.empty();

@@ -10,11 +10,11 @@
 
 namespace headlight::corpus {
 
-/// The bytes of a file, unpacked where it ends in .gz or .zst.
+/// The bytes of a file, decompressed if its name ends in .gz or .zst.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
-    /// Fills the front of `buffer`; 0: the end. Error for a damaged or cut file.
+    /// Fills the front of `buffer`; 0: the end. Error for a damaged or truncated file.
     virtual std::size_t read(char* buffer, std::size_t size) = 0;
     static std::unique_ptr<ByteSource> open(const std::filesystem::path&);
 };
@@ -29,12 +29,12 @@ public:
 
     bool next(std::string& line);
     std::int64_t number() const noexcept { return number_; }  ///< of the line that next() gave, from 1
-    bool cut() const noexcept { return cut_; }                ///< it is longer than kLongest; the rest is not there
+    bool cut() const noexcept { return cut_; }                ///< it is longer than kLongest; the rest is dropped
     const std::filesystem::path& file() const noexcept { return file_; }
     std::string place() const { return "line " + std::to_string(number_); }
 
 private:
-    std::string_view more();  ///< what is at hand of the file; empty: the end
+    std::string_view more();  ///< the next available bytes of the file; empty: the end
 
     std::filesystem::path file_;
     std::unique_ptr<ByteSource> source_;

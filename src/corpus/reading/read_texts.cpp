@@ -97,7 +97,7 @@ bool read_file(const fs::path& file, const std::string& name, const ReadOptions&
     return read_plain(file, name, options.unit, take, cancel);
 }
 
-/// Relative paths of the files below a folder, sorted; hidden files and folders aside.
+/// Relative paths of the files below a folder, sorted, without hidden files and folders.
 std::vector<fs::path> files_of(const fs::path& folder) {
     std::vector<fs::path> files;
     for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator(); ++at) {

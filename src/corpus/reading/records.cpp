@@ -26,7 +26,7 @@ using nlohmann::json;
                  .hint = near.empty() ? "--field names the field that is the text" : "Did you mean --field " + near + "?"});
 }
 
-/// True: it is listed instead of being read. A line that is cut or not UTF-8 is no JSON and no row.
+/// True: it is listed instead of being read. A line that is cut or not UTF-8 is neither JSON nor a row.
 bool left_out(const LineReader& lines, const std::string& line, const std::string& id, const TextTaker& take) {
     if (lines.cut()) {
         take.leave_out(id, "longer than 64 MiB");
@@ -57,7 +57,7 @@ json parse_line(const LineReader& lines, const std::string& line) {
 class CsvReader {
 public:
     CsvReader(const std::filesystem::path& file, char separator) : lines_(file), separator_(separator) {}
-    /// False: the end. Error for an open quote and for something behind a closing one.
+    /// False: the end. Error for an open quote, or for text after a closing one.
     bool next(std::vector<std::string>& row) {
         row.clear();
         if (!lines_.next(line_)) return false;

@@ -6,7 +6,7 @@
 
 namespace headlight::corpus {
 
-/// Takes a text that was read, or lists it; false: no more are wanted.
+/// Receives a text that was read, or lists it; false: stop reading.
 class TextTaker {
 public:
     TextTaker(const TakeText& take, const std::function<void(LeftOut)>& left_out) : take_(take), left_out_(left_out) {}
@@ -21,7 +21,7 @@ private:
     const std::function<void(LeftOut)>& left_out_;
 };
 
-/// `name`: of the file in ids. False: no more are wanted.
+/// `name`: the file's name in ids. False: stop reading.
 bool read_jsonl(const std::filesystem::path&, const std::string& name, const std::string& field, const TextTaker&,
                 const CancelToken&);
 bool read_csv(const std::filesystem::path&, const std::string& name, const std::string& field, char separator, const TextTaker&,

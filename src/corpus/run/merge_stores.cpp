@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Stores of one run that several machines made, as one. The segments hold all that is needed, so no model is.
+// Merges the stores of one run from several machines. The segments hold all that is needed, so no model is required.
 #include "headlight/base/error.h"
 #include "headlight/corpus/run/run.h"
 

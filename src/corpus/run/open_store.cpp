@@ -56,7 +56,7 @@ std::vector<std::string> in_order(const std::vector<std::string>& asked, bool tr
     return ids;
 }
 
-/// What a store was made with stays.
+/// Keeps the options that a store was made with.
 void check_asked(const AskedOptions& asked, const Manifest& manifest, const fs::path& store) {
     const StoreOptions& there = manifest.options;
     const auto check = [&](const char* item, bool given, const std::string& wanted, const std::string& has) {

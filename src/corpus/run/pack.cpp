@@ -65,7 +65,7 @@ PackOfChunks::Traces PackOfChunks::pass(std::vector<Gathered::OfText>& gathered,
     try {
         return pass_of(members_, gathered, cancel, layers);
     } catch (const Error&) {
-        // One by one: the text that fails is named, and texts that need too much memory together may have enough alone.
+        // One by one: this names the failing text, and texts that need too much memory together may fit separately.
     }
     Traces traces;
     for (std::size_t i = 0; i < members_.size(); ++i)

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kLargestGrowth = std::int64_t{256} << 20;  // of a file that is written again and again
+constexpr std::int64_t kLargestGrowth = std::int64_t{256} << 20;  // of a file that is rewritten repeatedly
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -40,14 +40,15 @@ std::string duration_text(double seconds) {
 
 std::string megabytes(double bytes) { return significant(bytes / 1e6) + " MB"; }
 
-/// The segment that a run works on: finished blocks and what they gave.
+/// The current segment of a run: finished blocks and their results.
 class OpenSegment {
 public:
     OpenSegment(const RunSetup& setup, const Manifest& manifest, const Gathered& empty, const std::string& name)
         : store_(setup.store), manifest_(manifest), machine_(this_machine(*setup.model)), empty_(empty), name_(name) {}
 
     void add(std::int64_t block, const Gathered& gathered) {
-        // A block that is not full grows when texts are appended: it stands alone, so that nothing else is done again with it.
+        // A block that is not full grows when texts are appended: it gets its own segment, so that no other block is rerun with
+        // it.
         const bool full = manifest_.chunks_of(block) == manifest_.options.block;
         if (!full) close();
         if (!all_) all_ = empty_.fresh();
@@ -92,7 +93,7 @@ private:
     bool unsaved_ = false;
 };
 
-/// Time, memory and disk that a run will take, from its first blocks.
+/// Forecasts a run's time, memory and disk space from its first blocks.
 class Forecast {
 public:
     Forecast(std::int64_t chunks, const fs::path& store, const Note& note) : chunks_(chunks), store_(store), note_(note) {}
@@ -197,7 +198,7 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
 
 namespace {
 
-/// The store's run or its texts, for this process.
+/// Locks the store's run or its texts for this process.
 class StoreLock {
 public:
     StoreLock(const fs::path& store, const std::string& name, io::FileLock::Kind kind, const CancelToken& cancel,
@@ -228,7 +229,7 @@ std::int64_t chunks_in(const std::vector<std::int64_t>& blocks, const Manifest& 
     return chunks;
 }
 
-/// How many blocks no segment has.
+/// The number of blocks that no segment has.
 std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest, const CancelToken& cancel, const Note& note) {
     const StoreLock texts(run.setup.store, "texts", io::FileLock::Kind::exclusive, cancel, note);
     const std::vector<Segment> segments = segments_of(run.setup.store, manifest);
@@ -239,7 +240,7 @@ std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest,
     return manifest.blocks() - blocks;
 }
 
-/// Whether a measure is known well enough by what the segments hold; says how well.
+/// Whether the segments give a measure with enough precision; reports the precision.
 class Precision {
 public:
     Precision(const CorpusRun& run, const Manifest& manifest, const Note& note) : run_(run), manifest_(manifest), note_(note) {}
@@ -292,7 +293,7 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
         check(*run.stop_at, result.manifest);
         shuffle_blocks(todo, result.manifest.options.seed);
         precision.emplace(run, result.manifest, note);
-        stopped = std::ssize(todo) < result.manifest.blocks() && precision->enough();  // by what an earlier run has finished
+        stopped = std::ssize(todo) < result.manifest.blocks() && precision->enough();  // judged by the segments of an earlier run
         if (stopped) todo.clear();
     }
     std::size_t at = 0;
@@ -304,7 +305,7 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
     try {
         result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
     } catch (const Cancelled&) {
-        merge_what_is_there(run, result.manifest, {}, note);  // questions can be asked of what is finished
+        merge_what_is_there(run, result.manifest, {}, note);  // the finished part can be queried
         throw;
     }
     result.missing_blocks = merge_what_is_there(run, result.manifest, cancel, note);

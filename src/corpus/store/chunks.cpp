@@ -26,7 +26,7 @@ void append_slice(Encoding& out, const Encoding& from, std::int64_t first, std::
     }
 }
 
-/// What the template adds before and behind a text.
+/// The numbers of tokens that the template adds before and after a text.
 struct Frame {
     std::int64_t before = 0, behind = 0;
 };

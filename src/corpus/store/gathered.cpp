@@ -60,7 +60,7 @@ trace::CapturePlan Gathered::plan() const {
         globs.insert(hooks.begin(), hooks.end());
         overview |= each->overview();
     }
-    if (globs.empty()) globs.insert("blocks.0.hook_resid_pre");  // an empty list stands for the default hooks
+    if (globs.empty()) globs.insert("blocks.0.hook_resid_pre");  // an empty list would mean the default hooks
     return {.globs = {globs.begin(), globs.end()}, .overview = overview};
 }
 

@@ -63,7 +63,7 @@ std::int64_t number_in(std::string_view text, const fs::path& file) {
                  .hint = "Move the file out of the store, and run it again"});
 }
 
-/// Returns how many chunks the blocks have in the store; the file may hold fewer.
+/// Returns the number of chunks that the blocks have in the store; the file may hold fewer.
 std::int64_t check_identity(const Metadata& metadata, const std::vector<std::int64_t>& blocks, std::int64_t held,
                             const Manifest& manifest, const fs::path& file) {
     for (const auto& [key, value] : identity(manifest))

@@ -19,7 +19,7 @@ constexpr std::int64_t kTextsOfPart = 4096;
 constexpr std::size_t kBytesOfPart = std::size_t{16} << 20;
 constexpr std::uint8_t kSpecial = 0x80;
 
-/// What is not the text itself: one JSON document a text.
+/// The fields besides the text itself: one JSON document per text.
 std::string meta_of(const Text& text) {
     json words = json::array();
     for (const Word& w : text.words) words.push_back({w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
@@ -90,14 +90,14 @@ std::string part_name(std::size_t index) {
     return name;
 }
 
-/// Collects texts, and writes a part when there are enough.
+/// Collects texts, and writes a part once there are enough.
 class PartWriter {
 public:
     PartWriter(const fs::path& store, Manifest& manifest, const headlight::text::Tokenizer& tokenizer)
         : store_(store), manifest_(manifest), chunker_(tokenizer, manifest.options.context, manifest.options.stride) {
         fs::create_directories(store / "texts");
     }
-    /// False: the tokenizer makes nothing of it.
+    /// False: the tokenizer gives no tokens.
     bool add(Text&& text) {
         std::vector<Chunk> chunks = chunker_.chunks(text);
         if (!has_tokens(chunks.front().encoding)) return false;
@@ -323,7 +323,7 @@ std::vector<std::int64_t> TextStore::text_of_chunk() {
 
 namespace {
 
-/// The texts to append begin with all texts of the last addition.
+/// Whether the texts to append begin with all texts of the last addition.
 bool given_again(TextStore& there, const Manifest& manifest, const headlight::text::Tokenizer& tokenizer, const AddTexts& add,
                  const CancelToken& cancel) {
     if (manifest.additions.empty()) return false;

@@ -14,7 +14,7 @@ namespace {
 struct ClarkRow {
     std::string_view theirs, head;
     double accuracy, baseline;
-    std::string_view relation;  ///< of Universal Dependencies that comes nearest
+    std::string_view relation;  ///< the closest one of Universal Dependencies
 };
 constexpr std::array<ClarkRow, 16> kClark{{{"all", "L6H5", 34.7, 26.7, "all"},
                                            {"prep", "L6H3", 66.7, 61.8, "case"},
@@ -49,7 +49,7 @@ double coverage_of(const RelationRow& row) {
     return row.arcs > 0 ? static_cast<double>(row.n) / static_cast<double>(row.arcs) : kNaN;
 }
 
-/// Of the two directions of a relation the one with more arcs; of equals the dependent's.
+/// The direction of a relation with more arcs; the dependent's if they are equal.
 bool most_covered(const RelationTable& relations, const RelationRow& row) {
     return std::ranges::none_of(relations.rows, [&](const RelationRow& other) {
         return other.relation == row.relation && (row.direction == ArcDirection::to_head ? other.n > row.n : other.n >= row.n) &&

@@ -35,7 +35,7 @@ bool offset_hits(const Arc& arc, std::int64_t offset) {
     return std::clamp<std::int64_t>(arc.word + offset, 0, std::ssize(arc.of->words) - 1) == arc.head;
 }
 
-/// Of equals the shortest, then the one to the left.
+/// Ties go to the shortest, then to the one on the left.
 std::int64_t best_offset(const std::vector<Arc>& arcs) {
     std::int64_t best = -1, most = -1;
     for (std::int64_t distance = 1; distance <= kFarthestOffset; ++distance)
@@ -114,7 +114,7 @@ void score(const std::vector<Arc>& arcs, RelationRow row, const std::vector<bool
     for (Eigen::Index s = 0; s < sentences; ++s)
         if (!half_b[static_cast<std::size_t>(s)]) selected += hits.row(s).transpose();
     if (row.selection_n == 0) row.held_out_n = 0;  // the head is chosen on all arcs, so none is left to measure it on
-    Eigen::Index best = 0;                         // of equals the first
+    Eigen::Index best = 0;                         // ties go to the first
     (row.selection_n > 0 ? selected : Eigen::VectorXd(hits.colwise().sum().transpose())).maxCoeff(&best);
     for (std::int64_t h = 0; h < heads; ++h) {
         if (!all_heads && h != best) continue;

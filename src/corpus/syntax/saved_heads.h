@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The model's shape beside what its heads did, so that a store is read without the model.
+// The model's shape, saved with the results of its heads, so that a store can be read without the model.
 #pragma once
 
 #include "headlight/corpus/accumulate/accumulator.h"
@@ -13,7 +13,7 @@ struct SavedHeads {
     bool causal = true;
 };
 void put_heads(Arrays&, const std::string& name, std::int64_t n_layers, std::int64_t n_heads, bool causal);
-/// Error when the array is not there, which says how to gather `kind`, or makes no sense.
+/// Error if the array is missing, explaining how to gather `kind`, or invalid.
 SavedHeads get_heads(const Arrays&, const std::string& name, const AccumulatorKind& kind);
 
 }  // namespace headlight::corpus

@@ -14,7 +14,7 @@ using TextSums = TagAttention::TextSums;
 
 double ratio_of(double share, double base) { return base > 0 ? share / base : kNaN; }
 
-/// Shares of every head as ratios of sums over texts, drawn on the same texts whatever is asked for.
+/// Shares of every head as ratios of sums over texts, drawn on the same texts for every share.
 class TagIntervals {
 public:
     using Pairs = std::function<bool(std::size_t from, std::size_t to)>;

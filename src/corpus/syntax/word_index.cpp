@@ -29,7 +29,7 @@ constexpr std::array<WordHeadArray, 6> kWordHeadArrays{{{"words.to", &IndexedSen
                                                         {"words.head_weight", &IndexedSentence::head_weight},
                                                         {"words.dependent_weight", &IndexedSentence::dependent_weight}}};
 
-/// Strings that arrays refer to by number: sorted, each once, so that a table has the same bytes in any order of the texts.
+/// Strings that arrays refer to by number: sorted and unique, so that a table has the same bytes in any order of the texts.
 class StringTable {
 public:
     void note(const std::string& s) { numbers_.emplace(s, 0); }

@@ -38,9 +38,9 @@ std::string text_of(const QueryPhrase& phrase) {
 constexpr double kBarely = 0.05;
 constexpr const char* kShareOf = ": share";
 constexpr const char* kWeightOf = ": weight";
-constexpr const char* kLeastWeightOf = ": weight at least";  ///< where the index holds the weights of hits alone
+constexpr const char* kLeastWeightOf = ": weight at least";  ///< if the index holds only the weights of hits
 
-/// As exact as weights are kept.
+/// Rounded to the precision of the stored weights.
 double four_digits(double weight) { return std::round(1e4 * weight) / 1e4; }
 
 }  // namespace
@@ -51,7 +51,7 @@ bool WordQuery::Words::matches(const Word& word) const {
     return form.empty() || case_folded(word.form) == form;
 }
 
-/// Says which measure a condition means while the expression is parsed.
+/// Resolves the measure of a condition while the expression is parsed.
 class WordQuery::Phrases final : public analyze::QueryPhrases {
 public:
     explicit Phrases(WordQuery& query) : query_(query) {}
@@ -115,7 +115,7 @@ WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relatio
     relations.erase("");
     const std::string asked = case_folded(word.text);
     if (!relations_only && (asked == "word" || asked == "any")) return {};
-    // AUX is the part of speech and aux the relation; another case counts only where neither is written so.
+    // AUX is the part of speech and aux the relation; another case counts only if neither matches exactly.
     for (const bool any_case : {false, true}) {
         const auto is_asked = [&](const std::string& name) { return any_case ? case_folded(name) == asked : name == word.text; };
         if (const auto tag = std::ranges::find_if(tags, is_asked); !relations_only && tag != tags.end()) return {.upos = *tag};
@@ -234,7 +234,7 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
 
 std::vector<HeadId> WordQuery::heads() const {
     const std::string by = conditions_.empty() ? "layer" : conditions_.front().measure;
-    // The heads asked for by "<" are those at the other end.
+    // For "<" the wanted heads are at the other end.
     const bool ascending =
         conditions_.empty() || (conditions_.front().phrase.op[0] == '<' && !conditions_.front().phrase.in_texts);
     return analyze::ranked_heads(table_, query_, by, ascending);
@@ -278,7 +278,7 @@ std::vector<Interval> WordQuery::shares(std::size_t condition, const std::vector
     Eigen::Index row = -1;
     each_case(meanings_.at(condition), [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
                                            const std::vector<std::int32_t>& targets) {
-        row += number != last;  // sentences without a case weigh nothing, wherever they stand
+        row += number != last;  // sentences without a case have no weight
         last = number;
         for (std::size_t h = 0; h < heads.size(); ++h) {
             const std::int64_t head = heads[h].layer.value * index_.n_heads() + heads[h].head.value;

@@ -21,22 +21,22 @@
 
 namespace headlight::figure {
 
-/// `words` in all of these: what the numbers are of, "novella-7m over 2,001 texts".
+/// `words` in all of these: the source of the numbers, "novella-7m over 2,001 texts".
 
 // syntax_figures.cpp
 std::unique_ptr<Figure> relations_figure(const corpus::RelationTable&, const QString& words);
 /// The most frequent parts of speech as keys.
 std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>&, const QString& words);
 std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment>&, const QString& words);
-/// Heads that answer a question, and cases of one of them: hits, misses and counter-examples. An empty question shows how to ask.
+/// Heads that match a question, and cases of one of them: hits, misses and counter-examples. An empty question shows the
+/// syntax.
 std::unique_ptr<Figure> question_figure(const corpus::WordIndex&, const std::string& question, HeadId chosen,
                                         const QString& words);
 
 // head_figures.cpp
 /// The means of one measure with their intervals, heads sorted by it.
 std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans&, const std::string& measure, const QString& words);
-/// Where the attention goes by distance: a line for each layer's mean and one for the chosen head. `weights`: [layer * head,
-/// bin].
+/// Attention by distance: a line for each layer's mean and one for the chosen head. `weights`: [layer * head, bin].
 std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int64_t layers, HeadId, const QString& words);
 /// Heads in the plane by metric scaling of their divergences, with Clark's markers. `table` may be empty.
 std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const analyze::HeadTable&, const QString& words);
@@ -47,7 +47,7 @@ struct ExampleList {
     std::vector<corpus::Example> examples;  ///< key -1: one place
     bool sorted = true;                     ///< by value; false: drawn at random
 };
-/// `texts` reads what stood there.
+/// `texts` reads the text around them.
 std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus::TextStore& texts, const char* view,
                                         const QString& title, const QString& description);
 

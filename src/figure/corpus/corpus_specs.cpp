@@ -20,7 +20,7 @@ namespace {
 
 QString words_of(const corpus::StoredCorpus& stored) { return QString::fromStdString(corpus::corpus_words(stored)); }
 
-/// Kept with the store, since looking through its figures asks for the same again and again.
+/// Cached with the store, since browsing its figures needs the same values repeatedly.
 template <class Of>
 struct Whole {
     bool operator==(const Whole&) const = default;
@@ -32,7 +32,7 @@ std::shared_ptr<const corpus::HeadMeans> means_of(const StorePtr& stored, const 
         [](const corpus::HeadMeans& means) { return std::ssize(means.by_text) * std::int64_t{sizeof(corpus::Interval) + 24}; });
 }
 
-/// Measures of heads as those of a text, and how many texts they are means over.
+/// Measures of heads in the form of a text's, and the number of texts in their means.
 struct CorpusHeads {
     std::shared_ptr<const analyze::HeadTable> table;
     std::int64_t texts = 0;
@@ -42,7 +42,7 @@ CorpusHeads heads_of(const StorePtr& stored, const CancelToken& cancel) {
     return *stored->results->get(
         Whole<CorpusHeads>(),
         [&]() -> CorpusHeads {
-            // Means alone: one draw, for intervals that nobody reads.
+            // Only the means are used: one draw, since the intervals are not shown.
             const auto means = corpus::head_means(stored->merged.arrays, stored->text_of_chunk, {.draws = 1}, cancel);
             return {std::make_shared<const analyze::HeadTable>(corpus::head_table_of(means)), means.texts};
         },
@@ -83,7 +83,7 @@ std::shared_ptr<const std::vector<corpus::HeadAlignment>> alignments_of(const St
 
 std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
     const corpus::Arrays& arrays = stored->merged.arrays;
-    corpus::head_examples(arrays, corpus::HeadExample::weight, request.head);  // Error for a head that is not there
+    corpus::head_examples(arrays, corpus::HeadExample::weight, request.head);  // Error for a head that does not exist
     return distance_figure(corpus::distance_weights(arrays), arrays.shape("heads.distance")[0], request.head, words_of(*stored));
 }
 

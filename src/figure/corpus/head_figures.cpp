@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What heads do over a corpus: means with their intervals, distances, the map of heads, and examples.
+// Figures of heads over a corpus: means with their intervals, distances, the map of heads, and examples.
 #include "figure/corpus/corpus_figures.h"
 #include "figure/plot/plot_data.h"
 #include "figure/table/table_figure.h"

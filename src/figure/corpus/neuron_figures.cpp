@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Neurons over a corpus: the trigger card of one, and how layers come to the model's predictions (Geva et al. 2021).
+// Neurons over a corpus: the trigger card of one, and how layers arrive at the model's predictions (Geva et al. 2021).
 #include "figure/corpus/corpus_figures.h"
 #include "figure/plot/plot_data.h"
 #include "figure/table/stacked_figure.h"
@@ -24,7 +24,7 @@ QString bin_text(double middle) {
     return draw::number_text(middle, std::max(0, digits));
 }
 
-/// Coefficients of a neuron: bins are logarithmic on both sides of 0, so that they stand beside one another by number.
+/// Coefficients of a neuron: bins are logarithmic on both sides of 0 and are placed by number.
 std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::NeuronId id, const QString& words) {
     const auto counts = neurons.histogram(id.layer, id.neuron);
     constexpr std::int64_t half = corpus::kCoefficientBins / 2;

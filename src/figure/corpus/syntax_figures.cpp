@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What heads do with the words of a treebank: the best head of each relation, parts of speech, attention along dependencies.
+// Figures of heads over a treebank: the best head of each relation, parts of speech, attention along dependencies.
 #include "figure/corpus/corpus_figures.h"
 #include "figure/plot/plot_data.h"
 #include "figure/table/table_figure.h"
@@ -98,7 +98,7 @@ QString with_interval(const corpus::Interval& of) {
     return QStringLiteral("%1 (%2 to %3)").arg(mean, draw::number_text(of.low, 3), draw::number_text(of.high, 3));
 }
 
-/// A dot for each head by layer, a line through the layers' means, and a dashed line for even attention.
+/// A dot for each head by layer, a line through the layers' means, and a dashed line for uniform attention.
 plot::Panel by_layer(const std::vector<HeadDot>& heads, const QString& title, const QString& label, double even) {
     const std::int64_t layers = heads.empty() ? 1 : heads.back().head.layer.value + 1;
     plot::Panel panel;
@@ -162,7 +162,7 @@ std::unique_ptr<Figure> relations_figure(const corpus::RelationTable& table, con
 
 namespace {
 
-/// A weight that the index does not hold is at most that of the word attended to.
+/// Upper bound of a weight that the index does not hold: the weight of the word attended to.
 QString weight_words(const corpus::WordQuery::Case& one) {
     const QString known = draw::number_text(one.at_most(), 3);
     return std::isfinite(one.weight) ? known : QStringLiteral("at most %1").arg(known);

@@ -60,7 +60,7 @@ MapPointFacts map_point_facts(const map::QueryKeyMap& map) {
         facts.of_text.push_back(token.text());
         facts.longest = std::max(facts.longest, facts.length.back());
         facts.last_position = std::max(facts.last_position, facts.position.back());
-        // A token is counted once, though it has a query and a key.
+        // A token is counted once, although it has a query and a key.
         if (!token.key || !map.source.tokens.empty()) facts.most = std::max(facts.most, ++counts[token.of.token_ids[token.at]]);
     }
     for (std::size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which colour a point has, and what the legend says about it.
+// The colours of points and their legend.
 #pragma once
 
 #include "headlight/figure/core/theme.h"
@@ -13,12 +13,12 @@
 namespace headlight::figure {
 
 inline constexpr std::uint8_t map_ramp_steps = 24;
-/// Colours that every palette has at its end: points beside those that are marked, and first and special tokens.
+/// Colours at the end of every palette: unmarked points, and first and special tokens.
 inline constexpr std::uint8_t map_grey = 60, map_apart = 61;
 
-/// What of the points does not depend on the head; [point] each.
+/// Point data that do not depend on the head; [point] each.
 struct MapPointFacts {
-    std::vector<QString> text;  ///< as it reads
+    std::vector<QString> text;  ///< in readable form
     std::vector<std::uint8_t> apart, punctuation;
     std::vector<std::int32_t> count, length, position,
         of_text;  ///< how often the token occurs; characters; place; number of the text
@@ -36,7 +36,7 @@ std::vector<QRgb> map_palette(MapColor, const Theme&);
 /// The colour of a point in the palette of roles, for labels and lines.
 QColor map_role_color(const Theme&, bool key);
 
-/// The range of lengths of a head's vectors: 1 % and 99 % quantile of the points that are not set apart.
+/// The range of lengths of a head's vectors: 1 % and 99 % quantile of the points that are not apart.
 std::pair<float, float> map_norm_range(const MapPointFacts&, const map::HeadMap&);
 
 struct MapLegend {
@@ -45,9 +45,9 @@ struct MapLegend {
         QString words;
     };
     std::vector<Entry> entries;  ///< discs of the palette with their words
-    QString name, low, high;     ///< of a ramp; empty name: there is none
-    QString note;                ///< behind the entries
-    bool roles_apart = false;    ///< queries and keys have a ramp each
+    QString name, low, high;     ///< of a ramp; empty name: no ramp
+    QString note;                ///< after the entries
+    bool roles_apart = false;    ///< queries and keys have separate ramps
 };
 /// `single`: the head whose numbers the ends of a ramp show; null: words.
 MapLegend map_legend(MapColor, const map::QueryKeyMap&, const MapPointFacts&, const map::HeadMap* single);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Data of a map's picture, where its parts stand, and what lies under a point.
+// Data of a map's picture, its layout, and hit tests.
 #include "headlight/figure/map/map_figure.h"
 
 #include "figure/core/draw.h"
@@ -72,7 +72,7 @@ void MapFigure::Parts::set_look(MapLook wanted) {
     if (wanted.single && !index.contains(*wanted.single)) wanted.single.reset();
     if (!wanted.single && map.heads.size() == 1) wanted.single = HeadId{map.heads[0].layer, map.heads[0].head};
     wanted.zoom = std::clamp(wanted.zoom, wanted.single ? 0.5 : 1.0, 200.0);
-    // What moves with the pointer leaves labels and colours as they are.
+    // Changes that follow the pointer do not affect labels and colours.
     const bool pointer_alone =
         wanted.single == look.single && wanted.color == look.color && wanted.size_by_norm == look.size_by_norm &&
         wanted.queries == look.queries && wanted.keys == look.keys && wanted.apart == look.apart &&
@@ -154,7 +154,7 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
 
 QPointF MapFigure::Parts::corner() const {
     const double s = side * look.zoom;
-    // The matrix is held so that no room is empty that a cell could fill.
+    // Keeps the matrix in bounds: no empty area where a cell could be.
     const auto start = [](double from, double length, double content, double middle) {
         return content <= length ? from : std::clamp(from + length / 2 - middle * content, from + length - content, from);
     };
@@ -312,7 +312,7 @@ std::optional<MapPoint> MapFigure::point_at(QPointF at) const {
         const bool front = p.look.marked && (*p.look.marked)[i];
         if (std::isnan(plane.x[i]) || (*colors[front])[i] == cloud_hidden) continue;
         const QPointF d = view.place(plane.x[i], plane.y[i], plane.z.empty() ? 0 : plane.z[i]) - at;
-        // Of points in one place the one that stands out.
+        // Among points at one position, the highlighted one wins.
         const double far = QPointF::dotProduct(d, d) - (front ? 4 : 0);
         if (far < nearest) nearest = far, best = MapPoint{*head, static_cast<std::int32_t>(i)};
     }
@@ -353,7 +353,7 @@ MapLook MapFigure::zoomed(double factor, QPointF about) const {
     look.zoom = std::clamp(look.zoom * factor, 1.0, 60.0);
     const QRectF whole = matrix();
     const double ratio = look.zoom / parts_->look.zoom;
-    const QPointF content = (about - whole.topLeft()) * ratio - (about - from);  // of the matrix, under the middle of the room
+    const QPointF content = (about - whole.topLeft()) * ratio - (about - from);  // of the matrix, under the centre of the area
     look.middle = QPointF(content.x() / (whole.width() * ratio), content.y() / (whole.height() * ratio));
     return look;
 }

@@ -10,12 +10,12 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double file_dots = 600;  ///< an inch, of the crowd in vector files
+constexpr double file_dots = 600;  ///< per inch, for the crowd in vector files
 constexpr double most_file_pixels = 60e6;
 constexpr double crowd_strength = 0.55, disc_strength = 0.8, grey_strength = 0.22;
 constexpr double hatch_step = 7;
 
-/// Where many points fall into a pixel, each has to be fainter, so that density shows.
+/// If many points share a pixel, each has to be fainter, so that density is visible.
 double strength_of(double points, double pixels, double radius) {
     if (radius >= 0.75) return disc_strength;
     return std::clamp(crowd_strength / (0.75 + points / std::max(pixels, 1.0)), 0.15, crowd_strength);
@@ -133,7 +133,7 @@ void MapFigure::Parts::paint_heads(QImage& image, double scale, const Style& sty
         CloudView cloud = view(i);
         cloud.origin = (cloud.origin - from) * scale;
         cloud.scale *= scale;
-        // Single: what lies beyond the box can be reached by zooming out.
+        // Single: points beyond the box can be reached by zooming out.
         cloud.to_border = !single() || look.zoom <= 1;
         const double dots = radius(i, style.exporting) * (front ? 1.25 : 1) * scale;
         const QRectF box = plane(i);
@@ -226,7 +226,7 @@ void MapFigure::Parts::paint_matrix(const Frame& f) const {
     const QFont font = ui_font(11);
     const double s = side * look.zoom;
     const QPointF first = corner();
-    // Labels that would touch are left out.
+    // Labels that would touch are omitted.
     const auto every = [](double step, double needed) {
         return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(needed / step)));
     };

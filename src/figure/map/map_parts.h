@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a MapFigure is made of: the map made ready to be drawn, where things stand, and the pixels that are kept.
+// The parts of a MapFigure: the map prepared for drawing, the layout, and cached pixels.
 #pragma once
 
 #include "figure/map/map_colors.h"
@@ -31,21 +31,21 @@ struct MapFigure::Parts {
     void set_head(std::size_t, map::HeadMap);
     void color_points();
     void color_head(std::size_t, std::array<std::vector<std::uint8_t>, 2>& out) const;
-    /// Its quality is known: while a picture settles it is not.
+    /// Whether its quality is known, which it is not while a picture settles.
     static bool measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
     QString head_words() const;  ///< numbers of the single view's head
     QPointF corner() const;      ///< of the matrix, at its zoom
     QSizeF layout(QSizeF available);
     bool single() const { return look.single.has_value(); }
     std::size_t shown() const { return index.at(*look.single); }  ///< of the single view
-    /// Colours of a head's points; with marked points: of those that stand out, or of the others.
+    /// Colours of a head's points; with marked points: of the highlighted ones, or of the others.
     const std::vector<std::uint8_t>& colors(std::size_t head, bool front) const;
-    QRectF cell(std::size_t head) const;   ///< of the matrix, at its zoom; the room of the single view
-    QRectF plane(std::size_t head) const;  ///< where the points stand
+    QRectF cell(std::size_t head) const;   ///< of the matrix, at its zoom; the area of the single view
+    QRectF plane(std::size_t head) const;  ///< the area of the points
     CloudView view(std::size_t head) const;
     std::optional<QPointF> place(std::size_t head, std::size_t point) const;
     std::optional<QPointF> place(std::size_t head, const float* point) const;  ///< of the projection's units
-    /// px of the points of a head: their discs, or 0.5 where they are a crowd.
+    /// px of the points of a head: their discs, or 0.5 for a crowd.
     double radius(std::size_t head, bool in_file) const;
     bool axes() const;  ///< the single view has axes with numbers
     std::size_t points_on_screen() const;
@@ -56,8 +56,8 @@ struct MapFigure::Parts {
     void paint_head_lines(const Frame&) const;
     void paint_legend(const Frame&) const;
     void paint_crowd(const Frame&) const;
-    QRectF crowd_area() const;  ///< of the room, where points can be
-    /// Points of some heads into an image of crowd_area(), `scale` pixels a px.
+    QRectF crowd_area() const;  ///< the part of the area where points can be
+    /// Paints the points of some heads into an image of crowd_area(), `scale` pixels per px.
     void paint_heads(QImage&, double scale, const Style&, bool front, const std::vector<std::size_t>&) const;
     void paint_matrix(const Frame&) const;
     void paint_cell(const Frame&, std::size_t head) const;
@@ -81,7 +81,7 @@ struct MapFigure::Parts {
     std::map<HeadId, std::size_t> index;
     std::vector<Layer> layers;  ///< with a row of the matrix
     std::vector<Head> columns;
-    std::array<std::vector<std::uint8_t>, 2> shared_colors;            ///< [front] where they do not depend on the head
+    std::array<std::vector<std::uint8_t>, 2> shared_colors;            ///< [front] those that do not depend on the head
     std::vector<std::array<std::vector<std::uint8_t>, 2>> own_colors;  ///< [head]; empty: shared
     std::vector<float> sizes;                                          ///< of the head of the single view, by norm
 
@@ -89,9 +89,9 @@ struct MapFigure::Parts {
     QRectF room;  ///< of the planes
     QStringList caption, note;
     double side = 0;    ///< px of a cell of the matrix at zoom 1
-    bool stale = true;  ///< labels and regions are of an older look
+    bool stale = true;  ///< labels and regions belong to an older look
 
-    /// Regions do not change with zoom and place.
+    /// Regions do not change with zoom and position.
     struct RegionsOf {
         std::size_t head = 0;
         std::uint64_t pictures = 0;
@@ -101,7 +101,7 @@ struct MapFigure::Parts {
     };
     std::optional<RegionsOf> regions_of;
     std::vector<MapRegion> regions;
-    std::uint64_t pictures = 0;                       ///< that set_head() has taken
+    std::uint64_t pictures = 0;                       ///< received by set_head()
     std::unordered_map<const QChar*, double> widths;  ///< of token labels, by their shared characters
     struct TokenLabel {
         std::int32_t point = 0;
@@ -120,7 +120,7 @@ struct MapFigure::Parts {
         std::shared_ptr<const HeadFilter> filter;
         bool operator==(const Kept&) const = default;
     };
-    mutable std::optional<Kept> kept;  ///< what the pixels below show; none: nothing of this layout
+    mutable std::optional<Kept> kept;  ///< the state that the pixels below show; none: not this layout
     mutable QImage crowd, crowd_front;
     mutable std::set<std::size_t> changed;  ///< heads with newer points than the pixels
 };
@@ -130,7 +130,7 @@ struct MapFigure::Parts::Frame {
     QPainter& painter;
     const Style& style;
     const Selection& selection;
-    double scale;  ///< device pixels a px
+    double scale;  ///< device pixels per px
     bool vector;
     const Theme& theme() const { return *style.theme; }
 };

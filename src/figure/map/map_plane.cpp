@@ -50,7 +50,7 @@ MapPlane map_plane(const map::HeadMap& head, const std::vector<std::uint8_t>& ap
     values.reserve(points);
     float half = 0, widest = 0;
     for (std::size_t d = 0; d < std::min<std::size_t>(dims, 3); ++d) {
-        // Where all tokens are set apart, they make the box.
+        // If all tokens are apart, they define the box.
         for (const bool all : {false, true}) {
             values.clear();
             for (std::size_t i = 0; i < points; ++i)

@@ -16,12 +16,12 @@ struct MapPlane {
     float half = 1;  ///< units of the projection for one of the plane
 
     std::size_t size() const { return x.size(); }
-    /// A place of the projection, in units of the plane.
+    /// A position of the projection, in units of the plane.
     std::array<float, 3> placed(const float* point, int dims) const;
 };
 
-/// The box has the 1 % and the 99 % quantile of the points that are not set apart at its sides, grown to all of them where these
-/// are at most 30 % farther. Points that are all equal stand in the middle.
+/// The sides of the box are the 1 % and the 99 % quantile of the points that are not apart, extended to all of them if these
+/// are at most 30 % farther. If all points are equal they are in the middle.
 MapPlane map_plane(const map::HeadMap&, const std::vector<std::uint8_t>& apart);  // apart: [point]
 
 /// About the upright axis, then about the horizontal one: an orbit without roll.

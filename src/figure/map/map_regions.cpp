@@ -136,7 +136,7 @@ std::vector<MapRegion> map_regions(const MapPlane& plane, const CloudView& view,
     for (std::size_t i = 0; i < plane.size(); ++i)
         if (cell_of[i] >= 0) {
             const int top = peak[static_cast<std::size_t>(cell_of[i])];
-            // The slopes far from a peak are not the region.
+            // Slopes far from a peak do not belong to the region.
             if (density[static_cast<std::size_t>(cell_of[i])] * 8 < density[static_cast<std::size_t>(top)]) continue;
             basins[top].points.push_back(static_cast<std::int32_t>(i));
         }
@@ -157,7 +157,7 @@ void name_regions(std::vector<MapRegion>& regions, const MapShares& shares) {
         QStringList tokens;
         QString band;
         for (const MapShare& share : shares.of(region.points, clear)) {
-            // A token that is one in twenty of the region says little about it.
+            // A token that makes up a twentieth of the region says little about it.
             if (share.kind == QLatin1String("token") && std::size(tokens) < static_cast<qsizetype>(most_tokens) &&
                 share.share > 0.05)
                 tokens << share.value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What parts of a map are: the densest regions of a plane, and what a set of points holds more of than the rest.
+// Descriptions of parts of a map: the densest regions of a plane, and values over-represented in a set of points.
 #pragma once
 
 #include "figure/map/map_colors.h"
@@ -15,8 +15,8 @@ namespace headlight::figure {
 class MapShares {
 public:
     explicit MapShares(const map::QueryKeyMap&);
-    /// Log-odds ratio of each value with an informative prior of 50 points that are spread as in the whole map (Monroe, Colaresi
-    /// & Quinn 2008, Fightin' Words, eq. 16 to 22); values of at least two points of the set, sorted by z.
+    /// Log-odds ratio of each value with an informative prior of 50 points distributed as in the whole map (Monroe, Colaresi &
+    /// Quinn 2008, Fightin' Words, eq. 16 to 22); values of at least two points of the set, sorted by z.
     std::vector<MapShare> of(const std::vector<std::int32_t>& points, double least) const;
 
 private:
@@ -31,13 +31,13 @@ private:
 };
 
 struct MapRegion {
-    std::array<float, 3> at{};         ///< the densest place, as the plane is turned
+    std::array<float, 3> at{};         ///< the densest position in the rotated plane
     std::vector<std::int32_t> points;  ///< ascending
     QString words;                     ///< "·the  ·a", "positions 0–4"; empty: nothing is over-represented
 };
 /// Basins of a smoothed density on 64 x 64 cells of the box, the largest first. `drawn`: [point] whether it counts.
 std::vector<MapRegion> map_regions(const MapPlane&, const CloudView&, const std::vector<std::uint8_t>& drawn, std::size_t most);
-/// Names them by what is over-represented there: up to three tokens, else a band of positions.
+/// Names them by over-represented values: up to three tokens, else a band of positions.
 void name_regions(std::vector<MapRegion>&, const MapShares&);
 
 }  // namespace headlight::figure

@@ -59,7 +59,7 @@ void put_map(CommandOptions& out, const MapRequest& r) {
     put.option("iterations", o.iterations, plain.iterations);
 }
 
-/// Heads that were gathered, where they are one layer, one number in all layers, or one.
+/// The gathered heads, if they are one layer, one number in all layers, or a single head.
 void put_heads(CommandOptions& out, const map::QueryKeyMap& map, const MapLook& look) {
     HeadId first{map.heads.front().layer, map.heads.front().head};
     if (look.single) first = *look.single;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The numbers of the heads that are shown, as files of maps have them.
+// The numbers of the shown heads, as in files of maps.
 #include "figure/map/map_parts.h"
 #include "headlight/map/tables.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Words of a map: tokens as they read, the caption, tips of points.
+// Texts of a map: readable tokens, the caption, tooltips of points.
 #include "figure/core/draw.h"
 #include "figure/plot/plot_data.h"
 #include "headlight/figure/map/map_figure.h"
@@ -27,7 +27,7 @@ int byte_of(char32_t c) {
     return found == bytes.end() ? -1 : found->second;
 }
 
-/// Text of a token of a byte-level vocabulary; the token itself where it is of another kind.
+/// Text of a token of a byte-level vocabulary; the token itself for other kinds.
 QString decoded(const QString& token) {
     QByteArray bytes;
     for (const char32_t c : token.toStdU32String()) {

@@ -54,7 +54,7 @@ const Disc& disc_of(double radius) {
     return found != known.end() ? found->second : known.emplace(key, make_disc(key / 16.0)).first->second;
 }
 
-/// What one point adds to a pixel for each unit of its cover: its colour and 1.
+/// The contribution of one point to a pixel per unit of cover: its colour and 1.
 using Shade = std::uint32_t __attribute__((vector_size(16)));
 
 void add(CloudSum& sum, const Shade& shade) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A crowd of points as pixels: what covers a pixel is counted, then the counts become colours (Bednar et al., datashader). The
-// picture does not depend on the order of the points, nor on the number of threads: sums of whole numbers.
+// A crowd of points as pixels: points covering each pixel are counted, then counts are mapped to colours (Bednar et al.,
+// datashader). The picture does not depend on the order of the points, nor on the number of threads: sums of whole numbers.
 #pragma once
 
 #include <QColor>
@@ -19,12 +19,12 @@ namespace headlight::figure {
 struct CloudView {
     QPointF origin;
     double scale = 1;
-    /// Points outside of the box stand on its border. False: they keep their places.
+    /// Points outside the box are drawn on its border. False: they keep their positions.
     bool to_border = true;
     /// 3-D: rows of the rotation; z towards the viewer. Points of a 2-D plane ignore it.
     std::array<std::array<float, 3>, 3> turn{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
 
-    /// Where a point stands, and how near it is: -1 (far) to 1. `z` is 0 in 2-D.
+    /// The position of a point, and how near it is: -1 (far) to 1. `z` is 0 in 2-D.
     QPointF place(float x, float y, float z) const;
     float depth(float x, float y, float z) const;
 };
@@ -39,11 +39,11 @@ inline constexpr std::uint8_t cloud_hidden = 255;
 
 struct CloudLook {
     std::span<const QRgb> palette;
-    double radius = 0;      ///< px of discs; below 0.75 each point is the pixel it lies in
+    double radius = 0;      ///< px of discs; below 0.75 each point is a single pixel
     double strength = 0.5;  ///< opacity of a pixel that one point covers; n points: 1 - (1 - strength)^n
 };
 
-/// Sums of a pixel: the shares of it that points cover, in units of `cloud_unit`, and their colours times these.
+/// Sums of a pixel: its shares covered by points, in units of `cloud_unit`, and their colours times these.
 struct alignas(16) CloudSum {  // one vector of the processor
     std::uint32_t red = 0, green = 0, blue = 0, cover = 0;
 };
@@ -52,8 +52,8 @@ inline constexpr std::uint32_t cloud_unit = 16;  ///< cover of one point over a 
 /// Counts the points that fall into `area` (pixels of the whole picture). `sums`: [area.height, area.width], set to zero first.
 void count_points(const CloudPoints&, const CloudView&, const CloudLook&, const QRect& area, std::vector<CloudSum>& sums);
 
-/// Counts and paints into `area` of an image (ARGB32_Premultiplied; what was there is replaced). Areas that do not overlap may
-/// be painted from several threads. `line` is QImage::bits() with bytesPerLine().
+/// Counts and paints into `area` of an image (ARGB32_Premultiplied; replaces its content). Areas that do not overlap may be
+/// painted from several threads. `line` is QImage::bits() with bytesPerLine().
 struct CloudImage {
     std::uint8_t* bits = nullptr;
     qsizetype bytes_per_line = 0;

@@ -19,7 +19,7 @@ constexpr double crowd_cell = 6;  ///< px, of the counts that keep labels off th
 constexpr int most_covered = 2;   ///< points that a label may cover
 constexpr double same_word_apart = 90;
 
-/// Rectangles that are taken.
+/// Occupied rectangles.
 class Taken {
 public:
     bool free(const QRectF& box) const {
@@ -31,7 +31,7 @@ private:
     std::vector<QRectF> boxes_;
 };
 
-/// How many points lie in a part of the room.
+/// Counts the points in a part of the area.
 class Crowd {
 public:
     explicit Crowd(const QRectF& room)
@@ -61,7 +61,7 @@ private:
     std::vector<int> counts_;
 };
 
-/// An order without meaning, the same each time.
+/// A random order, the same each time.
 std::uint32_t shuffled(std::uint32_t i) {
     i ^= i >> 16, i *= 0x7feb352dU, i ^= i >> 15, i *= 0x846ca68bU;
     return i ^ i >> 16;
@@ -119,7 +119,7 @@ void MapFigure::Parts::place_labels() {
         seen, {}, [&](const auto& s) { return std::pair(!stands_out(s.first), shuffled(static_cast<std::uint32_t>(s.first))); });
     const QFont font = ui_font(label_size);
     std::unordered_map<const QChar*, std::vector<QPointF>> same;
-    // Points of one token share its characters.
+    // Points of the same token share its characters.
     const auto width_of = [&](const QString& text) {
         const auto [at, fresh] = widths.try_emplace(text.constData(), 0.0);
         if (fresh) at->second = draw::text_width(text, font);
@@ -217,7 +217,7 @@ void MapFigure::Parts::paint_axes(const Frame& f) const {
     f.painter.restore();
 }
 
-/// Where the axes of a 3-D map point.
+/// The directions of the axes of a 3-D map.
 void MapFigure::Parts::paint_tripod(const Frame& f) const {
     const map::HeadMap& head = map.heads[shown()];
     const auto turn = orbit_turn(look.yaw, look.pitch);

@@ -151,7 +151,7 @@ private:
     }
 
     MapVectors out_;
-    std::vector<std::shared_ptr<Numbers>> queries_, keys_;  ///< [head]; keys null: those of the head before
+    std::vector<std::shared_ptr<Numbers>> queries_, keys_;  ///< [head]; keys null: same as the previous head's
 };
 
 trace::CapturePlan plan_of(const model::ModelConfig& c, bool rotated) {

@@ -108,7 +108,7 @@ Calibrated calibrated(std::span<const float> x, std::int64_t count, std::int64_t
         const float* from = x.data() + i * each;
         for (std::int64_t j = 0; j < each; ++j)
             row[static_cast<std::size_t>(j)] = static_cast<double>(from[j]) - static_cast<double>(from[0]);
-        // In units of the mean exponent, so that the search begins near its end whatever the scale.
+        // In units of the mean exponent, so that the search starts near the solution at any scale.
         const double unit = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(each);
         if (unit > 0)
             for (double& value : row) value /= unit;

@@ -89,7 +89,7 @@ private:
     std::vector<float> sample_;
 };
 
-/// `add` [among.count] is added to -2 of·among: what is smallest is nearest. `exact(i, j)` puts candidates in order; smaller
+/// `add` [among.count] is added to -2 of·among: the smallest is the nearest. `exact(i, j)` orders the candidates; smaller
 /// first.
 template <class Exact, class Finish>
 NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::vector<float>& add, double slack_of_norm,
@@ -103,7 +103,7 @@ NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::v
     const OneThread one;
     const at::NoGradGuard no_grad;
     const at::Tensor left = at::from_blob(const_cast<float*>(of.values.data()), {of.count, of.width}, at::kFloat);  // NOLINT
-    // A copy: of one column, the view's strides are none that a BLAS takes.
+    // A copy: with one column, a BLAS does not accept the view's strides.
     const at::Tensor right = at::empty({among.width, among.count}, at::kFloat);
     right.copy_(at::from_blob(const_cast<float*>(among.values.data()), {among.count, among.width}, at::kFloat).t());  // NOLINT
     const double largest = std::sqrt(*std::max_element(norms.begin(), norms.end()));

@@ -15,7 +15,7 @@ struct Axes {
     std::vector<float> values;  ///< [dims, padded]
 
     Axes() = default;
-    /// `fill` stands in the padding.
+    /// The padding is filled with `fill`.
     Axes(std::int64_t count, std::int64_t dims, float fill = 0);
     float* axis(std::int64_t d) noexcept { return values.data() + d * padded; }
     const float* axis(std::int64_t d) const noexcept { return values.data() + d * padded; }

@@ -5,8 +5,8 @@
 
 namespace headlight::map {
 
-/// 1 / x for x in [1, 1e30]: a guess from the bits and two steps of third order. A division of sixteen floats takes as long
-/// as all the rest of a pair.
+/// 1 / x for x in [1, 1e30]: a guess from the bits and two steps of third order. A division of sixteen floats takes as long as
+/// the rest of the computation for a pair.
 [[gnu::always_inline]] inline void reciprocal(const lanes::Floats& x, lanes::Floats& out) {
     lanes::Ints bits;
     std::memcpy(&bits, &x, sizeof bits);

@@ -61,7 +61,7 @@ template <int D>
         if (round == 0) {
             std::memcpy(&other, batch.to, sizeof other);
         } else {
-            // A draw depends on its number alone: murmur3's finaliser over (seed, counter).
+            // A draw depends only on its number: murmur3's finaliser over (seed, counter).
             Words h = step.seed + 0x9E3779B9U * (batch.counter + static_cast<std::uint32_t>((round - 1) * kLanes) +
                                                  Words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
             h = (h ^ (h >> 16)) * 0x85EBCA6BU;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kNear = 15;
 
-/// A standard normal number that depends on its address alone.
+/// A standard normal number that depends only on its address.
 double normal(std::uint64_t seed, std::int64_t place) {
     constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
     const double u = (static_cast<double>(corpus::draw(seed, place, 0) >> 11) + 0.5) * kUnit;

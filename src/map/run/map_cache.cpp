@@ -12,7 +12,7 @@
 namespace headlight::map {
 namespace {
 
-/// Raised when the same options give another picture.
+/// Incremented when the same options give a different picture.
 constexpr const char* kFormat = "headlight map 2";
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
@@ -112,7 +112,7 @@ std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const st
         map.attention_near = numbers.at(4);
         map.divergence = numbers.at(5);
         return map;
-    } catch (const std::exception&) {  // a damaged file is made anew
+    } catch (const std::exception&) {  // a damaged file is recomputed
         return std::nullopt;
     }
 }

@@ -37,7 +37,7 @@ NewPoints::NewPoints(std::shared_ptr<const MapVectors> vectors, const MapOptions
     for (std::size_t i = 0; i < apart.size(); ++i)
         if (!apart[i]) counted_[i < vectors_->tokens.tokens.size() ? 0 : 1].push_back(static_cast<std::int32_t>(i));
     const auto q = std::ssize(counted_[0]), counted = q + std::ssize(counted_[1]);
-    // As HeadRun does; and where a role has no point to follow.
+    // As in HeadRun; also if a role has no point to follow.
     const bool by_axes = options_.projection == Projection::pca || counted < kFewest || q == 0 || q == counted;
     in_parallel(threads, heads_.size(), cancel, [&](std::size_t i) {
         const HeadVectors& head = vectors_->heads[i];

@@ -8,8 +8,8 @@
 
 namespace headlight::map {
 
-/// Calls work(i) with what next(i) gives until it is false, on so many threads (0: one for each core), at most `count`; the first
-/// exception ends the others and is thrown.
+/// Calls work(i) for each i from next(i) until it returns false, on the given number of threads (0: one per core), at most
+/// `count`; the first exception stops the others and is rethrown.
 void in_parallel(int threads, std::size_t count, const CancelToken&, const std::function<bool(std::size_t&)>& next,
                  const std::function<void(std::size_t)>& work);
 /// work(0) ... work(count - 1).

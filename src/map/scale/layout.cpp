@@ -237,7 +237,7 @@ Graph graph_of(const Placed& all, const HeadVectors& head, const MapOptions& opt
     const auto each = static_cast<std::int64_t>(std::min(static_cast<double>(count - 1), 3 * perplexity));
     for (Neighbourhood& near : neighbourhoods(all, head, options.preset, each, cancel)) {
         const std::vector<float> x = exponents(near);
-        // A role with few points has lists shorter than the perplexity asks for: spread over what there is.
+        // A role with few points has lists shorter than the perplexity requires: spread over all of its points.
         Calibrated weights = calibrated(x, near.lists.count, near.lists.each,
                                         std::min(perplexity, std::max(1.0, static_cast<double>(near.lists.each) / 3)));
         weighted.push_back({std::move(near.lists), std::move(weights.p), near.first_row});

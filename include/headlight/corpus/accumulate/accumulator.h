@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a corpus run gathers. An accumulator is a commutative monoid bit for bit: adding texts in any order, splitting them over
-// segments and merging these in any grouping gives the same bytes (docs/corpus.md). So it holds integers, FixedSum, examples
-// under their total order, and rows by number of the text; never a floating-point sum.
+// The results that a corpus run gathers. An accumulator is a commutative monoid bit for bit: adding texts in any order,
+// splitting them over segments and merging these in any grouping gives the same bytes (docs/corpus.md). So it holds integers,
+// FixedSum, examples in a total order, and rows by number of the text, but never a floating-point sum.
 #pragma once
 
 #include "headlight/base/ids.h"
@@ -21,51 +21,52 @@ namespace headlight::corpus {
 /// A stretch of a text that the model reads in one pass.
 struct TextRun {
     std::int64_t number = 0;       ///< of the chunk in the store
-    const Text& text;              ///< the unit that it is a part of
+    const Text& text;              ///< the unit that it belongs to
     std::int64_t first_byte = 0;   ///< where the chunk begins in Text::text; offsets of the encoding are relative to it
-    std::int64_t first_query = 0;  ///< positions before it are context alone: an earlier chunk has counted them
+    std::int64_t first_query = 0;  ///< positions before it are only context: an earlier chunk has counted them
     bool begins = true;            ///< it is the first chunk of the text
     bool whole = true;             ///< it is the only one
     const headlight::text::Encoding& encoding;
-    const trace::Trace* trace = nullptr;  ///< nullptr until the pass is over. Of one stack: an encoder-decoder model's decoder's
+    const trace::Trace* trace =
+        nullptr;  ///< nullptr until the pass is over. Of one stack: the decoder's in an encoder-decoder model
     std::int64_t tokens() const noexcept { return encoding.size(); }
 };
 
-/// What one text comes to: its patterns, gathered while its pass has them, and what else can be computed beside other texts,
-/// several of which are in one pass.
+/// The results of one text: from its patterns, read during its pass, and from computations that can run in parallel with other
+/// texts; several texts may be in one pass.
 class TextPatterns {
 public:
     virtual ~TextPatterns() = default;
-    /// Every head once. From several threads at once, never two for the same head.
+    /// Called once for every head, from several threads at once.
     virtual void add(HeadId, const trace::HeadPattern&) = 0;
-    /// Behind the pass, before Accumulator::add(); of several texts at once.
+    /// Called after the pass and before Accumulator::add(), for several texts at once.
     virtual void finish(const TextRun&) {}
 };
 
-/// Gathers something of every text. Its state is that of exactly the texts that were added.
+/// Gathers results from every text. Its state depends only on the set of added texts.
 class Accumulator {
 public:
     virtual ~Accumulator() = default;
-    virtual std::unique_ptr<Accumulator> fresh() const = 0;  ///< one of the same options that has seen nothing
+    virtual std::unique_ptr<Accumulator> fresh() const = 0;  ///< an empty one with the same options
 
-    /// Hooks that are read of the trace, as globs.
+    /// Hooks that are read from the trace, as globs.
     virtual std::vector<std::string> hooks() const { return {}; }
-    /// The trace's overview is read, or the lengths of values.
+    /// Whether the trace's overview or the lengths of values are read.
     virtual bool overview() const { return false; }
-    /// Before the pass. What it returns gets the text's patterns and must not outlive the accumulator or the text; nullptr: none
-    /// are read.
+    /// Called before the pass. The result receives the text's patterns and must not outlive the accumulator or the text;
+    /// nullptr: no patterns are read.
     virtual std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const { return nullptr; }
-    /// Behind the pass, with what patterns_of() has returned, one text at a time.
+    /// Called after the pass, with the result of patterns_of(), one text at a time.
     virtual void add(const TextRun&, TextPatterns*) = 0;
 
-    /// What another of the same kind and options has seen. No text may be in both.
+    /// Adds the state of another one of the same kind and options. No text may be in both.
     virtual void merge(const Accumulator&) = 0;
     /// Arrays under names that begin with its id and a dot. load() is the inverse, into a fresh one; Error as Arrays::get().
     virtual void save(Arrays&) const = 0;
     virtual void load(const Arrays&) = 0;
 };
 
-/// What an accumulator may know before the first text.
+/// What an accumulator knows before the first text.
 struct AccumulatorContext {
     const model::ModelConfig& config;
     const text::Tokenizer& tokenizer;
@@ -77,7 +78,7 @@ struct AccumulatorContext {
 struct AccumulatorKind {
     const char* id;     ///< "heads": also the prefix of its arrays
     const char* title;  ///< "Measures of heads"
-    const char* note;   ///< one line for --help: what it gathers and what it costs
+    const char* note;   ///< one line for --help: its content and cost
     bool usual;         ///< gathered unless --measure says otherwise
     bool of_treebank;   ///< only where texts have words
     std::unique_ptr<Accumulator> (*make)(const AccumulatorContext&);

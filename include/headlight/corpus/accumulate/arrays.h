@@ -19,7 +19,7 @@ public:
     /// Copies the values. `shape` must multiply to their number.
     template <class T>
     void put(const std::string& name, std::vector<std::int64_t> shape, std::span<const T> values);
-    /// Error naming the file and the array: none of that name, another type or shape. -1 in `shape` fits any size.
+    /// Error naming the file and the array: missing, or another type or shape. -1 in `shape` matches any size.
     template <class T>
     std::vector<T> get(const std::string& name, const std::vector<std::int64_t>& shape) const;
     std::vector<std::int64_t> shape(const std::string& name) const;  ///< Error when it is missing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Examples are addresses, not copies: a text of the corpus and a place in it. What stood there is computed again by running that
-// text. All three kinds end up with the same examples whatever the order of the texts.
+// Examples are addresses, not copies: a text of the corpus and a position in it. Their content is recomputed by running that
+// text. All three kinds keep the same examples whatever the order of the texts.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace headlight::corpus {
 
-/// A place in the corpus with the value that makes it worth keeping.
+/// A position in the corpus with its value.
 struct Example {
     float value = 0;
     std::int64_t text = 0;   ///< number of the chunk in the store
-    std::int32_t query = 0;  ///< token position in it; of a neuron its position
-    std::int32_t key = -1;   ///< token position, where it is a pair
+    std::int32_t query = 0;  ///< token position in it; for a neuron its only position
+    std::int32_t key = -1;   ///< token position, for a pair
     bool operator==(const Example&) const = default;
 };
 /// The total order of examples: larger values first, then earlier texts, queries and keys. NaN is not allowed.
 bool before(const Example&, const Example&) noexcept;
 
-/// The best `size` examples that were added.
+/// The best `size` of the added examples.
 class TopExamples {
 public:
     explicit TopExamples(std::int64_t size = 0) : size_(size) {}
-    /// No example below this value can enter any more; -infinity while there is room.
+    /// Examples below this value are no longer kept; -infinity while there is room.
     float floor() const noexcept;
     void add(const Example&);
     void merge(const TopExamples&);
@@ -32,10 +32,10 @@ public:
 
 private:
     std::int64_t size_ = 0;
-    std::vector<Example> heap_;  ///< the worst in front
+    std::vector<Example> heap_;  ///< the worst first
 };
 
-/// SplitMix64's finaliser over (seed, text, place): the draw that a sample goes by.
+/// SplitMix64's finaliser over (seed, text, place): the draw that decides which examples a sample keeps.
 std::uint64_t draw(std::uint64_t seed, std::int64_t text, std::int64_t place) noexcept;
 
 /// `size` examples drawn uniformly without replacement: those with the smallest draws.
@@ -50,7 +50,7 @@ public:
 private:
     std::int64_t size_ = 0;
     std::uint64_t seed_ = 0;
-    std::vector<std::pair<std::uint64_t, Example>> heap_;  ///< the largest draw in front
+    std::vector<std::pair<std::uint64_t, Example>> heap_;  ///< the largest draw first
 };
 
 }  // namespace headlight::corpus

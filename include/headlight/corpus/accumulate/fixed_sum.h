@@ -8,15 +8,15 @@
 namespace headlight::corpus {
 
 /// The integer sum of round(x * 2^40), half to even: each term is off by at most 2^-41 (4.5e-13), the range is +-2^87.
-/// Addition is associative and commutative bit for bit. A term that is not finite, or beyond +-2^80, makes value() NaN for good:
-/// callers leave out what does not count.
+/// Addition is associative and commutative bit for bit. A term that is not finite, or beyond +-2^80, makes value() NaN
+/// permanently: callers skip terms that do not count.
 class FixedSum {
 public:
     void add(double x) noexcept;
     void merge(const FixedSum&) noexcept;
     double value() const noexcept;
 
-    /// For files: the low and the high 64 bits of the two's complement sum. A broken sum is the smallest number.
+    /// For files: the low and the high 64 bits of the two's complement sum. An invalid sum is stored as the smallest number.
     std::int64_t low() const noexcept { return static_cast<std::int64_t>(static_cast<std::uint64_t>(sum_)); }
     std::int64_t high() const noexcept { return static_cast<std::int64_t>(sum_ >> 64); }
     static FixedSum of(std::int64_t low, std::int64_t high) noexcept;
@@ -29,7 +29,7 @@ private:
     Int128 sum_ = 0;
 };
 
-/// What a mean with its standard deviation needs.
+/// Sums for a mean and its standard deviation.
 struct FixedMoments {
     FixedSum sum, squares;
     std::int64_t count = 0;
@@ -37,7 +37,7 @@ struct FixedMoments {
     /// NaN does not count.
     void add(double x) noexcept;
     void merge(const FixedMoments&) noexcept;
-    double mean() const noexcept;      ///< NaN: nothing was added
+    double mean() const noexcept;      ///< NaN if nothing was added
     double variance() const noexcept;  ///< of the sample, n - 1; NaN below two
     bool operator==(const FixedMoments&) const = default;
 };

@@ -32,10 +32,11 @@ HeadPairs same_heads(const HeadTexts&, const HeadTexts&);
 /// Every measure that both stores have, for every pair; texts are those that both have run, by their numbers. Errors: no text and
 /// no measure in common, a head that does not exist.
 std::vector<HeadDifference> compare_heads(const HeadTexts&, const HeadTexts&, const HeadPairs&, const BootstrapOptions& = {});
-/// A row a measure and pair: measure, layer, head, partner_layer, partner_head, mean, partner_mean, difference, low, high, texts.
+/// One row per measure and pair: measure, layer, head, partner_layer, partner_head, mean, partner_mean, difference, low, high,
+/// texts.
 analyze::Table table_of(const std::vector<HeadDifference>&);
 
-/// Error where the texts of two stores are not the same ones, naming the first that differs. One may have further texts.
+/// Error if the texts of two stores differ, naming the first that does. One store may have further texts.
 void check_same_texts(TextStore& a, TextStore& b);
 
 }  // namespace headlight::corpus

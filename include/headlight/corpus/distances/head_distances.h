@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How differently two heads attend (Clark et al. 2019, section 6): the Jensen-Shannon divergence of their weights at the same
+// The distance between two heads (Clark et al. 2019, section 6): the Jensen-Shannon divergence of their weights at the same
 // queries of a corpus.
 #pragma once
 
@@ -15,13 +15,14 @@
 
 namespace headlight::corpus {
 
-/// JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 in nats: 0 for the same weights, ln 2 where no key has weight in both. Without
-/// the smoothing that Clark's code adds (0.999 p + 0.001 / n), since 0 ln 0 = 0 needs none. scipy's jensenshannon() is its root.
+/// JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 in nats: 0 for the same weights, ln 2 if no key has weight in both. Clark's
+/// code smooths the weights (0.999 p + 0.001 / n); this does not, since with 0 ln 0 = 0 none is needed. scipy's jensenshannon()
+/// is its root.
 double jensen_shannon(std::span<const float> p, std::span<const float> q);
 
 struct HeadDistancesOptions {
-    std::int64_t queries = 16;  ///< drawn of each chunk; 0: all
-    std::int64_t kept = 32;     ///< queries whose weights are kept whole
+    std::int64_t queries = 16;  ///< drawn from each chunk; 0: all
+    std::int64_t kept = 32;     ///< queries whose weights are kept in full
     std::uint64_t seed = 0;
 };
 
@@ -37,14 +38,15 @@ struct KeptQuery {
     }
 };
 
-/// The mean divergence of each pair of heads over all queries: exact for `queries` 0, else an estimate in which a chunk's drawn
-/// queries stand for all of its, with a standard error. Of a causal model a chunk's first query is left out: every head gives it
-/// all to itself. Time goes with the square of the heads: 3 ms a query of 256 keys for GPT-2's 144, 0.13 s for 1,024.
-/// Memory and file: 48 bytes a pair, and the kept weights (at 512 keys 9 MB for 144 heads, 67 MB for 1,024).
+/// The mean divergence of each pair of heads over all queries: exact for `queries` 0, else an estimate with a standard error,
+/// in which a chunk's drawn queries represent all of its queries. In causal models a chunk's first query is left out: in every
+/// head it attends only to itself. Time grows with the square of the number of heads: 3 ms per query of 256 keys for GPT-2's
+/// 144, 0.13 s for 1,024. Memory and file: 48 bytes per pair, and the kept weights (at 512 keys 9 MB for 144 heads, 67 MB for
+/// 1,024).
 class HeadDistances : public Accumulator {
 public:
     explicit HeadDistances(const model::ModelConfig&, const HeadDistancesOptions& = {});
-    /// What a file holds, to be asked. Errors as Arrays::get().
+    /// Reads the arrays of a file. Errors as Arrays::get().
     explicit HeadDistances(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
@@ -53,20 +55,21 @@ public:
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
-    /// Heads are numbered layer by layer: L1H0 comes behind the last head of layer 0.
+    /// Heads are numbered layer by layer: L1H0 comes after the last head of layer 0.
     std::int64_t heads() const noexcept { return layers_ * heads_of_layer_; }
     HeadId head(std::int64_t number) const noexcept { return {Layer(number / heads_of_layer_), Head(number % heads_of_layer_)}; }
     std::int64_t chunks() const noexcept { return chunks_; }    ///< that had a query
     std::int64_t drawn() const noexcept { return compared_; }   ///< queries at which heads were compared
-    std::int64_t queries() const noexcept { return queries_; }  ///< that these stand for
+    std::int64_t queries() const noexcept { return queries_; }  ///< that these represent
 
-    /// The queries with the smallest draws of those that were compared: the same ones for two models that read the same tokens,
-    /// so that heads of one can be compared with heads of the other (compare/match.h).
+    /// The compared queries with the smallest draws: the same ones for two models that read the same tokens, so that heads of
+    /// one can be compared with heads of the other (compare/match.h).
     const std::vector<KeptQuery>& kept() const noexcept { return kept_; }
 
     Eigen::MatrixXd means() const;  ///< [head, head] mean divergence; NaN without queries, the diagonal is 0
-    /// [head, head] of those: of a ratio of sums over chunks, whose queries are no independent observations (Cochran 1977, 6.3);
-    /// NaN below two chunks. Chunks of one text are alike: where texts have several the mean is less sure than this says.
+    /// [head, head] standard errors of the means, as ratios of sums over chunks, since queries of one chunk are not independent
+    /// (Cochran 1977, 6.3); NaN below two chunks. Chunks of one text are correlated, so for texts with several chunks this
+    /// underestimates the error.
     Eigen::MatrixXd standard_errors() const;
 
 private:

@@ -7,7 +7,7 @@
 
 namespace headlight::corpus {
 
-/// A row a pair of heads: layer_a, head_a, layer_b, head_b, divergence, standard_error; nearest first where `sorted`.
+/// One row per pair of heads: layer_a, head_a, layer_b, head_b, divergence, standard_error; nearest first where `sorted`.
 analyze::Table pairs_table(const HeadDistances&, bool sorted = false);
 
 struct MapTableOptions {
@@ -21,7 +21,7 @@ struct HeadMap {
     std::vector<std::int64_t> groups;
 };
 HeadMap head_map(const HeadDistances&, const MapTableOptions& = {});
-/// A row a head: layer, head, x, y, group, nearest ("L3H5 0.021   L2H1 0.034 …").
+/// One row per head: layer, head, x, y, group, nearest ("L3H5 0.021 L2H1 0.034 …").
 analyze::Table map_table(const HeadDistances&, const HeadMap&, const MapTableOptions& = {});
 
 }  // namespace headlight::corpus

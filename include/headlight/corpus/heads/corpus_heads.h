@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What views of a text take from a store: the measures of heads over its texts, and the words that questions are about.
+// What views of a text use from a store: the measures of heads over its texts, and the words that questions refer to.
 #pragma once
 
 #include "headlight/analyze/heads/head_table.h"
@@ -25,7 +25,8 @@ struct CorpusHeads {
 /// Error: the store has neither measures of heads nor words.
 std::shared_ptr<const CorpusHeads> heads_of_corpus(const StoredCorpus&);
 
-/// A text's measures and those of the corpus; null: of none. Those of another corpus go. Error when the shapes differ.
+/// A text's measures together with those of the corpus (null: none); those of another corpus are removed. Error if the shapes
+/// differ.
 analyze::HeadTable with_corpus(const analyze::HeadTable& of_text, const CorpusHeads*);
 
 /// A question about heads (HeadQuery) that may name measures of the corpus and conditions on its words.
@@ -33,7 +34,8 @@ struct HeadQuestion {
     analyze::HeadQuery query;
     analyze::HeadTable table;  ///< the measures, and those of the conditions on words
 };
-/// Errors as HeadQuery::parse(). `measures`: of the text and of the corpus; `corpus` null: conditions on words are an Error.
+/// Errors as HeadQuery::parse(). `measures`: those of the text and of the corpus. If `corpus` is null, conditions on words are
+/// an Error.
 HeadQuestion head_question(std::string_view expression, const analyze::HeadTable& measures, const trace::Trace*,
                            const CorpusHeads* corpus);
 

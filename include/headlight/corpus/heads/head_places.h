@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where heads attend over a corpus, from what Heads has gathered: by distance, and the places where one does something most.
+// Where heads attend over a corpus, from the arrays of Heads: by distance, and at the places where a head's behaviour is
+// strongest.
 #pragma once
 
 #include "headlight/base/ids.h"

@@ -10,12 +10,12 @@
 
 namespace headlight::corpus {
 
-/// A measure of every text: [text, layer * heads + head], 0 with weight 0 where the text has none.
+/// A measure of every text: [text, layer * heads + head], 0 with weight 0 if the text lacks it.
 struct TextValues {
     Bootstrap::Columns values, weights;
 };
 
-/// What Heads has kept, text by text: the mean over the queries of a text's chunks; of `max_weight`, which is a maximum, the
+/// The arrays of Heads, text by text: the mean over the queries of a text's chunks; for `max_weight`, which is a maximum, the
 /// largest.
 class HeadTexts {
 public:

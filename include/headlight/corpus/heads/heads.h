@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What every head does over a corpus: the measures of analyze/heads/head_table.h text by text, how far it attends, and the places
-// where it does something most.
+// Every head over a corpus: the measures of analyze/heads/head_table.h text by text, its attention by distance, and the places
+// where its behaviour is strongest.
 #pragma once
 
 #include "headlight/corpus/accumulate/accumulator.h"
@@ -15,12 +15,12 @@
 
 namespace headlight::corpus {
 
-/// What an example of a head shows. A chunk gives one of each, its best; the first token and special tokens are no keys, special
-/// tokens no queries, and no query is its own key.
+/// The kinds of examples of a head. A chunk gives its best one of each kind; the first token and special tokens are not keys,
+/// special tokens are not queries, and no query is its own key.
 enum class HeadExample {
     weight,     ///< the largest weight a_ij
-    value,      ///< the largest |a_ij f_j| with f_j = v_j W_O: what is written most (Kobayashi 2020)
-    induction,  ///< the largest weight on a key right behind an earlier copy of the query's token (Olsson 2022)
+    value,      ///< the largest |a_ij f_j| with f_j = v_j W_O: the largest output (Kobayashi 2020)
+    induction,  ///< the largest weight on a key right after an earlier copy of the query's token (Olsson 2022)
 };
 inline constexpr std::int64_t kHeadExamples = 3;
 
@@ -29,8 +29,8 @@ inline constexpr std::int64_t kDistanceBins = 14;
 std::int64_t distance_bin(std::int64_t distance) noexcept;
 std::int64_t first_distance(std::int64_t bin) noexcept;
 
-/// Ids of the measures that a corpus has: those of analyze::head_measures() but `variability`, which needs all texts at once, and
-/// the probe's, which are the same for every text.
+/// Ids of the measures that a corpus has: those of analyze::head_measures() except `variability`, which needs all texts at
+/// once, and the probe's, which are the same for every text.
 const std::vector<std::string>& corpus_measures();
 
 /// Of the model that ran the texts.
@@ -56,7 +56,7 @@ public:
     /// layer, head], NaN where the chunk has none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum
     /// [measure, layer, head, 2] (FixedSum of value * rows) and heads.count [measure, layer, head]: over all queries.
     /// heads.distance [layer, head, bin, 2]: FixedSum of weights. heads.top_value, _text, _query, _key [criterion, layer, head,
-    /// example], text -1 where there are fewer.
+    /// example], text -1 beyond the last one.
     void save(Arrays&) const override;
     void load(const Arrays&) override;
 
@@ -64,7 +64,7 @@ private:
     Heads(const HeadsShape&, std::int64_t examples);
     struct Row {
         std::vector<float> values;       ///< [measure, layer, head]
-        std::vector<std::int32_t> rows;  ///< [measure, layer], the most of any head
+        std::vector<std::int32_t> rows;  ///< [measure, layer], the largest of any head
     };
     class Patterns;
     std::size_t head_index(HeadId id) const noexcept { return static_cast<std::size_t>(id.layer.value * heads_ + id.head.value); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the layers of a model come to its predictions over a corpus (Geva et al. 2021, sections 4 and 5). r is the stream before an
-// MLP, y its output, o the stream behind it; top(.) the likeliest token of what the unembedding makes of one.
+// How the layers of a model arrive at its predictions over a corpus (Geva et al. 2021, sections 4 and 5). r is the stream
+// before an MLP, y its output, o the stream after it; top(.) is the likeliest token after unembedding one of them.
 #pragma once
 
 #include "headlight/analyze/prediction/refinement.h"
@@ -18,7 +18,7 @@
 
 namespace headlight::corpus {
 
-/// A token of the corpus at which a layer was read.
+/// The readout of one layer at a token of the corpus.
 struct AgreementReading {
     std::int32_t before = 0, update = 0, after = 0;  ///< top(r), top(y), top(o)
     float final_probability = 0;                     ///< in r, of the model's own prediction
@@ -35,19 +35,19 @@ struct AgreementExample {
 };
 
 struct AgreementOptions {
-    std::int64_t examples = 4;  ///< tokens drawn of each chunk (the paper: one)
+    std::int64_t examples = 4;  ///< tokens drawn from each chunk (the paper: one)
     std::uint64_t seed = 0;
     analyze::ReadOut read_out = analyze::ReadOut::model;
 };
 
-/// Keeps what was read at the drawn tokens, so that every figure of the paper follows from it. A chunk's first token and what an
-/// earlier chunk has counted are left out. Each example costs three unembeddings a layer: four of GPT-2 small take as long as 45
-/// of the run's own tokens; and the likeliest token of every value of the model once (2.9 TFLOP there).
+/// Keeps the readouts at the drawn tokens, from which every figure of the paper follows. A chunk's first token and tokens
+/// counted by an earlier chunk are left out. Each example costs three unembeddings per layer (for GPT-2 small, four examples
+/// take as long as 45 tokens of the run); the likeliest token of every value of the model is computed once (2.9 TFLOP there).
 class Agreement : public Accumulator {
 public:
     /// Error as analyze::require_refinement(): a model without unembedding, or with a masked-word head.
     explicit Agreement(const model::ModelConfig&, const AgreementOptions& = {});
-    /// What a file holds, to be asked. Errors as Arrays::get().
+    /// Reads the arrays of a file. Errors as Arrays::get().
     explicit Agreement(const Arrays&);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
@@ -65,7 +65,7 @@ private:
     std::vector<AgreementExample> examples_;
 };
 
-/// Shares of the examples, with intervals over texts: those of one text are drawn together, whatever chunks they stand in.
+/// Shares of the examples, with intervals over texts: the examples of one text are drawn together, whatever chunks they are in.
 struct LayerAgreement {
     Interval active;                ///< mean share of memories with m > 0 (Fig. 6)
     Box active_box{};               ///< of the examples' shares
@@ -79,26 +79,26 @@ struct LayerAgreement {
 /// `text_of_chunk`: TextStore::text_of_chunk(). Error for a chunk beyond it.
 std::vector<LayerAgreement> layer_agreement(const Agreement&, const std::vector<std::int64_t>& text_of_chunk,
                                             const BootstrapOptions& = {});
-/// A row a layer: every number of LayerAgreement, intervals as NAME, NAME_low, NAME_high.
+/// One row per layer: every number of LayerAgreement, intervals as NAME, NAME_low, NAME_high.
 analyze::Table table_of(const std::vector<LayerAgreement>&);
 
-/// Values against what follows their triggers. A memory's trigger is the chunk with its largest positive coefficient at a token
-/// that has a next one; memories without any are left out.
+/// Compares values with the tokens that follow their triggers. A memory's trigger is the chunk with its largest positive
+/// coefficient at a token that has a next one; memories without any are left out.
 struct LayerValues {
     std::int64_t neurons = 0, triggered = 0;
     std::int64_t agreeing = 0;  ///< the value's likeliest token followed its trigger (Fig. 4)
-    Box rank{};                 ///< of the token behind the trigger in the value's distribution, 0: the likeliest (Fig. 5)
+    Box rank{};                 ///< of the token after the trigger in the value's distribution, 0: the likeliest (Fig. 5)
     double rate() const noexcept { return triggered > 0 ? static_cast<double>(agreeing) / static_cast<double>(triggered) : kNaN; }
 };
 
-/// A value that is sure of a token, and how often its triggers were followed by it.
+/// A value with a confident token, and how often that token followed its triggers.
 struct SureValue {
     Layer layer;
     Neuron neuron;
     std::int64_t token = 0;
     double probability = 0;
     bool agrees = false;                      ///< it followed the strongest one
-    std::int64_t followed = 0, triggers = 0;  ///< of the kept triggers that have a next token
+    std::int64_t followed = 0, triggers = 0;  ///< of the recorded triggers that have a next token
 };
 
 /// A tenth of the model's triggered memories, by the probability of their value's likeliest token.
@@ -109,7 +109,7 @@ struct ProbabilityTenth {
 
 struct ValueAgreement {
     std::vector<LayerValues> layers;
-    std::array<ProbabilityTenth, 10> by_probability;  ///< from the least sure values to the surest (Fig. 7)
+    std::array<ProbabilityTenth, 10> by_probability;  ///< from the least confident values to the most confident (Fig. 7)
     std::vector<SureValue> surest;                    ///< by probability
 };
 
@@ -118,14 +118,14 @@ struct ValueAgreementOptions {
     std::int64_t surest = 100;  ///< values to list
 };
 
-/// Reads every value of the model: GPT-2 small 2.9 TFLOP. Error when the model is not the one that the neurons are of.
+/// Reads every value of the model: GPT-2 small 2.9 TFLOP. Error if the neurons are of another model.
 ValueAgreement value_agreement(const Neurons&, const model::Model&, const ValueAgreementOptions& = {}, const CancelToken& = {},
                                const Progress& = {});
-/// A row a layer.
+/// One row per layer.
 analyze::Table table_of(const ValueAgreement&);
-/// A row a tenth.
+/// One row per tenth.
 analyze::Table probability_table(const ValueAgreement&);
-/// A row a value of `surest`.
+/// One row per value of `surest`.
 analyze::Table sure_values_table(const ValueAgreement&, const text::Tokenizer&);
 
 AccumulatorKind agreement_kind();

@@ -10,19 +10,19 @@
 
 namespace headlight::corpus {
 
-/// Where a trigger stands, as people read it.
+/// The location of a trigger, for display.
 struct TriggerContext {
     std::string text;    ///< its id in the corpus
-    std::string before;  ///< of the text in front of the token
+    std::string before;  ///< the text before the token
     std::string token, next;
 };
 
 /// With up to so many tokens before it.
 TriggerContext context_of(TextStore&, const Trigger&, std::int64_t tokens_before);
 
-/// A row a trigger, largest coefficients first, then the most negative ones, then samples from the highest level of activity
-/// down: kind (largest, smallest, sample), rank, from, to (of a sample: the coefficients of its level), coefficient, chunk,
-/// position, next_id, text, before, token, next. Arrays: histogram [bin] and bin [bin], a coefficient in it.
+/// One row per trigger: the largest coefficients first, then the most negative ones, then samples from the highest level of
+/// activity down: kind (largest, smallest, sample), rank, from, to (of a sample: the coefficients of its level), coefficient,
+/// chunk, position, next_id, text, before, token, next. Arrays: histogram [bin] and bin [bin], a coefficient in it.
 analyze::Table neuron_table(const Neurons&, Layer, Neuron, const std::function<TriggerContext(const Trigger&)>&);
 
 }  // namespace headlight::corpus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What triggers every neuron of a model over a corpus (Geva et al. 2021, section 3): the chunks with its largest and smallest
+// The triggers of every neuron of a model over a corpus (Geva et al. 2021, section 3): the chunks with its largest and smallest
 // coefficients, how its coefficients are distributed, and a random sample of tokens of every level of activity.
 #pragma once
 
@@ -19,40 +19,40 @@ struct Trigger {
     float value = 0;
     std::int32_t text = -1;      ///< number of the chunk in the store
     std::int32_t position = -1;  ///< of the token in it
-    std::int32_t next = -1;      ///< id of the token behind it; -1: it is the chunk's last
+    std::int32_t next = -1;      ///< id of the next token; -1: it is the chunk's last
     bool operator==(const Trigger&) const = default;
 };
 
-/// Coefficients are counted in logarithmic bins: 64 for m > 0, behind 64 for m <= 0 (by |m|, from small to large). A power of two
-/// has four bins, of equal width in m; the first bin goes from 0 to 1.25 / 256, the last from 224 to infinity. So the middle of a
-/// bin between them (coefficient_of()) is off by at most 1/9 of a coefficient.
+/// Coefficients are counted in logarithmic bins: first 64 for m <= 0 (by |m|, from small to large), then 64 for m > 0. A power
+/// of two has four bins, of equal width in m; the first bin goes from 0 to 1.25 / 256, the last from 224 to infinity. So the
+/// middle of a bin between them (coefficient_of()) is off by at most 1/9 of a coefficient.
 inline constexpr std::int64_t kCoefficientBins = 128;
 std::int64_t coefficient_bin(float m) noexcept;
-/// 2 a b / (a + b) of the bin's edges a and b; of the two open ends the finite edge.
+/// 2 a b / (a + b) of the bin's edges a and b; the finite edge for the two open bins.
 double coefficient_of(std::int64_t bin) noexcept;
 /// A level of activity is eight bins, two powers of two, from which tokens are sampled.
 inline constexpr std::int64_t kActivityLevels = 16;
 inline constexpr std::int64_t kBinsOfLevel = kCoefficientBins / kActivityLevels;
-/// The coefficients of a level, smaller first; infinite where it has no end.
+/// The coefficients of a level, smaller first; infinite for an open end.
 std::pair<double, double> level_range(std::int64_t level) noexcept;
 
 struct NeuronsOptions {
-    std::int64_t triggers = 50;  ///< kept of each neuron and sign
-    std::int64_t samples = 4;    ///< kept of each level of activity
+    std::int64_t triggers = 50;  ///< kept per neuron and sign
+    std::int64_t samples = 4;    ///< kept per level of activity
     std::uint64_t seed = 0;
 };
 
-/// Of every neuron of a model. A chunk's first token (an attention sink, whose coefficients dwarf all others) and what an earlier
-/// chunk has counted are left out. Memory: 3.3 kB a neuron with the default options (GPT-2 small 120 MB, Llama-2-7B 1.15 GB),
-/// and in a file.
+/// Covers every neuron of a model. A chunk's first token (an attention sink, whose coefficients dwarf all others) and tokens
+/// counted by an earlier chunk are left out. Memory and file: 3.3 kB per neuron with the default options (GPT-2 small 120 MB,
+/// Llama-2-7B 1.15 GB).
 class Neurons : public Accumulator {
 public:
     explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
-    /// What a file holds. The seed counts where it is merged with others. Errors as Arrays::get().
+    /// Reads the arrays of a file. The seed matters only for merging with others. Errors as Arrays::get().
     explicit Neurons(const Arrays&, std::uint64_t seed = 0);
     std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override { return {"blocks.*.mlp.hook_post"}; }
-    /// Error: a coefficient that is no finite number, naming the text and the layer; a text beyond the 2^31st.
+    /// Errors: a coefficient that is not finite, naming the text and the layer; a text beyond the 2^31st.
     void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
     void save(Arrays&) const override;
@@ -63,14 +63,15 @@ public:
     std::int64_t texts() const { return texts_; }  ///< chunks that were added
     std::int64_t tokens() const { return tokens_; }
 
-    // Errors of these four name the layers and neurons that there are.
-    /// The chunks with the largest positive coefficients, each by its largest: best first. A longer text has several chunks.
+    // Errors of these four name the valid layers and neurons.
+    /// The chunks with the largest positive coefficients, each represented by its largest: best first. A longer text has
+    /// several chunks.
     std::vector<Trigger> largest(Layer, Neuron) const;
     /// The chunks with the most negative ones.
     std::vector<Trigger> smallest(Layer, Neuron) const;
     /// Tokens of a level of activity, drawn uniformly.
     std::vector<Trigger> samples(Layer, Neuron, std::int64_t level) const;
-    /// Tokens in each bin; a count that would be beyond 2^31 - 1 stays there.
+    /// Tokens in each bin; counts saturate at 2^31 - 1.
     std::span<const std::int32_t> histogram(Layer, Neuron) const;
     /// Tokens with m > 0.
     std::int64_t active(Layer, Neuron) const;
@@ -91,7 +92,7 @@ private:
     NeuronsOptions options_;
     std::vector<std::int64_t> first_;  ///< [layer + 1] row of a layer's first neuron
     std::int64_t texts_ = 0, tokens_ = 0;
-    std::vector<Trigger> largest_, smallest_;                   ///< [row, triggers], heaps with the worst in front
+    std::vector<Trigger> largest_, smallest_;                   ///< [row, triggers], heaps with the worst first
     std::vector<std::uint8_t> largest_count_, smallest_count_;  ///< [row] of them in use
     std::vector<std::int32_t> histogram_;                       ///< [row, bin]
     std::vector<Trigger> samples_;                              ///< [row, level, samples], by draw; text -1: not in use

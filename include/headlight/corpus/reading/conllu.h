@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Treebanks in CoNLL-U (universaldependencies.org/format.html): ten columns a word, a blank line behind every sentence.
+// Treebanks in CoNLL-U (universaldependencies.org/format.html): ten columns per word, a blank line after every sentence.
 #pragma once
 
 #include "headlight/corpus/reading/text.h"
@@ -12,20 +12,20 @@
 
 namespace headlight::corpus {
 
-/// Reads sentence by sentence. Text::text is "# text", or FORM and SpaceAfter=No where there is none; words have their bytes in
-/// it. Basic dependencies only: empty nodes (3.1) and DEPS are checked for their form and counted, not kept.
+/// Reads sentence by sentence. Text::text is "# text", or is rebuilt from FORM and SpaceAfter=No without it; words have their
+/// bytes in it. Basic dependencies only: the form of empty nodes (3.1) and DEPS is checked; they are counted, not kept.
 class ConlluReader {
 public:
-    /// Hands on the next line without its end; false behind the last one.
+    /// Reads the next line without its end; false after the last one.
     using Lines = std::function<bool(std::string& line)>;
-    /// `file` is named in errors, and in ids of sentences without one.
+    /// `file` appears in errors, and in the ids of sentences without one.
     ConlluReader(Lines lines, std::string file);
     /// Error: no such file.
     explicit ConlluReader(const std::filesystem::path&);
 
-    /// False behind the last sentence. Text::notes say what was made of a broken tree, a missing "# text", empty nodes and
-    /// multiword tokens that are not their words. Errors name file and line: another number of columns than ten, ids out of
-    /// order, a HEAD that is no word, forms that are not in "# text", bytes that are not UTF-8.
+    /// False after the last sentence. Text::notes describe the handling of a broken tree, a missing "# text", empty nodes and
+    /// multiword tokens that are not the concatenation of their words. Errors name file and line: not exactly ten columns, ids
+    /// out of order, a HEAD that is not a word, forms that are not in "# text", bytes that are not UTF-8.
     bool next(Text&);
 
     struct Counts {
@@ -34,7 +34,7 @@ public:
         std::int64_t empty_nodes = 0;  ///< 3.1
         std::int64_t shared = 0;       ///< multiword tokens that are not the concatenation of their words
         std::int64_t rebuilt = 0;      ///< sentences without "# text"
-        std::int64_t malformed = 0;    ///< sentences whose arcs are no tree
+        std::int64_t malformed = 0;    ///< sentences whose arcs do not form a tree
     };
     const Counts& counts() const noexcept { return counts_; }
 
@@ -56,8 +56,8 @@ private:
     Counts counts_;
 };
 
-/// Why the arcs of a sentence are no tree: "2 roots", "arcs in a circle"; empty when they are one, or there are none. Heads must
-/// be words of it.
+/// Why the arcs of a sentence do not form a tree: "2 roots", "arcs in a circle"; empty if they do, or if there are none. Heads
+/// must be words of the sentence.
 std::string tree_problem(const std::vector<Word>&);
 
 /// All sentences of a file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A text of a corpus, as a reader hands it on.
+// A text of a corpus, as a reader returns it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct Word {
     std::string form{};
     std::string upos{}, xpos{};  ///< "_" is kept as an empty string
     std::string relation{};      ///< DEPREL, with its subtype: "nsubj:pass"
-    std::int32_t head = -1;      ///< index of the word it depends on; -1: the root, or none is given
+    std::int32_t head = -1;      ///< index of the word it depends on; -1: the root, or not given
     std::int64_t begin = 0,
                  end = 0;      ///< bytes of Text::text. Words of a multiword token that is not their concatenation share its span
-    bool shares_span = false;  ///< ... and then this is set: arcs inside the span are left out and counted
+    bool shares_span = false;  ///< set for such words: arcs inside the span are left out and counted
 };
 
 /// What a reader did about something unusual in a text that is run all the same.

@@ -16,7 +16,7 @@ namespace headlight::corpus {
 /// Tokens of a pack at most, unless a single chunk has more: a pass over fewer is slower, one over more needs more memory.
 constexpr std::int64_t kPackedTokens = 1024;
 
-/// Chunks that go through the model in one pass without padding, and into accumulators: the same bytes as each alone.
+/// Runs chunks through the model in one pass without padding, and into accumulators: the same bytes as one by one.
 class PackOfChunks {
 public:
     PackOfChunks(std::shared_ptr<const model::Model>, std::shared_ptr<const headlight::text::Tokenizer>, trace::CapturePlan,

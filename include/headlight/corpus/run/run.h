@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Texts through a model, into a store.
+// Runs texts through a model into a store.
 #pragma once
 
 #include "headlight/corpus/run/stop_at.h"
@@ -16,7 +16,7 @@ namespace headlight::corpus {
 
 using Note = std::function<void(const std::string&)>;
 
-/// What is fixed when a store is made; what is not given is chosen then, and taken from a store that exists.
+/// The options fixed when a store is made; those not given take defaults then, or the values of an existing store.
 struct AskedOptions {
     std::optional<TextUnit> unit;      ///< line
     std::optional<std::string> field;  ///< "text"
@@ -27,7 +27,7 @@ struct AskedOptions {
     std::vector<std::string> measures;  ///< empty: the usual ones
 };
 
-/// A model that is ready, and its store.
+/// A loaded model and its store.
 struct RunSetup {
     std::filesystem::path store;
     std::shared_ptr<const model::Model> model;
@@ -35,8 +35,8 @@ struct RunSetup {
     AskedOptions options;
     AddTexts texts;  ///< `from` empty: those of the store
 };
-/// The store, made or opened, with its texts. Waits, and notes it, while another process works on them. Errors: a store of
-/// another model or of other options than asked for, no texts, a model that reads pictures or is an encoder and a decoder.
+/// The store, made or opened, with its texts. While another process works on them it waits, with a note. Errors: a store of
+/// another model or with other options than requested, no texts, a model that reads pictures or has an encoder and a decoder.
 Manifest open_store(const RunSetup&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
 /// SHA-256 of a tokenizer's strings and of the tokens of a text.
@@ -47,10 +47,10 @@ using NextBlock = std::function<std::int64_t()>;
 
 struct BlockPlan {
     NextBlock next;
-    std::int64_t chunks = 0;         ///< that next() will give, as far as known: for the forecast
-    double segment_minutes = 1;      ///< 0: a segment is written behind every block
-    std::function<bool()> enough{};  ///< asked behind every segment: no further block
-    std::string name;                ///< segments are "NAME0000.safetensors": unlike for processes that share a folder
+    std::int64_t chunks = 0;         ///< that next() will return, as far as known: for the forecast
+    double segment_minutes = 1;      ///< 0: a segment is written after every block
+    std::function<bool()> enough{};  ///< called after every segment; true: no further block
+    std::string name;                ///< segments are "NAME0000.safetensors": different for processes that share a folder
 };
 
 struct RunProgress {
@@ -58,9 +58,9 @@ struct RunProgress {
     double seconds = 0;
 };
 
-/// Runs blocks until none is left, and writes a segment every few minutes, at the end, and when cancelled (blocks that are
-/// finished count, the one in work does not). The first blocks give a forecast. A segment goes on growing until it
-/// has grown by 256 MB. Error names the text; what was finished before is in a segment.
+/// Runs blocks until none is left, and writes a segment every few minutes, at the end, and when cancelled (finished blocks
+/// count, the current one does not). The first blocks give a forecast. A segment keeps growing until it has grown by 256 MB.
+/// Errors name the text; blocks finished before are in a segment.
 RunProgress run_blocks(const RunSetup&, const Manifest&, const BlockPlan&, const CancelToken& = {}, const Progress& = {},
                        const Note& = {});
 
@@ -68,26 +68,26 @@ struct CorpusRun {
     RunSetup setup;
     std::int64_t part = 1, parts = 1;  ///< blocks whose number mod parts is part - 1
     double segment_minutes = 1;
-    std::optional<StopAt> stop_at{};  ///< blocks are then run in a shuffled order, and asked about behind every segment
+    std::optional<StopAt> stop_at{};  ///< blocks then run in a shuffled order, and the condition is checked after every segment
 };
 struct CorpusResult {
     Manifest manifest;
     RunProgress done;
-    std::int64_t missing_blocks = 0;  ///< other parts have them, or the run has stopped before them
-    std::string stopped{};  ///< why, where it did: "the widest interval of induction is ± 0.0094 (L3H1), over 640 texts"
+    std::int64_t missing_blocks = 0;  ///< in other parts, or not reached before the run stopped
+    std::string stopped{};  ///< if stopped early: "the widest interval of induction is ± 0.0094 (L3H1), over 640 texts"
 };
-/// All of it: opens the store, runs what no segment has, merges, also when cancelled. Parts of one number of parts may run at
-/// once. Errors: stop_at of a part, as check().
+/// The whole run: opens the store, runs the blocks that no segment has, merges, also when cancelled. Parts with the same number
+/// of parts may run at once. Errors: stop_at of a part, as check().
 CorpusResult run_corpus(const CorpusRun&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
-/// Processes that run one store together in a folder that all see. Rank 0 gives out blocks, and runs some itself.
+/// Processes that run one store together in a shared folder. Rank 0 distributes blocks, and runs some itself.
 class Team {
 public:
     virtual ~Team() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
     virtual void barrier() = 0;
-    virtual void give_out(std::vector<std::int64_t> blocks) = 0;  ///< rank 0, before any asks
+    virtual void give_out(std::vector<std::int64_t> blocks) = 0;  ///< rank 0, before any request
     virtual std::int64_t next() = 0;                              ///< -1: none is left
     virtual void answer() = 0;                                    ///< rank 0, between chunks: never waits
     virtual void answer_all() = 0;                                ///< rank 0: until all others know that none is left
@@ -96,11 +96,11 @@ public:
 CorpusResult run_corpus(const CorpusRun&, Team&, const CancelToken& = {}, const Progress& = {}, const Note& = {});
 
 /// Merges stores of the same texts, model and options (--part on machines without a common folder) into a new one; of one store:
-/// merges its segments anew. Needs no model. Notes segments that unlike machines made, and blocks that are in no store. Errors: a
-/// store of another model, of other options or texts, a block in two of them, nothing finished.
+/// merges its segments again. Needs no model. Notes segments from different machines, and blocks that are in no store. Errors:
+/// a store of another model, other options or other texts, a block in two stores, no finished blocks.
 void merge_stores(const std::vector<std::filesystem::path>& stores, const std::filesystem::path& out, const Note& = {});
 
-/// What accumulators may know of a store's texts and model.
+/// A store's texts and model as accumulators know them.
 AccumulatorContext context_of(const Manifest&, const model::ModelConfig&, const headlight::text::Tokenizer&);
 /// Locks of a store: texts and merged file, or blocks of a part.
 std::filesystem::path lock_file(const std::filesystem::path& store, const std::string& name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run that ends once a measure is known well enough.
+// A run that ends once a measure is precise enough.
 #pragma once
 
 #include "headlight/base/ids.h"
@@ -16,14 +16,14 @@ namespace headlight::corpus {
 /// Run on until every head's mean of a measure has a 95 % interval (bootstrap over texts) whose half width is at most this.
 struct StopAt {
     std::string measure;    ///< of heads: "induction"
-    double half_width = 0;  ///< in the measure's unit; of a share 0.01 is one percent
+    double half_width = 0;  ///< in the measure's unit; for a share 0.01 is one percent
 };
-/// "induction:1%", "entropy:0.05". Error says how it is written.
+/// "induction:1%", "entropy:0.05". Errors state the syntax.
 StopAt parse_stop_at(const std::string&);
-/// Errors: no such measure (names the nearest), a half width that is not above 0, a store that does not gather heads.
+/// Errors: no such measure (names the nearest), a half width that is not positive, a store that does not gather heads.
 void check(const StopAt&, const Manifest&);
 
-/// Intervals of fewer texts are not trusted, so that no run stops by them.
+/// Intervals over fewer texts are not trusted, so no run stops by them.
 inline constexpr std::int64_t kTextsToStop = 30;
 
 struct WidestInterval {
@@ -31,11 +31,11 @@ struct WidestInterval {
     double half_width = 0;
     std::int64_t texts = 0;  ///< that have the measure
 };
-/// Of the heads that any text has the measure of; none: there are no such heads, or one of them has it in fewer than kTextsToStop
-/// texts.
+/// Over the heads that have the measure in any text; none: there are no such heads, or one of them has it in fewer than
+/// kTextsToStop texts.
 std::optional<WidestInterval> widest_interval(const StoredCorpus&, const std::string& measure, const BootstrapOptions& = {});
 
-/// Blocks in an order drawn by the seed: what is run when a run stops stands for the whole, and not for its beginning.
+/// Blocks in an order drawn by the seed: the blocks finished when a run stops represent the whole corpus, not its beginning.
 void shuffle_blocks(std::vector<std::int64_t>& blocks, std::uint64_t seed);
 
 }  // namespace headlight::corpus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How far a mean over texts could be off: the percentile bootstrap (Efron & Tibshirani 1993, ch. 13). Whole texts are drawn with
-// replacement, since the tokens of one text are no independent observations.
+// Intervals of means over texts: the percentile bootstrap (Efron & Tibshirani 1993, ch. 13). Whole texts are drawn with
+// replacement, since the tokens of one text are not independent observations.
 #pragma once
 
 #include "headlight/base/numbers.h"
@@ -13,14 +13,14 @@
 
 namespace headlight::corpus {
 
-/// What a text adds to a weighted mean: a rate has hits and cases, a mean in which every text counts the same has x and 1, a mean
-/// over tokens has the sum over the text's tokens and their number. A text that has no value has weight 0.
+/// The contribution of a text to a weighted mean: hits and cases for a rate, x and 1 for a mean in which every text counts the
+/// same, the sum over the text's tokens and their number for a mean over tokens. A text without a value has weight 0.
 struct TextTerm {
     double sum = 0, weight = 0;
 };
 
 struct Interval {
-    double mean = kNaN;              ///< of the texts as they are
+    double mean = kNaN;              ///< of the original texts, without resampling
     double low = kNaN, high = kNaN;  ///< NaN below two texts with a weight
 };
 
@@ -30,15 +30,15 @@ struct BootstrapOptions {
     std::uint64_t seed = 0;
 };
 
-/// A corpus drawn again and again, so that every mean of it is drawn on the same texts: columns of a table can be compared, and a
-/// difference of two means is paired. The same texts, draws and seed give the same bits on any number of threads.
+/// Resamples of a corpus, with the same draws for every mean: columns of a table can be compared, and a difference of two means
+/// is paired. The same texts, draws and seed give the same bits on any number of threads.
 class Bootstrap {
 public:
     using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;  ///< [text, column]
 
     explicit Bootstrap(std::int64_t texts, const BootstrapOptions& = {});
 
-    /// Of each column: sum over texts of `sums` / sum over texts of `weights`, of which one column may stand for all. Error when
+    /// Of each column: sum over texts of `sums` / sum over texts of `weights`, of which one column may stand for all. Error if
     /// a size is not the number of texts.
     std::vector<Interval> means(const Columns& sums, const Columns& weights) const;
     /// Mean of a - mean of b, texts paired: a text counts where both have a weight.

@@ -5,10 +5,10 @@
 
 namespace headlight::corpus {
 
-/// Of values in ascending order, linear between neighbours (NumPy's default); NaN of none. `share` is from 0 to 1.
+/// Of values in ascending order, linear between neighbours (NumPy's default); NaN if there are none. `share` is from 0 to 1.
 double quantile(const std::vector<double>& sorted, double share);
 
-/// What a box plot draws of a sample: its ends, quartiles and median; NaN of none.
+/// The numbers of a box plot: the sample's ends, quartiles and median; NaN if it is empty.
 struct Box {
     double lowest, lower, median, upper, highest;
 };

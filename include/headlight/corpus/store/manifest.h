@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a store says of itself: manifest.json. docs/corpus.md describes the folder.
+// The description of a store: manifest.json. docs/corpus.md describes the folder.
 #pragma once
 
 #include "headlight/corpus/reading/read_texts.h"
@@ -15,8 +15,8 @@ namespace headlight::corpus {
 /// Fixed when the store is made.
 struct StoreOptions {
     ReadOptions reading;
-    std::int64_t context = 0;           ///< tokens of a chunk at most
-    std::int64_t stride = 0;            ///< tokens from one chunk's begin to the next one's
+    std::int64_t context = 0;           ///< maximum tokens of a chunk
+    std::int64_t stride = 0;            ///< tokens from the start of one chunk to the next
     std::int64_t block = 64;            ///< chunks that are finished together
     std::uint64_t seed = 0;             ///< of samples
     std::vector<std::string> measures;  ///< ids of accumulator_kinds(), in their order
@@ -29,7 +29,7 @@ struct StorePart {
     std::int64_t texts = 0, chunks = 0, tokens = 0;
 };
 
-/// Texts that one command put into the store, behind those that were there.
+/// Texts that one command added to the store, after those already there.
 struct Addition {
     std::string from;                  ///< as it was given
     std::int64_t first_text = 0;       ///< number of its first text in the store
@@ -44,8 +44,8 @@ struct Manifest {
     bool treebank = false;  ///< texts have words
     std::vector<StorePart> parts;
     std::vector<Addition> additions;
-    /// [block] sum of a hash of each of its chunks (chunk_hash(), mod 2^64): what the results of a block are results of. The same
-    /// for any split into parts.
+    /// [block] sum of a hash of each of its chunks (chunk_hash(), mod 2^64), which identifies the texts behind a block's
+    /// results. The same for any division into parts.
     std::vector<std::uint64_t> block_hashes;
     std::map<std::string, std::int64_t> left_out;  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
     std::vector<LeftOut> left_out_list;            ///< the first 1,000
@@ -66,7 +66,7 @@ struct Manifest {
     void note(TextNote);
 };
 
-/// Errors: no store there, another version, a field that is missing or of another type.
+/// Errors: no store there, another version, a field that is missing or has the wrong type.
 Manifest read_manifest(const std::filesystem::path& store);
 bool is_store(const std::filesystem::path&);
 void write_manifest(const std::filesystem::path& store, const Manifest&);

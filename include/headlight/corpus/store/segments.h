@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Segments: what a run has finished. Each is a set of blocks of chunks with every accumulator over exactly these blocks.
+// Segments hold the finished part of a run. Each is a set of blocks of chunks with every accumulator over exactly these blocks.
 #pragma once
 
 #include "headlight/corpus/accumulate/accumulator.h"
@@ -23,12 +23,13 @@ public:
     void save(Arrays&) const;
     void load(const Arrays&);  ///< into a fresh one
     trace::CapturePlan plan() const;
-    /// One text: what a run with plan() gives patterns to; behind it finish(), of several texts at once, and add(), of one.
+    /// One text: receives the patterns of a run with plan(). After the run finish() is called, for several texts at once, then
+    /// add(), for one text at a time.
     class OfText final : public trace::PatternReader {
     public:
         OfText(Gathered&, const TextRun&);
         bool reads() const noexcept;  ///< patterns
-        void forget();                ///< what the pass has given so far: it is run again
+        void forget();                ///< discards the results of the pass so far: it is run again
         void pattern(HeadId, const trace::HeadPattern&) override;
         void finish(const trace::Trace&);
         void add();
@@ -44,7 +45,7 @@ private:
     std::vector<std::unique_ptr<Accumulator>> all_;
 };
 
-/// What ran: segments of unlike machines may differ in the last bits.
+/// The machine that ran it: segments of different machines may differ in the last bits.
 struct Machine {
     std::string program, cpu, library, device;
     bool operator==(const Machine&) const = default;
@@ -63,27 +64,27 @@ struct Segment {
     std::int64_t chunks = 0;  ///< in these blocks
     Machine machine;
 };
-/// A new file. Atomic: it is there whole, or not at all.
+/// Writes a new file, atomically.
 Segment write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
                       const Machine&);
-/// Of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment stale: it is not
-/// listed, and deleted with `remove_stale`. Errors: a file that is no segment of this store, or one of other texts; a block in
-/// two segments.
+/// The segments of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment
+/// stale: it is not listed, and deleted with `remove_stale`. Errors: a file that is not a segment of this store, or of other
+/// texts; a block in two segments.
 std::vector<Segment> segments_of(const std::filesystem::path& store, const Manifest&, bool remove_stale = false);
 /// Error when a block is in two of them.
 void check_disjoint(const std::vector<Segment>&);
-/// "segments/NAME0000.safetensors", with the first number that is not there yet.
+/// "segments/NAME0000.safetensors", with the first unused number.
 std::filesystem::path next_segment_file(const std::filesystem::path& store, const std::string& name);
 
-/// Writes merged.safetensors: what the segments hold together. The same bytes for any segments of the same blocks.
+/// Writes merged.safetensors, the combined content of the segments. The same bytes for any segments of the same blocks.
 void write_merged(const std::filesystem::path& store, const Manifest&, const std::vector<Segment>&, const Gathered& fresh);
 struct Merged {
     Arrays arrays;
     std::vector<std::int64_t> blocks;
     std::int64_t chunks = 0;  ///< that were run
 };
-/// Errors: there is none; it is of another run or of other texts than the store. Blocks that have grown since (texts were
-/// appended) are those of the texts that were there.
+/// Errors: the file is missing, or belongs to another run or other texts than the store's. Blocks that have grown since (texts
+/// were appended) cover only the earlier texts.
 Merged read_merged(const std::filesystem::path& store, const Manifest&);
 
 }  // namespace headlight::corpus

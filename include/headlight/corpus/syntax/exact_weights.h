@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Weights that the word index does not hold: the sentences in question are run again.
+// Weights that the word index does not hold, computed by running the sentences again.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -13,17 +13,17 @@
 
 namespace headlight::corpus {
 
-/// Of one head over sentences of a store. Each sentence is run once.
+/// For one head over sentences of a store. Each sentence is run once.
 class ExactWeights {
 public:
     /// The references must outlive it. `model`: the one that ran the store's texts.
     ExactWeights(TextStore& texts, std::shared_ptr<const model::Model> model,
                  std::shared_ptr<const headlight::text::Tokenizer> tokenizer, HeadId head, const CancelToken& cancel = {})
         : texts_(texts), model_(std::move(model)), tokenizer_(std::move(tokenizer)), head_(head), cancel_(cancel) {}
-    /// Of a word on another, not rounded. Errors: as TextStore::chunk(), a model without that head.
+    /// The weight of a word on another, not rounded. Errors: as TextStore::chunk(), a model without that head.
     double weight(std::int64_t text, std::int32_t word, std::int32_t target);
-    /// The case with its exact weights: on its target, which is of several the one with the largest weight unless the word
-    /// attends to it most, and on the word attended to most.
+    /// The case with its exact weights: on its target (of several, the one attended to most or else the one with the largest
+    /// weight), and on the word attended to most.
     void complete(WordQuery::Case&, const std::vector<std::int32_t>& targets);
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How well single heads find the arcs of a dependency tree (Clark et al. 2019, section 4.2), from the word index alone.
+// How well single heads find the arcs of a dependency tree (Clark et al. 2019, section 4.2), from the word index only.
 #pragma once
 
 #include "headlight/analyze/table.h"
@@ -16,8 +16,8 @@
 
 namespace headlight::corpus {
 
-/// Whose attention predicts the head of a word: the dependent's own (the word that it attends to most), or that of the others
-/// (the word that attends to it most).
+/// Whose attention predicts the head of a word: the dependent's own (the word that it attends to most), or that of the other
+/// words (the word that attends to it most).
 enum class ArcDirection { to_head, to_dependent };
 inline constexpr EnumRow<ArcDirection> arc_directions[] = {
     {ArcDirection::to_head, "dependent-to-head", "Dependent attends to head"},
@@ -29,29 +29,29 @@ constexpr const auto& enum_rows(ArcDirection) { return arc_directions; }
 struct RelationRow {
     std::string relation;  ///< "nsubj": with its subtypes; "nsubj:pass": that subtype; "all": every arc
     ArcDirection direction = ArcDirection::to_head;
-    HeadId head;                   ///< of no meaning where n is 0
+    HeadId head;                   ///< meaningless if n is 0
     bool best = false;             ///< the best of all heads on half A
-    std::int64_t arcs = 0, n = 0;  ///< all of the relation, and those that are covered
+    std::int64_t arcs = 0, n = 0;  ///< all arcs of the relation, and the covered ones
     Interval accuracy;             ///< share of the n arcs whose head is predicted; intervals are over sentences
     double baseline = kNaN;        ///< accuracy of the best constant offset
-    std::int64_t offset = 0;       ///< ... which is this: head = word + offset, clamped to the sentence
+    std::int64_t offset = 0;       ///< the best one: head = word + offset, clamped to the sentence
     Interval gain;                 ///< accuracy - baseline, on the same drawn sentences
     double selection = kNaN;       ///< accuracy on half A, where the best head is chosen
     std::int64_t selection_n = 0;  ///< arcs there
     Interval held_out;             ///< accuracy on half B
     std::int64_t held_out_n = 0;   ///< arcs there
 };
-/// Fewer arcs than this say little: such rows are marked.
+/// Rows with fewer arcs than this are marked as unreliable.
 inline constexpr std::int64_t kFewArcs = 50;
-inline constexpr std::int64_t kFarthestOffset = 6;  ///< that the baseline tries, in either direction
+inline constexpr std::int64_t kFarthestOffset = 6;  ///< tried by the baseline, in either direction
 
 struct RelationTable {
-    std::vector<RelationRow> rows;  ///< by number of arcs, "all" first, a subtype behind its relation
+    std::vector<RelationRow> rows;  ///< by number of arcs, "all" first, subtypes after their relation
     std::int64_t sentences = 0;
-    std::int64_t arcs = 0;         ///< that are scored; roots are none
+    std::int64_t arcs = 0;         ///< scored arcs; roots have none
     std::int64_t shared_arcs = 0;  ///< left out: both words have the bytes of one multiword token
     std::int64_t unread_arcs = 0;  ///< left out: a word without a token
-    std::int64_t no_trees = 0;     ///< sentences whose arcs are no tree; they are scored as they are
+    std::int64_t no_trees = 0;     ///< sentences whose arcs do not form a tree; they are scored as they are
     bool causal = true;
 };
 struct RelationOptions {
@@ -60,11 +60,11 @@ struct RelationOptions {
 };
 RelationTable relation_table(const WordIndex&, const RelationOptions& = {}, const CancelToken& = {});
 
-/// Half B has about one sentence in two, by a hash of its id: FNV-1a, finished as draw() does.
+/// Half B has about every second sentence, by a hash of its id: FNV-1a with the finaliser of draw().
 bool in_half_b(std::string_view sentence_id) noexcept;
 
 analyze::Table table_of(const RelationTable&);
-/// A table for a paper (booktabs), with the results of Clark et al. for BERT beside the relations that theirs correspond to.
+/// A table for a paper (booktabs), with the results of Clark et al. for BERT beside the corresponding relations.
 std::string latex_of(const RelationTable&);
 
 }  // namespace headlight::corpus

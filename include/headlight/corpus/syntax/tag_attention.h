@@ -19,8 +19,8 @@
 
 namespace headlight::corpus {
 
-/// Classes of tokens: the parts of speech of Universal Dependencies; "none": of a word without one, or of no word; "first": the
-/// first token, on which heads rest, whatever it is; "special": further special tokens.
+/// Classes of tokens: the parts of speech of Universal Dependencies; "none": a word without one, or no word; "first": the first
+/// token, an attention sink, whatever it is; "special": other special tokens.
 inline constexpr std::array<std::string_view, 20> kTokenTags{"ADJ",  "ADP",  "ADV",  "AUX",  "CCONJ", "DET",    "INTJ",
                                                              "NOUN", "NUM",  "PART", "PRON", "PROPN", "PUNCT",  "SCONJ",
                                                              "SYM",  "VERB", "X",    "none", "first", "special"};
@@ -28,8 +28,8 @@ inline constexpr std::size_t kTagCount = kTokenTags.size();
 inline constexpr std::size_t kPartsOfSpeech = 17;  ///< the first of kTokenTags, and behind them
 inline constexpr std::size_t kNoTag = kPartsOfSpeech, kFirstToken = kNoTag + 1, kSpecialToken = kNoTag + 2;
 
-/// Accumulator "tags" of a treebank. Rows are all queries but the first one of a causal model, which has no choice. A token of
-/// several words counts to the tag of each in equal parts. Texts that are read in several stretches are left out.
+/// Accumulator "tags" of a treebank. Rows are all queries except the first one of a causal model, which has no choice. A token
+/// of several words counts towards the tag of each in equal parts. Texts of several chunks are left out.
 class TagAttention final : public Accumulator {
 public:
     TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool causal);
@@ -43,14 +43,14 @@ public:
 
     /// Attention from tokens of one tag to tokens of another, summed over rows; heads count as layer * n_heads + head.
     double mass(std::int64_t head, std::size_t from, std::size_t to) const { return mass_[place(head, from, to)].value(); }
-    /// The same if every row were even over the keys that it may attend to (sliding windows are not regarded).
+    /// The same under uniform attention over the allowed keys (ignoring sliding windows).
     double even_mass(std::size_t from, std::size_t to) const { return even_mass_[from * kTagCount + to].value(); }
     /// Rows of the tag.
     double rows(std::size_t from) const { return rows_[from].value(); }
 
-    /// Share of the attention, without what the first token receives, that runs between words of which one depends on the other.
+    /// Share of the attention, excluding that to the first token, between words of which one depends on the other.
     double alignment(std::int64_t head) const { return along_[at(head)].value() / off_first_[at(head)].value(); }
-    /// Of rows that are even over the keys that they may attend to but the first.
+    /// The same under uniform attention over the allowed keys except the first.
     double even_alignment() const { return even_along_.value() / static_cast<double>(even_rows_); }
     /// Mean distance between query and key in tokens, over the same attention.
     double distance(std::int64_t head) const { return distance_[at(head)].value() / off_first_[at(head)].value(); }
@@ -80,7 +80,7 @@ private:
     }
     std::int64_t first_row() const noexcept { return causal_ ? 1 : 0; }
     std::int64_t last_key(std::int64_t query, std::int64_t keys) const noexcept { return causal_ ? query + 1 : keys; }
-    /// Every sum that there is, with its name in files.
+    /// Every sum, with its name in files.
     template <class Self, class Visit>
     static void each(Self&, Visit&&);
 

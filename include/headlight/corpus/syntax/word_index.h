@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What every head did with every word of a treebank, small enough to be kept: questions about syntax are answered from it
-// without the model.
+// An index of every head's attention between the words of a treebank, small enough to be stored: it answers questions about
+// syntax without the model.
 #pragma once
 
 #include "headlight/corpus/accumulate/accumulator.h"
@@ -13,7 +13,7 @@
 
 namespace headlight::corpus {
 
-/// Weights are kept as round(32767 w) in 16 bits: off by at most 1.6e-5. A word takes twelve bytes a head.
+/// Weights are kept as round(32767 w) in 16 bits: off by at most 1.6e-5. A word takes twelve bytes per head.
 inline constexpr double kWeightUnit = 1.0 / 32767;
 
 /// A sentence of the index. [word, head] arrays count heads as layer * n_heads + head; words count within the sentence.
@@ -22,8 +22,8 @@ struct IndexedSentence {
     std::vector<Word> words;         ///< without xpos
     std::vector<std::uint8_t> read;  ///< [word] 1: it has tokens
 
-    /// The other word that a word attends to most, and the one that attends to it most; -1: it attends to no other word. Of
-    /// equals the first. Attention between words is word_attention().
+    /// The other word that a word attends to most, and the one that attends to it most; -1: it attends to no other word. Ties
+    /// go to the first. Attention between words is word_attention().
     std::vector<std::int16_t> to, from;
     std::vector<std::int16_t> to_weight, from_weight;
     /// Weights between a word and the word that it depends on: of the dependent to its head, and of the head to its dependent. 0
@@ -31,13 +31,13 @@ struct IndexedSentence {
     std::vector<std::int16_t> head_weight, dependent_weight;
 };
 
-/// Accumulator "words" of a treebank. A text that the model reads in several stretches, or of more than 32,767 words, is left out
-/// and counted.
+/// Accumulator "words" of a treebank. A text of several chunks, or of more than 32,767 words, is left out and counted.
 class WordIndex final : public Accumulator {
 public:
     WordIndex(std::int64_t n_layers, std::int64_t n_heads, bool causal)
         : n_layers_(n_layers), n_heads_(n_heads), causal_(causal) {}
-    /// What save() wrote, of whatever model. Error when there is none: the store is of no treebank, or did not gather it.
+    /// Reads the arrays of save(), of any model. Error if there are none: the store is not of a treebank, or did not gather the
+    /// index.
     static WordIndex read(const Arrays&);
 
     std::int64_t n_layers() const noexcept { return n_layers_; }

@@ -20,14 +20,14 @@ namespace headlight::corpus {
 
 /// A question in the finder's language (HeadQuery) with conditions "A attends to B" and "A attends to its R" on words:
 ///
-/// - A and B are a part of speech (VERB), a relation (nsubj; nsubj:pass is that subtype alone), a form in quotes in any case, or
-///   `word` for any. AUX is the tag and aux the relation; a name in another case is either, the tag first. R is a relation, and
-///   means the dependents of A with it, or `head`.
+/// - A and B are a part of speech (VERB), a relation (nsubj; nsubj:pass is only that subtype), a form in quotes (ignoring case),
+/// or `word` for any. AUX is the tag and aux the relation; a name in another case is looked up as a tag first. R is a relation,
+/// which means the dependents of A with it, or `head`.
 /// - Cases are the words A that have a B (an R) in their sentence other than themselves that they can attend to; in a causal
-///   model one that comes before them. Words without tokens are none, nor are words that share their bytes (same_bytes()).
-/// - A percentage is compared with the share of cases in which the word that A attends to most, itself aside, is a B.
+///   model one that comes before them. Words without tokens and words that share their bytes (same_bytes()) are not cases.
+/// - A percentage is compared with the share of cases in which the word that A attends to most, excluding itself, is a B.
 /// - A plain number is compared with the mean weight of A on B: exact for "its R" (of several, the largest). Otherwise the index
-///   holds the weights of hits alone, and the mean with 0 for a miss is a lower bound: it can be compared by > and >= only.
+/// holds only the weights of hits, and the mean with 0 for a miss is a lower bound, which allows only > and >=.
 /// - "> 0.3 in 50 texts": in at least 50 texts a case has such a weight.
 class WordQuery {
 public:
@@ -36,14 +36,14 @@ public:
     WordQuery(std::string_view expression, const WordIndex&, const analyze::HeadTable* known = nullptr,
               const trace::Trace* trace = nullptr);
 
-    /// Those that are known, and of each condition on words "share", "weight" and, for "in N texts", "texts"; ids carry the
+    /// The known ones and, for each condition on words, "share", "weight" and, for "in N texts", "texts"; ids contain the
     /// condition's text.
     const analyze::HeadTable& measures() const noexcept { return table_; }
-    /// What the expression says, of measures().
+    /// The expression over measures().
     const analyze::HeadQuery& question() const noexcept { return query_; }
     /// Heads that match, best by the first condition's measure.
     std::vector<HeadId> heads() const;
-    /// Why there is none, for a person.
+    /// The reason why no head matches, for display.
     std::string why_none() const { return query_.why_none(table_); }
 
     struct Condition {
@@ -53,7 +53,8 @@ public:
         std::int64_t cases = 0;
         std::int64_t out_of_reach = 0;  ///< words with a B that they cannot attend to
         std::int64_t texts = 0;         ///< with cases
-        /// The constant offset, up to 6 words either way, at which most cases have a B, and their share: what a share is to beat.
+        /// The constant offset, up to 6 words either way, at which most cases have a B, and their share: the baseline of a
+        /// share.
         std::int64_t offset = 0;
         double offset_share = 0;
     };
@@ -62,11 +63,11 @@ public:
     struct Case {
         std::int64_t text = 0;      ///< number in the store
         std::int32_t word = 0;      ///< A
-        std::int32_t target = -1;   ///< the B: the one attended to most where it is one, else the one with the largest weight
+        std::int32_t target = -1;   ///< the B: the word attended to most if it is a B, else the B with the largest weight
         std::int32_t attended = 0;  ///< the word that A attends to most; -1: none
-        double weight = 0;          ///< on the target; NaN where the index does not hold it
+        double weight = 0;          ///< on the target; NaN if the index does not hold it
         double attended_weight = 0;
-        /// A bound of the weight on every B: no other word has more than the one attended to most.
+        /// Upper bound of the weight on every B: the weight of the word attended to most.
         double at_most() const noexcept { return std::isnan(weight) ? attended_weight : weight; }
         bool hit() const noexcept { return attended == target; }
     };
@@ -78,7 +79,7 @@ public:
     std::vector<Interval> shares(std::size_t condition, const std::vector<HeadId>&, const BootstrapOptions& = {}) const;
 
 private:
-    /// Words that a condition is about.
+    /// The words of a condition.
     struct Words {
         std::string upos{}, relation{}, form{};  ///< one of them; none: any word
         bool matches(const Word&) const;
@@ -89,7 +90,8 @@ private:
     };
     class Phrases;
 
-    /// Calls visit(number, sentence, word, targets) for every case; returns how many words have targets out of reach alone.
+    /// Calls visit(number, sentence, word, targets) for every case; returns the number of words whose targets are all out of
+    /// reach.
     template <class Visit>
     std::int64_t each_case(const Meaning&, Visit&&) const;
     Meaning meaning_of(const analyze::QueryPhrase&) const;
@@ -104,11 +106,11 @@ private:
     analyze::HeadQuery query_;
 };
 
-/// Cases of one head that are worth reading.
+/// Examples of one head's cases.
 enum class ExampleKind {
     hit,             ///< those with the largest weights (Case::at_most()) first
     miss,            ///< the same
-    counter_example  ///< less than 5 % on every B, those first in which the head attends to another word most
+    counter_example  ///< less than 5 % on every B; those with the largest weight on another word first
 };
 inline constexpr EnumRow<ExampleKind> example_kinds[] = {{ExampleKind::hit, "hit", "Hits"},
                                                          {ExampleKind::miss, "miss", "Misses"},
@@ -120,7 +122,7 @@ std::vector<WordQuery::Case> example_cases(const WordQuery&, std::size_t conditi
 /// The text of a sentence, rebuilt from its words, with brackets around one or two of them: "He [asked] the {nurse}".
 std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std::int32_t braced);
 
-/// One row a head that matches: for each condition the share of hits with its interval, the weight, and the number of texts.
+/// One row per matching head: for each condition the share of hits with its interval, the weight, and the number of texts.
 analyze::Table table_of(const WordQuery&, const BootstrapOptions& = {});
 /// example_cases() of every kind, one head's. `complete` may make a case's weights exact (exact_weights.h).
 analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&,

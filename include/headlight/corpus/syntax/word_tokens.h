@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Treebanks annotate words, models read tokens: the two meet in the bytes of the text.
+// Treebanks annotate words, models read tokens: both are mapped to the bytes of the text.
 #pragma once
 
 #include "headlight/corpus/reading/text.h"
@@ -18,16 +18,16 @@ struct WordTokens {
     std::int64_t shared = 0;                          ///< tokens that belong to several words
     std::int64_t without = 0;                         ///< words without a token
 };
-/// `first_byte`: where the encoded stretch begins in Text::text.
+/// `first_byte`: the start of the encoded chunk in Text::text.
 WordTokens word_tokens(const Text&, const text::Encoding&, std::int64_t first_byte = 0);
 
 /// Two words of a multiword token that is not their concatenation (Spanish "al" = "a" + "el") have the same tokens: attention
-/// cannot tell them apart, and an arc between them is none that a head could show.
+/// cannot distinguish them, so no head can show an arc between them.
 inline bool same_bytes(const Word& a, const Word& b) noexcept { return a.shares_span && b.shares_span && a.begin == b.begin; }
 
 /// Attention between words (Clark et al. 2019, section 4.1) of a pattern [token, token]: columns of a word's tokens are summed,
-/// its rows averaged; what a token of several words receives is split equally. Row-major [word, word]. A row's sum is 1 without
-/// what special tokens receive; rows and columns of words without a token are 0.
+/// its rows averaged; the attention to a token of several words is split equally. Row-major [word, word]. A row sums to 1 minus
+/// the attention to special tokens; rows and columns of words without a token are 0.
 void word_attention(std::span<const float> pattern, std::int64_t keys, const WordTokens&, std::vector<double>& out);
 
 }  // namespace headlight::corpus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures of a corpus: what a store holds, without its model. The command line and the window's page read the list; a new figure
-// is a row here and nothing there.
+// Figures of a store, without its model. The command line and the window's page both read this list: a new figure only needs a
+// row here.
 #pragma once
 
 #include "headlight/analyze/contribution/neuron_id.h"
@@ -19,7 +19,7 @@
 
 namespace headlight::figure {
 
-/// What of a store is asked for.
+/// The options of a figure of a store.
 struct CorpusRequest {
     std::string view = "corpus-heads";               ///< id of a row of corpus_views()
     std::string measure = "induction";               ///< views of one measure of heads
@@ -41,23 +41,23 @@ struct CorpusView {
     std::string group;     ///< "Heads", "Words", "Neurons"
     std::string gathered;  ///< the kind of accumulator that it needs: "words"
     bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
-         of_question = false;  ///< which part of the request matters
+         of_question = false;  ///< which options of the request apply
     /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron has a part more with it.
     bool runs_texts = false;
-    /// May be slow. Errors: the store did not gather it, a measure, head or neuron that does not exist.
+    /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.
     std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
 };
 
 std::span<const CorpusView> corpus_views();
 /// Error names the nearest.
 const CorpusView& corpus_view(std::string_view id);
-/// Error where the store lacks what the view needs, saying how to gather it; where a view that runs texts has no model, or
-/// another one than the store's.
+/// Errors: the store lacks data for the view (explains how to gather it); a view that runs texts has no model, or not the
+/// store's.
 std::unique_ptr<Figure> corpus_figure(const StorePtr&, const CorpusRequest&, const CancelToken& = {});
 /// Names of the measures of heads that the store has.
 std::vector<std::string> corpus_measure_ids(const corpus::StoredCorpus&);
 
-/// How many layers, heads and neurons there are to choose from, as far as the store has gathered anything of them; else 0.
+/// Numbers of layers, heads and neurons to choose from; 0 if the store has gathered nothing about them.
 struct CorpusShape {
     std::int64_t layers = 0, heads = 0;
     std::vector<std::int64_t> neurons{};  ///< of each layer

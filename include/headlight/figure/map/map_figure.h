@@ -18,7 +18,7 @@
 
 namespace headlight::figure {
 
-/// What the colour of a point says.
+/// The meaning of a point's colour.
 enum class MapColor { role, position, position_mod5, norm, length, punctuation, frequency, text, trust };
 inline constexpr EnumRow<MapColor> map_colors[] = {{MapColor::role, "role", "query or key"},
                                                    {MapColor::position, "position", "position in the text"},
@@ -31,7 +31,7 @@ inline constexpr EnumRow<MapColor> map_colors[] = {{MapColor::role, "role", "que
                                                    {MapColor::trust, "trust", "share of neighbours kept"}};
 constexpr const auto& enum_rows(MapColor) { return map_colors; }
 
-/// A point of a map: head by its place in QueryKeyMap::heads; queries come first, then keys.
+/// A point of a map: the head by its index in QueryKeyMap::heads; queries come first, then keys.
 struct MapPoint {
     std::size_t head = 0;
     std::int32_t point = 0;
@@ -46,24 +46,24 @@ struct MapLine {
     bool operator==(const MapLine&) const = default;
 };
 
-/// Points that are not of the map's texts, placed into it: a sentence that is typed. They stand on top and have names.
+/// Points of other texts placed into the map, such as a sentence being typed. They are drawn on top and labelled.
 struct MapGuests {
     std::vector<std::string> tokens;         ///< [guest]
-    std::vector<std::vector<float>> points;  ///< [head of the map][2 * guest, dims], queries first; a head without any is empty
+    std::vector<std::vector<float>> points;  ///< [head of the map][2 * guest, dims], queries first; empty for a head without any
 };
 
-/// What a person changes about the picture. Equal looks of equal maps make equal pictures.
+/// The picture's settings. Equal looks of equal maps give equal pictures.
 struct MapLook {
     std::optional<HeadId> single{};  ///< the one head that is shown; none: the matrix
     MapColor color = MapColor::role;
     bool size_by_norm = false;
     bool queries = true, keys = true, apart = true;  ///< which points are drawn; apart: first and special tokens
     bool token_labels = true, region_labels = true;
-    QPointF middle{0, 0};       ///< single: the point of the plane in the middle, box -1 to 1; matrix: of the picture, 0 to 1
-    double zoom = 1;            ///< 1: the box or the matrix fills the room
+    QPointF middle{0, 0};       ///< centre of the view; single: in the plane, box -1 to 1; matrix: in the picture, 0 to 1
+    double zoom = 1;            ///< 1: the box or the matrix fills the area
     double yaw = 0, pitch = 0;  ///< 3-D: degrees about the upright axis, then about the horizontal one
-    std::shared_ptr<const std::vector<std::uint8_t>> marked{};  ///< [point] 1: stands out, the others are grey; null: none does
-    QString marked_words{};                                     ///< what the marked ones are: "120 hits of “the”"
+    std::shared_ptr<const std::vector<std::uint8_t>> marked{};  ///< [point] 1: highlighted, the others grey; null: none is
+    QString marked_words{};                                     ///< description of the marked points: "120 hits of “the”"
     std::optional<MapPoint> chosen{}, hovered{};
     std::vector<MapLine> lines{};  ///< of the single view
     std::shared_ptr<const MapGuests> guests{};
@@ -72,29 +72,29 @@ struct MapLook {
 
 class MapFigure final : public Figure {
 public:
-    /// Error where lists of the map have wrong lengths.
+    /// Error if lists of the map have wrong lengths.
     explicit MapFigure(map::QueryKeyMap, MapLook = {});
     ~MapFigure() override;
 
     const map::QueryKeyMap& map() const;
-    /// Its place in QueryKeyMap::heads; none: the map has no such head.
+    /// Its index in QueryKeyMap::heads; none: the map has no such head.
     std::optional<std::size_t> index_of(HeadId) const;
     /// A newer picture of a head of the map.
     void set_head(map::HeadMap);
     const MapLook& look() const;
     void set_look(MapLook);
 
-    /// The nearest point that is drawn within some px.
+    /// The nearest drawn point within a few px.
     std::optional<MapPoint> point_at(QPointF) const;
-    /// The head whose plane lies there.
+    /// The head whose plane is there.
     std::optional<std::size_t> head_at(QPointF) const;
     /// Points of the single view inside a polygon, ascending; none for fewer than three corners.
     std::vector<std::int32_t> points_in(const QPolygonF&) const;
-    /// Where a point stands; none where it is not seen.
+    /// The position of a point; none if it is not visible.
     std::optional<QPointF> place_of(const MapPoint&) const;
-    /// The room of the planes: what zooms.
+    /// The area of the planes, which zooms.
     QRectF room() const;
-    /// The look after a zoom about a place or a move by px of the content.
+    /// The look after zooming about a position or moving the content by px.
     MapLook zoomed(double factor, QPointF about) const;
     MapLook moved(QPointF by) const;
     /// px of a head's cell at this zoom, of the matrix.
@@ -117,7 +117,7 @@ private:
 };
 
 /// "PCA, preset scores · 2,498 tokens of 61 texts · 12 texts left out · seed 0. Queries and keys before the rotation by their
-/// positions": what stands under every map.
+/// positions": the caption of every map.
 QString map_caption(const map::QueryKeyMap&);
 /// The token of a point: of QueryKeyMap::tokens or key_tokens().
 struct MapToken {
@@ -133,17 +133,17 @@ inline MapToken map_token(const map::QueryKeyMap& map, std::int32_t point) {
 }
 /// "L3H5  query ·the (4) · text 2, “…” · length 3.41": exact numbers of a point.
 QString map_point_words(const map::QueryKeyMap&, const map::HeadMap&, std::int32_t point);
-/// The token as it reads: "·the" for "Ġthe".
+/// The readable token: "·the" for "Ġthe".
 QString map_token_text(const std::string& token);
 
-/// What a selection of points holds more of than the rest: rows of a table.
+/// Values over-represented in a selection of points: rows of a table.
 struct MapShare {
     QString kind, value;              ///< "token", "·the"; "role", "queries"; "position", "0–9"
     std::int64_t inside = 0;          ///< points of this value in the selection
     double share = 0, elsewhere = 0;  ///< of the points of the selection, and of the rest
     double z = 0;                     ///< log-odds ratio with a prior over its standard error (Monroe et al. 2008, eq. 22)
 };
-/// Sorted by z, those above `least`.
+/// Those above `least`, sorted by z.
 std::vector<MapShare> over_represented(const map::QueryKeyMap&, const std::vector<std::int32_t>& points, double least = 1.96);
 
 }  // namespace headlight::figure

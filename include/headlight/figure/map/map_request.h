@@ -17,19 +17,19 @@ namespace headlight::figure {
 
 struct MapRequest {
     std::string texts, text;        ///< a file, folder or store; or one text
-    std::string dtype = "float32";  ///< that the model computes in
+    std::string dtype = "float32";  ///< of the model's computation
     map::GatherOptions gather;
     map::MapOptions options;
     map::SearchKind mark_by = map::SearchKind::token;
-    std::string mark;  ///< tokens that stand out; empty: none
+    std::string mark;  ///< search for tokens to highlight; empty: none
     MapLook look;
     ExportOptions output;
 };
 
-/// With the command that makes the file again. A lasso, a zoom and what the pointer chose are not part of it.
+/// With the command that reproduces the file. A lasso, a zoom and pointer selections are not part of it.
 Provenance map_provenance(const model::Model&, const map::QueryKeyMap&, const MapRequest&, const std::string& format);
 
-/// Marks the points of tokens that are found: `hits` as of map::find_points().
+/// Marks the points of tokens found: `hits` as from map::find_points().
 void mark_points(MapLook&, const map::QueryKeyMap&, std::vector<std::uint8_t> hits, const QString& sought);
 
 }  // namespace headlight::figure

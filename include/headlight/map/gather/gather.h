@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Queries and keys of traces, and of texts that are run for them.
+// Collects queries and keys from traces, or by running texts.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -19,31 +19,30 @@
 namespace headlight::map {
 
 struct GatherOptions {
-    bool rotated = false;                      ///< behind the rotation, in models that rotate
-    model::Stack stack = model::Stack::whole;  ///< encoder-decoder models: the attention that is meant; whole: the decoder's own
+    bool rotated = false;                      ///< after the rotation, in models that rotate
+    model::Stack stack = model::Stack::whole;  ///< encoder-decoder models: the attention to map; whole: the decoder's own
     std::vector<HeadId> heads{};               ///< empty: all
     std::int64_t budget = 2500;                ///< tokens; 0: all texts
     std::uint64_t seed = 0;                    ///< of the choice of texts
 };
 
-/// Numbers of the texts that are used, in their order, and the tokens that they have together.
+/// Numbers of the used texts, in their order, and their total number of tokens.
 struct ChosenTexts {
     std::vector<std::int64_t> texts;
     std::int64_t tokens = 0, left_out = 0;
 };
-/// Whole texts in a random order that the seed fixes, each that still fits; `tokens_of` is asked for as few as needed. After 100
-/// that do not fit, one after another, the choice is made. Error when none fits.
+/// Takes whole texts in a random order given by the seed, each that still fits; `tokens_of` is called for as few as needed. The
+/// choice ends after 100 consecutive texts that do not fit. Error if none fits.
 ChosenTexts choose_texts(std::int64_t texts, const std::function<std::int64_t(std::int64_t)>& tokens_of, std::int64_t budget,
                          std::uint64_t seed);
 
-/// Queries and keys of runs that have them, of one model. Keys of a head are those of its key/value head; MLA gives the content
-/// part unless `rotated`. The budget is not applied: all runs are used. Errors: no run, a stack or a head that the model has not,
-/// hooks that were not kept.
+/// Queries and keys of runs that kept them, of one model. Keys of a head are those of its key/value head; MLA gives the content
+/// part unless `rotated`. The budget is not applied: all runs are used. Errors: no run, a stack or a head that the model does
+/// not have, hooks that were not kept.
 std::shared_ptr<const MapVectors> gather(const std::vector<std::shared_ptr<const trace::Trace>>&, const GatherOptions& = {});
 
-/// The texts chosen by budget and seed, run for their queries and keys alone. A text longer than the model's context is read in
-/// parts that count as texts. Encoder-decoder models: "source TAB target" in a text.
-/// Errors: those of a run, memory.
+/// The texts chosen by budget and seed, run only for their queries and keys. A text longer than the model's context is read in
+/// parts that count as texts. Encoder-decoder models: a text is "source TAB target". Errors: those of a run, memory.
 std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model::Model>&,
                                                const std::shared_ptr<const headlight::text::Tokenizer>&,
                                                const std::vector<corpus::Text>&, const GatherOptions& = {},

@@ -18,14 +18,14 @@ struct Graph {
     std::vector<float> weight;
 };
 
-/// Lists of the points from `first_row` on, with a weight of each neighbour; neighbours are any points.
+/// Lists of the points from `first_row` on, with a weight for each neighbour; any point can be a neighbour.
 struct WeightedLists {
     NeighbourLists lists;
     std::vector<float> weight;  ///< [count, each]
     std::int64_t first_row = 0;
 };
 
-/// p_{j|i} proportional to exp(-beta_i x_ij), with beta_i such that their entropy is ln(perplexity), or as near as it gets.
+/// p_{j|i} proportional to exp(-beta_i x_ij), with beta_i such that their entropy is ln(perplexity), or as near as possible.
 struct Calibrated {
     std::vector<double> beta;  ///< [count]
     std::vector<float> p;      ///< [count, each]

@@ -14,7 +14,7 @@ namespace headlight::map {
 class Embedding {
 public:
     virtual ~Embedding() = default;
-    /// At most so many iterations more. Between two of them it may be cancelled.
+    /// Runs up to this many more iterations. It can be cancelled between two of them.
     virtual void run(int iterations, const CancelToken& = {}) = 0;
     virtual std::vector<float> points() const = 0;  ///< [count, dims]
     virtual int done() const = 0;
@@ -29,7 +29,7 @@ struct TsneOptions {
     int dims = 2;
     int early = 250, later = 500;
     double exaggeration = 12, momentum = 0.8;
-    std::int64_t exact_up_to = 8000;  ///< more points: a Barnes-Hut tree
+    std::int64_t exact_up_to = 8000;  ///< beyond: a Barnes-Hut tree
     double theta = 0.5;
 };
 /// `p`: joint_probabilities(). `start` [count, dims] is used as it is.

@@ -13,7 +13,7 @@ namespace headlight::map {
 /// cosine: 1 - cos of the angle at the origin.
 enum class Metric { euclidean, cosine };
 
-/// The nearest first; of equally near ones the smaller index first.
+/// The nearest first; ties by index.
 struct NeighbourLists {
     std::int64_t count = 0, each = 0;
     std::vector<std::int32_t> index;  ///< [count, each]
@@ -26,8 +26,8 @@ NeighbourLists nearest_rows(const Rows&, std::int64_t each, Metric = Metric::euc
 /// The `each` rows of `among` that are nearest to every row of `of`; Euclidean.
 NeighbourLists nearest_among(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& = {});
 
-/// The `each` rows of `among` with the largest products with every row of `of`. `distance` is how much smaller a product is than
-/// the row's largest.
+/// The `each` rows of `among` with the largest products with every row of `of`. `distance` is the row's largest product minus
+/// this one.
 NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t each, const CancelToken& = {});
 
 /// Each divided by its length; zeros stay zeros. Their Euclidean order is that of cosines.

@@ -8,7 +8,7 @@
 
 namespace headlight::map {
 
-/// Rows of numbers that are not owned.
+/// A non-owning view of rows of numbers.
 struct Rows {
     std::span<const float> values;  ///< [count, width]
     std::int64_t count = 0, width = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a picture keeps of the points that it is made of.
+// How well a picture preserves the original points.
 #pragma once
 
 #include "headlight/map/projection/neighbours.h"
@@ -12,17 +12,17 @@
 
 namespace headlight::map {
 
-/// Trustworthiness of Venna & Kaski 2001: 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in U_i} (r(i, j) - k), where U_i are
-/// neighbours in the picture that are none in the original space, and r their rank there; continuity with the spaces exchanged.
-/// Ties by index. k is at most (n - 1) / 2. NaN for fewer than 4 points.
+/// Trustworthiness of Venna & Kaski 2001: 1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in U_i} (r(i, j) - k), where U_i are the
+/// neighbours in the picture that are not neighbours in the original space, and r is their rank there; continuity exchanges the
+/// two spaces. Ties by index. k is at most (n - 1) / 2. NaN for fewer than 4 points.
 struct RankQuality {
     double trustworthiness = 0, continuity = 0;
 };
 /// Over at most `rows` points, evenly spread, against all.
 RankQuality rank_quality(const Rows& original, const Rows& picture, std::int64_t k, std::int64_t rows = 1000,
                          const CancelToken& = {});
-/// The same where nearness is no distance, or is one to other points: how far each of `count` points is from row i. `own`: the
-/// rows are the points themselves.
+/// The same if nearness is not a distance, or is a distance to other points: how far each of `count` points is from row i.
+/// `own`: the rows are the points themselves.
 using Farness = std::function<void(std::int64_t i, std::span<float> out)>;
 RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::int64_t k, const Farness& original,
                          const Farness& picture, std::int64_t at_most = 1000, const CancelToken& = {});
@@ -30,13 +30,13 @@ RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::i
 /// Share of every point's neighbours in `original` that are among as many nearest in `picture`: [count].
 std::vector<float> kept_neighbours(const NeighbourLists& original, const NeighbourLists& picture);
 
-/// What distances in the picture say of attention within each text. `points`: all queries, then all keys.
+/// How well distances in the picture reflect attention within each text. `points`: all queries, then all keys.
 struct Faithfulness {
     double correlation = 0;  ///< mean over queries of Spearman(score, -distance) over legal keys; NaN where no query has three
     double near = 0;         ///< share of softmax(scale q·k) on the 10 nearest legal keys, mean over queries with more than 10
 };
-/// First and special tokens count neither as queries nor as keys. The score is q·k of the head's vectors: what masks, positions
-/// and sinks change in attention is not in it.
+/// First and special tokens count neither as queries nor as keys. The score is q·k of the head's vectors, without the effect of
+/// masks, positions and sinks on attention.
 Faithfulness faithfulness(const MapVectors&, const HeadVectors&, const std::vector<float>& points, int dims,
                           const CancelToken& = {});
 

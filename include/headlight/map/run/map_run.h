@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Maps of many heads at once, shown while they are made.
+// Maps of many heads at once, shown while they are computed.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -18,16 +18,16 @@
 
 namespace headlight::map {
 
-/// One head's picture, step by step. The bytes of a seed are the same on any thread. PCA, and heads with fewer than five points
-/// that count, are done at once. Points that stand apart follow the ten nearest of their role.
+/// One head's picture, step by step. The bytes of a seed are the same on any thread. PCA, and heads with fewer than five
+/// counted points, finish immediately. Points that are apart follow the ten nearest of their role.
 class HeadRun {
 public:
     HeadRun(std::shared_ptr<const MapVectors>, std::size_t head, const MapOptions&, const CancelToken& = {});
     ~HeadRun();
-    /// False when all is done.
+    /// False when finished.
     bool run(int iterations, const CancelToken& = {});
-    HeadMap picture() const;  ///< as far as it is; without quality
-    /// With trust, trustworthiness, continuity, faithfulness, divergence, and why it is poor.
+    HeadMap picture() const;  ///< the current state, without quality
+    /// With trust, trustworthiness, continuity, faithfulness, divergence, and the reason if it is poor.
     HeadMap measured(const CancelToken& = {});
 
 private:
@@ -35,26 +35,27 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Levels below which a head is called poor.
+/// Levels below which a head counts as poor.
 struct PoorLevels {
     float trustworthiness = 0.65F, faithfulness = 0.1F;
 };
-/// "Neighbours are not kept (trustworthiness 0.62)"; empty for a good one. NaN is no reason.
+/// "Neighbours are not kept (trustworthiness 0.62)"; empty for a good one. NaN does not count as a reason.
 std::string poor_reason(const HeadMap&, const PoorLevels& = {});
 
-/// All heads of the vectors. The functions but run() may be called from any thread meanwhile.
+/// All heads of the vectors. All functions except run() may be called from any thread during the run.
 class MapRun {
 public:
     /// `cache`: a folder where finished heads are kept; empty: none.
     MapRun(std::shared_ptr<const MapVectors>, const MapOptions&, std::filesystem::path cache = {});
 
-    /// Called from the threads that compute, with the place of a head in QueryKeyMap::heads whose picture has changed.
+    /// Called from the computing threads when a picture has changed, with the head's index in QueryKeyMap::heads.
     using Changed = std::function<void(std::size_t head)>;
-    /// Blocks until all heads are done or it is cancelled (Cancelled; what is done stays). First the PCA of all heads, then t-SNE
-    /// or UMAP, every head on one thread, with a change every 50 iterations; then its quality. `threads` 0: one for each core.
+    /// Blocks until all heads are finished or it is cancelled (Cancelled; finished heads stay). First the PCA of all heads,
+    /// then t-SNE or UMAP, every head on one thread, with a change every 50 iterations; then its quality. `threads` 0: one for
+    /// each core.
     void run(int threads, const CancelToken& = {}, const Progress& = {}, const Changed& = {});
 
-    /// These come next, in this order; others after them.
+    /// Heads to compute next, in this order, before all others.
     void show_first(std::vector<std::size_t> heads);
     void pause(bool);
 
@@ -80,12 +81,12 @@ private:
     std::vector<std::size_t> first_;
 };
 
-/// What a head's picture depends on, as a name of a file: SHA-256 of its vectors, of texts, positions and marks, and of the
-/// options.
+/// A file name from everything that a head's picture depends on: SHA-256 of its vectors, of texts, positions and marks, and of
+/// the options.
 std::string cache_key(const MapVectors&, std::size_t head, const MapOptions&);
-/// Error where the file cannot be written.
+/// Error if the file cannot be written.
 void write_cached(const std::filesystem::path& folder, const std::string& key, const HeadMap&);
-/// Nothing for a file that is not there, is damaged, or was written by another version of the format.
+/// Nothing for a file that is missing, damaged, or in another version of the format.
 std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const std::string& key);
 
 }  // namespace headlight::map

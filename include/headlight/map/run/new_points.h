@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The queries and keys of a further text in a map that exists, whose own points stay where they are.
+// Places the queries and keys of a new text into an existing map, whose own points do not move.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -13,12 +13,12 @@
 
 namespace headlight::map {
 
-/// Places texts into the maps of some vectors and options, fast enough for a sentence that is typed.
+/// Places texts into the maps of some vectors and options, fast enough for a sentence as it is typed.
 ///
 /// PCA: the map's own factors, moves and axes, exactly. t-SNE and UMAP: the median of the 10 nearest points of its role that are
 /// not apart, by the preset's distance (a gradient descent from there, as openTSNE's transform does it, is no more faithful to
-/// attention: docs/map.md). A vector that the map has already stands where the map has it. Equal input gives equal bytes on any
-/// number of threads.
+/// attention: docs/map.md). A vector that the map already has takes the position it has there. Equal input gives equal bytes on
+/// any number of threads.
 class NewPoints {
 public:
     /// `threads` 0: one for each core.
@@ -27,10 +27,10 @@ public:
     NewPoints(const NewPoints&) = delete;
     NewPoints& operator=(const NewPoints&) = delete;
 
-    /// `text`: vectors of the same model and choice of vectors, with every head of the map; `map`: the map as it is now, with the
-    /// heads of the vectors in their order. The result has the tokens of the text, and points and norms of every head of the map;
-    /// no quality. A head that is broken in one of the two has its reason in `poor`, and zeros.
-    /// Errors: heads that the text lacks, of another width, rotated in one and not in the other.
+    /// `text`: vectors of the same model and choice of vectors, with every head of the map; `map`: the current map, with the
+    /// heads of the vectors in their order. The result has the tokens of the text, and points and norms of every head of the
+    /// map; no quality. A head that is broken in one of the two has its reason in `poor`, and zeros. Errors: heads that the
+    /// text lacks or that have another width, vectors rotated in one but not in the other.
     QueryKeyMap place(const MapVectors& text, const QueryKeyMap& map, int threads = 0, const CancelToken& = {}) const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the points of a head stand before they are projected, and what counts as near there.
+// The positions of a head's points before projection, and the definition of nearness there.
 #pragma once
 
 #include "headlight/map/options.h"
@@ -12,10 +12,10 @@
 
 namespace headlight::map {
 
-/// sqrt(mean |k| / mean |q|) over tokens that are not apart; 1 where either is 0.
+/// sqrt(mean |k| / mean |q|) over tokens that are not apart; 1 if either is 0.
 double norm_scale(const MapVectors&, const HeadVectors&);
 
-/// A factor of the search and how it did; NaN: fewer than 30 pairs are near.
+/// A factor tried in the search and its correlation; NaN: fewer than 30 pairs are near.
 struct TriedScale {
     double c = 0, correlation = 0;
 };
@@ -26,7 +26,7 @@ struct ScaleSearch {
 /// Yeh et al. 2023, §5: the weighted correlation of q·k with the distance between c q and k / c, moved as in placed(), over all
 /// legal pairs of the same text nearer than the 0.5th percentile d of these distances; weights (d - distance)^2.
 ScaleSearch search_scale(const MapVectors&, const HeadVectors&);
-/// cov(x, y; w) / sqrt(cov(x, x; w) cov(y, y; w)); NaN where one of them does not vary.
+/// cov(x, y; w) / sqrt(cov(x, x; w) cov(y, y; w)); NaN if one of them does not vary.
 double weighted_correlation(std::span<const double> x, std::span<const double> y, std::span<const double> w);
 
 /// How queries and keys become points: queries times c, keys divided by it and moved onto the queries' mean.
@@ -34,11 +34,11 @@ struct Scaling {
     double c = 1;
     std::vector<double> move;  ///< [width] added to keys
 };
-/// The preset's. Scores change by one number for each query: attention does not change.
+/// The preset's placement. It shifts each query's scores by a constant, so attention does not change.
 Scaling scaling_of(const MapVectors&, const HeadVectors&, const MapOptions&);
 /// [Q + K, width]
 std::vector<float> scaled_points(const HeadVectors&, const Scaling&);
-/// [Q + K] 1: without a part in factors, neighbours and axes. All zeros `with_apart`, and where nothing would be left.
+/// [Q + K] 1: excluded from factors, neighbours and axes. All zeros `with_apart`, or if nothing would be left.
 std::vector<std::uint8_t> apart_of(const MapVectors&, const MapOptions&);
 /// Distance of a preset's points.
 Metric metric_of(Preset) noexcept;
@@ -55,7 +55,7 @@ struct Placed {
     Metric metric = Metric::euclidean;
 
     Rows rows() const { return {points, width > 0 ? std::ssize(points) / width : 0, width}; }
-    /// The counted ones alone, one after another.
+    /// Only the counted ones, consecutively.
     std::vector<float> counted_points() const;
 };
 Placed placed(const MapVectors&, const HeadVectors&, const MapOptions&);
