@@ -362,6 +362,8 @@ void MapWindow::connect_parts() {
     connect(search_, &QLineEdit::textChanged, this, [this] { search_pause_.start(); });
     connect(search_, &QLineEdit::returnPressed, this, &MapWindow::search);
     connect(search_kind_, &QComboBox::currentIndexChanged, this, &MapWindow::search);
+    found_->header()->setSectionResizeMode(1, QHeaderView::Fixed);
+    found_->header()->resizeSection(1, 84);
     const auto go = [this](QTreeWidgetItem* item) {
         const QVariantList head = item->data(0, Qt::UserRole).toList();
         if (head.size() == 2) show_head(HeadId{Layer(head[0].toLongLong()), Head(head[1].toLongLong())});

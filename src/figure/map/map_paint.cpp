@@ -14,6 +14,7 @@ constexpr double file_dots = 600;  ///< per inch, for the crowd in vector files
 constexpr double most_file_pixels = 60e6;
 constexpr double crowd_strength = 0.55, disc_strength = 0.8, grey_strength = 0.22;
 constexpr double hatch_step = 7;
+constexpr double least_marked = 1.4;  ///< px of discs that stand out
 
 /// If many points share a pixel, each has to be fainter, so that density is visible.
 double strength_of(double points, double pixels, double radius) {
@@ -121,6 +122,12 @@ void MapFigure::Parts::paint_heads(QImage& image, double scale, const Style& sty
     const CloudImage into{image.bits(), image.bytesPerLine()};
     const QRect whole(0, 0, image.width(), image.height());
     const QPointF from = crowd_area().topLeft();
+    // A few that stand out are discs, however many the others are.
+    double least = 0;
+    if (front && !facts.text.empty()) {
+        const auto marked = static_cast<std::size_t>(std::ranges::count(*look.marked, 1));
+        if (marked * (points_on_screen() / facts.size()) <= most_discs) least = least_marked;
+    }
     in_parallel(heads.size(), true, [&](std::size_t n) {
         const std::size_t i = heads[n];
         const QRectF at = cell(i);
@@ -135,7 +142,7 @@ void MapFigure::Parts::paint_heads(QImage& image, double scale, const Style& sty
         cloud.scale *= scale;
         // Single: points beyond the box can be reached by zooming out.
         cloud.to_border = !single() || look.zoom <= 1;
-        const double dots = radius(i, style.exporting) * (front ? 1.25 : 1) * scale;
+        const double dots = std::max(least, radius(i, style.exporting) * (front ? 1.25 : 1)) * scale;
         const QRectF box = plane(i);
         CloudLook tone{palette, dots,
                        strength_of(static_cast<double>(facts.size()), box.width() * box.height() * scale * scale, dots)};
