@@ -28,6 +28,7 @@ void add_tokens(std::vector<NamedArray>& arrays, const MapTokens& tokens, const 
     arrays.push_back(integers(prefix + "token_ids", tokens.token_ids));
     arrays.push_back(analyze::text_array(prefix + "tokens", tokens.tokens));
     arrays.push_back(integers(prefix + "apart", tokens.apart));
+    if (!tokens.tags.empty()) arrays.push_back(analyze::text_array(prefix + "part_of_speech", tokens.tags));
 }
 
 }  // namespace
@@ -38,6 +39,8 @@ analyze::Table points_table(const QueryKeyMap& map, std::optional<HeadId> only) 
     const bool space = !map.heads.empty() && map.heads.front().dims == 3;
     if (space) table.columns.emplace_back("z");
     table.columns.insert(table.columns.end(), {"norm", "trust"});
+    const bool tagged = !map.tokens.tags.empty();
+    if (tagged) table.columns.emplace_back("part_of_speech");
     table.definitions = {
         {"role", "query or key of the token"},
         {"text", "number of the text, from 0"},
@@ -60,6 +63,7 @@ analyze::Table points_table(const QueryKeyMap& map, std::optional<HeadId> only) 
                 row.push_back(number(head.points, i * static_cast<std::size_t>(head.dims) + static_cast<std::size_t>(d)));
             row.push_back(number(head.norms, i));
             row.push_back(number(head.trust, i));
+            if (tagged) row.push_back(token < of.tags.size() ? Cell(of.tags[token]) : Cell());
             table.rows.push_back(std::move(row));
         }
     }

@@ -35,6 +35,7 @@ struct MapTokens {
     std::vector<std::int32_t> text;       ///< [token] number of its text
     std::vector<std::int32_t> position;   ///< [token] position within its text
     std::vector<std::uint8_t> apart;      ///< [token] 1: first or special token, kept out of the scale of the picture
+    std::vector<std::string> tags{};      ///< [token] part of speech of its word (UPOS), "" where it has none; empty: not known
     std::vector<std::string> names;       ///< [text] name or start of each text
     std::int64_t left_out = 0;            ///< texts that did not fit the budget
 };

@@ -9,15 +9,15 @@
 
 namespace headlight::map {
 
-/// One row per point: layer, head, role (query, key), text, position, token, x, y[, z], norm, trust (empty for points that are
-/// apart, and in a picture that is not measured yet). `head`: only that one.
+/// One row per point: layer, head, role (query, key), text, position, token, x, y[, z], norm, trust (empty where it stands apart,
+/// and in a picture that is not measured yet), and part_of_speech of a treebank. `head`: only that one.
 analyze::Table points_table(const QueryKeyMap&, std::optional<HeadId> head = {});
 
-/// For NPZ. The heads must be whole layers, or the same number in every layer, or a single one: [layer, head, ...] with the
-/// numbers in `layers` and `heads`. queries, keys [layer, head, token, dims]; norms, trust [layer, head, point] (queries, then
-/// keys); scale_c, trustworthiness, continuity, faithfulness, attention_near, divergence, poor [layer, head]; explained [layer,
-/// head, dims] of PCA; text, position, token_ids, tokens, apart [token], texts [text]. Cross attention: the same of its keys as
-/// key_text ... key_apart. `vectors`: also queries_original, keys_original [layer, head, token, width].
+/// For NPZ. The heads must be whole layers, or one number in every layer, or one: [layer, head, ...] with the numbers in `layers`
+/// and `heads`. queries, keys [layer, head, token, dims]; norms, trust [layer, head, point] (queries, then keys); scale_c,
+/// trustworthiness, continuity, faithfulness, attention_near, divergence, poor [layer, head]; explained [layer, head, dims] of
+/// PCA; text, position, token_ids, tokens, apart, and part_of_speech of a treebank [token]; texts [text]. Cross attention: the
+/// same of its keys as key_text ... key_apart. `vectors`: also queries_original, keys_original [layer, head, token, width].
 analyze::Table map_arrays(const QueryKeyMap&, const MapVectors* vectors = nullptr);
 
 }  // namespace headlight::map

@@ -74,7 +74,7 @@ struct Unit {
     double low, high;  ///< NaN: no limit
 };
 constexpr Unit kNats{"nats", 0, kNaN}, kDistance{"tokens", 0, kNaN}, kShare{"share", 0, 1}, kLength{"length", 0, kNaN},
-    kRatio{"ratio", 0, kNaN}, kCosine{"cosine", -1, 1};
+    kRatio{"ratio", 0, kNaN}, kCosine{"cosine", -1, 1}, kGap{"length", kNaN, kNaN};
 
 struct HeadMeasure {
     const char* id;
@@ -96,7 +96,8 @@ bool has_choice(const MeasuredRow& r) { return r.text.shape.across ? r.text.shap
 double mean_of(const trace::RowSum& sum) { return sum.rows > 0 ? sum.sum / static_cast<double>(sum.rows) : kNaN; }
 
 constexpr const char *kKind = "What kind of head", *kWhere = "Where it attends", *kTokens = "Which tokens it attends to",
-                     *kWidth = "How widely it attends", *kWrites = "What it writes", *kByValue = "Weighted by the values";
+                     *kWidth = "How widely it attends", *kWrites = "What it writes", *kByValue = "Weighted by the values",
+                     *kVectors = "Queries and keys";
 
 /// The one list of measures: order of the columns everywhere.
 constexpr auto kMeasures = std::to_array<HeadMeasure>({
@@ -222,6 +223,20 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
     {"probe_duplicate", "duplicates on random tokens", kKind, kShare,
      "Mean over random tokens that are repeated of the weight on the same token's first copy: the same for every text.",
      Source{}},
+    {"qk_norm_gap", "norm gap of queries and keys", kVectors, kGap,
+     "Mean over tokens of |q_i| minus that of |k_i|, before the rotation of positions, without first and special tokens (Yeh "
+     "2023).",
+     of_update(&HeadUpdates::norm_gap)},
+    {"qk_centre_distance", "distance of query and key centres", kVectors, kRatio,
+     "|mean q - mean k| over the root of the mean squared distance of queries and keys from their own mean; 0: one cloud. Of the "
+     "same tokens.",
+     of_update(&HeadUpdates::centre_distance)},
+    {"qk_similarity", "similarity of own query and key", kVectors, kCosine,
+     "Mean over the same tokens of the cosine of q_i - mean q and k_i - mean k: near 1, tokens attend to their like.",
+     of_update(&HeadUpdates::similarity)},
+    {"qk_weight_similarity", "similarity of W_Q and W_K", kVectors, kCosine,
+     "Cosine of a head's W_Q and W_K as two lists of numbers (Yeh 2023): the same for every text.",
+     of_update(&HeadUpdates::weight_similarity)},
 });
 
 constexpr std::size_t index_of(std::string_view id) {
@@ -404,7 +419,7 @@ const std::vector<MeasureInfo>& head_measures() {
 }
 
 const std::vector<std::string>& measure_groups() {
-    static const std::vector<std::string> groups{kKind, kWhere, kTokens, kWidth, kWrites, kByValue};
+    static const std::vector<std::string> groups{kKind, kWhere, kTokens, kWidth, kWrites, kByValue, kVectors};
     return groups;
 }
 

@@ -8,15 +8,19 @@
 
 namespace headlight::analyze {
 
-/// What heads add to the stream: [layer, head], means over queries. NaN when the trace kept no z or resid_pre.
+/// Numbers of heads that are not of their patterns: [layer, head]. What they add to the stream, means over queries (NaN when the
+/// trace kept no z or resid_pre), and what their queries and keys are (NaN when it kept no q or k).
 struct HeadUpdates {
-    Eigen::MatrixXd magnitude;    ///< |u_i| / |h_i|, u_i = z_i W_O of the head, h_i = resid_pre
-    Eigen::MatrixXd orientation;  ///< cosine of u_i and h_i
-    Eigen::MatrixXd inner;        ///< |z_i| / |h_i|
+    Eigen::MatrixXd magnitude;                              ///< |u_i| / |h_i|, u_i = z_i W_O of the head, h_i = resid_pre
+    Eigen::MatrixXd orientation;                            ///< cosine of u_i and h_i
+    Eigen::MatrixXd inner;                                  ///< |z_i| / |h_i|
+    Eigen::MatrixXd norm_gap, centre_distance, similarity;  ///< QueryKeySigns, before the rotation of positions
+    Eigen::MatrixXd weight_similarity;                      ///< the same for every text
 };
 /// Row 0 of causal models is left out unless it is asked for; rows where either length is 0 are skipped.
-/// Queries before `first_counted` neither count.
-HeadUpdates head_updates(const trace::Trace&, bool with_first_row, std::int64_t first_counted = 0);
+/// Queries before `first_counted` neither count. Queries and keys: the first token and special ones do not count.
+/// `with_vectors`: those of queries and keys too.
+HeadUpdates head_updates(const trace::Trace&, bool with_first_row, std::int64_t first_counted = 0, bool with_vectors = false);
 
 /// [position] nearest earlier position of the same token, -1: none.
 std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& ids);

@@ -83,7 +83,7 @@ HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options)
             const std::vector<double>& numbers = trace.head_numbers(Layer(layer), Head(head), options.with_first_row);
             for (std::size_t m = 0; m < numbers.size(); ++m) table.values[m](layer, head) = numbers[m];
         }
-    const HeadUpdates updates = head_updates(trace, options.with_first_row);
+    const HeadUpdates updates = head_updates(trace, options.with_first_row, 0, true);
     for (std::size_t m = 0; m < table.values.size(); ++m)
         if (const Eigen::MatrixXd* update = update_of(m, updates)) table.values[m] = *update;
     count_queries(table, trace, options.with_first_row);

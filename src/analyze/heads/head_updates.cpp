@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/heads/head_measures.h"
 
+#include "headlight/analyze/heads/query_key_signs.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/tensors.h"
@@ -11,6 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace headlight::analyze {
 namespace {
@@ -67,15 +71,66 @@ void add_head(const at::Tensor& z, const at::Tensor& factor, const at::Tensor& r
     out.inner(id.layer.value, id.head.value) = inner.value();
 }
 
+struct WeightSimilarityKey {
+    bool operator==(const WeightSimilarityKey&) const = default;
+};
+
+/// `of_text` is the one whose tokens the vectors are of.
+std::vector<std::uint8_t> apart_in(const text::Encoding& of_text, const trace::Trace& trace) {
+    std::vector<std::uint8_t> out;
+    for (std::size_t i = 0; i < of_text.ids.size(); ++i) {
+        const bool special =
+            of_text.special[i] || (!of_text.pixels && trace.tokenizer() && trace.tokenizer()->is_special(of_text.ids[i]));
+        out.push_back(i == 0 || special ? 1 : 0);
+    }
+    return out;
+}
+
+void add_query_key_signs(const trace::Trace& trace, HeadUpdates& out) {
+    const model::ModelConfig& c = trace.config();
+    // Reads every W_Q and W_K: once a model.
+    const auto similarities = trace.model()->results().get(
+        WeightSimilarityKey{}, [&] { return weight_similarity(*trace.model()); },
+        [](const auto& all) { return std::ssize(all) * std::int64_t{sizeof(double)}; });
+    const std::vector<double>& alike = *similarities;
+    const std::vector<std::uint8_t> queries = apart_in(trace.encoding(), trace),
+                                    keys = trace.across_texts() ? apart_in(trace.key_encoding(), trace) : queries;
+    for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
+        for (std::int64_t head = 0; head < c.n_heads; ++head)
+            out.weight_similarity(layer, head) = alike[static_cast<std::size_t>(layer * c.n_heads + head)];
+        if (!trace.has({Hook::q, Layer(layer)}) || !trace.has({Hook::k, Layer(layer)})) continue;
+        const auto heads_first = [&](Hook which) {
+            const at::Tensor x = trace::before_rotation(trace, Layer(layer), which).to(at::kCPU, at::kFloat);
+            return (c.latent.any() ? x.narrow(2, 0, c.latent.content) : x).transpose(0, 1).contiguous();
+        };
+        const at::Tensor q = heads_first(Hook::q), k = heads_first(Hook::k);
+        if (q.size(1) != std::ssize(queries) || k.size(1) != std::ssize(keys) || q.size(2) != k.size(2)) continue;
+        const std::int64_t width = q.size(2), group = c.n_heads / k.size(0);
+        const auto rows = [width](const at::Tensor& x, std::int64_t head) {
+            return std::span<const float>(x.data_ptr<float>() + head * x.size(1) * width,
+                                          static_cast<std::size_t>(x.size(1) * width));
+        };
+        for (std::int64_t head = 0; head < c.n_heads; ++head) {
+            const QueryKeySigns signs =
+                query_key_signs({rows(q, head), queries}, {rows(k, head / group), keys}, width, !trace.across_texts());
+            out.norm_gap(layer, head) = signs.norm_gap;
+            out.centre_distance(layer, head) = signs.centre_distance;
+            out.similarity(layer, head) = signs.similarity;
+        }
+    }
+}
+
 }  // namespace
 
-HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row, std::int64_t first_counted) {
+HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row, std::int64_t first_counted, bool with_vectors) {
     const model::ModelConfig& c = trace.config();
     const at::NoGradGuard no_grad;
     HeadUpdates out;
-    for (Eigen::MatrixXd* m : {&out.magnitude, &out.orientation, &out.inner})
+    for (Eigen::MatrixXd* m : {&out.magnitude, &out.orientation, &out.inner, &out.norm_gap, &out.centre_distance, &out.similarity,
+                               &out.weight_similarity})
         *m = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::nan(""));
     if (!model::has_weights(*trace.model())) return out;
+    if (with_vectors) add_query_key_signs(trace, out);
     const std::int64_t first = std::max<std::int64_t>(c.causal && !with_first_row ? 1 : 0, first_counted);
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         if (!trace.has({Hook::z, Layer(layer)}) || !trace.has({Hook::resid_pre, Layer(layer)})) continue;

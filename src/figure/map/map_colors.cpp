@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
 #include <unordered_map>
 
 namespace headlight::figure {
@@ -13,6 +16,27 @@ namespace {
 
 constexpr int hues = 5;            ///< of positions modulo 5
 constexpr std::uint8_t texts = 8;  ///< hues of texts, used modulo
+
+/// Seventeen colours cannot be told apart: parts of speech that do alike work have one.
+struct WordClass {
+    const char* name;
+    std::initializer_list<std::string_view> tags;
+};
+const WordClass word_classes[] = {{"noun", {"NOUN", "PROPN"}},
+                                  {"verb", {"VERB", "AUX"}},
+                                  {"pronoun", {"PRON"}},
+                                  {"adjective, number", {"ADJ", "NUM"}},
+                                  {"adverb, particle", {"ADV", "PART", "INTJ"}},
+                                  {"adposition, conjunction", {"ADP", "CCONJ", "SCONJ"}},
+                                  {"determiner", {"DET"}},
+                                  {"punctuation, other", {}}};
+constexpr int class_count = std::size(word_classes);
+
+std::uint8_t class_of(std::string_view tag) {
+    for (std::uint8_t c = 0; c < class_count; ++c)
+        if (std::ranges::find(word_classes[c].tags, tag) != word_classes[c].tags.end()) return c;
+    return class_count - 1;
+}
 
 /// Light to dark on paper, dark to light on a dark canvas; the middle is the colour itself.
 QColor role_ramp(const Theme& theme, const QColor& color, double t) {
@@ -56,6 +80,8 @@ MapPointFacts map_point_facts(const map::QueryKeyMap& map) {
         facts.punctuation.push_back(!word.isEmpty() &&
                                     std::ranges::all_of(word, [](QChar c) { return c.isPunct() || c.isSymbol(); }));
         facts.apart.push_back(token.of.apart[token.at]);
+        if (!map.tokens.tags.empty())
+            facts.word_class.push_back(class_of(token.at < token.of.tags.size() ? token.of.tags[token.at] : ""));
         facts.position.push_back(token.of.position[token.at]);
         facts.of_text.push_back(token.text());
         facts.longest = std::max(facts.longest, facts.length.back());
@@ -107,6 +133,9 @@ std::vector<std::uint8_t> map_classes(const MapPointFacts& facts, const map::Hea
             case MapColor::length: classes[i] = along(share(facts.length[i] - 1, facts.longest - 1)); break;
             case MapColor::punctuation: classes[i] = static_cast<std::uint8_t>(facts.punctuation[i] * 2 + key); break;
             case MapColor::frequency: classes[i] = along(share(std::log(facts.count[i]), std::log(facts.most))); break;
+            case MapColor::part_of_speech:
+                classes[i] = hue(facts.word_class.empty() ? class_count - 1 : facts.word_class[i], class_count);
+                break;
             case MapColor::text: classes[i] = hue(facts.of_text[i], texts); break;
             case MapColor::trust: classes[i] = step_of(i < head.trust.size() ? double(head.trust[i]) : 0); break;
         }
@@ -133,7 +162,7 @@ std::vector<QRgb> map_palette(MapColor color, const Theme& theme) {
         palette[0] = paler(query).rgb(), palette[1] = paler(key).rgb();
         palette[2] = hue(2).rgb(), palette[3] = hue(4).rgb();
     } else {
-        const int n = color == MapColor::text ? texts : hues;
+        const int n = color == MapColor::text ? texts : color == MapColor::part_of_speech ? class_count : hues;
         for (int i = 0; i < n; ++i) {
             palette[static_cast<std::size_t>(i)] = hue(i).rgb();
             palette[static_cast<std::size_t>(i + n)] = paler(hue(i)).rgb();
@@ -180,6 +209,11 @@ MapLegend map_legend(MapColor color, const map::QueryKeyMap& map, const MapPoint
             break;
         case MapColor::frequency:
             ramp(QStringLiteral("times in the texts"), QStringLiteral("1"), draw::count_text(facts.most));
+            break;
+        case MapColor::part_of_speech:
+            for (int i = 0; i < class_count && !facts.word_class.empty(); ++i) entry(i, QLatin1String(word_classes[i].name));
+            legend.note =
+                facts.word_class.empty() ? QStringLiteral("the texts have no parts of speech") : QStringLiteral("keys are paler");
             break;
         case MapColor::text:
             for (int i = 0; i < std::min<int>(texts, static_cast<int>(map.tokens.names.size())); ++i)

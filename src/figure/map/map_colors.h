@@ -21,7 +21,8 @@ struct MapPointFacts {
     std::vector<QString> text;  ///< in readable form
     std::vector<std::uint8_t> apart, punctuation;
     std::vector<std::int32_t> count, length, position,
-        of_text;  ///< how often the token occurs; characters; place; number of the text
+        of_text;                           ///< how often the token occurs; characters; place; number of the text
+    std::vector<std::uint8_t> word_class;  ///< of the part of speech; empty: not known
     std::int32_t most = 1, longest = 1, last_position = 0;
     std::size_t queries = 0;
 

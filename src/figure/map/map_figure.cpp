@@ -126,7 +126,9 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
                            "of a query’s own text, mean over queries. A hatched cell is a poor picture of its head."),
             ui_font(11), text);
     }
-    const double top = title_height + line * static_cast<double>(caption.size()) + legend_height + 8;
+    size.setWidth(width);
+    legend_below = legend(nullptr);
+    const double top = title_height + line * static_cast<double>(caption.size()) + legend_height + legend_below + 8;
     const double below = note.isEmpty() ? 12 : 16 + line * static_cast<double>(note.size());
     if (single()) {
         const double left = axes() ? axis_left : map_margin, foot = axes() ? axis_below : 0;

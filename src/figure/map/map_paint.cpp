@@ -32,7 +32,7 @@ double image_scale(const QPainter& painter, double scale, const QRectF& room) {
 
 void MapFigure::Parts::paint(const Frame& f) const {
     paint_head_lines(f);
-    paint_legend(f);
+    legend(&f);
     if (single()) return paint_single(f);
     paint_matrix(f);
 }
@@ -54,41 +54,49 @@ void MapFigure::Parts::paint_head_lines(const Frame& f) const {
     }
 }
 
-void MapFigure::Parts::paint_legend(const Frame& f) const {
+double MapFigure::Parts::legend(const Frame* f) const {
+    constexpr double row = 18;
     const QFont font = ui_font(11);
-    const map::HeadMap* head = single() ? &map.heads[shown()] : nullptr;
-    const MapLegend legend = map_legend(look.color, map, facts, head);
-    const std::vector<QRgb> palette = map_palette(look.color, f.theme());
-    const double y = room.top() - (single() ? 0 : 20) - 18, baseline = draw::centred_baseline(y, font);
-    const double end = size.width() - map_margin;
-    double x = map_margin;
+    const Theme& theme = f ? f->theme() : Theme::light();
+    const MapLegend legend = map_legend(look.color, map, facts, single() ? &map.heads[shown()] : nullptr);
+    const std::vector<QRgb> palette = map_palette(look.color, theme);
+    const double end = size.width() - map_margin, first = room.top() - (single() ? 0 : 20) - 18 - legend_below;
+    double x = map_margin, y = first;
+    const auto fit = [&](double width) {
+        if (x + width > end && x > map_margin) x = map_margin, y += row;
+    };
     const auto words = [&](const QString& text) {
-        draw::text(f.painter, {x, baseline}, text, font, f.theme().muted);
+        if (f) draw::text(f->painter, {x, draw::centred_baseline(y, font)}, text, font, theme.muted);
         x += draw::text_width(text, font);
     };
-    const auto disc = [&](const QColor& color, const QString& text) {
-        if (x + 14 + draw::text_width(text, font) > end) return;
-        f.painter.setPen(Qt::NoPen);
-        f.painter.setBrush(color);
-        f.painter.drawEllipse(QPointF(x + 4, y), 3.5, 3.5);
+    const auto disc = [&](std::size_t color, const QString& text) {
+        fit(13 + draw::text_width(text, font));
+        if (f) {
+            f->painter.setPen(Qt::NoPen);
+            f->painter.setBrush(QColor::fromRgb(palette[color]));
+            f->painter.drawEllipse(QPointF(x + 4, y), 3.5, 3.5);
+        }
         x += 13;
         words(text);
         x += 16;
     };
-    for (const MapLegend::Entry& entry : legend.entries) disc(QColor::fromRgb(palette[entry.color]), entry.words);
-    if (!legend.note.isEmpty()) words(legend.note), x += 16;
+    for (const MapLegend::Entry& entry : legend.entries) disc(entry.color, entry.words);
+    if (!legend.note.isEmpty()) {
+        fit(draw::text_width(legend.note, font));
+        words(legend.note);
+        x += 16;
+    }
     if (!legend.name.isEmpty()) {
         words(legend.name);
         x += 10;
-        const auto ramp = [&](int first, const QString& low, const QString& high) {
+        const auto ramp = [&](int begin, const QString& low, const QString& high) {
+            constexpr double width = 84;
+            const auto color = [&](double t) {
+                return QColor::fromRgb(palette[static_cast<std::size_t>(begin + std::lround(t * (map_ramp_steps - 1)))]);
+            };
             x += low.isEmpty() ? 0 : draw::number_width(low, font) + 5;
-            const double right = draw::bar(
-                f.painter, QRectF(x, y - 4, 84, 8),
-                [&](double t) {
-                    return QColor::fromRgb(palette[static_cast<std::size_t>(first + std::lround(t * (map_ramp_steps - 1)))]);
-                },
-                low, high, f.theme());
-            x = right + (high.isEmpty() ? 0 : 10);
+            if (f) draw::bar(f->painter, QRectF(x, y - 4, width, 8), color, low, high, theme);
+            x += width + 5 + draw::number_width(high, font) + (high.isEmpty() ? 0 : 10);
         };
         if (legend.roles_apart) {
             ramp(0, legend.low, {});
@@ -101,11 +109,12 @@ void MapFigure::Parts::paint_legend(const Frame& f) const {
             x += 6;
         }
     }
-    const bool any_apart = look.apart && std::ranges::find(facts.apart, 1) != facts.apart.end();
-    if (any_apart) disc(QColor::fromRgb(palette[map_apart]), QStringLiteral("first and special tokens"));
+    if (look.apart && std::ranges::find(facts.apart, 1) != facts.apart.end())
+        disc(map_apart, QStringLiteral("first and special tokens"));
     if (look.marked)
-        disc(QColor::fromRgb(palette[map_grey]),
+        disc(map_grey,
              look.marked_words.isEmpty() ? QStringLiteral("others") : QStringLiteral("others than ") + look.marked_words);
+    return y - first;
 }
 
 // --- points ---------------------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ struct MapFigure::Parts {
     struct Frame;
     void paint(const Frame&) const;
     void paint_head_lines(const Frame&) const;
-    void paint_legend(const Frame&) const;
+    /// px that its further rows take; paints where there is a frame.
+    double legend(const Frame*) const;
     void paint_crowd(const Frame&) const;
     QRectF crowd_area() const;  ///< the part of the area where points can be
     /// Paints the points of some heads into an image of crowd_area(), `scale` pixels per px.
@@ -88,8 +89,9 @@ struct MapFigure::Parts {
     QSizeF size, laid_out_for;
     QRectF room;  ///< of the planes
     QStringList caption, note;
-    double side = 0;    ///< px of a cell of the matrix at zoom 1
-    bool stale = true;  ///< labels and regions belong to an older look
+    double side = 0;          ///< px of a cell of the matrix at zoom 1
+    double legend_below = 0;  ///< px of the legend's rows behind the first
+    bool stale = true;        ///< labels and regions belong to an older look
 
     /// Regions do not change with zoom and position.
     struct RegionsOf {

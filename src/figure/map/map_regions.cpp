@@ -14,7 +14,7 @@ constexpr int side = 64;              ///< cells of the density
 constexpr double least_share = 0.01;  ///< of the points, in a region with a name
 constexpr double clear = 3.0;         ///< z of a token that names a region
 constexpr std::size_t most_tokens = 3;
-constexpr const char* kind_words[] = {"token", "role", "position", "text"};
+constexpr const char* kind_words[] = {"token", "role", "position", "text", "part of speech"};
 
 /// Bands of positions: 0, 1–4, 5–9, 10–19, 20–39 …
 QString position_band(std::int32_t position) {
@@ -81,7 +81,10 @@ MapShares::MapShares(const map::QueryKeyMap& map) {
         if (fresh) text->second = value(0, map_token_text(token.of.tokens[token.at]));
         values_of_.push_back({text->second, value(1, token.key ? QStringLiteral("keys") : QStringLiteral("queries")),
                               value(2, position_band(token.of.position[token.at])),
-                              token.of.names.size() > 1 ? value(3, QString::number(token.text())) : -1});
+                              token.of.names.size() > 1 ? value(3, QString::number(token.text())) : -1,
+                              token.at < token.of.tags.size() && !token.of.tags[token.at].empty()
+                                  ? value(4, QString::fromStdString(token.of.tags[token.at]))
+                                  : -1});
         for (const std::int32_t v : values_of_.back())
             if (v >= 0) ++values_[static_cast<std::size_t>(v)].count;
     }

@@ -20,7 +20,7 @@ public:
     std::vector<MapShare> of(const std::vector<std::int32_t>& points, double least) const;
 
 private:
-    static constexpr std::size_t kinds = 4;  ///< token, role, position, text
+    static constexpr std::size_t kinds = 5;  ///< token, role, position, text, part of speech
     struct Value {
         std::size_t kind;
         QString words;

@@ -73,6 +73,8 @@ QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, s
                           .arg(head_name({head.layer, head.head}), token.key ? QStringLiteral("key") : QStringLiteral("query"),
                                map_token_text(token.of.tokens[token.at]))
                           .arg(token.position().value)};
+    if (token.at < token.of.tags.size() && !token.of.tags[token.at].empty())
+        words << QString::fromStdString(token.of.tags[token.at]);
     const auto text = static_cast<std::size_t>(token.text());
     if (token.of.names.size() > 1)
         words

@@ -6,6 +6,7 @@
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/corpus/store/text_store.h"
+#include "headlight/corpus/syntax/word_tokens.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
@@ -66,9 +67,13 @@ public:
         note(c);
     }
 
-    void add(const trace::Trace& trace, const std::string& name) {
+    /// `tags` [token] of the trace's text; empty: not known.
+    void add(const trace::Trace& trace, const std::string& name, const std::vector<std::string>& tags = {}) {
         const auto text = static_cast<std::int32_t>(out_.tokens.names.size());
         append(out_.tokens, trace.encoding(), trace, text, name);
+        out_.tokens.tags.insert(out_.tokens.tags.end(), tags.begin(), tags.end());
+        out_.tokens.tags.resize(out_.tokens.tokens.size());
+        tagged_ = tagged_ || !tags.empty();
         if (trace.across_texts()) append(out_.source, trace.key_encoding(), trace, text, name);
         Layer read(-1);
         at::Tensor q, k;
@@ -88,6 +93,7 @@ public:
 
     std::shared_ptr<const MapVectors> finish() {
         std::size_t owner = 0;
+        if (!tagged_) out_.tokens.tags.clear();
         for (std::size_t i = 0; i < out_.heads.size(); ++i) {
             if (keys_[i]) owner = i;
             out_.heads[i].queries = queries_[i];
@@ -151,8 +157,19 @@ private:
     }
 
     MapVectors out_;
+    bool tagged_ = false;
     std::vector<std::shared_ptr<Numbers>> queries_, keys_;  ///< [head]; keys null: same as the previous head's
 };
+
+/// The part of speech of each token's word; of a token over several, of the first.
+std::vector<std::string> tags_of(const corpus::Text& text, const corpus::Chunk& chunk) {
+    std::vector<std::string> tags;
+    if (text.words.empty()) return tags;
+    const corpus::WordTokens words = corpus::word_tokens(text, chunk.encoding, chunk.first_byte);
+    for (const std::vector<std::int32_t>& of_token : words.of_token)
+        tags.push_back(of_token.empty() ? "" : text.words[static_cast<std::size_t>(of_token.front())].upos);
+    return tags;
+}
 
 trace::CapturePlan plan_of(const model::ModelConfig& c, bool rotated) {
     trace::CapturePlan plan;
@@ -261,9 +278,10 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
                 const auto from = static_cast<std::size_t>(chunk.first_byte), to = static_cast<std::size_t>(chunk.end_byte);
                 std::string part = text.text.substr(from, to - from);
                 const std::string name = beginning_of(part);
+                const std::vector<std::string> tags = tags_of(text, chunk);
                 const auto run = trace::run_encoded(
                     model, tokenizer, {.text = std::move(part), .encoding = std::move(chunk.encoding)}, plan, cancel);
-                collector.add(*run, name);
+                collector.add(*run, name, tags);
             }
         } catch (const Error& error) {
             ErrorFacts facts = error.facts();

@@ -4,14 +4,15 @@
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/accumulate/examples.h"
-#include "headlight/trace/saved.h"
-#include "headlight/trace/weights.h"
+#include "headlight/corpus/syntax/tag_attention.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <regex>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace headlight::map {
@@ -35,6 +36,27 @@ std::pair<std::int32_t, std::int32_t> range_of(const std::string& text) {
     if (read.ec != std::errc() || read.ptr != end || first < 0 || last < first)
         throw Error({.problem = "Positions are a number or a range", .expected = "\"3\" or \"0-9\"", .found = text});
     return {first, last};
+}
+
+/// "NOUN, propn" → {"NOUN", "PROPN"}
+std::set<std::string> parts_of_speech(const std::string& text) {
+    const auto known =
+        std::span(corpus::kTokenTags).first(std::ranges::find(corpus::kTokenTags, "none") - corpus::kTokenTags.begin());
+    std::set<std::string> out;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        std::string tag = folded(text.substr(at, comma - at));
+        for (char& c : tag)
+            if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+        if (std::ranges::find(known, tag) == known.end()) {
+            std::string all;
+            for (const std::string_view each : known) all += (all.empty() ? "" : ", ") + std::string(each);
+            throw Error({.problem = "Universal Dependencies has no such part of speech", .expected = all, .found = tag});
+        }
+        out.insert(tag);
+        at = comma + 1;
+    }
+    return out;
 }
 
 /// Mean distance of at most 2,000 pairs of points; NaN below two.
@@ -66,33 +88,6 @@ double mean_distance(const HeadMap& head, const std::vector<std::int64_t>& point
     return sum / static_cast<double>(kPairs);
 }
 
-struct Cloud {
-    std::vector<double> mean;
-    double norm = 0, spread = 0;  ///< mean length; mean squared distance from the mean
-};
-Cloud cloud_of(const Rows& rows, const std::vector<std::uint8_t>& apart) {
-    Cloud out{std::vector<double>(static_cast<std::size_t>(rows.width))};
-    const auto count = static_cast<double>(std::count(apart.begin(), apart.end(), 0));
-    const auto each_row = [&](const auto& take) {
-        for (std::int64_t i = 0; i < rows.count; ++i)
-            if (!apart[static_cast<std::size_t>(i)]) take(std::span(rows.row(i), out.mean.size()));
-    };
-    each_row([&](std::span<const float> row) {
-        for (std::size_t c = 0; c < row.size(); ++c) out.mean[c] += static_cast<double>(row[c]) / count;
-    });
-    each_row([&](std::span<const float> row) {
-        double square = 0, from_mean = 0;
-        for (std::size_t c = 0; c < row.size(); ++c) {
-            const double value = static_cast<double>(row[c]);
-            square += value * value;
-            from_mean += (value - out.mean[c]) * (value - out.mean[c]);
-        }
-        out.norm += std::sqrt(square) / count;
-        out.spread += from_mean / count;
-    });
-    return out;
-}
-
 }  // namespace
 
 std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, const std::string& sought,
@@ -102,6 +97,14 @@ std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, 
     if (kind == SearchKind::positions) {
         const auto [first, last] = range_of(sought);
         for (std::size_t i = 0; i < hits.size(); ++i) hits[i] = tokens.position[i] >= first && tokens.position[i] <= last ? 1 : 0;
+        return hits;
+    }
+    if (kind == SearchKind::part_of_speech) {
+        if (tokens.tags.empty())
+            throw Error(ErrorFacts{.problem = "The texts have no parts of speech",
+                                   .hint = "Take a treebank in CoNLL-U, or a corpus store of one"});
+        const std::set<std::string> wanted = parts_of_speech(sought);
+        for (std::size_t i = 0; i < hits.size(); ++i) hits[i] = wanted.contains(tokens.tags[i]) ? 1 : 0;
         return hits;
     }
     std::regex expression;
@@ -169,14 +172,11 @@ std::vector<HeadSigns> head_signs(const MapVectors& vectors, const CancelToken& 
     for (const HeadVectors& head : vectors.heads) {
         cancel.throw_if_cancelled();
         const Rows q = head.query_rows(), k = head.key_rows();
-        const Cloud queries = cloud_of(q, vectors.tokens.apart), keys = cloud_of(k, vectors.key_tokens().apart);
-        HeadSigns signs{head.layer, head.head};
-        signs.norm_gap = queries.norm - keys.norm;
-        double between = 0;
-        for (std::size_t c = 0; c < queries.mean.size(); ++c) between += std::pow(queries.mean[c] - keys.mean[c], 2);
-        signs.centre_distance = std::sqrt(between / ((queries.spread + keys.spread) / 2));
-        double first = 0, similar = 0;
-        std::int64_t counted = 0, pairs = 0;
+        HeadSigns signs{head.layer, head.head,
+                        analyze::query_key_signs({q.values, vectors.tokens.apart}, {k.values, vectors.key_tokens().apart},
+                                                 head.width, !vectors.crossed())};
+        double first = 0;
+        std::int64_t counted = 0;
         std::vector<double> score;
         for (std::int64_t i = 0; i < q.count; ++i) {
             const TokenRange legal = legal_keys(vectors, head, ranges, i);
@@ -195,42 +195,9 @@ std::vector<HeadSigns> head_signs(const MapVectors& vectors, const CancelToken& 
                 first += legal.first == text.first ? score.front() / sum : 0;
                 ++counted;
             }
-            if (vectors.crossed() || vectors.tokens.apart[static_cast<std::size_t>(i)]) continue;
-            double ab = 0, aa = 0, bb = 0;
-            for (std::int64_t c = 0; c < head.width; ++c) {
-                const double a = static_cast<double>(q.row(i)[c]) - queries.mean[static_cast<std::size_t>(c)];
-                const double b = static_cast<double>(k.row(i)[c]) - keys.mean[static_cast<std::size_t>(c)];
-                ab += a * b;
-                aa += a * a;
-                bb += b * b;
-            }
-            if (aa > 0 && bb > 0) {
-                similar += ab / std::sqrt(aa * bb);
-                ++pairs;
-            }
         }
         signs.first_attention = counted > 0 ? first / static_cast<double>(counted) : kNaN;
-        signs.similarity = pairs > 0 ? similar / static_cast<double>(pairs) : kNaN;
         out.push_back(signs);
-    }
-    return out;
-}
-
-std::vector<double> weight_similarity(const model::Model& model, const CancelToken& cancel) {
-    trace::require_weights(model);
-    const at::NoGradGuard no_grad;
-    const model::ModelConfig& c = model.config();
-    const std::int64_t group = c.n_heads / c.n_kv_heads;
-    std::vector<double> out;
-    for (std::int64_t l = 0; l < c.n_layers; ++l) {
-        cancel.throw_if_cancelled();
-        const trace::AttentionTensors weights = trace::attention_weights(model, Layer(l));
-        for (std::int64_t h = 0; h < c.n_heads; ++h) {
-            const at::Tensor q = weights.w_q.select(0, h).to(at::kCPU, at::kDouble),
-                             k = weights.w_k.select(0, h / group).to(at::kCPU, at::kDouble);
-            const double norms = q.sizes() == k.sizes() ? (q.norm() * k.norm()).item<double>() : 0;
-            out.push_back(norms > 0 ? (q * k).sum().item<double>() / norms : kNaN);
-        }
     }
     return out;
 }

@@ -2,6 +2,7 @@
 // The picture of a map: places of cells and points, what the pointer finds, zoom, colours.
 #include "headlight/figure/map/map_figure.h"
 
+#include "figure/map/map_colors.h"
 #include "headlight/base/error.h"
 #include "tests/figure/map/synthetic_map.h"
 
@@ -257,6 +258,42 @@ TEST(MapFigure, TakesPointsThatAreNoNumbers) {
     figure.set_look(single(0, 0));
     painted(figure);
     EXPECT_TRUE(figure.points_in(QPolygonF(figure.room())).empty());
+}
+
+TEST(MapFigure, PartsOfSpeechHaveColoursTipsAndShares) {
+    map::QueryKeyMap map = synthetic_map(1, 1, 2, 8);
+    const std::vector<std::uint8_t> plain = [&] {
+        MapLook look;
+        look.color = MapColor::part_of_speech;
+        return map_classes(map_point_facts(map), map.heads[0], look);
+    }();
+    EXPECT_EQ(std::set(plain.begin() + 1, plain.begin() + 8).size(), 1U) << "not known: one colour";
+    for (const std::string& token : map.tokens.tokens)
+        map.tokens.tags.push_back(token == "Ġnurse" || token == "Ġdoctor" ? "NOUN" : token == "Ġasked" ? "VERB" : "");
+    map.tokens.tokens[1] = "Ġnurse", map.tokens.tags[1] = "NOUN";
+    map.tokens.tokens[2] = "Ġlawyer", map.tokens.tags[2] = "PROPN";
+    map.tokens.tokens[3] = "Ġasked", map.tokens.tags[3] = "VERB";
+    MapLook look = single(0, 0);
+    look.color = MapColor::part_of_speech;
+    const std::vector<std::uint8_t> classes = map_classes(map_point_facts(map), map.heads[0], look);
+    EXPECT_EQ(classes[1], classes[2]) << "nouns and names";
+    EXPECT_NE(classes[1], classes[3]);
+    EXPECT_NE(classes[1], classes[16 + 1]) << "keys are paler";
+    EXPECT_TRUE(map_point_words(map, map.heads[0], 1).contains(QStringLiteral("NOUN")));
+    std::vector<std::int32_t> nouns;
+    for (std::int32_t i = 0; i < 32; ++i)
+        if (map.tokens.tags[static_cast<std::size_t>(i % 16)] == "NOUN") nouns.push_back(i);
+    const std::vector<MapShare> shares = over_represented(map, nouns, 0);
+    const auto found = std::ranges::find(shares, QStringLiteral("part of speech"), &MapShare::kind);
+    ASSERT_NE(found, shares.end());
+    EXPECT_EQ(found->value, QStringLiteral("NOUN"));
+    EXPECT_DOUBLE_EQ(found->share, 1);
+    // A narrow picture has its legend in rows, above the points.
+    MapFigure figure(map, look);
+    figure.layout({1400, 900}, style, selection);
+    const double wide = figure.room().top();
+    figure.layout({540, 900}, style, selection);
+    EXPECT_GE(figure.room().top(), wide + 18);
 }
 
 }  // namespace map_figure_test

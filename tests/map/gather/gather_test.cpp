@@ -2,7 +2,9 @@
 #include "headlight/map/gather/gather.h"
 
 #include "headlight/base/error.h"
+#include "headlight/corpus/run/run.h"
 #include "headlight/trace/tensors.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,6 +128,66 @@ TEST(Gather, MarksFirstAndSpecialTokensApart) {
     EXPECT_EQ(found->tokens.apart.back(), 1);
     EXPECT_EQ(found->tokens.apart[1], 0);
     EXPECT_FALSE(found->causal);
+}
+
+TEST(Gather, OfACrossAttentionHasQueriesOfTheTargetAndKeysOfTheSource) {
+    const Opened t5 = open("tests/fixtures/encoder_decoders/t5");
+    const auto texts = lines({"the doctor asked the nurse\tthe nurse was late", "a nurse\ta doctor was late"});
+    const auto cross = gather_texts(t5.model, t5.tokenizer, texts, {.stack = model::Stack::cross}),
+               encoder = gather_texts(t5.model, t5.tokenizer, texts, {.stack = model::Stack::encoder}),
+               decoder = gather_texts(t5.model, t5.tokenizer, texts);
+    EXPECT_TRUE(cross->crossed());
+    EXPECT_FALSE(encoder->crossed() || decoder->crossed());
+    EXPECT_EQ(cross->tokens.token_ids, decoder->tokens.token_ids);
+    EXPECT_EQ(cross->source.token_ids, encoder->tokens.token_ids);
+    EXPECT_EQ(cross->source.text, encoder->tokens.text);
+    const auto run = trace::run(t5.model, t5.tokenizer, {.text = "a nurse", .pair = "a doctor was late"});
+    const auto part = trace::part_of(run, model::Stack::cross);
+    const std::int64_t queries_before = std::ssize(cross->tokens.tokens) - part->tokens(),
+                       keys_before = std::ssize(cross->source.tokens) - part->keys();
+    for (const HeadVectors& head : cross->heads) {
+        const at::Tensor q = trace::tensor(*part, {model::Hook::q, head.layer}).select(1, head.head.value).contiguous(),
+                         k = trace::tensor(*part, {model::Hook::k, head.layer}).select(1, head.head.value).contiguous();
+        for (std::int64_t i = 0; i < part->tokens(); ++i)
+            ASSERT_NEAR(head.query_rows().row(queries_before + i)[0], q[i][0].item<float>(), 1e-5);
+        for (std::int64_t j = 0; j < part->keys(); ++j)
+            ASSERT_NEAR(head.key_rows().row(keys_before + j)[0], k[j][0].item<float>(), 1e-5);
+    }
+    // Every key of the text is legal, those of other texts are none.
+    const std::vector<TokenRange> ranges = text_ranges(cross->source);
+    EXPECT_EQ(legal_keys(*cross, cross->heads[0], ranges, queries_before),
+              (TokenRange{keys_before, std::ssize(cross->source.tokens)}));
+}
+
+TEST(Gather, KnowsPartsOfSpeechOfTreebanksAndOfTheirStores) {
+    const std::filesystem::path treebank = HEADLIGHT_SOURCE_DIR "/tests/fixtures/treebank/ewt-excerpt.conllu";
+    const Opened novella = open("models/novella-7m");
+    const test::TempFolder folder;
+    corpus::RunSetup setup;
+    setup.store = folder / "store";
+    setup.model = novella.model;
+    setup.tokenizer = novella.tokenizer;
+    setup.texts.from = treebank;
+    corpus::open_store(setup);
+    const GatherOptions options{.heads = {{Layer(1), Head(0)}}, .budget = 0};
+    const auto found = gather_texts(novella.model, novella.tokenizer, texts_of(treebank), options),
+               stored = gather_texts(novella.model, novella.tokenizer, texts_of(setup.store), options);
+    const MapTokens& tokens = found->tokens;
+    ASSERT_EQ(tokens.tags.size(), tokens.tokens.size());
+    EXPECT_EQ(tokens.tags, stored->tokens.tags);
+    EXPECT_EQ(tokens.token_ids, stored->tokens.token_ids);
+    EXPECT_EQ(*found->heads[0].keys, *stored->heads[0].keys);
+    // "From the AP comes this story :"; the space before the colon is a token of no word.
+    std::vector<std::string> tags;
+    for (std::size_t i = 0; i < tokens.tags.size() && tokens.text[i] == 0; ++i)
+        if (tags.empty() || tags.back() != tokens.tags[i]) tags.push_back(tokens.tags[i]);
+    EXPECT_EQ(tags, (std::vector<std::string>{"", "ADP", "DET", "PROPN", "VERB", "DET", "NOUN", "", "PUNCT"}));
+    // Among texts with and without words the latter have none.
+    std::vector<corpus::Text> mixed = {texts_of(treebank).front(), {.id = "plain", .text = "A plain text."}};
+    const auto both = gather_texts(novella.model, novella.tokenizer, mixed, options);
+    EXPECT_EQ(both->tokens.tags.size(), both->tokens.tokens.size());
+    EXPECT_EQ(both->tokens.tags.back(), "");
+    EXPECT_TRUE(gather_texts(novella.model, novella.tokenizer, {mixed[1]}, options)->tokens.tags.empty());
 }
 
 TEST(Gather, OfChosenHeadsAloneAndNamesThoseThatDoNotExist) {

@@ -3,7 +3,6 @@
 
 #include "headlight/base/error.h"
 #include "tests/map/heads.h"
-#include "tests/support/hand_model.h"
 
 #include <gtest/gtest.h>
 
@@ -38,6 +37,13 @@ TEST(Search, FindsTokensPartsExpressionsAndPositions) {
     EXPECT_EQ(find_tokens(tokens, SearchKind::token, ""), Hits(5));
     EXPECT_EQ(find_tokens(tokens, SearchKind::token, "dog", [](std::int64_t id) { return id == 3 ? " dog" : "cat"; }),
               (Hits{0, 0, 0, 1, 0}));
+    EXPECT_THROW(find_tokens(tokens, SearchKind::part_of_speech, "NOUN"), Error) << "no treebank";
+    MapTokens tagged = tokens;
+    tagged.tags = {"DET", "DET", "PRON", "", "PUNCT"};
+    EXPECT_EQ(find_tokens(tagged, SearchKind::part_of_speech, "det"), (Hits{1, 1, 0, 0, 0}));
+    EXPECT_EQ(find_tokens(tagged, SearchKind::part_of_speech, "PRON, PUNCT"), (Hits{0, 0, 1, 0, 1}));
+    for (const char* unknown : {"NN", "none", "DET,", "first"})
+        EXPECT_THROW(find_tokens(tagged, SearchKind::part_of_speech, unknown), Error) << unknown;
     EXPECT_THROW(find_tokens(tokens, SearchKind::regex, "("), Error);
     for (const char* range : {"-1", "5-2", "3-", "x"})
         EXPECT_THROW(find_tokens(tokens, SearchKind::positions, range), Error) << range;
@@ -68,25 +74,17 @@ TEST(Signs, OfAHeadThatLooksAtFirstTokensAndAtItself) {
     head.queries = std::make_shared<std::vector<float>>(std::vector<float>{3, 4, -3, 4, 0, -5, 3, 4, -3, 4, 0, -5});
     head.keys = head.queries;
     HeadSigns found = head_signs(v)[0];
-    EXPECT_NEAR(found.norm_gap, 0, 1e-6);
-    EXPECT_NEAR(found.centre_distance, 0, 1e-6);
-    EXPECT_NEAR(found.similarity, 1, 1e-6);
+    EXPECT_NEAR(found.vectors.norm_gap, 0, 1e-6);
+    EXPECT_NEAR(found.vectors.centre_distance, 0, 1e-6);
+    EXPECT_NEAR(found.vectors.similarity, 1, 1e-6);
     // Query 1: scores 7 and 25; query 2: -20, -20 and 25.
     EXPECT_NEAR(found.first_attention, (std::exp(-18) / (1 + std::exp(-18)) + std::exp(-45)) / 2, 1e-9);
     std::vector<float> keys = *head.keys;
     for (float& value : keys) value *= -2;
     head.keys = std::make_shared<std::vector<float>>(keys);
     found = head_signs(v)[0];
-    EXPECT_NEAR(found.norm_gap, -5, 1e-5);
-    EXPECT_NEAR(found.similarity, -1, 1e-6);
-}
-
-TEST(Signs, WeightsOfEqualQueriesAndKeysAreAlike) {
-    using analyze::HandModel;
-    HandModel model;
-    EXPECT_NEAR(weight_similarity(*model.load())[0], 1, 1e-6);
-    model.k = [](std::int64_t r, std::int64_t c) { return r == c && r % 2 == 0 ? -1.0F : 0.0F; };
-    EXPECT_NEAR(weight_similarity(*model.load())[0], -std::sqrt(0.5), 1e-6);
+    EXPECT_NEAR(found.vectors.norm_gap, -5, 1e-5);
+    EXPECT_NEAR(found.vectors.similarity, -1, 1e-6);
 }
 
 }  // namespace

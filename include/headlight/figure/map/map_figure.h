@@ -19,7 +19,7 @@
 namespace headlight::figure {
 
 /// The meaning of a point's colour.
-enum class MapColor { role, position, position_mod5, norm, length, punctuation, frequency, text, trust };
+enum class MapColor { role, position, position_mod5, norm, length, punctuation, frequency, part_of_speech, text, trust };
 inline constexpr EnumRow<MapColor> map_colors[] = {{MapColor::role, "role", "query or key"},
                                                    {MapColor::position, "position", "position in the text"},
                                                    {MapColor::position_mod5, "position-mod-5", "position modulo 5"},
@@ -27,6 +27,7 @@ inline constexpr EnumRow<MapColor> map_colors[] = {{MapColor::role, "role", "que
                                                    {MapColor::length, "length", "characters of the token"},
                                                    {MapColor::punctuation, "punctuation", "punctuation or word"},
                                                    {MapColor::frequency, "frequency", "how often the token occurs"},
+                                                   {MapColor::part_of_speech, "part-of-speech", "part of speech, of a treebank"},
                                                    {MapColor::text, "text", "which text"},
                                                    {MapColor::trust, "trust", "share of neighbours kept"}};
 constexpr const auto& enum_rows(MapColor) { return map_colors; }

@@ -2,9 +2,9 @@
 // Searches for tokens in all heads at once, and properties of heads that the map makes visible.
 #pragma once
 
+#include "headlight/analyze/heads/query_key_signs.h"
 #include "headlight/base/job.h"
 #include "headlight/map/vectors.h"
-#include "headlight/model/model.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,18 +15,20 @@
 
 namespace headlight::map {
 
-enum class SearchKind { token, substring, regex, positions };
+enum class SearchKind { token, substring, regex, positions, part_of_speech };
 inline constexpr EnumRow<SearchKind> search_kinds[] = {
     {SearchKind::token, "token", "Token", "the whole token, in any case"},
     {SearchKind::substring, "substring", "Part of a token", "anywhere in the token, in any case"},
     {SearchKind::regex, "regex", "Regular expression", "ECMAScript's, anywhere in the token, in any case"},
-    {SearchKind::positions, "positions", "Positions", "\"3\" or \"0-9\", from 0"}};
+    {SearchKind::positions, "positions", "Positions", "\"3\" or \"0-9\", from 0"},
+    {SearchKind::part_of_speech, "part-of-speech", "Part of speech", "\"VERB\" or \"NOUN,PROPN\", of a treebank"}};
 constexpr const auto& enum_rows(SearchKind) { return search_kinds; }
 
 /// How a token's text is compared: as the tokenizer's bytes_of(id) gives it; white space at its ends does not count. Case is
 /// folded for ASCII letters.
 using TokenText = std::function<std::string(std::int64_t id)>;
-/// [token] 1: a hit. An empty text has no hits. Errors: an invalid regular expression or invalid positions.
+/// [token] 1: a hit. An empty text hits nothing. Errors: a regular expression or positions that cannot be read, a part of speech
+/// that Universal Dependencies has not, or texts without them.
 std::vector<std::uint8_t> find_tokens(const MapTokens&, SearchKind, const std::string& sought, const TokenText& = {});
 /// [point] the same for a map: of its queries, then of its keys.
 std::vector<std::uint8_t> find_points(const QueryKeyMap&, SearchKind, const std::string& sought, const TokenText& = {});
@@ -41,21 +43,15 @@ struct HeadHits {
 /// seed.
 std::vector<HeadHits> heads_by_tightness(const QueryKeyMap&, std::span<const std::uint8_t> hits);
 
-/// Unusual properties of a head (Yeh et al. 2023). Tokens that are apart count only in the attention on first tokens.
+/// What is unusual about a head (Yeh et al. 2023) over all texts: tokens that stand apart do not count, but for the attention on
+/// first tokens.
 struct HeadSigns {
     Layer layer{};
     Head head{};
-    double norm_gap = 0;  ///< mean |q| - mean |k|
-    double centre_distance =
-        0;  ///< |mean q - mean k| over the root of the mean squared distance of points from their role's mean
+    analyze::QueryKeySigns vectors;
     double first_attention =
-        0;  ///< softmax(scale q·k) on the first token of the text, mean over later queries; masks and windows apply
-    double similarity = 0;  ///< mean cosine of a token's own query and key, about their means
+        0;  ///< softmax(scale q·k) on the first token of the text, mean over queries behind it; masks and windows apply
 };
 std::vector<HeadSigns> head_signs(const MapVectors&, const CancelToken& = {});
-
-/// Cosine of W_q and W_k of a head, as two lists of numbers: near 1, tokens attend to similar tokens. NaN if their shapes
-/// differ. [layer * heads + head]. Error for a model without weights.
-std::vector<double> weight_similarity(const model::Model&, const CancelToken& = {});
 
 }  // namespace headlight::map
