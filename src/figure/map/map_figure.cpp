@@ -18,7 +18,8 @@ constexpr double row_labels = 34, column_labels = 20, gap = 4;  ///< of the matr
 constexpr double least_side = 14, most_side = 230;
 constexpr double line = 16, legend_height = 26, title_height = 42;
 constexpr double axis_left = 56, axis_below = 44;
-constexpr double reach = 7;  ///< px, of the pointer
+constexpr double tallest_page = 1.3;  ///< of a file's width: many layers of few heads fit on a sheet of paper
+constexpr double reach = 7;           ///< px, of the pointer
 
 void check(const map::QueryKeyMap& map) {
     const std::size_t points = map::point_count(map);
@@ -139,7 +140,7 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
     } else {
         const double across = width - row_labels - map_margin;
         const auto n = static_cast<double>(columns.size()), rows = static_cast<double>(layers.size());
-        const double tall = in_file ? 1e9 : std::max(available.height() - top - column_labels - below, 60.0);
+        const double tall = in_file ? tallest_page * width : std::max(available.height() - top - column_labels - below, 60.0);
         side = std::clamp(std::min(across / n, tall / rows), least_side, most_side);
         if (!in_file) side = std::max(side, std::min(across / n, least_side));
         room = QRectF(row_labels, top + column_labels, across, in_file ? side * rows : tall);

@@ -16,6 +16,13 @@ constexpr double crowd_strength = 0.55, disc_strength = 0.8, grey_strength = 0.2
 constexpr double hatch_step = 7;
 constexpr double least_marked = 1.4;  ///< px of discs that stand out
 
+/// "0.00", "−0.07": columns of cells are compared, so that digits have their places.
+QString two_places(double value) {
+    if (!std::isfinite(value)) return draw::number_text(value, 2);
+    const double rounded = std::round(value * 100) / 100;
+    return QString::number(rounded == 0 ? 0.0 : rounded, 'f', 2).replace(QLatin1Char('-'), QChar(0x2212));
+}
+
 /// If many points share a pixel, each has to be fainter, so that density is visible.
 double strength_of(double points, double pixels, double radius) {
     if (radius >= 0.75) return disc_strength;
@@ -217,7 +224,7 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
         const double y = draw::centred_baseline(at.top() + (at.height() >= 56 ? 8 : 6), font);
         double free = at.width() - 8;
         if (measured(head)) {
-            const QString words = draw::number_text(double(head.faithfulness), 2);
+            const QString words = two_places(double(head.faithfulness));
             draw::number(f.painter, {at.right() - 3, y}, words, font, head.poor.empty() ? f.theme().text : f.theme().muted);
             free -= draw::number_width(words, font) + 4;
         }
