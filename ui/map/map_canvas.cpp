@@ -221,6 +221,7 @@ void MapCanvas::mouseMoveEvent(QMouseEvent* event) {
         const figure::MapLook to = figure_->moved(by);
         return edit([&](figure::MapLook& look) { look.middle = to.middle; });
     }
+    if (look_.lasso.empty()) return;  // Esc or another map has ended it
     lay_out();
     const QRectF room = figure_->room();
     const QPointF corner(std::clamp(at.x(), room.left(), room.right()), std::clamp(at.y(), room.top(), room.bottom()));
@@ -236,7 +237,7 @@ void MapCanvas::mouseReleaseEvent(QMouseEvent* event) {
     press_.reset();
     if (!figure_) return;
     lay_out();
-    if (drag == Drag::lasso) {
+    if (drag == Drag::lasso && !look_.lasso.empty()) {
         const QPolygonF around(QList<QPointF>(look_.lasso.begin(), look_.lasso.end()));
         const std::vector<std::int32_t> inside = figure_->points_in(around);
         edit([](figure::MapLook& look) { look.lasso.clear(); });

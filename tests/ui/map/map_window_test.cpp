@@ -246,6 +246,26 @@ TEST_F(MapPage, ATypedSentenceStandsInEveryHead) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().guests; }, 10'000));
 }
 
+TEST_F(MapPage, EscEndsALassoThatIsBeingDrawn) {
+    page().show_head(HeadId{Layer(2), Head(2)});
+    QWidget* viewport = page().canvas().viewport();
+    const QRectF room = page().canvas().figure()->room();
+    const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons) {
+        QMouseEvent event(type, at, viewport->mapToGlobal(at), button, buttons, Qt::ShiftModifier);
+        QCoreApplication::sendEvent(viewport, &event);
+    };
+    send(QEvent::MouseButtonPress, room.center(), Qt::LeftButton, Qt::LeftButton);
+    for (const double by : {20.0, 60.0}) send(QEvent::MouseMove, room.center() + QPointF(by, by), Qt::NoButton, Qt::LeftButton);
+    ASSERT_FALSE(page().canvas().look().lasso.empty());
+    QTest::keyClick(&page(), Qt::Key_Escape);
+    ASSERT_TRUE(page().canvas().look().lasso.empty());
+    send(QEvent::MouseMove, room.topRight(), Qt::NoButton, Qt::LeftButton);
+    send(QEvent::MouseButtonRelease, room.topRight(), Qt::LeftButton, Qt::NoButton);
+    EXPECT_TRUE(page().canvas().look().lasso.empty());
+    EXPECT_NE(page().lasso_note().text(), QStringLiteral("There is no point inside."));
+    EXPECT_TRUE(page().canvas().look().single) << "Esc ended the lasso alone";
+}
+
 TEST_F(MapPage, SettlesPausesAndStops) {
     MapOrder order = of_texts(30);
     order.options.projection = map::Projection::tsne;
