@@ -31,6 +31,7 @@ void set_numbers_right(QTreeWidgetItem* item) {
 
 /// Shows the numbers at once, the nearest points a moment later.
 void MapWindow::point_at(const QString& tip, std::optional<figure::MapPoint> point) {
+    if (point && near_ == point) return;  // its nearest points stand beside it
     pointed_->setText(tip);
     if (near_ == point) return;
     near_ = point;
@@ -40,6 +41,15 @@ void MapWindow::point_at(const QString& tip, std::optional<figure::MapPoint> poi
         near_lines_.clear();
         show_lines();
     }
+}
+
+/// Of another map or another head: points have other numbers there.
+void MapWindow::forget_nearest() {
+    near_pause_.stop();
+    jobs_.cancel(Jobs::Lane::map_near);
+    near_.reset();
+    near_lines_.clear();
+    pointed_->clear();
 }
 
 void MapWindow::ask_nearest(const figure::MapPoint& point) {
@@ -52,6 +62,7 @@ void MapWindow::ask_nearest(const figure::MapPoint& point) {
             return [self, near, point, texts, preset = options.preset] {
                 if (!self || self->texts_ != texts || !self->canvas_->figure() || self->near_ != point) return;
                 const figure::MapFigure& figure = *self->canvas_->figure();
+                self->near_lines_.clear();
                 QStringList words;
                 for (const NearPoint& at : near) {
                     const figure::MapToken token = figure::map_token(figure.map(), at.point);

@@ -158,6 +158,7 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
     run_ = std::move(run);
     texts_ = std::move(texts);
     run_->pause(paused_);
+    forget_nearest();
     canvas_->set_figure(nullptr);
     canvas_->edit([&](figure::MapLook& look) {
         if (other_texts) forget_marks(look);

@@ -498,7 +498,7 @@ void MapWindow::show_head(std::optional<HeadId> head) {
         if (!between_heads) look.middle = head ? QPointF(0, 0) : QPointF(0.5, 0.5);
         if (look.chosen && index) look.chosen->head = *index;  // the same token in another head
     });
-    near_lines_.clear();
+    forget_nearest();
     if (!head) return;
     first_pause_.start();
     choose_head(*head);

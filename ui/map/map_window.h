@@ -128,6 +128,7 @@ private:
     void ask_attention();
     void forget_point();
     void ask_nearest(const figure::MapPoint&);
+    void forget_nearest();
     void show_lines();
     void open_text();
     void search();
