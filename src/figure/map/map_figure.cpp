@@ -73,13 +73,13 @@ void MapFigure::Parts::set_look(MapLook wanted) {
     if (wanted.single && !index.contains(*wanted.single)) wanted.single.reset();
     if (!wanted.single && map.heads.size() == 1) wanted.single = HeadId{map.heads[0].layer, map.heads[0].head};
     wanted.zoom = std::clamp(wanted.zoom, wanted.single ? 0.5 : 1.0, 200.0);
-    // Changes that follow the pointer do not affect labels and colours.
+    // Changes that follow the pointer, rings and lines do not affect labels, colours and the crowd.
     const bool pointer_alone =
         wanted.single == look.single && wanted.color == look.color && wanted.size_by_norm == look.size_by_norm &&
         wanted.queries == look.queries && wanted.keys == look.keys && wanted.apart == look.apart &&
         wanted.token_labels == look.token_labels && wanted.region_labels == look.region_labels && wanted.middle == look.middle &&
         wanted.zoom == look.zoom && wanted.yaw == look.yaw && wanted.pitch == look.pitch && wanted.marked == look.marked &&
-        wanted.marked_words == look.marked_words && wanted.lines == look.lines && wanted.chosen == look.chosen;
+        wanted.marked_words == look.marked_words;
     const bool first = shared_colors[0].empty() && own_colors.empty();
     look = std::move(wanted);
     if (pointer_alone && !first) return;
