@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/run/map_run.h"
 
+#include "headlight/base/error.h"
 #include "map/run/parallel.h"
 
 #include <algorithm>
@@ -69,7 +70,10 @@ void MapRun::finish_head(std::size_t head, const CancelToken& cancel, const Chan
         wait();
     }
     HeadMap map = run.measured(cancel);
-    if (!key.empty()) write_cached(cache_, key, map);
+    if (!key.empty()) try {
+            write_cached(cache_, key, map);
+        } catch (const Error&) {  // a disk that is full costs the next run its time, not this one its map
+        }
     set(head, std::move(map), changed);
 }
 
