@@ -259,8 +259,7 @@ void MapWindow::pause_or_go_on() {
 void MapWindow::put_first(std::size_t head) {
     if (!current() || stopped_ || paused_ || !jobs_.busy(Jobs::Lane::map) || run_->options().projection == map::Projection::pca)
         return;
-    const map::HeadMap now = run_->head(head);
-    if (now.iterations > 0 || !now.trust.empty()) return;
+    if (run_->begun(head)) return;
     run_->show_first({head});
     jobs_.cancel(Jobs::Lane::map);
     go_on();

@@ -83,13 +83,17 @@ void MapRun::run(int threads, const CancelToken& cancel, const Progress& progres
     first.projection = Projection::pca;
     if (progress) progress({"Laying out", "head", 0, total});
     in_parallel(threads, heads(), cancel, [&](std::size_t i) {
-        if (const std::lock_guard lock(mutex_); taken_[i]) return;  // done by a run before
+        if (const std::lock_guard lock(mutex_); taken_[i] || !maps_[i].points.empty()) return;  // by a run before
         HeadMap map = HeadRun(vectors_, i, first, cancel).picture();
         if (options_.projection != Projection::pca) map.explained.clear();
         set(i, std::move(map), changed);
     });
     std::mutex counting;
     std::int64_t done = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        done = std::count(taken_.begin(), taken_.end(), true);
+    }
     in_parallel(
         threads, heads(), cancel, [&](std::size_t& i) { return next(i); },
         [&](std::size_t i) {
@@ -116,6 +120,11 @@ void MapRun::pause(bool paused) {
         paused_ = paused;
     }
     resumed_.notify_all();
+}
+
+bool MapRun::begun(std::size_t head) const {
+    const std::lock_guard lock(mutex_);
+    return taken_.at(head);
 }
 
 HeadMap MapRun::head(std::size_t i) const {

@@ -60,6 +60,8 @@ public:
     void pause(bool);
 
     std::size_t heads() const noexcept { return vectors_->heads.size(); }
+    /// Under way, or done.
+    bool begun(std::size_t head) const;
     HeadMap head(std::size_t) const;
     QueryKeyMap map() const;
     const std::shared_ptr<const MapVectors>& vectors() const noexcept { return vectors_; }
