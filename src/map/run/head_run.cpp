@@ -54,6 +54,9 @@ struct HeadRun::State {
             map.points.assign(count * static_cast<std::size_t>(options.dims), 0.0F);
             map.norms.assign(count, 0.0F);
             map.poor = head.broken;
+            for (float HeadMap::*quality :
+                 {&HeadMap::trustworthiness, &HeadMap::continuity, &HeadMap::faithfulness, &HeadMap::attention_near})
+                map.*quality = static_cast<float>(kNaN);
             return;
         }
         const OneThread one;
