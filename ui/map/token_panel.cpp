@@ -106,6 +106,7 @@ void TokenPanel::show_point(const figure::MapFigure& figure, const MapTexts& tex
     const map::HeadMap& head = map.heads[point.head];
     point_ = point;
     found_.reset();
+    by_value_->setEnabled(texts.can_run());
     set_style_property(*title_, "role", "title");
     title_->setText(QStringLiteral("%1 %2 of %3")
                         .arg(token.key ? QStringLiteral("Key") : QStringLiteral("Query"),
@@ -142,7 +143,6 @@ AttentionAsked TokenPanel::asked() const {
 void TokenPanel::show_attention(const AttentionFound& found) {
     if (!point_ || found.asked.point != point_->point || found.asked.head != point_->head) return;
     found_ = found;
-    by_value_->setEnabled(!found.from_scores);
     SentenceView::Content content = sentence_->content();
     content.weights = found.weights;
     content.weights.resize(static_cast<std::size_t>(content.tokens.size()));
