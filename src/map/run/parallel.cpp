@@ -18,8 +18,9 @@ void in_parallel(int threads, std::size_t count, const CancelToken& cancel, cons
     const auto loop = [&] {
         std::size_t i = 0;
         try {
-            while (!stop.cancelled() && next(i)) {
-                cancel.throw_if_cancelled();
+            while (!stop.cancelled()) {
+                cancel.throw_if_cancelled();  // before next(): every index taken gets its work
+                if (!next(i)) break;
                 work(i);
             }
         } catch (...) {
