@@ -216,16 +216,16 @@ void MapWindow::take_changes() {
 /// The run has finished, failed or stopped.
 void MapWindow::end_run() {
     take_changes();
-    if (stopped_) say(QStringLiteral("Stopped: heads that were not laid out stand as they were"));
     if (!run_ || stopped_) return;
     if (!search_->text().isEmpty()) search();
     if (!typed_->text().isEmpty()) place_guests();
 }
 
-/// The requested map is the one on screen again.
+/// The requested map is the one on screen again; it can go on where the other one has interrupted it.
 void MapWindow::keep_shown() {
     order_ = shown_;
     settling_ = shown_settling_;
+    for (std::size_t i = 0; current() && i < run_->heads(); ++i) stopped_ = stopped_ || !run_->begun(i);
     show_options();
 }
 
@@ -235,10 +235,8 @@ void MapWindow::stop() {
     if (run_) run_->pause(false);
     paused_ = false;
     jobs_.cancel(Jobs::Lane::map);
-    if (!stopped_) {
-        keep_shown();
-        say(QStringLiteral("Stopped"));
-    }
+    if (!stopped_) keep_shown();
+    say(stopped_ ? QStringLiteral("Stopped: heads that were not laid out stand as they were") : QStringLiteral("Stopped"));
     show_work();
 }
 

@@ -289,6 +289,14 @@ TEST_F(MapPage, SettlesPausesAndStops) {
     EXPECT_TRUE(page().pause_button().isVisible()) << "it can go on";
     page().pause_button().click();
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map));
+    // Another map that cannot be drawn leaves this one as it is, and it can go on.
+    order.texts = folder.filePath(QStringLiteral("none.txt"));
+    page().draw(order);
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
+    EXPECT_TRUE(page().pause_button().isVisible());
+    page().pause_button().click();
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map));
     page().close();
     QTest::qWait(1);
     EXPECT_FALSE(window.map());
