@@ -24,6 +24,7 @@ namespace {
 
 constexpr int frame_ms = 33, typing_ms = 200, near_ms = 90, first_ms = 250;
 constexpr double key_zoom = 1.25, key_turn = 10;
+constexpr int widest_name = 200;  ///< px, of a file on its button
 
 template <class Enum, std::size_t N>
 QComboBox* choice(const EnumRow<Enum> (&rows)[N], const char* name) {
@@ -427,8 +428,10 @@ void MapWindow::show_work() {
     pause_->setText(stopped_ && !runs ? QStringLiteral("Go on") : paused_ ? QStringLiteral("Go on") : QStringLiteral("Pause"));
     pause_->setEnabled(current());
     export_->setEnabled(canvas_->figure() != nullptr);
+    const QString name = texts_button_->fontMetrics().elidedText(QFileInfo(QDir::cleanPath(order_.texts)).fileName(),
+                                                                 Qt::ElideMiddle, widest_name);
     texts_button_->setText(order_.texts.isEmpty() ? QStringLiteral("Text of the window")
-                                                  : QFileInfo(QDir::cleanPath(order_.texts)).fileName());
+                                                  : QString(name).replace(u'&', QLatin1String("&&")));
     texts_button_->setToolTip(order_.texts);
     const bool typable = texts_ && !texts_->of_pictures() && !texts_->vectors().crossed();
     typed_->setEnabled(typable);
