@@ -61,7 +61,7 @@ struct MapWindow::Settling {
     std::set<std::size_t> changed;
 };
 
-void MapWindow::draw(const MapOrder& wanted) {
+void MapWindow::draw(const MapOrder& wanted, bool anew) {
     const OpenModel& opened = document_.model();
     if (!opened.model) return say(QStringLiteral("Open a model in the window first"), true);
     MapOrder order = wanted;
@@ -76,7 +76,7 @@ void MapWindow::draw(const MapOrder& wanted) {
         order_ = order;
         return document_.set_attention(order.gather.stack);  // which draws it
     }
-    const bool same = texts_ && texts_->opened().model == opened.model && order.texts == shown_.texts &&
+    const bool same = !anew && texts_ && texts_->opened().model == opened.model && order.texts == shown_.texts &&
                       same_vectors(order.gather, shown_.gather) && drawn_trace_.lock() == whole;
     order_ = order;
     show_options();

@@ -573,7 +573,7 @@ void MapWindow::ask_for_texts(bool folder) {
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(chosen).path());
     MapOrder order = order_;
     order.texts = chosen;
-    draw(order);
+    draw(order, true);  // it may have been written since
 }
 
 }  // namespace headlight::ui

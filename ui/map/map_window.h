@@ -38,7 +38,8 @@ public:
     ~MapWindow() override;
 
     /// Draws a map; the previous one stays until the new one is ready. Errors appear in the message line.
-    void draw(const MapOrder&);
+    /// `anew`: the texts are read again, though they are those on screen.
+    void draw(const MapOrder&, bool anew = false);
     const MapOrder& order() const { return order_; }
     /// Shows one head by itself; none: all of them.
     void show_head(std::optional<HeadId>);
