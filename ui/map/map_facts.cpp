@@ -122,7 +122,7 @@ MapTexts::MapTexts(std::shared_ptr<const map::MapVectors> vectors, OpenModel ope
 
 std::string MapTexts::text(std::size_t text, bool keys) const {
     if (text < traces_.size()) return traces_[text]->across_texts() && !keys ? traces_[text]->text_b() : traces_[text]->text_a();
-    return encoded(keys ? vectors_->key_tokens() : vectors_->tokens, range(text, keys), *opened_.tokenizer).text;
+    return vectors_->texts.at(text);
 }
 
 bool MapTexts::of_pictures() const { return opened_.model && model::reads_pictures(opened_.model->config()); }

@@ -41,7 +41,7 @@ public:
     std::size_t texts() const { return queries_.size(); }
     /// Tokens of a text in MapVectors::tokens, or with `keys` in key_tokens().
     map::TokenRange range(std::size_t text, bool keys) const { return (keys ? keys_ : queries_).at(text); }
-    /// As the tokenizer spells it out, without special tokens.
+    /// As it was read. Of a file's texts of an encoder-decoder model always the source.
     std::string text(std::size_t text, bool keys) const;
     /// Whether run() returns the run of a text.
     bool can_run() const;

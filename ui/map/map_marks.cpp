@@ -133,6 +133,8 @@ void MapWindow::open_text() {
         return say(QStringLiteral("The map is of %1: open that model in the window to see its texts there")
                        .arg(QString::fromStdString(texts_->opened().model->config().name)),
                    true);
+    if (!shown_.texts.isEmpty() && texts_->opened().model->config().stack == model::Stack::decoder)
+        return say(QStringLiteral("A text of this model is a source with a target: type both into the window"), true);
     const map::QueryKeyMap& map = canvas_->figure()->map();
     const figure::MapToken token = figure::map_token(map, point->point);
     const map::HeadMap& head = map.heads.at(point->head);

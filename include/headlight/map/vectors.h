@@ -37,6 +37,7 @@ struct MapVectors {
     bool causal = false, rotated = false;
     std::string model;
     std::vector<std::string> notes{};  ///< for captions: score terms missing from q·k, which part is mapped
+    std::vector<std::string> texts{};  ///< [text] as it was read; of an encoder-decoder model the source
 
     const MapTokens& key_tokens() const noexcept { return source.tokens.empty() ? tokens : source; }
     bool crossed() const noexcept { return !source.tokens.empty(); }

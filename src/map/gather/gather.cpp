@@ -70,6 +70,7 @@ public:
     /// `tags` [token] of the trace's text; empty: not known.
     void add(const trace::Trace& trace, const std::string& name, const std::vector<std::string>& tags = {}) {
         const auto text = static_cast<std::int32_t>(out_.tokens.names.size());
+        out_.texts.push_back(trace.text_a());
         append(out_.tokens, trace.encoding(), trace, text, name);
         out_.tokens.tags.insert(out_.tokens.tags.end(), tags.begin(), tags.end());
         out_.tokens.tags.resize(out_.tokens.tokens.size());

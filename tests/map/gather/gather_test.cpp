@@ -128,6 +128,7 @@ TEST(Gather, MarksFirstAndSpecialTokensApart) {
     EXPECT_EQ(found->tokens.apart.back(), 1);
     EXPECT_EQ(found->tokens.apart[1], 0);
     EXPECT_FALSE(found->causal);
+    EXPECT_EQ(found->texts, std::vector<std::string>{"the nurse was late"}) << "pieces of words have no spaces";
 }
 
 TEST(Gather, OfACrossAttentionHasQueriesOfTheTargetAndKeysOfTheSource) {
