@@ -530,10 +530,6 @@ bool MapWindow::step_back() {
     return false;
 }
 
-void MapWindow::reject() {
-    if (!step_back()) QDialog::reject();
-}
-
 void MapWindow::keyPressEvent(QKeyEvent* event) {
     const bool turn = event->modifiers() & Qt::ShiftModifier && canvas_->solid();
     const auto arrow = [&](int layers, int heads) {
@@ -541,6 +537,7 @@ void MapWindow::keyPressEvent(QKeyEvent* event) {
         step_head(layers, heads);
     };
     const QPointF middle = QRectF(canvas_->viewport()->rect()).center();
+    if (event->matches(QKeySequence::Cancel) && step_back()) return;
     if (event->matches(QKeySequence::Find)) {
         search_->setFocus();
         return search_->selectAll();

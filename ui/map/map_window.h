@@ -86,7 +86,6 @@ Q_SIGNALS:
 
 protected:
     void keyPressEvent(QKeyEvent*) override;
-    void reject() override;
 
 private:
     // --- map_window.cpp: the page ----------------------------------------------------------------------------------------

@@ -104,6 +104,9 @@ TEST_F(MapPage, HeadsAreLinkedBothWays) {
     EXPECT_TRUE(page().isVisible());
     QTest::keyClick(&page(), Qt::Key_Return);
     EXPECT_TRUE(page().canvas().look().single);
+    page().close();
+    QTest::qWait(1);
+    EXPECT_FALSE(window.map()) << "closed, not a step back";
 }
 
 TEST_F(MapPage, AClickedQueryShowsTheModelsAttention) {
