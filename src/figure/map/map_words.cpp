@@ -80,7 +80,8 @@ QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, s
         words
             << QStringLiteral("text %1, “%2”").arg(text).arg(QString::fromStdString(token.of.names.at(text)).left(40).trimmed());
     if (at < head.norms.size()) words << QStringLiteral("length %1").arg(draw::value_text(double(head.norms[at])));
-    if (at < head.trust.size()) words << QStringLiteral("%1 % of its neighbours kept").arg(std::lround(100 * head.trust[at]));
+    if (at < head.trust.size() && std::isfinite(head.trust[at]))
+        words << QStringLiteral("%1 % of its neighbours kept").arg(std::lround(100 * head.trust[at]));
     return plot::joined_words(words);
 }
 
