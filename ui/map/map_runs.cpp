@@ -71,7 +71,9 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
         order.gather.stack = document_.attention();
     const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
     if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no text yet"), true);
-    if (whole && whole->model() != opened.model) return;  // the one of the open model is on its way
+    // A saved trace is read twice, for the model and for its run.
+    const bool of_saved = whole && is_saved(opened) && whole->model()->folder() == opened.model->folder();
+    if (whole && whole->model() != opened.model && !of_saved) return;  // the run of the open model follows
     if (whole && document_.has_parts() && document_.attention() != order.gather.stack) {
         order_ = order;
         return document_.set_attention(order.gather.stack);  // which draws it

@@ -249,6 +249,17 @@ TEST_F(MapPage, ATypedSentenceStandsInEveryHead) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().guests; }, 10'000));
 }
 
+TEST_F(MapPage, ASavedRunIsRefusedWithTheReasonAndTheMapStays) {
+    const auto before = page().canvas().figure();
+    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/attention/bert.npz"));
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }, 30'000));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().message().text().isEmpty(); }, 10'000));
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("the model's weights"))) << page().message().text().toStdString();
+    EXPECT_EQ(page().canvas().figure(), before);
+}
+
 TEST_F(MapPage, EscEndsALassoThatIsBeingDrawn) {
     page().show_head(HeadId{Layer(2), Head(2)});
     QWidget* viewport = page().canvas().viewport();
