@@ -44,7 +44,7 @@ BusGuard::BusGuard(QObject* parent) : QObject(parent) {
     });
     struct sigaction action {};
     action.sa_sigaction = on_bus_error;
-    action.sa_flags = SA_SIGINFO;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // a handler that returns: see model/arithmetic/signal_stack.h
     ::sigaction(SIGBUS, &action, &before);
 }
 

@@ -80,15 +80,17 @@ void Console::clear_progress() const {
 
 CancelToken interruptible() {
     const CancelToken token = interrupt_token();
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_ONSTACK | SA_RESTART;  // on the stack that model/arithmetic/signal_stack.h gives each thread
+    for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
     return token;
 }
 
 void install_signal_messages() {
     struct sigaction on_bus {};
     on_bus.sa_sigaction = on_bus_error;
-    on_bus.sa_flags = SA_SIGINFO;
+    on_bus.sa_flags = SA_SIGINFO | SA_ONSTACK;
     ::sigaction(SIGBUS, &on_bus, nullptr);
     std::signal(SIGXFSZ,
                 SIG_IGN);  // a file that may not grow is an error of write(2), which cleans up, and no sudden end

@@ -2,9 +2,12 @@
 #include "headlight/model/blas_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
 #include <fstream>
 #include <string>
 
@@ -53,6 +56,19 @@ TEST(BlasKernels, Avx512IsSeenWhereItIs) {
     bool all = true;
     for (const char* flag : {" avx512f ", " avx512dq ", " avx512bw ", " avx512vl "}) all &= flags.find(flag) != std::string::npos;
     EXPECT_EQ(has_avx512(), all);
+}
+
+/// oneDNN's kernels compute with the stack register on the heap: a handler on the thread's stack would write before their
+/// workspace.
+TEST(BlasKernels, ThreadsThatComputeHaveAStackForSignals) {
+    if (product_library() != "oneDNN") GTEST_SKIP() << "this processor has no AVX-512, or the BLAS was chosen";
+    matrix_product(at::ones({20, 64}), at::ones({64, 64}));
+    std::atomic<int> without = 0;
+    at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t, std::int64_t) {
+        stack_t now{};
+        without += ::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) != 0;
+    });
+    EXPECT_EQ(without, 0);
 }
 
 }  // namespace blas_kernels_test

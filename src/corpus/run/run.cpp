@@ -158,12 +158,12 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
                 if (progress) progress({"Running", "chunk", done.chunks + at - first, blocks.chunks});
             };
             const auto run_pack = [&] {
-                const auto count = [&] {
+                const auto one_more = [&] {
                     report();
                     ++at;
                 };
                 pack.run(
-                    gathered, cancel, [&](const ProgressStep&) { report(); }, count);
+                    gathered, cancel, [&](const ProgressStep&) { report(); }, one_more);
             };
             std::shared_ptr<const Text> text;
             for (std::int64_t number = first, of_text = -1; number < first + count; ++number) {

@@ -4,6 +4,7 @@
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
+#include "model/arithmetic/signal_stack.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -83,7 +84,10 @@ void product(Blas<T> blas, const T* a, std::int64_t lda, const T* b, std::int64_
 
 void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c, std::int64_t ldc,
           std::int64_t m, std::int64_t n, std::int64_t k) {
-    if (onednn() && onednn_product(a, lda, b, ldb, transposed, c, ldc, m, n, k)) return;
+    if (onednn()) {
+        have_signal_stack();
+        if (onednn_product(a, lda, b, ldb, transposed, c, ldc, m, n, k)) return;
+    }
     product<float>(sgemm_, a, lda, b, ldb, transposed, c, ldc, m, n, k);
 }
 

@@ -25,7 +25,8 @@ public:
         const std::vector<std::int64_t> lengths = {3, 1, 12, 30, 7, 70, 2, 9};
         std::uint64_t state = 5;
         for (const std::int64_t length : lengths) {
-            Chunk chunk{.number = std::ssize(chunks_), .text = std::ssize(chunks_)};
+            Chunk chunk;
+            chunk.number = chunk.text = std::ssize(chunks_);
             std::vector<std::int64_t> ids;
             const std::int64_t most = model_->config().context_length, n = most > 0 ? std::min(most, length) : length;
             while (std::ssize(ids) < n) {
@@ -93,8 +94,8 @@ TEST_P(PackedStores, AreTheBytesOfTextsRunAlone) {
 INSTANTIATE_TEST_SUITE_P(Families, PackedStores,
                          testing::Values("gpt2", "gpt-neox", "bloom-h6", "falcon-alibi", "bert", "roberta", "deberta-conv",
                                          "mistral", "gemma2", "llama-kv2", "deepseek-v3", "mixtral", "qwen2-moe"),
-                         [](const testing::TestParamInfo<const char*>& info) {
-                             std::string name = info.param;
+                         [](const testing::TestParamInfo<const char*>& of) {
+                             std::string name = of.param;
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });
