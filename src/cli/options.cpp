@@ -89,7 +89,7 @@ std::filesystem::path ModelArgument::folder() const {
 
 void TextArguments::add(Definition& definition) {
     text_option = definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
-    file_option = definition.app->add_option("--text-file", text_file, "the text is what this file holds")
+    file_option = definition.app->add_option("--text-file", text_file, "read the text from this file")
                       ->type_name("FILE")
                       ->excludes(text_option);
     pair_option = definition.app->add_option("--pair", typed_pair, "a second sentence")->type_name("TEXT");
@@ -108,7 +108,7 @@ void TextArguments::add_image(Definition& definition) {
 void TextArguments::add_chat(Definition& definition) {
     CLI::Option* option = definition.app->add_option(
         "--chat", chat,
-        "the text is a chat: lines \"user: …\", or a JSON list of role and content; as a model of this kind has it");
+        "the text is a chat: lines \"user: …\", or a JSON list of role and content; formatted for models of this kind");
     definition.restrict_to(option, headlight::text::chat_presets());
     option->excludes(pair_option);
 }
@@ -148,8 +148,8 @@ std::string TextArguments::pair() const {
 }
 
 void ComputeOptions::add(Definition& definition) {
-    definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "what the numbers are computed in");
-    definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "where they are computed");
+    definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "the data type to compute in");
+    definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
     definition.app->add_option("--threads", threads, "threads to compute with; 0: one for each core")
         ->type_name("N")
         ->check(CLI::Range(0, 1024));

@@ -145,7 +145,7 @@ TEST(CorpusSyntax, AStoreWithoutWordsSaysSo) {
     for (const char* command : {"syntax", "pos", "alignment"}) {
         const Outcome outcome = headlight({"corpus", command, plain});
         EXPECT_EQ(outcome.code, 1);
-        EXPECT_THAT(outcome.err, HasSubstr("does not have what is asked for"));
+        EXPECT_THAT(outcome.err, HasSubstr("lacks the requested data"));
     }
 }
 

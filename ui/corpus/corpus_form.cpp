@@ -55,7 +55,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     texts_->setPlaceholderText(QStringLiteral("File or folder: .txt, .jsonl, .csv, .tsv, .conllu, also .gz and .zst"));
     texts_->setAccessibleName(QStringLiteral("Texts"));
     store_->setAccessibleName(QStringLiteral("Store"));
-    store_->setPlaceholderText(QStringLiteral("Folder that keeps the results"));
+    store_->setPlaceholderText(QStringLiteral("Folder for the results"));
     for (const auto& row : corpus::text_units) {
         unit_->addItem(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())),
                        QString::fromUtf8(row.word.data(), qsizetype(row.word.size())));
@@ -67,7 +67,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     limit_->setSpecialValueText(QStringLiteral("all"));
     limit_->setGroupSeparatorShown(true);
     context_->setRange(0, 1'000'000);
-    context_->setSpecialValueText(QStringLiteral("512, or what the model takes"));
+    context_->setSpecialValueText(QStringLiteral("512, or the model’s limit"));
     auto* file = new QPushButton(QStringLiteral("File …"));
     auto* folder = new QPushButton(QStringLiteral("Folder …"));
     auto* store = new QPushButton(QStringLiteral("Choose …"));

@@ -97,7 +97,7 @@ void CorpusWindow::end_run() {
     reread_.stop();
     stopping_ = false;
     if (outcome_ == Outcome::stopped)
-        say(QStringLiteral("Stopped. What is finished is kept; the same texts and store go on from there"));
+        say(QStringLiteral("Stopped. Finished blocks are kept; running the same texts into the same store resumes there"));
     reread(Reread::last);
     document_.reread_corpus(QFileInfo(running_).absoluteFilePath());
     running_.clear();
@@ -183,14 +183,14 @@ void CorpusWindow::use() {
                             const figure::CorpusView& view = figure::corpus_view(asked.view);
                             if (view.of_measure) options.measure = of_corpus(asked.measure);
                             if (view.of_axes) {
-                                set_view_value(options, "head-scatter", "x", of_corpus(asked.x));
-                                set_view_value(options, "head-scatter", "y", of_corpus(asked.y));
+                                set_view_value(options, view.in_window, "x", of_corpus(asked.x));
+                                set_view_value(options, view.in_window, "y", of_corpus(asked.y));
                             }
                             if (view.of_question && !asked.question.empty())
                                 options.finder = QString::fromStdString(asked.question);
                         }
                         self->document_.set_options(options);
-                        self->say(QStringLiteral("The window takes the measures of %1 beside the text's").arg(folder.fileName()));
+                        self->say(QStringLiteral("The window now also uses the measures of %1").arg(folder.fileName()));
                     };
                 });
 }

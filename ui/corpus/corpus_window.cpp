@@ -77,7 +77,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
     restyle();
     show_controls();
     canvas_->set_placeholder(QStringLiteral("No corpus is open"),
-                             QStringLiteral("Run the model over texts of yours, or open the store of an earlier run."));
+                             QStringLiteral("Run the model over your own texts, or open the store of an earlier run."));
     reread_.setInterval(kRereadMs);
     connect(&reread_, &QTimer::timeout, this, [this] { reread(Reread::in_passing); });
     connect(&Appearance::instance(), &Appearance::changed, this, &CorpusWindow::restyle);
@@ -407,7 +407,7 @@ bool CorpusWindow::fits_window() const {
 /// others faintly.
 void CorpusWindow::choose_heads(const std::vector<HeadId>& heads, bool add) {
     if (fits_window()) return document_.choose_heads(heads, add);
-    say(QStringLiteral("The window shows no text of %1, whose heads these are")
+    say(QStringLiteral("These heads belong to %1, which is not the model of the window's text")
             .arg(stored_ ? QString::fromStdString(stored_->manifest.model) : QString()));
 }
 

@@ -36,8 +36,8 @@ public:
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
     /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
-    /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point of
-    /// it; map_marks: its search and lasso; map_guests: the sentence that is typed into it.
+    /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point
+    /// of it; map_marks: its search and lasso; map_guests: the sentence that is typed into it.
     enum class Lane {
         model,
         texts,

@@ -216,7 +216,7 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
     }
     if (points.empty()) {
         clear_marks();
-        return lasso_note_->setText(QStringLiteral("There is no point inside."));
+        return lasso_note_->setText(QStringLiteral("The lasso contains no points."));
     }
     auto marked = std::make_shared<std::vector<std::uint8_t>>(map::point_count(canvas_->figure()->map()));
     for (const std::int32_t point : points) (*marked)[static_cast<std::size_t>(point)] = 1;
@@ -237,7 +237,7 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
             return [self, texts, shares, words] {
                 if (!self || self->texts_ != texts) return;
                 self->lasso_note_->setText(shares.empty()
-                                               ? words + QStringLiteral(". They have nothing clearly more often than the others.")
+                                               ? words + QStringLiteral(". Nothing is clearly over-represented among them.")
                                                : words + QStringLiteral(": shares here and among the others."));
                 for (const figure::MapShare& share : shares) {
                     auto* item = new QTreeWidgetItem(

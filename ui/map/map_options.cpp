@@ -33,7 +33,7 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
     : Popover(parent),
       tokens_(count_box(10'000'000, 500, QStringLiteral("all"))),
       seed_(count_box(std::numeric_limits<int>::max(), 1, {})),
-      iterations_(count_box(100'000, 50, QStringLiteral("as the method has them"))),
+      iterations_(count_box(100'000, 50, QStringLiteral("default of the method"))),
       attention_(new QComboBox),
       scale_(new QComboBox),
       rotated_(new QCheckBox(QStringLiteral("After the rotation by positions"))),
@@ -41,15 +41,15 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
     fill(attention_, model::stacks);
     fill(scale_, map::scale_choices);
     tokens_->setAccessibleName(QStringLiteral("Tokens at most"));
-    tokens_->setToolTip(QStringLiteral("Whole texts are drawn with the seed until they have so many tokens"));
+    tokens_->setToolTip(QStringLiteral("Whole texts are drawn with the seed up to this many tokens"));
     seed_->setAccessibleName(QStringLiteral("Seed"));
     seed_->setToolTip(QStringLiteral("Of the choice of texts, and of t-SNE and UMAP"));
     iterations_->setAccessibleName(QStringLiteral("Iterations"));
     attention_->setAccessibleName(QStringLiteral("Attention"));
     scale_->setAccessibleName(QStringLiteral("Scale"));
     rotated_->setToolTip(QStringLiteral("Rotary models: q·k after the rotation has the distance of the tokens in it"));
-    with_apart_->setToolTip(
-        QStringLiteral("They are attention sinks and outliers: without this they have no part in axes, neighbours and quality"));
+    with_apart_->setToolTip(QStringLiteral(
+        "They are attention sinks and outliers; unless counted, they are excluded from axes, neighbours and quality"));
     auto* form = new QFormLayout(this);
     form->setContentsMargins(16, 12, 16, 12);
     form->setHorizontalSpacing(16);

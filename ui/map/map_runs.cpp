@@ -238,7 +238,7 @@ void MapWindow::stop() {
     paused_ = false;
     jobs_.cancel(Jobs::Lane::map);
     if (!stopped_) keep_shown();
-    say(stopped_ ? QStringLiteral("Stopped: heads that were not laid out stand as they were") : QStringLiteral("Stopped"));
+    say(stopped_ ? QStringLiteral("Stopped: unfinished heads keep their previous layout") : QStringLiteral("Stopped"));
     show_work();
 }
 

@@ -109,12 +109,12 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, QWidget* parent)
       dims_(new QComboBox),
       preset_(choice(map::presets, "What counts as near")),
       color_(color_choice()),
-      search_kind_(choice(map::search_kinds, "What is searched for")),
+      search_kind_(choice(map::search_kinds, "Kind of search")),
       search_(new QLineEdit),
       typed_(new QLineEdit),
-      found_(list({QStringLiteral("Head"), QStringLiteral("Spread")}, "Heads by how tightly the hits stand")),
+      found_(list({QStringLiteral("Head"), QStringLiteral("Spread")}, "Heads by closeness of the hits")),
       shares_(list({QStringLiteral("More of"), QStringLiteral("Points"), QStringLiteral("Here"), QStringLiteral("Else")},
-                   "What is inside, against the rest")),
+                   "Over-represented inside the lasso")),
       progress_(new QProgressBar),
       texts_button_(new QPushButton),
       more_button_(new QPushButton(QStringLiteral("More …"))),
@@ -199,7 +199,7 @@ QLayout* MapWindow::look_row() {
     lasso_tool_->setText(QStringLiteral("Lasso"));
     lasso_tool_->setProperty("kind", "button");
     lasso_tool_->setCheckable(true);
-    lasso_tool_->setToolTip(QStringLiteral("Draw around points of one head; with Shift at any time"));
+    lasso_tool_->setToolTip(QStringLiteral("Draw around points of one head (or hold Shift)"));
     head_name_->setProperty("role", "title");
     search_->setPlaceholderText(QStringLiteral("Search all heads"));
     search_->setAccessibleName(QStringLiteral("Search all heads"));

@@ -95,7 +95,7 @@ void TokenPanel::clear() {
     point_.reset();
     found_.reset();
     sentence_->set_content({});
-    title_->setText(QStringLiteral("Click a point: its text, its attention and its nearest neighbours stand here."));
+    title_->setText(QStringLiteral("Click a point to see its text, its attention and its nearest neighbours."));
     set_style_property(*title_, "role", "note");
     body_->hide();
 }
@@ -124,7 +124,7 @@ void TokenPanel::show_point(const figure::MapFigure& figure, const MapTexts& tex
     content.keys = !token.key;
     sentence_->set_content(std::move(content));
     text_title_->setText(token.key ? QStringLiteral("Queries of text %1 that attend to it").arg(text)
-                                   : QStringLiteral("What it attends to in text %1").arg(text));
+                                   : QStringLiteral("Attended-to keys in text %1").arg(text));
     note_->setText(QStringLiteral("Reading its attention …"));
     nearest_->clear();
     nearest_title_->clear();
@@ -147,7 +147,7 @@ void TokenPanel::show_attention(const AttentionFound& found) {
     content.weights = found.weights;
     content.weights.resize(static_cast<std::size_t>(content.tokens.size()));
     sentence_->set_content(std::move(content));
-    QString words = found.from_scores ? QStringLiteral("Softmax of q·k: positions and biases of the attention are not in it")
+    QString words = found.from_scores ? QStringLiteral("Softmax of q·k, without the attention’s position terms and biases")
                                       : QStringLiteral("The model’s attention");
     if (found.asked.by_value) words += QStringLiteral(" × |value|");
     if (found.asked.hide_first) words += QStringLiteral(", without the first token");

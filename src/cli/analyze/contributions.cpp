@@ -15,7 +15,7 @@ struct ContributionsCommand : Analysis {
     void add(Definition& definition) {
         add_index(definition, "--position", position, "the token whose last state is followed back, from 0")->required();
         add_share(definition, "--threshold", threshold, "parts below this share are dropped");
-        definition.app->add_flag("--keep-sizes", keep_sizes, "do not rescale what stays to a sum of 1");
+        definition.app->add_flag("--keep-sizes", keep_sizes, "do not renormalise the remaining parts to sum to 1");
     }
 
     Result run(const Console& console) const {

@@ -23,7 +23,7 @@ struct HeadsCommand : Analysis {
         texts.add(definition, text);
         attention.add(definition);
         definition.app->add_flag("--include-first-row", include_first_row,
-                                 "causal models: the first token counts in the means, though it can only attend to itself");
+                                 "causal models: include the first token in the means, although it can only attend to itself");
         definition.app->add_option("--where", where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
             ->type_name("EXPR");
         CLI::Option* by =

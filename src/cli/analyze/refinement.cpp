@@ -14,8 +14,8 @@ struct RefinementCommand : Analysis {
 
     void add(Definition& definition) {
         add_file(definition, "--texts", texts, "a file with one text a line");
-        definition.app->add_flag("--unembedding", unembedding, "read vectors by the unembedding alone, without the final norm");
-        definition.app->add_flag("--no-values", no_values, "leave out what needs the top token of every value");
+        definition.app->add_flag("--unembedding", unembedding, "read vectors with the unembedding only, without the final norm");
+        definition.app->add_flag("--no-values", no_values, "skip results that need the top token of every value");
         definition.app->add_flag("--all-memories", all_memories, "zero agreement over all memories, not only active ones");
         definition.app->add_flag("--with-first", with_first, "count each text's first token");
         definition.app->add_flag("--changes", changes, "list the tokens whose prediction the last MLP changed");

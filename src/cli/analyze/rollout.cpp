@@ -17,7 +17,7 @@ struct RolloutCommand : Analysis {
         add_index(definition, "--head", head, "only this head of each map's own layer, from 0 (default: mean of all)");
         add_index(definition, "--query", query, "only this query's row, from 0 (default: every token's)");
         definition.app->add_flag("--by-receptive-field", by_receptive_field,
-                                 "causal models: divide by what even attention gives");
+                                 "causal models: divide by the result of uniform attention");
     }
 
     Result run(const Console& console) const {

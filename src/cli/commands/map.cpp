@@ -169,7 +169,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
 void add_look(Definition& definition, MapArguments& o) {
     CLI::App& app = *definition.app;
     figure::MapLook& look = o.request.look;
-    definition.add_enum("--color", look.color, "pictures: what the colour of a point says");
+    definition.add_enum("--color", look.color, "pictures: the meaning of a point's colour");
     app.add_flag("--size-by-norm", look.size_by_norm, "pictures of one head: longer vectors are larger");
     const auto without = [&](const char* flag, std::vector<bool*> fields, const char* help) {
         app.add_flag_callback(
@@ -188,7 +188,7 @@ void add_look(Definition& definition, MapArguments& o) {
     };
     angle("--yaw", look.yaw, "pictures of --dims 3: turned about the upright axis");
     angle("--pitch", look.pitch, "pictures of --dims 3: then about the horizontal axis");
-    app.add_option("--mark", o.request.mark, "pictures: tokens that stand out, the others are grey")->type_name("SEARCH");
+    app.add_option("--mark", o.request.mark, "pictures: tokens to highlight; the others are grey")->type_name("SEARCH");
     definition.add_enum("--mark-by", o.request.mark_by, "how --mark is read");
     o.picture.add_theme(definition);
     o.picture.add_size(definition);
@@ -213,18 +213,20 @@ Action define_map(Definition& definition, const Frontend&) {
         ->check(CLI::Range(2, 3))
         ->capture_default_str();
     definition.add_enum("--preset", o->request.options.preset,
-                        "what is near: keys with the largest scores, scaled distance, or what AttentionViz draws");
+                        "definition of nearness: the largest scores, scaled distance, or that of AttentionViz");
     definition.add_enum("--factor", o->request.options.scale, "the factor of queries in the presets scores and balanced");
-    app.add_option("--layer", o->layer, "heads of one layer alone")->type_name("L")->check(counted_from_zero());
-    app.add_option("--head", o->head, "heads of one number alone")->type_name("H")->check(counted_from_zero());
-    app.add_option("--tokens", o->request.gather.budget, "whole texts are drawn up to so many tokens; 0: all")
+    app.add_option("--layer", o->layer, "only the heads of this layer")->type_name("L")->check(counted_from_zero());
+    app.add_option("--head", o->head, "only the head with this number in every layer")
+        ->type_name("H")
+        ->check(counted_from_zero());
+    app.add_option("--tokens", o->request.gather.budget, "whole texts are drawn up to this many tokens; 0: all")
         ->type_name("N")
         ->check(counted_from_zero())
         ->capture_default_str();
-    app.add_option("--seed", o->request.options.seed, "of the choice of texts, and of t-SNE and UMAP")
+    app.add_option("--seed", o->request.options.seed, "seed of the choice of texts, of t-SNE and of UMAP")
         ->type_name("S")
         ->capture_default_str();
-    app.add_flag("--rotated", o->request.gather.rotated, "queries and keys behind the rotation by their positions");
+    app.add_flag("--rotated", o->request.gather.rotated, "queries and keys after the rotation by their positions");
     definition.add_enum("--attention", o->stack, "encoder-decoder models: whose attention");
     app.add_flag("--with-apart", o->request.options.with_apart, "first and special tokens count like all others");
     app.add_option("--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)")
@@ -235,8 +237,7 @@ Action define_map(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--points", o->points, "NPZ: also the queries and keys themselves");
-    CLI::Option* cache =
-        app.add_option("--cache", o->cache, "a folder that keeps finished heads, and gives them again")->type_name("FOLDER");
+    CLI::Option* cache = app.add_option("--cache", o->cache, "a folder that caches finished heads")->type_name("FOLDER");
     definition.kinds[cache] = ValueKind::folder;
     add_look(definition, *o);
     o->out.add(definition, {".npz", ".csv", ".json", ".png", ".svg", ".pdf"});

@@ -200,7 +200,9 @@ std::shared_ptr<const corpus::CorpusHeads> corpus_of(const std::string& folder, 
 /// An option that the view does not have would silently have no effect.
 void check_view_options(const RenderArguments& o) {
     const figure::ViewSpec& spec = figure::view_spec(o.request.view);
-    const auto refuse = [&](const std::string& name) { throw UsageError("--" + name + " is no option of the view " + spec.id); };
+    const auto refuse = [&](const std::string& name) {
+        throw UsageError("--" + name + " is not an option of the view " + spec.id);
+    };
     for (const auto& [name, value] : o.request.values)
         if (!spec.option(name)) refuse(name);
     figure::check_values(spec, o.request.values);

@@ -54,7 +54,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
     definition.app->get_option("MODEL")->required(false);
     options->text.add(definition);
     options->text.add_image(definition);
-    definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "where the numbers are computed");
+    definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "the device to compute on");
     definition.app->set_version_flag("--version", std::string("headlight ") + version());
     return [options, open = frontend.open_window] {
         WindowRequest request;

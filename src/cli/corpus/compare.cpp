@@ -69,7 +69,7 @@ Action define_corpus_compare(Definition& definition, const Frontend&) {
         "measures: differences (first - second) of each measure and head; heads: each head's partner in the second "
         "model");
     definition.app->add_flag("--matched", options->matched,
-                             "differences between heads that attend alike, and not between those of one number");
+                             "compare heads that attend alike instead of heads with the same number");
     add_bootstrap_options(definition, options->bootstrap);
     options->out.add(definition);
     return [options, console = definition.console] { return compare(*options, *console); };

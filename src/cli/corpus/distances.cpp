@@ -33,7 +33,7 @@ int distances(const DistancesArguments& arguments, const Console& console) {
     Result result{.table = corpus::pairs_table(distances, arguments.sorted), .facts = {}};
     add_distance_facts(result, store, distances, console);
     if (store.manifest.chunks() > store.manifest.texts())
-        result.notes({"standard errors are over chunks as if they were independent; those of one text are alike, and " +
+        result.notes({"standard errors treat chunks as independent; those of one text are correlated, and " +
                       with_commas(store.manifest.texts()) + " texts have " + with_commas(store.manifest.chunks()) +
                       " chunks: the true errors are larger"},
                      console);
@@ -53,9 +53,9 @@ int map(const DistancesArguments& arguments, const Console& console) {
         .fact("starts", arguments.map.scaling.starts)
         .fact("seed", static_cast<std::int64_t>(arguments.map.scaling.seed))
         .fact("group_below", significant(arguments.map.group_below));
-    result.notes(
-        {"relative stress " + significant(map.scaling.relative_stress) + ": 0 is a perfect map, above 0.2 its distances mislead"},
-        console);
+    result.notes({"relative stress " + significant(map.scaling.relative_stress) +
+                  ": 0 is a perfect map, above 0.2 distances are misleading"},
+                 console);
     arguments.out.write(result, console);
     return 0;
 }
@@ -75,16 +75,16 @@ Action define_corpus_map(Definition& definition, const Frontend&) {
     add_store_argument(definition, options->store);
     CLI::App& app = *definition.app;
     app.add_option("--starts", options->map.scaling.starts,
-                   "random starts beside the one from classical scaling; the best counts")
+                   "random starts in addition to classical scaling; the best one is used")
         ->type_name("N")
         ->capture_default_str()
         ->check(counted_from_zero());
-    app.add_option("--seed", options->map.scaling.seed, "of the random starts")->type_name("N")->capture_default_str();
+    app.add_option("--seed", options->map.scaling.seed, "seed of the random starts")->type_name("N")->capture_default_str();
     app.add_option("--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence")
         ->type_name("X")
         ->capture_default_str()
         ->check(not_negative());
-    app.add_option("--nearest", options->map.nearest, "heads to list beside each")
+    app.add_option("--nearest", options->map.nearest, "nearest heads to list for each head")
         ->type_name("N")
         ->capture_default_str()
         ->check(counted_from_zero());

@@ -70,7 +70,7 @@ std::string info_text(const ordered_json& info) {
     line("sha-256", info["model_hash"].get<std::string>());
     line("texts", number("texts") + (info["treebank"].get<bool>() ? " with words" : "") + ", " + number("tokens") +
                       " tokens in " + number("chunks") + " chunks of at most " + number("context"));
-    if (!info["texts_complete"].get<bool>()) line("", "not read to their end: run with --texts again");
+    if (!info["texts_complete"].get<bool>()) line("", "not read completely: run with --texts again");
     std::string measures;
     for (const auto& each : info["measures"]) measures += (measures.empty() ? "" : ", ") + each.get<std::string>();
     line("gathered", measures);

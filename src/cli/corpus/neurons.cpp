@@ -144,10 +144,10 @@ Action define_corpus_triggers(Definition& definition, const Frontend&) {
     add_store_argument(definition, options->store);
     options->layer_option =
         definition.app->add_option("--layer", options->layer, "of the neuron")->type_name("L")->check(counted_from_zero());
-    options->neuron_option = definition.app->add_option("--neuron", options->neuron, "its number in the layer")
+    options->neuron_option = definition.app->add_option("--neuron", options->neuron, "the neuron's number in the layer")
                                  ->type_name("N")
                                  ->check(counted_from_zero());
-    definition.app->add_option("--before", options->before, "tokens of the text to show in front of each")
+    definition.app->add_option("--before", options->before, "tokens of the text to show before each trigger")
         ->type_name("N")
         ->capture_default_str()
         ->check(counted_from_zero());
@@ -184,7 +184,7 @@ Action define_corpus_agreement(Definition& definition, const Frontend&) {
             ->type_name("MODEL");
     definition.kinds[options->model_option] = ValueKind::model;
     definition.app->add_flag("--no-gain", options->no_gain,
-                             "read values by the unembedding alone, without the final norm's gain");
+                             "read values with the unembedding only, without the final norm's gain");
     definition.app->add_option("--surest", options->values.surest, "values to list with --rows surest")
         ->type_name("N")
         ->capture_default_str()

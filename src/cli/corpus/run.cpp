@@ -31,7 +31,7 @@ void read_part(const std::string& text, corpus::CorpusRun& run) {
 }
 
 std::string measures_help() {
-    std::string help = "what is gathered, separated by commas (default: the usual ones)";
+    std::string help = "what to gather, separated by commas (default: the usual ones)";
     for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds())
         help += std::string("; ") + kind.id + ": " + kind.note + (kind.usual ? " (usual)" : "");
     return help;
@@ -83,31 +83,31 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     definition.kinds[texts] = ValueKind::file;
     CLI::Option* out = app.add_option("--out", setup.store, "the store: a folder")->type_name("STORE")->required();
     definition.kinds[out] = ValueKind::folder;
-    app.add_flag("--append", setup.texts.append, "put the texts behind those of the store; the same command again goes on")
+    app.add_flag("--append", setup.texts.append, "add the texts after those of the store; repeating the command resumes it")
         ->needs(texts);
-    app.add_option("--limit", setup.texts.limit, "texts at most; 0: all")->type_name("N")->check(counted_from_zero());
+    app.add_option("--limit", setup.texts.limit, "maximum number of texts; 0: all")->type_name("N")->check(counted_from_zero());
     corpus::AskedOptions& asked = setup.options;
     CLI::Option* unit = app.add_option_function<std::string>(
         "--unit", [&asked](const std::string& word) { asked.unit = enum_value<corpus::TextUnit>(word); },
-        "what of a plain file is one text (default: line)");
+        "the unit of a plain file that makes one text (default: line)");
     definition.restrict_to(unit, enum_words<corpus::TextUnit>());
     app.add_option_function<std::string>(
-           "--field", [&asked](const std::string& word) { asked.field = word; }, "of a record: the text (default: text)")
+           "--field", [&asked](const std::string& word) { asked.field = word; },
+           "the field of a record that holds the text (default: text)")
         ->type_name("NAME");
-    app.add_option("--context", asked.context, "tokens of a chunk at most (default: 512, or what the model takes)")
+    app.add_option("--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    app.add_option(
-           "--stride", asked.stride,
-           "tokens from one chunk of a long text to the next; what they share is context alone (default: they share nothing)")
+    app.add_option("--stride", asked.stride,
+                   "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    app.add_option("--block", asked.block, "chunks that are finished together: what an interruption can lose (default: 64)")
+    app.add_option("--block", asked.block, "chunks that are finished together, the most an interruption loses (default: 64)")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
     app.add_option("--measure", asked.measures, measures_help())->type_name("A,B")->delimiter(',');
     app.add_option_function<std::uint64_t>(
-           "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "of samples (default: 0)")
+           "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "seed of the samples (default: 0)")
         ->type_name("N");
     app.add_option("--part", options->part,
                    "3/8: only the third of eight parts; parts may run at once, on machines that share the store")

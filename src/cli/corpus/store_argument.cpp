@@ -10,7 +10,7 @@ namespace headlight::cli {
 
 void OpenedStore::require(const std::string& measure) const {
     if (std::ranges::find(manifest.options.measures, measure) != manifest.options.measures.end()) return;
-    throw headlight::Error({.problem = "The store does not have what is asked for",
+    throw headlight::Error({.problem = "The store lacks the requested data",
                             .file = folder,
                             .expected = measure,
                             .found = manifest.measures_text(),
@@ -52,7 +52,7 @@ CLI::Option* add_store_argument(Definition& definition, std::string& folder, con
 }
 
 void add_bootstrap_options(Definition& definition, corpus::BootstrapOptions& options) {
-    definition.app->add_option("--draws", options.draws, "of the bootstrap over texts that gives the intervals")
+    definition.app->add_option("--draws", options.draws, "bootstrap draws over texts for the intervals")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));

@@ -67,9 +67,9 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
     answer.note_words_left_out(index.counts());
     if (relations.shared_arcs > 0)
         answer.notes.push_back(with_commas(relations.shared_arcs) +
-                               " arcs inside a multiword token that is not its words are left out");
+                               " arcs inside multiword tokens that are not the concatenation of their words are left out");
     if (relations.no_trees > 0)
-        answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences are no tree");
+        answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences do not form a tree");
     if (relations.unread_arcs > 0)
         answer.notes.push_back(with_commas(relations.unread_arcs) + " arcs of words without a token are left out");
     answer.result.fact("sentences", relations.sentences).fact("arcs", relations.arcs);
@@ -139,7 +139,7 @@ int query(const QueryArguments& arguments, const Console& console) {
                     std::to_string(std::abs(condition.offset)) + " word" + (std::abs(condition.offset) == 1 ? "" : "s") +
                     (condition.offset < 0 ? " before" : " behind");
         if (condition.out_of_reach > 0)
-            note += "; " + with_commas(condition.out_of_reach) + " words come before what they would attend to";
+            note += "; " + with_commas(condition.out_of_reach) + " words come before their targets and cannot attend to them";
         answer.notes.push_back(note);
     }
     if (heads.empty()) answer.notes.push_back("no head matches: " + query.why_none());
@@ -196,7 +196,7 @@ Action define_corpus_query(Definition& definition, const Frontend&) {
     definition.app
         ->add_option(
             "--examples", options->examples,
-            "instead of the heads: N hits, misses and counter-examples of the best one, for the first condition on words")
+            "list N hits, misses and counter-examples of the best head instead of the heads, for the first condition on words")
         ->type_name("N")
         ->check(counted_from_zero());
     options->model_option =

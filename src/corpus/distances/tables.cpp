@@ -12,7 +12,7 @@ namespace headlight::corpus {
 analyze::Table pairs_table(const HeadDistances& distances, bool sorted) {
     analyze::Table table{{"layer_a", "head_a", "layer_b", "head_b", "divergence", "standard_error"}, {}};
     table.definitions = {{"divergence", "mean Jensen-Shannon divergence of the two heads' weights, nats; at most ln 2"},
-                         {"standard_error", "of the mean, over chunks, each taken for independent of the others"}};
+                         {"standard_error", "standard error of the mean over chunks, treated as independent"}};
     const Eigen::MatrixXd means = distances.means(), errors = distances.standard_errors();
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
     for (std::int64_t a = 0; a < distances.heads(); ++a)

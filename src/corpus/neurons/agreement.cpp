@@ -43,7 +43,7 @@ std::vector<Position> drawn_positions(const TextRun& run, std::int64_t first, st
 AccumulatorKind agreement_kind() {
     return {.id = "agreement",
             .title = "Agreement and refinement",
-            .note = "how MLPs come to predictions, read at 4 tokens a chunk (Geva 2021); doubles the time of long texts",
+            .note = "how MLPs arrive at predictions, read at 4 tokens per chunk (Geva 2021); doubles the time of long texts",
             .usual = false,
             .of_treebank = false,
             .make = make_agreement,

@@ -27,7 +27,7 @@ analyze::Table neuron_table(const Neurons& neurons, Layer layer, Neuron neuron,
     table.definitions = {
         {"kind", "largest and smallest: chunks by their extreme token; sample: tokens drawn from a level of activity"},
         {"from", "of a sample: the coefficients of its level, two powers of two"},
-        {"coefficient", "m, what the value row is multiplied with (mlp.hook_post)"},
+        {"coefficient", "m, the factor of the value row (mlp.hook_post)"},
         {"next", "the token behind it; empty: the chunk ends there"},
         {"histogram", "tokens in each bin of coefficients, m <= 0 by |m| and then m > 0"},
         {"bin", "a coefficient in the middle of each bin, off by at most 1/9"}};

@@ -222,7 +222,7 @@ void Neurons::add_layer(const TextRun& run, std::int64_t layer, std::int64_t fir
     const at::Tensor m =
         trace::tensor_rows(trace, {Hook::mlp_post, Layer(layer)}, first, count).to(at::kCPU, at::kFloat).contiguous();
     if (!at::isfinite(m).all().item<bool>())
-        throw Error({.problem = "A neuron's coefficient is no finite number",
+        throw Error({.problem = "A neuron's coefficient is not finite",
                      .file = run.text.id,
                      .item = model::name_of({Hook::mlp_post, Layer(layer)}),
                      .hint = "Run the model in float32, or leave this text out"});

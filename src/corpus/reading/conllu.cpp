@@ -170,7 +170,7 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
         rest.remove_prefix(end + 1);
     }
     if (++n != kColumns)
-        fail(line_, "A word has another number of columns than ten", "10 columns with tabs between them", std::to_string(n),
+        fail(line_, "A word does not have ten columns", "10 columns with tabs between them", std::to_string(n),
              n == 1 ? "Is it CoNLL-U? Spaces do not separate columns" : "An empty column is written as _");
     for (std::size_t c = 0; c < kColumns; ++c)
         if (columns[c].empty()) fail(line_, "Column " + std::to_string(c + 1) + " of a word is empty", "a value or _", "nothing");
@@ -261,7 +261,7 @@ void ConlluReader::place_words(const Sentence& sentence, Text& out) {
     }
     skip_space(out.text, at);
     if (at < out.text.size())
-        fail(sentence.line, "# text goes on behind the last word", "the end of the text", out.text.substr(at),
+        fail(sentence.line, "# text continues after the last word", "the end of the text", out.text.substr(at),
              "Correct # text, or remove it: the text is then made from the forms");
     if (any_shares) note(sentence, out, "multiword tokens that are not their words: arcs inside them do not count");
     if (sentence.empty_nodes) note(sentence, out, "empty nodes: left out");
@@ -271,7 +271,7 @@ void ConlluReader::check_tree(const Sentence& sentence, Text& text) {
     const auto n = static_cast<std::int32_t>(text.words.size());
     for (std::size_t i = 0; i < text.words.size(); ++i)
         if (text.words[i].head >= n)
-            fail(sentence.lines[i], "HEAD is no word of the sentence", "0 to " + std::to_string(n),
+            fail(sentence.lines[i], "HEAD is not a word of the sentence", "0 to " + std::to_string(n),
                  std::to_string(text.words[i].head + 1));
     const std::string problem = tree_problem(text.words);
     if (problem.empty()) return;
@@ -283,7 +283,7 @@ bool ConlluReader::next(Text& text) {
     Sentence sentence;
     if (!read_block(sentence)) return false;
     if (sentence.covered > static_cast<std::int32_t>(sentence.words.size()))
-        fail(line_, "A multiword token ends behind the last word", "at most " + std::to_string(sentence.words.size()),
+        fail(line_, "A multiword token ends after the last word", "at most " + std::to_string(sentence.words.size()),
              std::to_string(sentence.covered));
     text = {};
     text.id = sentence.id.empty() ? file_ + ":" + std::to_string(sentence.line) : sentence.id;

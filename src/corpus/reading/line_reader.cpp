@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void throw_damaged(const fs::path& file, const std::string& found) {
-    throw Error({.problem = "A compressed file cannot be unpacked", .file = file.string(), .found = found});
+    throw Error({.problem = "A compressed file cannot be decompressed", .file = file.string(), .found = found});
 }
 
 struct CloseFile {

@@ -23,7 +23,7 @@ using nlohmann::json;
                  .item = lines.place(),
                  .expected = "a field " + field,
                  .found = list.empty() ? "none" : list,
-                 .hint = near.empty() ? "--field names the field that is the text" : "Did you mean --field " + near + "?"});
+                 .hint = near.empty() ? "--field names the text field" : "Did you mean --field " + near + "?"});
 }
 
 /// True: it is listed instead of being read. A line that is cut or not UTF-8 is neither JSON nor a row.
@@ -95,7 +95,7 @@ private:
             } else if (quote + 1 == line_.size() || line_[quote + 1] == separator_) {
                 return quote + 1;
             } else {
-                fail("Something stands behind a closing quote");
+                fail("There is text after a closing quote");
             }
         }
     }
@@ -146,7 +146,7 @@ bool read_jsonl(const std::filesystem::path& file, const std::string& name, cons
             throw_without_field(lines, field, there);
         }
         if (!found->is_string() && !found->is_null())
-            throw Error({.problem = "The field of the text holds no text",
+            throw Error({.problem = "The text field is not a string",
                          .file = file.string(),
                          .item = lines.place() + ", " + field,
                          .expected = "a string",
@@ -181,7 +181,7 @@ bool read_csv(const std::filesystem::path& file, const std::string& name, const 
             continue;
         }
         if (row.size() != header.size())
-            throw Error({.problem = "A row has another number of columns than the header",
+            throw Error({.problem = "A row has a different number of columns than the header",
                          .file = file.string(),
                          .item = "line " + std::to_string(csv.line_number()),
                          .expected = std::to_string(header.size()),

@@ -45,7 +45,7 @@ std::vector<std::string> in_order(const std::vector<std::string>& asked, bool tr
     for (const AccumulatorKind& kind : accumulator_kinds()) {
         if (std::ranges::find(asked, kind.id) == asked.end()) continue;
         if (kind.of_treebank && !treebank)
-            throw Error({.problem = "This is gathered of treebanks alone",
+            throw Error({.problem = "This can only be gathered from treebanks",
                          .item = kind.id,
                          .expected = "texts with words (.conllu)",
                          .hint = "Leave it out of --measure"});
@@ -162,11 +162,11 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
         check_same_model(manifest, now, setup.store);
         check_asked(asked, manifest, setup.store);
         if (setup.texts.from.empty() && !manifest.texts_complete())
-            throw Error({.problem = "The texts of the store were not read to their end",
+            throw Error({.problem = "The store's texts were not read completely",
                          .file = setup.store.string(),
-                         .expected = "the texts behind number " + std::to_string(manifest.texts() - 1),
+                         .expected = "the texts after number " + std::to_string(manifest.texts() - 1),
                          .hint = "Run with --texts " + manifest.additions.back().from +
-                                 (manifest.additions.size() > 1 ? " --append" : "") + " again, which goes on; with --limit " +
+                                 (manifest.additions.size() > 1 ? " --append" : "") + " again to resume; with --limit " +
                                  std::to_string(manifest.texts()) + " these are all"});
     } else {
         if (setup.texts.from.empty())
@@ -174,7 +174,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
         std::error_code code;
         if (fs::exists(setup.store / "merged.safetensors", code) ||
             fs::directory_iterator(setup.store / "segments", code) != fs::directory_iterator())
-            throw Error({.problem = "The folder holds the results of a store whose manifest.json is gone",
+            throw Error({.problem = "The folder holds results of a store whose manifest.json is missing",
                          .file = setup.store.string(),
                          .hint = "Choose another folder for --out, or delete this one"});
         manifest = now;

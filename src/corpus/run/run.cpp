@@ -266,7 +266,7 @@ private:
 };
 
 [[noreturn]] void fail_stop_at_of_parts() {
-    throw Error({.problem = "A run stops at an interval only as one process over all of its texts",
+    throw Error({.problem = "--stop-at needs a single process that runs all texts",
                  .item = "--stop-at",
                  .hint = "Leave out --part, and run without MPI"});
 }

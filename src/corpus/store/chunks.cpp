@@ -51,9 +51,9 @@ Chunker::Chunker(const headlight::text::Tokenizer& tokenizer, std::int64_t conte
                      .found = std::to_string(context)});
     if (stride_ == 0) stride_ = room;
     if (stride_ < 1 || stride_ > room)
-        throw Error({.problem = "The stride leaves tokens out or stands still",
+        throw Error({.problem = "The stride skips tokens or does not advance",
                      .item = "--stride",
-                     .expected = "1 to " + std::to_string(room) + " tokens (the context without what the template adds)",
+                     .expected = "1 to " + std::to_string(room) + " tokens (the context minus the template's special tokens)",
                      .found = std::to_string(stride)});
 }
 

@@ -19,9 +19,9 @@ const AccumulatorKind& kind_called(const std::string& id) {
     std::vector<std::string> ids;
     for (const AccumulatorKind& each : kinds) ids.emplace_back(each.id);
     const std::string near = nearest(id, ids);
-    throw Error({.problem = "There is nothing of that name to gather",
+    throw Error({.problem = "There is no such measure to gather",
                  .item = id,
-                 .hint = near.empty() ? "headlight corpus run --help lists what there is" : "Did you mean " + near + "?"});
+                 .hint = near.empty() ? "headlight corpus run --help lists the choices" : "Did you mean " + near + "?"});
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ void check_disjoint(const std::vector<Segment>& segments) {
                              .file = segment.file.string(),
                              .item = "block " + std::to_string(block),
                              .found = there->second->file.string(),
-                             .hint = "Delete one of the two files and run again: its other blocks are done anew"});
+                             .hint = "Delete one of the two files and run again: its other blocks are rerun"});
         }
 }
 
@@ -216,13 +216,12 @@ void write_merged(const fs::path& store, const Manifest& manifest, const std::ve
 Merged read_merged(const fs::path& store, const Manifest& manifest) {
     const fs::path file = store / "merged.safetensors";
     if (!fs::exists(file))
-        throw Error({.problem = "Nothing of the store is finished",
-                     .file = store.string(),
-                     .hint = "headlight corpus run goes on with it"});
+        throw Error(
+            {.problem = "The store has no finished blocks", .file = store.string(), .hint = "headlight corpus run resumes it"});
     Metadata metadata;
     Merged out{.arrays = Arrays::read(file, &metadata), .blocks = {}, .chunks = 0};
     if (entry(metadata, "format", file) != kMergedFormat)
-        throw Error({.problem = "The file is not what a corpus run merges", .file = file.string()});
+        throw Error({.problem = "The file is not a merged file of a corpus run", .file = file.string()});
     out.blocks = parse_block_list(entry(metadata, "blocks", file), file);
     out.chunks = number_in(entry(metadata, "chunks", file), file);
     check_identity(metadata, out.blocks, out.chunks, manifest, file);

@@ -54,7 +54,7 @@ void put_strings(Arrays& out, const std::string& name, const std::vector<std::st
     throw Error({.problem = "The texts of the store are damaged",
                  .file = file.string(),
                  .item = item,
-                 .hint = "Make the store anew from the original texts"});
+                 .hint = "Recreate the store from the original texts"});
 }
 
 /// Ends that grow from 0 to `size`.
@@ -360,12 +360,12 @@ std::int64_t add_texts(const fs::path& store, Manifest& manifest, const headligh
     PartWriter writer(store, manifest, tokenizer);
     std::int64_t number = addition.first_text, left_out = addition.left_out_before;
     const auto fail = [&](const std::string& expected, const std::string& found) {
-        throw Error({.problem = "The store holds other texts",
+        throw Error({.problem = "The store holds different texts",
                      .file = store.string(),
                      .item = "text " + std::to_string(number),
                      .expected = expected,
                      .found = found,
-                     .hint = "Leave --texts out to go on with the store's, or add --append to put these behind them"});
+                     .hint = "Omit --texts to resume the store's texts, or add --append to add these after them"});
     };
     const auto leave_out = [&](LeftOut one) {
         if (left_out++ >= known_left_out) manifest.leave_out(std::move(one));

@@ -58,13 +58,14 @@ public:
     std::string measure(const QueryPhrase& phrase) override {
         const Meaning meaning = query_.meaning_of(phrase);
         if (phrase.number > 1 || phrase.number < 0)
-            analyze::fail_in_query(phrase.from.column, "A share or weight cannot be so", "0 % to 100 %, or a weight from 0 to 1",
-                                   significant(phrase.number), "60 % is a share of the words, 0.6 a weight");
+            analyze::fail_in_query(phrase.from.column, "A share or weight is out of range",
+                                   "0 % to 100 %, or a weight from 0 to 1", significant(phrase.number),
+                                   "60 % is a share of the words, 0.6 a weight");
         if (phrase.in_texts && phrase.percent)
             analyze::fail_in_query(phrase.from.column, "A share is one of all texts", "a weight, such as 0.3, in so many texts",
                                    significant(100 * phrase.number) + " %");
         if (!phrase.its && !phrase.percent && phrase.op[0] != '>')
-            analyze::fail_in_query(phrase.from.column, "The index holds such a weight of hits alone: it is known from below",
+            analyze::fail_in_query(phrase.from.column, "The index holds such weights only for hits: the mean is a lower bound",
                                    "> or >=", phrase.op,
                                    "Compare a share (60 %), or ask for a relation: attends to its nsubj < 0.1");
         Condition condition{.text = text_of(phrase), .measure = {}, .phrase = phrase};
@@ -218,7 +219,7 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
     const auto most = std::ranges::max_element(at_offset);
     condition.offset = most - at_offset.begin() - kFarthestOffset;
     condition.offset_share = condition.cases > 0 ? static_cast<double>(*most) / n : kNaN;
-    add(condition.text + kShareOf, "Share of the cases in which the word attended to most is the one.",
+    add(condition.text + kShareOf, "Share of the cases in which the word attended to most is the target.",
         [&](std::size_t h) { return static_cast<double>(hits[h]) / n; });
     add(condition.text + (meaning.its ? kWeightOf : kLeastWeightOf),
         meaning.its ? "Mean weight over the cases."

@@ -90,15 +90,15 @@ std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusReques
 std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
     corpus::TextStore texts(stored->folder, stored->manifest);
     const std::pair<const char*, const char*> lists[] = {
-        {"Largest weights", "Weight; the first token and special tokens aside, no token attends to itself."},
+        {"Largest weights", "Weight, excluding first and special tokens and attention of tokens to themselves."},
         {"Most is written", "Length of the weighted value |a f|, f = v W_O (Kobayashi et al. 2020)."},
-        {"Most like induction", "Weight on a token right behind an earlier copy of the query (Olsson et al. 2022)."}};
+        {"Most like induction", "Weight on a token right after an earlier copy of the query (Olsson et al. 2022)."}};
     std::vector<ExampleList> examples;
     for (std::int64_t c = 0; c < corpus::kHeadExamples; ++c)
         examples.push_back({QString::fromUtf8(lists[c].first), QString::fromUtf8(lists[c].second),
                             corpus::head_examples(stored->merged.arrays, static_cast<corpus::HeadExample>(c), request.head)});
     return examples_figure(examples, texts, "corpus-examples", QStringLiteral("%1: examples").arg(head_name(request.head)),
-                           QStringLiteral("The places of the corpus where a head does something most, one of each text. %1.")
+                           QStringLiteral("The positions in the corpus where a head's behaviour is strongest, one per text. %1.")
                                .arg(words_of(*stored)));
 }
 
@@ -168,6 +168,7 @@ const std::vector<CorpusView>& all_views() {
          .group = "Heads",
          .gathered = "heads",
          .of_axes = true,
+         .in_window = "head-scatter",
          .make =
              [](const StorePtr& s, const CorpusRequest& r, const CancelToken& cancel) {
                  const CorpusHeads heads = heads_of(s, cancel);
@@ -243,7 +244,7 @@ const std::vector<CorpusView>& all_views() {
          .runs_texts = true,
          .make = make_removal},
         {.id = "corpus-agreement",
-         .title = "How layers come to the predictions",
+         .title = "How layers arrive at the predictions",
          .group = "Neurons",
          .gathered = "agreement",
          .make =

@@ -238,7 +238,7 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>& layers, const QString& words) {
     plot::PlotData out;
     out.view = "corpus-agreement";
-    out.title = QStringLiteral("How layers come to the predictions");
+    out.title = QStringLiteral("How layers arrive at the predictions");
     out.subtitle = plot::joined_words({QStringLiteral("thin lines: 95 % interval over texts"), words});
     out.own_legends = true;
     const auto column = [&](const corpus::Interval corpus::LayerAgreement::*member) {
@@ -257,7 +257,7 @@ std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreemen
     plot::Panel residual = layer_panel("the stream already has the prediction", layers.size());
     add_interval(residual, "likeliest token", {Role::accent}, column(&L::residual_final));
     add_interval(residual, "its probability", {Role::clark_orange}, column(&L::residual_probability));
-    plot::Panel parts = layer_panel("what the layer's output has of both", layers.size());
+    plot::Panel parts = layer_panel("source of the layer's final token", layers.size());
     constexpr std::array<Role, 4> colors{Role::clark_grey, Role::clark_blue, Role::clark_orange, Role::clark_sea};
     constexpr std::array<const char*, 4> kinds{"both have it", "the stream's token", "the layer's token", "another token"};
     for (std::size_t part = 0; part < colors.size(); ++part) {

@@ -218,7 +218,7 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
             TableSection section;
             section.title =
                 QStringLiteral("%1: %2").arg(head_name(shown), QString::fromUtf8(title.data(), qsizetype(title.size())));
-            section.note = QStringLiteral("The word in brackets, what it should attend to in braces.");
+            section.note = QStringLiteral("The word is in brackets, its target in braces.");
             section.hint = QStringLiteral("A click opens the sentence.");
             section.columns = {
                 {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3, .limit = 1},
@@ -260,7 +260,7 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
     plot::PlotData out;
     out.view = "corpus-tags";
     out.title = QStringLiteral("Attention to parts of speech");
-    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), words});
+    out.subtitle = plot::joined_words({QStringLiteral("one dot per head, lines are layer means"), words});
     out.focus_fades = out.focus_in_files = false;
     for (const std::size_t tag : order) {
         std::vector<HeadDot> heads;

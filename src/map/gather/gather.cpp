@@ -120,11 +120,11 @@ private:
 
     void note(const model::ModelConfig& c) {
         if (c.positions == model::Positions::rotary)
-            out_.notes.emplace_back(out_.rotated ? "Queries and keys behind the rotation by their positions"
+            out_.notes.emplace_back(out_.rotated ? "Queries and keys after the rotation by their positions"
                                                  : "Queries and keys before the rotation by their positions");
         if (c.latent.any() && !out_.rotated) out_.notes.emplace_back("The content part of queries and keys");
         if (c.positions == model::Positions::alibi || c.positions == model::Positions::relative || c.disentangled.any())
-            out_.notes.emplace_back("Scores have terms of position beside q·k, which the map does not show");
+            out_.notes.emplace_back("Scores also have position terms besides q·k, which the map does not show");
         if (c.n_kv_heads < c.n_heads)
             out_.notes.emplace_back(std::to_string(c.n_heads / c.n_kv_heads) + " heads each share their keys");
     }

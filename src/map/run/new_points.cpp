@@ -57,7 +57,7 @@ QueryKeyMap NewPoints::place(const MapVectors& text, const QueryKeyMap& map, int
                      .expected = std::to_string(vectors_->heads.size()),
                      .found = std::to_string(map.heads.size())});
     if (text.rotated != vectors_->rotated || text.crossed() != vectors_->crossed())
-        throw Error("A text can be placed into a map of the same choice of queries and keys alone");
+        throw Error("A text can only be placed into a map with the same choice of queries and keys");
     QueryKeyMap out;
     out.tokens = text.tokens;
     out.source = text.source;

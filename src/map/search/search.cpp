@@ -112,7 +112,7 @@ std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, 
         try {
             expression.assign(sought, std::regex::ECMAScript | std::regex::icase);
         } catch (const std::regex_error&) {
-            throw Error({.problem = "The regular expression cannot be read", .found = sought});
+            throw Error({.problem = "The regular expression is invalid", .found = sought});
         }
     }
     const std::string wanted = folded(sought);

@@ -156,9 +156,9 @@ TEST(Conllu, BrokenTreesAreReportedAndKept) {
 }
 
 const test::Hostile kHostile[] = {
-    {"nine columns", "1\ta\t_\tX\t_\t_\t0\troot\t_\n\n", "another number of columns", "line 1", "found 9"},
-    {"eleven columns", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\t_\n\n", "another number of columns", "line 1", "found 11"},
-    {"spaces for tabs", "# text = a\n1 a _ X _ _ 0 root _ _\n\n", "another number of columns", "line 2", "found 1"},
+    {"nine columns", "1\ta\t_\tX\t_\t_\t0\troot\t_\n\n", "does not have ten columns", "line 1", "found 9"},
+    {"eleven columns", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\t_\n\n", "does not have ten columns", "line 1", "found 11"},
+    {"spaces for tabs", "# text = a\n1 a _ X _ _ 0 root _ _\n\n", "does not have ten columns", "line 2", "found 1"},
     {"empty column", "1\t\t_\tX\t_\t_\t0\troot\t_\t_\n\n", "Column 2 of a word is empty", "line 1"},
     {"id is no number", rows("a a 0 root"), "The id of a word", "line 1", "found a"},
     {"id 0", rows("0 a 0 root"), "The id of a word", "line 1", "expected 1, found 0"},
@@ -169,23 +169,23 @@ const test::Hostile kHostile[] = {
     {"range backwards", rows("2-1 ab _ _\n1 a 0 root\n2 b 1 dep"), "multiword token", "line 1"},
     {"range too late", rows("1 a 0 root\n1-2 ab _ _\n2 b 1 dep"), "multiword token", "line 2", "expected 2-"},
     {"ranges overlap", rows("1-3 abc _ _\n1 a 0 root\n2-3 bc _ _\n2 b 1 dep\n3 c 1 dep"), "multiword token", "line 3"},
-    {"range goes on behind the end", rows("1-3 ab _ _\n1 a 0 root\n2 b 1 dep"), "ends behind the last word", "line 4", "found 3"},
+    {"range goes on behind the end", rows("1-3 ab _ _\n1 a 0 root\n2 b 1 dep"), "ends after the last word", "line 4", "found 3"},
     {"range without words", rows("1-2 ab _ _"), "not followed by a sentence", "line 2"},
     {"half a range", rows("1- a _ _"), "multiword token", "line 1"},
     {"empty node elsewhere", rows("1 a 0 root\n3.1 b _ _"), "empty node", "line 2", "expected 1.1"},
     {"empty node 0", rows("1 a 0 root\n1.0 b _ _"), "empty node", "line 2"},
-    {"head beyond the sentence", rows("1 a 0 root\n2 b 7 dep"), "HEAD is no word", "line 2", "found 7"},
+    {"head beyond the sentence", rows("1 a 0 root\n2 b 7 dep"), "HEAD is not a word", "line 2", "found 7"},
     {"negative head", rows("1 a -1 root"), "HEAD is not a number", "line 1", "found -1"},
     {"head is a word", rows("1 a root root"), "HEAD is not a number", "line 1", "found root"},
     {"head with a blank", "1\ta\t_\tX\t_\t_\t0 \troot\t_\t_\n\n", "HEAD is not a number", "line 1"},
     {"another form", rows("# text = a c\n1 a 0 root\n2 b 1 dep"), "not in its place", "line 3", "found \"c\""},
     {"text is too short", rows("# text = a\n1 a 0 root\n2 b 1 dep"), "not in its place", "line 3", "the end of the text"},
-    {"text goes on", rows("# text = a b\n1 a 0 root"), "goes on behind the last word", "line 1", "found b"},
+    {"text goes on", rows("# text = a b\n1 a 0 root"), "continues after the last word", "line 1", "found b"},
     {"text is cut inside a character", rows("# text = \xC3\n1 a 0 root"), "not UTF-8", "line 1", "byte 10"},
     {"form is not UTF-8", rows("1 \xFF 0 root"), "not UTF-8", "line 1"},
     {"comment inside", rows("1 a 0 root\n# text = a\n2 b 1 dep"), "A comment stands inside", "line 2"},
     {"comments alone", "# text = a\n\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", "not followed by a sentence", "line 2"},
-    {"an HTML page", "<!DOCTYPE html>\n<html>\n", "another number of columns", "line 1", "found 1"},
+    {"an HTML page", "<!DOCTYPE html>\n<html>\n", "does not have ten columns", "line 1", "found 1"},
 };
 
 class HostileConllu : public testing::TestWithParam<test::Hostile> {};

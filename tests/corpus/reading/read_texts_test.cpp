@@ -115,11 +115,12 @@ TEST(PackedText, IsTheSameAndSaysWhenItIsDamaged) {
         const fs::path file = folder.write(name, packed);
         EXPECT_EQ(read(file).texts, expected) << name;
         EXPECT_EQ(read(folder.write(name, packed + packed)).texts.size(), 2 * expected.size()) << name << ": two members";
-        EXPECT_THAT(error_of(folder.write(name, packed.substr(0, packed.size() / 2))), HasSubstr("cannot be unpacked")) << name;
+        EXPECT_THAT(error_of(folder.write(name, packed.substr(0, packed.size() / 2))), HasSubstr("cannot be decompressed"))
+            << name;
         std::string changed = packed;
         changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 0x55);
-        EXPECT_THAT(error_of(folder.write(name, changed)), HasSubstr("cannot be unpacked")) << name;
-        EXPECT_THAT(error_of(folder.write(name, "plain")), HasSubstr("cannot be unpacked")) << name;
+        EXPECT_THAT(error_of(folder.write(name, changed)), HasSubstr("cannot be decompressed")) << name;
+        EXPECT_THAT(error_of(folder.write(name, "plain")), HasSubstr("cannot be decompressed")) << name;
     }
 }
 

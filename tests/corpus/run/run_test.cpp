@@ -317,7 +317,7 @@ TEST_F(CorpusRuns, LoseNothingThatIsFinishedWhenTheDiskIsFull) {
 
 TEST_F(CorpusRuns, RefuseWhatIsNotTheirs) {
     CorpusRun other = run_of(folder_ / "once", folder_.write("other.txt", "Something else.\n"));
-    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store holds other texts"));
+    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store holds different texts"));
     other = run_of(folder_ / "once", texts_);
     other.setup.options.context = 41;
     EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("--context: expected 40, found 41"));

@@ -85,8 +85,8 @@ TEST(StoreTexts, ThatWereNotReadToTheirEndAreNotAllOfThem) {
         EXPECT_EQ(read_manifest(store).texts(), before + 4096) << "the first part was written";
         RunSetup rest = setup;
         rest.texts = {};
-        EXPECT_THAT(message_of([&] { open_store(rest); }), AllOf(HasSubstr("were not read to their end"),
-                                                                 HasSubstr(append ? "a.jsonl --append again" : "a.jsonl again")));
+        EXPECT_THAT(message_of([&] { open_store(rest); }),
+                    AllOf(HasSubstr("were not read completely"), HasSubstr(append ? "a.jsonl --append again" : "a.jsonl again")));
         RunSetup limited = setup;
         limited.texts.limit = before + 4096;
         EXPECT_EQ(open_store(limited).texts(), before + 4096);
@@ -120,7 +120,7 @@ TEST(StoreTexts, HaveNoResultsOfOthers) {
 
     fs::remove(a.store / "manifest.json");
     fs::remove_all(a.store / "texts");
-    EXPECT_THAT(message_of([&] { run(a); }), HasSubstr("results of a store whose manifest.json is gone"));
+    EXPECT_THAT(message_of([&] { run(a); }), HasSubstr("results of a store whose manifest.json is missing"));
 }
 
 TEST(StoreTexts, OfAnOlderStoreAreRefused) {
@@ -182,7 +182,7 @@ TEST(StoreTexts, WithOtherWordsAreOtherTexts) {
     EXPECT_EQ(open_store(setup).texts(), 1);
     folder.write("a.conllu", sentence("iobj"));
     EXPECT_THAT(message_of([&] { open_store(setup); }),
-                AllOf(HasSubstr("The store holds other texts"), HasSubstr("another text, words or fields")));
+                AllOf(HasSubstr("The store holds different texts"), HasSubstr("another text, words or fields")));
 }
 
 // A treebank with everything that is unusual and still run: a missing # text, a range that is not its words, an empty node, CRLF,

@@ -224,7 +224,7 @@ TEST_F(MapPage, ALassoListsWhatIsInside) {
     const QRectF room = page().canvas().figure()->room();
     const QPointF corner = room.topLeft() + QPointF(2, 2);
     drag({corner, corner + QPointF(8, 0), corner + QPointF(8, 8)}, Qt::ShiftModifier);
-    EXPECT_EQ(page().lasso_note().text(), QStringLiteral("There is no point inside."));
+    EXPECT_EQ(page().lasso_note().text(), QStringLiteral("The lasso contains no points."));
     EXPECT_FALSE(page().canvas().look().marked);
 }
 
@@ -276,7 +276,7 @@ TEST_F(MapPage, EscEndsALassoThatIsBeingDrawn) {
     send(QEvent::MouseMove, room.topRight(), Qt::NoButton, Qt::LeftButton);
     send(QEvent::MouseButtonRelease, room.topRight(), Qt::LeftButton, Qt::NoButton);
     EXPECT_TRUE(page().canvas().look().lasso.empty());
-    EXPECT_NE(page().lasso_note().text(), QStringLiteral("There is no point inside."));
+    EXPECT_NE(page().lasso_note().text(), QStringLiteral("The lasso contains no points."));
     EXPECT_TRUE(page().canvas().look().single) << "Esc ended the lasso alone";
 }
 

@@ -42,6 +42,7 @@ struct CorpusView {
     std::string gathered;  ///< the kind of accumulator that it needs: "words"
     bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
          of_question = false;  ///< which options of the request apply
+    std::string in_window{};   ///< view of a text that can take the measures of its axes
     /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron has a part more with it.
     bool runs_texts = false;
     /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.
