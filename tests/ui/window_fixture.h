@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "tests/ui/wait.h"
 #include "ui/window/main_window.h"
 
 #include <gtest/gtest.h>
@@ -34,13 +35,11 @@ protected:
     }
 
     /// Until no work is left and the picture is that of the text.
-    bool settle(int ms = 60'000) {
-        return QTest::qWaitFor(
-            [&] {
-                return window.jobs().idle() && !window.document().probe().pending() &&
-                       (window.document().up_to_date() || window.error_panel().isVisible());
-            },
-            ms);
+    bool settle() {
+        return wait_for([&] {
+            return window.jobs().idle() && !window.document().probe().pending() &&
+                   (window.document().up_to_date() || window.error_panel().isVisible());
+        });
     }
 
     FigureCanvas& canvas() { return window.left_pane().canvas(); }

@@ -80,7 +80,7 @@ TEST_F(WindowTest, AMarkThatIsHeldEndsAfterItsFigure) {
     EXPECT_EQ(QAccessible::accessibleInterface(id), mark);
     EXPECT_EQ(mark->parent(), figure);
     ASSERT_TRUE(settle());
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !QAccessible::accessibleInterface(id); }));
+    EXPECT_TRUE(wait_for([&] { return !QAccessible::accessibleInterface(id); }));
 }
 
 TEST_F(WindowTest, AFigureThatWaitsForItsSuccessorHasNoMarks) {
@@ -91,7 +91,7 @@ TEST_F(WindowTest, AFigureThatWaitsForItsSuccessorHasNoMarks) {
     ASSERT_GT(marks, 100);
     QAccessibleInterface* mark = figure->child(marks - 1);
     canvas().set_outdated(true);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return canvas().outdated(); }));
+    ASSERT_TRUE(wait_for([&] { return canvas().outdated(); }));
     EXPECT_EQ(figure->childCount(), 0);
     const auto before = selected();
     mark->actionInterface()->doAction(QAccessibleActionInterface::pressAction());

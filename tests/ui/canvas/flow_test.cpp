@@ -121,7 +121,7 @@ TEST_F(WindowTest, AMaskedWordModelIsAskedAboutThePinnedToken) {
     type_text(QStringLiteral("the nurse sat"));  // short enough for the model
     ASSERT_TRUE(settle());
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().trace()->config().mlm_head && window.jobs().idle(); }));
+    ASSERT_TRUE(wait_for([&] { return window.document().trace()->config().mlm_head && window.jobs().idle(); }));
     ASSERT_TRUE(settle());
     TokenStrip& strip = window.prompt_bar().tokens();
     window.document().selection().pin_query(Position(2), false);

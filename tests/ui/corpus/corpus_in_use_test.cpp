@@ -28,7 +28,7 @@ protected:
     void SetUp() override {
         WindowTest::SetUp();
         window.action(Command::corpus).trigger();
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus()));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), 60'000));
         CorpusOrder order;
         order.texts = QString::fromUtf8(HEADLIGHT_SOURCE_DIR) + QStringLiteral("/tests/fixtures/treebank/ewt-excerpt.conllu");
         order.store = folder.filePath(QStringLiteral("excerpt"));
@@ -40,8 +40,7 @@ protected:
     CorpusWindow& page() { return *window.corpus(); }
     Document& document() { return window.document(); }
     bool shown() {
-        return QTest::qWaitFor(
-            [&] { return page().stored() && settled() && !page().canvas().outdated() && page().canvas().shown(); }, 60'000);
+        return wait_for([&] { return page().stored() && settled() && !page().canvas().outdated() && page().canvas().shown(); });
     }
     bool settled() { return window.jobs().idle() && !document().probe().pending(); }
     bool choose(const char* view) {
@@ -229,7 +228,7 @@ TEST_F(CorpusInUse, AStoreOfAnotherModelSaysWhyItIsNotUsed) {
         to.write(bytes);
     }
     page().open_store(copy);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().facts().text().startsWith(QStringLiteral("another")); }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().facts().text().startsWith(QStringLiteral("another")); }));
     ASSERT_TRUE(shown());
     EXPECT_FALSE(use());
     EXPECT_TRUE(document().options().corpus.isEmpty());
@@ -261,7 +260,7 @@ TEST_F(CorpusInUse, ASentenceOpensWithItsHeadSelectedAndItsWordsPinned) {
     });
     ASSERT_TRUE(at);
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
     ASSERT_TRUE(settle());
     const corpus::WordIndex index = corpus::WordIndex::read(page().stored()->merged.arrays);
     const corpus::IndexedSentence& sentence = index.sentences().at(places.at("chunk"));

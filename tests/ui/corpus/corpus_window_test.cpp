@@ -19,7 +19,7 @@ protected:
         WindowTest::SetUp();
         window.action(Command::corpus).trigger();
         ASSERT_TRUE(window.corpus());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus()));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), 60'000));
     }
     CorpusWindow& page() { return *window.corpus(); }
 
@@ -39,7 +39,7 @@ protected:
     }
     void run_some_texts() {
         page().run(order_of(12));
-        ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000))
+        ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }))
             << page().message().text().toStdString();
     }
     QTemporaryDir folder;
@@ -53,8 +53,7 @@ TEST_F(CorpusPage, RunsTextsAndShowsWhatTheyGave) {
         if (view.gathered != "heads" && view.gathered != "neurons") continue;
         SCOPED_TRACE(view.id);
         page().choose_view(QString::fromStdString(view.id));
-        ASSERT_TRUE(QTest::qWaitFor(
-            [&] { return window.jobs().idle() && !page().canvas().outdated() && page().canvas().shown(); }, 20'000));
+        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !page().canvas().outdated() && page().canvas().shown(); }));
         EXPECT_GT(ink(page().canvas()), 200);
     }
     const QString file = folder.filePath(QStringLiteral("figure.csv"));
@@ -88,11 +87,11 @@ TEST_F(CorpusPage, AStoppedRunShowsWhatIsFinished) {
             return step[0].value<Jobs::Lane>() == Jobs::Lane::corpus && step[1].value<ProgressStep>().done > 80;
         });
     };
-    ASSERT_TRUE(QTest::qWaitFor(chunks, 60'000));
+    ASSERT_TRUE(wait_for(chunks));
     QTest::mouseClick(&page().stop_button(), Qt::LeftButton);
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::corpus)) << "until it has merged what is finished";
     EXPECT_FALSE(page().stop_button().isEnabled());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000))
+    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }))
         << page().message().text().toStdString();
     EXPECT_GE(page().stored()->merged.chunks, 64);
     EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
@@ -103,15 +102,14 @@ TEST_F(CorpusPage, AStoppedRunShowsWhatIsFinished) {
 
 TEST_F(CorpusPage, ARunOutlivesThePage) {
     page().run(order_of(kManyTexts));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.status_strip().bar().isVisible(); }, 20'000));
+    ASSERT_TRUE(wait_for([&] { return window.status_strip().bar().isVisible(); }));
     QPointer<CorpusWindow> first = window.corpus();
     page().close();
     QTest::qWait(10);
     ASSERT_TRUE(first);
     EXPECT_FALSE(first->isVisible());
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::corpus));
-    ASSERT_TRUE(
-        QTest::qWaitFor([&] { return window.status_strip().text().startsWith(QStringLiteral("Running the corpus")); }, 20'000))
+    ASSERT_TRUE(wait_for([&] { return window.status_strip().text().startsWith(QStringLiteral("Running the corpus")); }))
         << window.status_strip().text().toStdString();
     window.action(Command::corpus).trigger();
     EXPECT_EQ(window.corpus(), first);
@@ -131,7 +129,7 @@ TEST_F(CorpusPage, ARunStopsOnceAMeasureIsKnown) {
     order.stop_at = corpus::StopAt{"entropy", 0.05};
     order.segment_minutes = 0;
     page().run(order);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }));
     EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped: the widest interval of entropy is ± ")))
         << page().message().text().toStdString();
     EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
@@ -166,12 +164,12 @@ TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     page().choose_view(QStringLiteral("corpus-examples"));
     page().layer().setValue(4);
     page().head().setValue(2);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().shown(); }, 20'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().canvas().shown(); }));
     QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
     const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
     ASSERT_TRUE(at);
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
     ASSERT_TRUE(settle());
     const auto example = chosen[0][0].value<TextExample>();
     const QString text = example.text;
@@ -192,11 +190,11 @@ TEST_F(CorpusPage, PinsOfAStretchStandOnItsWords) {
     texts.close();
     order.options.context = 16;
     page().run(order);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }));
     page().choose_view(QStringLiteral("corpus-examples"));
     page().layer().setValue(4);
     page().head().setValue(2);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().shown(); }, 20'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().canvas().shown(); }));
     const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
     ASSERT_TRUE(at);
     const figure::Hit hit = page().canvas().hit_at(*at);
@@ -206,7 +204,7 @@ TEST_F(CorpusPage, PinsOfAStretchStandOnItsWords) {
     const text::Encoding then = store.chunk(place.at("chunk")).encoding;
     QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
     QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return chosen.count() == 1; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
     ASSERT_TRUE(settle());
     const auto example = chosen[0][0].value<TextExample>();
     const text::Encoding& now = window.document().trace()->encoding();
@@ -227,13 +225,13 @@ TEST_F(CorpusPage, AFailureStaysWhileFiguresAreDrawn) {
     ASSERT_TRUE(settle());
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
     page().open_store(folder.filePath(QStringLiteral("no-store")));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().message().text().contains(QStringLiteral("no-store")); }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().message().text().contains(QStringLiteral("no-store")); }));
     EXPECT_TRUE(page().canvas().shown()) << "the store before it";
 }
 
 TEST_F(CorpusPage, AWrongFolderIsNamed) {
     page().open_store(folder.path());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().message().isVisible(); }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().message().isVisible(); }));
     EXPECT_TRUE(page().message().text().contains(folder.path()));
 }
 

@@ -81,10 +81,10 @@ TEST_F(ExportWindow, ClosingEndsTheExportAndThePreview) {
     made->write();
     ASSERT_TRUE(window.jobs().busy(Jobs::Lane::file));
     for (const auto lane : {Jobs::Lane::file, Jobs::Lane::preview}) window.jobs().start(lane, {}, until_cancelled(begun, ended));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 2; }));
+    ASSERT_TRUE(wait_for([&] { return begun == 2; }));
     made->reject();
     EXPECT_FALSE(window.jobs().busy(Jobs::Lane::file) || window.jobs().busy(Jobs::Lane::preview));
-    EXPECT_TRUE(QTest::qWaitFor([&] { return ended == 2; }));
+    EXPECT_TRUE(wait_for([&] { return ended == 2; }));
     EXPECT_FALSE(QFile::exists(made->path())) << "nothing is left half written";
 }
 
@@ -94,7 +94,7 @@ TEST_F(ExportWindow, AFailedExportIsSaidInTheDialogAlone) {
     made.file().setText(folder.filePath(QStringLiteral("no/such/folder/figure.png")));
     QSignalSpy failures(&window.jobs(), &Jobs::failed);
     made.write();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !failures.isEmpty(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !failures.isEmpty(); }));
     EXPECT_FALSE(window.error_panel().isVisible());
     made.close();
     window.jobs().start(Jobs::Lane::file, QStringLiteral("Copying"),

@@ -17,7 +17,7 @@ const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/")
 
 TEST_F(WindowTest, AttentionWithoutAModel) {
     window.open(fixtures + QStringLiteral("attention/bert.npz"));
-    ASSERT_TRUE(QTest::qWaitFor(
+    ASSERT_TRUE(wait_for(
         [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
@@ -37,8 +37,8 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(
+        wait_for([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.prompt_bar().text().isReadOnly());
     EXPECT_EQ(window.document().trace()->text_a(), "the doctor asked the nurse");
@@ -60,7 +60,7 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
         if (change == Document::Change::trace) compared_before_run |= window.document().reference().found().has_value();
     });
     window.open(folder.path());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().reference().found().has_value(); }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().reference().found().has_value(); }));
     EXPECT_FALSE(compared_before_run);
     EXPECT_FALSE(window.document().reference().pending());
     const model::ReferenceCheck& check = *window.document().reference().found();
@@ -73,8 +73,8 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
     EXPECT_TRUE(window.status_strip().notes().join(' ').contains(said));
     // Another model has no such line.
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(
+        wait_for([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
     EXPECT_FALSE(window.status_strip().text().contains(QStringLiteral("reference")));
 }
 
@@ -120,12 +120,12 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
             if (chooser.table().item(row, 0)->text() == name) return row;
         return -1;
     };
-    ASSERT_TRUE(QTest::qWaitFor([&] { return row_of(QStringLiteral("broken")) >= 0; }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return row_of(QStringLiteral("broken")) >= 0; }));
     ASSERT_GE(row_of(QStringLiteral("novella-7m")), 0);
     ASSERT_GE(row_of(QStringLiteral("gpt2")), 0);
     EXPECT_EQ(row_of(QStringLiteral("folder")), -1) << "what is gone is not listed";
     const auto cell = [&](const QString& name, int column) { return chooser.table().item(row_of(name), column)->text(); };
-    ASSERT_TRUE(QTest::qWaitFor([&] { return jobs.idle() && cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return jobs.idle() && cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 1), QStringLiteral("built-in"));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 2), QStringLiteral("bloom"));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 4), QStringLiteral("6 × 8"));
@@ -133,7 +133,7 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("Unknown architecture"));
     QSignalSpy chosen(&chooser, &ModelChooser::chosen);
     chooser.show();  // Return presses a button that can be seen
-    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser));
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser, 60'000));
     chooser.filter().setText(QStringLiteral("gpt"));
     EXPECT_TRUE(chooser.table().isRowHidden(row_of(QStringLiteral("broken"))));
     QTest::keyClick(&chooser.filter(), Qt::Key_Return);
@@ -162,7 +162,7 @@ TEST_F(FetchingChooser, ListsWhatWasFetched) {
             .folder = fixtures.toStdString() + "models/gpt2", .reference = "org/tiny", .version = "1", .files = 3, .bytes = 9};
     });
     fetch(chooser, QStringLiteral(" org/tiny "));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    ASSERT_TRUE(wait_for([&] { return !chooser.fetch_row().busy(); }));
     EXPECT_EQ(asked, "org/tiny");
     EXPECT_EQ(chooser.fetch_row().bar().maximum(), 2000);
     EXPECT_EQ(chooser.fetch_row().bar().value(), 500);
@@ -187,13 +187,13 @@ TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
     chooser.fetch_button().click();
     EXPECT_TRUE(chooser.note().contains(QStringLiteral("Type what to fetch")));
     fetch(chooser, QStringLiteral("org/gated"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    ASSERT_TRUE(wait_for([&] { return !chooser.fetch_row().busy(); }));
     EXPECT_TRUE(chooser.note().contains(QStringLiteral("gated"))) << chooser.note().toStdString();
     fetch(chooser, QStringLiteral("org/slow"));
     EXPECT_TRUE(chooser.fetch_row().isVisible());
     EXPECT_FALSE(chooser.fetch_button().isEnabled());
     chooser.fetch_row().cancel_button().click();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    ASSERT_TRUE(wait_for([&] { return !chooser.fetch_row().busy(); }));
     EXPECT_TRUE(chooser.note().contains(QStringLiteral("Stopped")));
     EXPECT_TRUE(chooser.fetch_button().isEnabled());
     fetch(chooser, QStringLiteral("org/slow"));  // closing the dialog ends it too

@@ -33,7 +33,7 @@ TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
     EXPECT_EQ(window.document().views().left, "neuron");
     QTest::mouseClick(&tour.next(), Qt::LeftButton);
     QTest::mouseClick(&tour.next(), Qt::LeftButton);
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.tour(); })) << "Done takes it away";
+    EXPECT_TRUE(wait_for([&] { return !window.tour(); })) << "Done takes it away";
     EXPECT_EQ(window.document().views().left, "matrix") << "and brings back what was open";
 }
 
@@ -44,9 +44,9 @@ TEST_F(WindowTest, EscapeEndsTheTourWhateverHasTheFocus) {
     window.tour()->show_step(3);
     window.activateWindow();
     canvas().setFocus();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     QTest::keyClick(&canvas(), Qt::Key_Escape);
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.tour(); }));
+    EXPECT_TRUE(wait_for([&] { return !window.tour(); }));
     EXPECT_EQ(selected().pinned_queries, pins) << "the key was the tour's";
 }
 

@@ -65,7 +65,7 @@ TEST_F(WindowTest, OnlyTheLastOfManyEditsArrives) {
 TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
     type_text(QStringLiteral(" "));
     window.prompt_bar().text().clear();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !window.document().trace(); }));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().trace(); }));
     EXPECT_FALSE(canvas().shown());
     EXPECT_FALSE(window.error_panel().isVisible());
     type_text(QStringLiteral("again"));
@@ -136,7 +136,7 @@ TEST_F(WindowTest, SessionsComeBackAsTheyWere) {
     MainWindow other;
     other.show();
     other.open(file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
     EXPECT_EQ(other.session(), saved);
     EXPECT_FALSE(other.document().modified());
 }
@@ -153,12 +153,12 @@ TEST_F(WindowTest, BrokenSessionsAndFoldersAreExplainedAndChangeNothing) {
     EXPECT_TRUE(window.error_panel().isVisible());
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("bent"))) << window.error_panel().message().toStdString();
     window.open(folder.path());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
     EXPECT_TRUE(window.error_panel().message().contains(folder.path())) << window.error_panel().message().toStdString();
     EXPECT_EQ(window.document().state(), before);
     EXPECT_EQ(window.document().trace(), trace);
     type_text(QStringLiteral("It still runs"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().up_to_date(); }));
     EXPECT_EQ(window.document().trace()->text_a(), "It still runs");
 }
 
@@ -168,13 +168,13 @@ TEST_F(WindowTest, ExportWritesTheFileAndSaysWhatFails) {
     const QString file = folder.filePath(QStringLiteral("figure.png"));
     dialog.file().setText(file);
     dialog.write();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
     const QImage image(file);
     EXPECT_EQ(image.width(), 1600) << "800 px at 2x";
     dialog.file().setText(folder.filePath(QStringLiteral("no/such/folder/figure.png")));
     QSignalSpy failures(&window.jobs(), &Jobs::failed);
     dialog.write();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
     EXPECT_EQ(failures.size(), 1);
 }
 

@@ -30,8 +30,8 @@ protected:
         ASSERT_TRUE(settle());
     }
     bool settle() {
-        return QTest::qWaitFor(
-            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, 60'000);
+        return wait_for(
+            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); });
     }
     void choose(Stack stack) {
         window.tool_row().attention().button(stack).click();
@@ -151,7 +151,7 @@ TEST_F(EncoderDecoderWindow, UndoSessionsAndCommandsHaveTheChoice) {
     MainWindow other;
     other.show();
     other.open(file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
     EXPECT_EQ(other.document().attention(), Stack::cross);
     EXPECT_EQ(other.session(), window.session());
 }

@@ -89,7 +89,7 @@ TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {
     ContinueSettings many = greedy(4000);
     many.stop_at_end = false;
     ASSERT_FALSE(document.generate(many));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document.prompt().text.size() > before.size() + 10; }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return document.prompt().text.size() > before.size() + 10; }));
     document.stop();
     const QString stopped = document.prompt().text;
     ASSERT_TRUE(settle());
@@ -98,13 +98,13 @@ TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {
     EXPECT_TRUE(window.prompt_bar().tokens().written(Position(document.trace()->tokens() - 1)));
     // Undo while it writes ends it and brings the text before back.
     ASSERT_FALSE(document.generate(many));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document.prompt().text.size() > stopped.size() + 10; }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return document.prompt().text.size() > stopped.size() + 10; }));
     window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt().text, stopped);
     // So does typing, which goes on from what is there.
     ASSERT_FALSE(document.generate(many));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document.prompt().text.size() > stopped.size() + 10; }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return document.prompt().text.size() > stopped.size() + 10; }));
     window.prompt_bar().text().moveCursor(QTextCursor::End);
     QTest::keyClicks(&window.prompt_bar().text(), QStringLiteral("!"));
     EXPECT_FALSE(document.continuing());
@@ -131,7 +131,7 @@ TEST_F(WindowTest, AnEncoderDoesNotContinueTexts) {
     pair.has_pair = false;
     window.document().set_prompt(pair);
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));
-    ASSERT_TRUE(QTest::qWaitFor(
+    ASSERT_TRUE(wait_for(
         [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert-mlm")); }));
     ASSERT_TRUE(settle());
     refused(QStringLiteral("cannot continue texts"));

@@ -19,9 +19,9 @@ protected:
     /// Until the model is open and its text has been run.
     bool open_model(const QString& name) {
         window.open(name);
-        return QTest::qWaitFor(
-            [&] { return window.jobs().idle() && window.document().model().reference == name && window.document().up_to_date(); },
-            60'000);
+        return wait_for([&] {
+            return window.jobs().idle() && window.document().model().reference == name && window.document().up_to_date();
+        });
     }
     Document& document() { return window.document(); }
     /// When a run begins, before any of it.
@@ -66,14 +66,14 @@ TEST_F(Kept, UndoAndRedoOpenTheModelsTheirStatesAreOf) {
     QUndoStack& stack = window.history().stack();
     EXPECT_EQ(stack.undoText(), QStringLiteral("Open model"));
     stack.undo();
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == before.model; }, 60'000));
+    ASSERT_TRUE(wait_for(
+        [&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == before.model; }));
     EXPECT_EQ(document().state(), before);
     EXPECT_EQ(document().trace()->config().n_layers, 6);
     ASSERT_TRUE(stack.canRedo());
     stack.redo();
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == other; }, 60'000));
+    ASSERT_TRUE(
+        wait_for([&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == other; }));
     EXPECT_EQ(document().state(), after);
 }
 
@@ -82,7 +82,7 @@ TEST_F(Kept, UndoBeforeTheOtherModelIsOpenKeepsThisOne) {
     const QString here = document().model().reference;
     window.open(fixtures + QStringLiteral("gpt2"));
     window.history().stack().undo();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && document().up_to_date(); }));
     EXPECT_EQ(document().model().reference, here);
     EXPECT_TRUE(window.history().stack().canRedo());
 }
@@ -106,7 +106,7 @@ TEST_F(Kept, ASessionThatSelectsWhatIsNotThereSaysWhichField) {
     MainWindow other;
     other.show();
     other.open(file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
     ASSERT_TRUE(other.error_panel().isVisible());
     for (const char* part : {"far.headlight", "layer", "99", "0 to 5"})
         EXPECT_TRUE(other.error_panel().message().contains(QLatin1String(part))) << other.error_panel().message().toStdString();
@@ -127,11 +127,11 @@ TEST_F(Kept, WhatWasOpenIsReopened) {
     next.show();
     next.open(QStringLiteral("novella-7m"));
     next.offer_reopening();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return next.jobs().idle() && next.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return next.jobs().idle() && next.document().up_to_date(); }));
     ASSERT_TRUE(next.notice_bar().isVisible());
     EXPECT_TRUE(next.notice_bar().text().contains(QStringLiteral("When Mary"))) << next.notice_bar().text().toStdString();
     next.notice_bar().action().click();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return next.jobs().idle() && next.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return next.jobs().idle() && next.document().up_to_date(); }));
     EXPECT_EQ(next.session(), left);
     EXPECT_FALSE(next.notice_bar().isVisible());
     // A session with a file comes back with its file.
@@ -141,7 +141,7 @@ TEST_F(Kept, WhatWasOpenIsReopened) {
     MainWindow third;
     third.reopen_last();
     EXPECT_EQ(third.document().file(), file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return third.jobs().idle() && third.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return third.jobs().idle() && third.document().up_to_date(); }));
     QSettings().remove(QStringLiteral("window/last"));
 }
 
@@ -155,7 +155,7 @@ TEST_F(Kept, AFileThatIsNoModelOpensNone) {
     set_text(QStringLiteral("The cat"));
     ASSERT_TRUE(settle());
     window.open(notes);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("notes.dat")))
         << window.error_panel().message().toStdString();
     EXPECT_EQ(document().model().reference, QStringLiteral("novella-7m"));
@@ -243,7 +243,7 @@ TEST_F(Kept, TheOldPictureFadesUnderANewTab) {
         return {};
     });
     window.show_view("refinement");
-    EXPECT_TRUE(QTest::qWaitFor([&] { return canvas().outdated(); }));
+    EXPECT_TRUE(wait_for([&] { return canvas().outdated(); }));
     EXPECT_EQ(canvas().shown(), old);
     free = true;
     ASSERT_TRUE(settle());
@@ -253,7 +253,7 @@ TEST_F(Kept, TheOldPictureFadesUnderANewTab) {
 
 TEST_F(Kept, AStoppedTextSaysThatItWasStopped) {
     set_text({});
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !document().trace(); }));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !document().trace(); }));
     EXPECT_TRUE(canvas().accessibleDescription().contains(QStringLiteral("Type a sentence")));
     set_text(QStringLiteral("A sentence."));
     document().stop();
@@ -268,10 +268,10 @@ TEST_F(Kept, AStoppedTextSaysThatItWasStopped) {
 TEST_F(Kept, AHugeTextWaitsUntilItIsAskedFor) {
     const QString sentence = QStringLiteral("The old doctor asked the nurse to wait. ");
     set_text(sentence.repeated(7000));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document().why_not_run() == Document::NotRun::long_text; }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return document().why_not_run() == Document::NotRun::long_text; }));
     ASSERT_TRUE(window.jobs().idle());
     ASSERT_TRUE(window.notice_bar().isVisible());
-    EXPECT_TRUE(QTest::qWaitFor([&] { return canvas().outdated(); })) << "the picture is of another text";
+    EXPECT_TRUE(wait_for([&] { return canvas().outdated(); })) << "the picture is of another text";
     EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("not run"))) << window.status_strip().text().toStdString();
     for (const char* part : {"tokens", "2,048", "GB"})
         EXPECT_TRUE(window.notice_bar().text().contains(QLatin1String(part))) << window.notice_bar().text().toStdString();
@@ -281,7 +281,7 @@ TEST_F(Kept, AHugeTextWaitsUntilItIsAskedFor) {
     document().stop();
     EXPECT_EQ(document().why_not_run(), Document::NotRun::stopped);
     set_text(sentence);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document().up_to_date(); }, 60'000)) << "the stopped run holds up no other";
+    ASSERT_TRUE(wait_for([&] { return document().up_to_date(); })) << "the stopped run holds up no other";
     EXPECT_FALSE(window.notice_bar().isVisible());
 }
 
@@ -307,7 +307,7 @@ TEST_F(Kept, ASessionWhoseModelDoesNotOpenLeavesNothingBehindButItsText) {
         EXPECT_EQ(selected().layer, before.selection.layer);
     };
     asked([&] {
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+        ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
         EXPECT_EQ(document().why_not_run(), Document::NotRun::refused);
     });
     set_text(QStringLiteral("Another text"));
@@ -322,7 +322,7 @@ TEST_F(Kept, ARunOfAnotherModelThatIsStoppedLeavesNoPicture) {
     const auto stop = when_running([&] { document().stop(); });
     const QString other = fixtures + QStringLiteral("gpt2");
     window.open(other);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return document().model().reference == other && window.jobs().idle(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return document().model().reference == other && window.jobs().idle(); }));
     QObject::disconnect(stop);
     EXPECT_EQ(document().why_not_run(), Document::NotRun::stopped);
     EXPECT_FALSE(document().trace());

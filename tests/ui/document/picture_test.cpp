@@ -16,10 +16,9 @@ protected:
     /// Opens a model and waits for it, not for a run: a model of pictures has nothing to run at first.
     void open_model(const QString& name) {
         window.open(name);
-        ASSERT_TRUE(QTest::qWaitFor(
-            [&] { return window.jobs().idle() && !window.document().opening() && window.document().model().reference == name; },
-            30'000))
-            << window.error_panel().message().toStdString();
+        ASSERT_TRUE(wait_for([&] {
+            return window.jobs().idle() && !window.document().opening() && window.document().model().reference == name;
+        })) << window.error_panel().message().toStdString();
     }
     void open_vit() {
         open_model(fixtures + QStringLiteral("models/vit"));
@@ -91,8 +90,8 @@ TEST_F(PictureWindow, ASessionKeepsThePictureAndTheView) {
     open_model(QStringLiteral("novella-7m"));
     ASSERT_TRUE(settle());
     window.open(file);
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("vit")); }));
+    ASSERT_TRUE(
+        wait_for([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("vit")); }));
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().prompt().image, shapes);
     ASSERT_TRUE(window.document().trace());
@@ -116,7 +115,7 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
         << window.error_panel().message().toStdString();
     window.open(shapes);
     // The message stands until the run begins that replaces it: settle() would end at once.
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.error_panel().isVisible(); }, 60'000));
+    EXPECT_TRUE(wait_for([&] { return !window.error_panel().isVisible(); }));
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().trace()->tokens(), 13);
 }
@@ -156,15 +155,15 @@ TEST_F(PictureWindow, TheTowersOfClipAreOneActionApart) {
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("text tower")))
         << window.error_panel().message().toStdString();
     window.action(Command::other_tower).trigger();
-    ASSERT_TRUE(QTest::qWaitFor(
+    ASSERT_TRUE(wait_for(
         [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#vision"); }));
     EXPECT_EQ(view(), "picture");
     window.open(shapes);
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().trace()->tokens(), 10);
     window.action(Command::other_tower).trigger();
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#text"); }));
+    ASSERT_TRUE(
+        wait_for([&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#text"); }));
     EXPECT_EQ(window.document().model().model->config().family, "clip-text");
 }
 

@@ -48,13 +48,13 @@ TEST_F(WindowTest, AFigureThatThrowsIsTakenAwayAndExplained) {
         QSignalSpy failures(&canvas(), &FigureCanvas::failed);
         canvas().set_figure(std::make_shared<Broken>(in_layout));
         canvas().grab();
-        ASSERT_TRUE(QTest::qWaitFor([&] { return !failures.isEmpty(); }));
+        ASSERT_TRUE(wait_for([&] { return !failures.isEmpty(); }));
         EXPECT_FALSE(canvas().shown());
         EXPECT_FALSE(window.error_panel().isVisible()) << "the message stands on the canvas";
         const QString said = canvas().accessibleDescription();
         EXPECT_TRUE(said.contains(in_layout ? QStringLiteral("laid out") : QStringLiteral("painted"))) << said.toStdString();
         window.document().selection().focus_head({Layer(1), Head(in_layout ? 1 : 2)});
-        ASSERT_TRUE(QTest::qWaitFor([&] { return canvas().shown() != nullptr; })) << "the next change shows a picture again";
+        ASSERT_TRUE(wait_for([&] { return canvas().shown() != nullptr; })) << "the next change shows a picture again";
     }
 }
 
@@ -68,11 +68,9 @@ TEST_F(WindowTest, AnOpenDetailAndAPinnedPairOutliveTheModelTheyWereOf) {
     type_text(QStringLiteral("The cat"));  // the small model takes 40 tokens
     ASSERT_TRUE(settle());
     window.open(fixtures + QStringLiteral("gpt2"));
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] {
-            return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
-        },
-        60'000));
+    ASSERT_TRUE(wait_for([&] {
+        return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
+    }));
     ASSERT_TRUE(canvas().shown());
     EXPECT_EQ(canvas().shown()->view(), "model");
     EXPECT_FALSE(window.left_pane().shown()->state.detail) << "there is no such head here";
@@ -119,11 +117,9 @@ TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
     session.state.selection.pinned_queries = {Position(3)};
     session.state.selection.pinned_keys = {Position(2)};
     window.apply_session(session);
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] {
-            return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
-        },
-        60'000));
+    ASSERT_TRUE(wait_for([&] {
+        return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
+    }));
     EXPECT_EQ(selected(), session.state.selection);
 }
 
@@ -144,7 +140,7 @@ TEST_F(WindowTest, AClosedSideKeepsNoOldRun) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.right_pane().shown());
     window.history().clear();
-    EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); }));
+    EXPECT_TRUE(wait_for([&] { return before.expired(); }));
 }
 
 TEST_F(WindowTest, ThePreviewOfAnExportDoesNotStopTheOtherSide) {
@@ -243,17 +239,17 @@ TEST_F(WindowTest, ALostModelRunsNothingUntilItIsOpenedAgain) {
     ASSERT_TRUE(again && again->isVisible());
     type_text(QStringLiteral("Another text"));
     EXPECT_FALSE(window.error_panel().isVisible());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().why_not_run() == Document::NotRun::refused; }));
+    ASSERT_TRUE(wait_for([&] { return window.document().why_not_run() == Document::NotRun::refused; }));
     EXPECT_TRUE(window.error_panel().isVisible());
     EXPECT_TRUE(again->isVisible());
     QSignalSpy failed(&window.jobs(), &Jobs::failed);
     EXPECT_FALSE(window.document().generate({}));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !failed.isEmpty(); }));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !failed.isEmpty(); }));
     EXPECT_EQ(window.document().trace(), shown);
     EXPECT_TRUE(again->isVisible());
     const auto before = window.document().model().model;
     again->click();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().model().model != before; }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().model().model != before; }));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(window.document().up_to_date());
     EXPECT_FALSE(window.error_panel().isVisible());
@@ -273,7 +269,7 @@ TEST_F(WindowTest, TheOfferToOpenAgainStaysWhenThatFails) {
     ASSERT_TRUE(again && again->isVisible());
     const QString before = window.error_panel().message();
     again->click();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().message() != before; }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().message() != before; }));
     EXPECT_TRUE(again->isVisible()) << window.error_panel().message().toStdString();
 }
 
@@ -285,7 +281,7 @@ TEST_F(WindowTest, AChangedFileOfTheModelIsNoticedAlsoWhenItIsAnotherOne) {
     type_text(QStringLiteral("The cat"));
     ASSERT_TRUE(settle());
     window.open(folder.path());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().model().reference == folder.path(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().model().reference == folder.path(); }));
     ASSERT_TRUE(settle());
     const QString weights = QString::fromStdString(window.document().model().files.at(0).file.string());
     const auto replace = [&](const QByteArray& more) {
@@ -296,15 +292,15 @@ TEST_F(WindowTest, AChangedFileOfTheModelIsNoticedAlsoWhenItIsAnotherOne) {
         std::filesystem::rename(other.fileName().toStdString(), weights.toStdString());
     };
     replace({});
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("written again since"))) << "as long as before";
     window.error_panel().hide();
     replace("more");
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
     EXPECT_TRUE(window.error_panel().findChild<QPushButton*>()->isVisible());
     window.error_panel().hide();
     ASSERT_TRUE(QFile::remove(weights));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("no file")));
     EXPECT_TRUE(window.error_panel().findChild<QPushButton*>()->isVisible());
 }

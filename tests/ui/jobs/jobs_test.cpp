@@ -26,7 +26,7 @@ Jobs::Work quick(std::function<void()> deliver) {
 
 /// Lets what `jobs` has queued arrive, also where nothing is expected.
 void settle(Jobs& jobs) {
-    ASSERT_TRUE(QTest::qWaitFor([&] { return jobs.idle(); }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return jobs.idle(); }));
     QCoreApplication::processEvents();
 }
 
@@ -62,11 +62,11 @@ TEST(Jobs, ACancelledJobFreesItsLaneAtOnceAndDeliversNothing) {
     QSignalSpy finished(&jobs, &Jobs::finished), failed(&jobs, &Jobs::failed);
     std::atomic<int> begun = 0, ended = 0;
     jobs.start(Lane::model, {}, until_cancelled(begun, ended));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 1; }));
+    ASSERT_TRUE(wait_for([&] { return begun == 1; }));
     jobs.cancel(Lane::model);
     EXPECT_TRUE(jobs.idle());
     EXPECT_EQ(finished.size(), 1);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return ended == 1; }));
+    ASSERT_TRUE(wait_for([&] { return ended == 1; }));
     QTest::qWait(1);
     EXPECT_EQ(finished.size(), 1) << "once";
     EXPECT_TRUE(failed.isEmpty());
@@ -94,13 +94,13 @@ TEST(Jobs, AJobThatIsAskedToStopKeepsItsLaneUntilItHasEnded) {
         ++written;
         throw Cancelled();
     });
-    ASSERT_TRUE(QTest::qWaitFor([&] { return begun.load(); }));
+    ASSERT_TRUE(wait_for([&] { return begun.load(); }));
     jobs.ask_to_stop(Lane::corpus);
     QTest::qWait(1);
     EXPECT_TRUE(jobs.busy(Lane::corpus));
     EXPECT_TRUE(finished.isEmpty());
     may_end = true;
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !finished.isEmpty(); }));
+    ASSERT_TRUE(wait_for([&] { return !finished.isEmpty(); }));
     EXPECT_EQ(written, 1) << "before finished()";
     EXPECT_TRUE(jobs.idle());
     EXPECT_TRUE(failed.isEmpty());
@@ -114,7 +114,7 @@ TEST(Jobs, TheLastOfManyOvertakesTheOthers) {
     std::atomic<int> begun = 0, ended = 0;
     std::vector<int> delivered;
     jobs.start(Lane::picture, {}, until_cancelled(begun, ended));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 1; }));
+    ASSERT_TRUE(wait_for([&] { return begun == 1; }));
     for (int i = 0; i < 5; ++i) jobs.start(Lane::picture, {}, quick([&, i] { delivered.push_back(i); }));
     settle(jobs);
     EXPECT_EQ(delivered, std::vector{4});
@@ -134,7 +134,7 @@ TEST(Jobs, ShortWorkInEveryLaneEndsWhileALongJobRuns) {
             jobs.start(Lane(lanes.value(i)), {}, quick([&] { ++delivered; }));
         }
         ASSERT_GT(others, 10);
-        EXPECT_TRUE(QTest::qWaitFor([&] { return delivered == others; }));
+        EXPECT_TRUE(wait_for([&] { return delivered == others; }));
         EXPECT_EQ(ended, 0);
         EXPECT_TRUE(jobs.busy(longest));
     }
@@ -147,7 +147,7 @@ TEST(Jobs, TheEndWaitsForRunningWorkAndDropsWhatWaits) {
         Jobs jobs;
         jobs.start(Lane::texts, {}, until_cancelled(begun, ended));
         jobs.start(Lane::inspector, {}, until_cancelled(begun, ended));
-        ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 2; }));
+        ASSERT_TRUE(wait_for([&] { return begun == 2; }));
         jobs.start(Lane::texts, {}, quick([&] { delivered = true; }));
     }
     EXPECT_EQ(ended, 2);
@@ -176,7 +176,7 @@ TEST(Jobs, ALaneRestartedByAFailureStaysBusy) {
     std::atomic<int> begun = 0, ended = 0;
     QObject::connect(&jobs, &Jobs::failed, [&](Lane lane) { jobs.start(lane, {}, until_cancelled(begun, ended)); });
     jobs.start(Lane::file, {}, [](const CancelToken&, const Progress&) -> Jobs::Deliver { throw std::runtime_error("once"); });
-    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 1; }));
+    ASSERT_TRUE(wait_for([&] { return begun == 1; }));
     EXPECT_TRUE(jobs.busy(Lane::file));
     EXPECT_EQ(finished.size(), 0);
     jobs.cancel(Lane::file);
@@ -202,7 +202,7 @@ TEST(Jobs, WhatReadACutFileIsDropped) {
     settle(jobs);
     ASSERT_EQ(failed.size(), 1);
     EXPECT_EQ(failed[0][1].value<Failure>().facts.file, path);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !lost.isEmpty(); }));
+    ASSERT_TRUE(wait_for([&] { return !lost.isEmpty(); }));
     EXPECT_EQ(lost[0][0].toString().toStdString(), path);
     jobs.start(Lane::inspector, {}, quick([&] { delivered = true; }));
     settle(jobs);

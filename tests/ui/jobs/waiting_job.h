@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "tests/ui/wait.h"
 #include "ui/jobs/jobs.h"
 
 #include <atomic>

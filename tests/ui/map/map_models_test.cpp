@@ -15,17 +15,15 @@ class MapModels : public WindowTest {
 protected:
     void open(const QString& name) {
         window.open(fixtures + name);
-        ASSERT_TRUE(QTest::qWaitFor(
-            [&] { return !window.document().opening() && window.document().model().reference == fixtures + name; }, 30'000));
+        ASSERT_TRUE(
+            wait_for([&] { return !window.document().opening() && window.document().model().reference == fixtures + name; }));
     }
     MapWindow& page() { return *window.map(); }
     bool drawn() {
-        return QTest::qWaitFor(
-            [&] {
-                return window.jobs().idle() && page().canvas().figure() && !page().settling() &&
-                       page().texts()->opened().model == window.document().model().model;
-            },
-            60'000);
+        return wait_for([&] {
+            return window.jobs().idle() && page().canvas().figure() && !page().settling() &&
+                   page().texts()->opened().model == window.document().model().model;
+        });
     }
     const map::QueryKeyMap& shown() { return page().canvas().figure()->map(); }
     void show_map() {
@@ -99,7 +97,7 @@ TEST_F(MapModels, APicturesPatchesArePoints) {
     EXPECT_FALSE(page().typed_field().isEnabled());
     page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::positions)));
     page().search_field().setText(QStringLiteral("1-3"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().canvas().look().marked != nullptr; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked != nullptr; }));
     EXPECT_EQ(std::ranges::count(*page().canvas().look().marked, 1), 6);
 }
 

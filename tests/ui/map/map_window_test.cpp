@@ -22,12 +22,12 @@ protected:
         WindowTest::SetUp();
         window.action(Command::map).trigger();
         ASSERT_TRUE(window.map());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.map()));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.map(), 60'000));
         ASSERT_TRUE(drawn());
     }
     MapWindow& page() { return *window.map(); }
     bool drawn() {
-        return QTest::qWaitFor([&] { return window.jobs().idle() && page().canvas().figure() && !page().settling(); }, 60'000);
+        return wait_for([&] { return window.jobs().idle() && page().canvas().figure() && !page().settling(); });
     }
     const map::QueryKeyMap& shown() { return page().canvas().figure()->map(); }
     MapOrder of_texts(int count) {
@@ -186,7 +186,7 @@ TEST_F(MapPage, ASearchMarksAndRanksHeads) {
     });
     ASSERT_GT(count, 20);
     QTest::keyClicks(&page().search_field(), QStringLiteral("the"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().found_heads().topLevelItemCount() == 48; }, 20'000));
+    ASSERT_TRUE(wait_for([&] { return page().found_heads().topLevelItemCount() == 48; }));
     ASSERT_TRUE(page().canvas().look().marked);
     EXPECT_EQ(std::ranges::count(*page().canvas().look().marked, 1), 2 * count);
     EXPECT_TRUE(page().search_note().text().startsWith(QStringLiteral("%1 queries and %1 keys").arg(count)));
@@ -198,11 +198,10 @@ TEST_F(MapPage, ASearchMarksAndRanksHeads) {
     // What cannot be read is said beside the field.
     page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::regex)));
     page().search_field().setText(QStringLiteral("(the"));
-    ASSERT_TRUE(
-        QTest::qWaitFor([&] { return page().search_note().text().contains(QStringLiteral("regular expression")); }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().search_note().text().contains(QStringLiteral("regular expression")); }));
     EXPECT_EQ(page().found_heads().topLevelItemCount(), 0);
     page().search_field().clear();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().marked; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return !page().canvas().look().marked; }));
 }
 
 TEST_F(MapPage, ALassoListsWhatIsInside) {
@@ -217,7 +216,7 @@ TEST_F(MapPage, ALassoListsWhatIsInside) {
     const auto queries = static_cast<std::ptrdiff_t>(map::query_count(shown()));
     EXPECT_EQ(std::count(marked.begin(), marked.begin() + queries, 1), 0);
     EXPECT_GT(std::count(marked.begin() + queries, marked.end(), 1), queries * 9 / 10);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().shares().topLevelItemCount() > 0; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return page().shares().topLevelItemCount() > 0; }));
     EXPECT_EQ(page().shares().topLevelItem(0)->text(0), QStringLiteral("keys"));
     EXPECT_EQ(page().shares().topLevelItem(0)->text(2), QStringLiteral("100 %"));
     // Around nothing.
@@ -234,7 +233,7 @@ TEST_F(MapPage, ATypedSentenceStandsInEveryHead) {
     // A text of the map: its points stand where the map has them.
     QTest::keyClicks(&page().typed_field(),
                      QStringLiteral("The doctor asked the nurse 3 times, and she answered, but never the same."));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().canvas().look().guests && window.jobs().idle(); }, 20'000))
+    ASSERT_TRUE(wait_for([&] { return page().canvas().look().guests && window.jobs().idle(); }))
         << page().message().text().toStdString();
     const figure::MapGuests& guests = *page().canvas().look().guests;
     const auto first = static_cast<std::size_t>(std::ranges::find(shown().tokens.text, 3) - shown().tokens.text.begin());
@@ -246,16 +245,15 @@ TEST_F(MapPage, ATypedSentenceStandsInEveryHead) {
             ASSERT_NEAR(guests.points[h][i], shown().heads[h].points[2 * first + i], 1e-3) << h;
     }
     page().typed_field().clear();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().canvas().look().guests; }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return !page().canvas().look().guests; }));
 }
 
 TEST_F(MapPage, ASavedRunIsRefusedWithTheReasonAndTheMapStays) {
     const auto before = page().canvas().figure();
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/attention/bert.npz"));
-    ASSERT_TRUE(
-        QTest::qWaitFor([&] { return window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
     ASSERT_TRUE(settle());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !page().message().text().isEmpty(); }, 10'000));
+    ASSERT_TRUE(wait_for([&] { return !page().message().text().isEmpty(); }));
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("the model's weights"))) << page().message().text().toStdString();
     EXPECT_EQ(page().canvas().figure(), before);
 }
@@ -289,13 +287,13 @@ TEST_F(MapPage, SettlesPausesAndStops) {
         return page().canvas().figure() && shown().projection == map::Projection::tsne &&
                std::ranges::any_of(shown().heads, [](const map::HeadMap& head) { return head.iterations > 0; });
     };
-    ASSERT_TRUE(QTest::qWaitFor(settling, 60'000)) << page().message().text().toStdString();
+    ASSERT_TRUE(wait_for(settling)) << page().message().text().toStdString();
     const auto most = [&] { return std::ranges::max(shown().heads, {}, &map::HeadMap::iterations).iterations; };
     page().pause_button().click();
     EXPECT_EQ(page().pause_button().text(), QStringLiteral("Go on"));
     page().pause_button().click();
     const int before = most();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return most() > before; }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return most() > before; }));
     page().stop_button().click();
     EXPECT_FALSE(window.jobs().busy(Jobs::Lane::map));
     EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped")));
@@ -341,7 +339,7 @@ TEST_F(MapPage, BadInputIsSaidAndTheMapStays) {
 
 TEST_F(MapPage, ThreeDimensionsTurnAndFilesKeepTheAngle) {
     page().dims().setCurrentIndex(1);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return page().canvas().solid() && window.jobs().idle(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return page().canvas().solid() && window.jobs().idle(); }));
     page().show_head(HeadId{Layer(0), Head(0)});
     const QPointF middle = page().canvas().figure()->room().center();
     drag({middle, middle + QPointF(30, 10), middle + QPointF(100, 40)}, {});
@@ -358,7 +356,7 @@ TEST_F(MapPage, ThreeDimensionsTurnAndFilesKeepTheAngle) {
     dialog->file().setText(file);
     QSignalSpy written(dialog, &ExportDialog::written);
     dialog->write();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return written.count() == 1; }, 30'000));
+    ASSERT_TRUE(wait_for([&] { return written.count() == 1; }));
     ASSERT_TRUE(settle());
     QSettings().remove(QStringLiteral("export"));  // as other tests expect it
     EXPECT_TRUE(page().message().text().contains(file)) << page().message().text().toStdString();

@@ -82,7 +82,7 @@ TEST_F(WindowTest, OpensOnAnInductionHeadThatRandomTokensConfirm) {
 TEST_F(WindowTest, AChosenHeadStaysWhenTheProbeArrives) {
     QDir(qEnvironmentVariable("XDG_CACHE_HOME") + QStringLiteral("/headlight/models")).removeRecursively();
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().up_to_date() && !window.document().opening(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.document().up_to_date() && !window.document().opening(); }));
     window.document().selection().focus_head({Layer(0), Head(3)});
     ASSERT_TRUE(settle());
     EXPECT_TRUE(window.document().probe().found());

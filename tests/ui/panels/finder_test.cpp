@@ -272,7 +272,7 @@ TEST_F(WindowTest, FiltersGetNamesAreSavedAppliedRenamedAndDeleted) {
     MainWindow other;
     other.show();
     other.open(file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
     EXPECT_EQ(other.document().options().filters, both);
     choose(other.heads_panel().filters(), "apply:sharp");
     EXPECT_EQ(other.heads_panel().finder().text(), QStringLiteral("entropy < 1"));

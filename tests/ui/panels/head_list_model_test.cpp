@@ -29,7 +29,7 @@ TEST_F(WindowTest, TheListOfHeadsIsASoundModel) {
     type_text(QStringLiteral("Another text"));
     ASSERT_TRUE(settle());
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/gpt2"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && model.rowCount() < all; }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && model.rowCount() < all; }));
     EXPECT_GT(model.rowCount(), 0);
 }
 

@@ -23,7 +23,7 @@ TEST_F(WindowTest, TheMosaicKeepsTheHeightItWasGivenAndTheSelectedHeadInSight) {
     window.resize(1440, 560);
     panel.splitter().setSizes({130, 600});
     Q_EMIT panel.splitter().splitterMoved(130, 1);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return mosaic.verticalScrollBar()->maximum() > 0; }, 5000));
+    ASSERT_TRUE(wait_for([&] { return mosaic.verticalScrollBar()->maximum() > 0; }));
     for (const HeadId head : {HeadId{Layer(5), Head(7)}, HeadId{Layer(0), Head(0)}}) {
         window.document().selection().focus_head(head);
         const QRectF cell = in_sight(mosaic, head);
@@ -49,7 +49,7 @@ TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
         if (lane == Jobs::Lane::probe && !window.jobs().doing(lane).isEmpty()) window.jobs().cancel(lane);
     });
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !window.document().probe().note().isEmpty(); }, 60'000));
+    ASSERT_TRUE(wait_for([&] { return !window.document().probe().note().isEmpty(); }));
     QObject::disconnect(stop);
     ASSERT_TRUE(settle());
     EXPECT_NE(panel.model().measures().front(), "probe_induction");
@@ -72,7 +72,7 @@ TEST_F(WindowTest, ANoteOnTheMeasureGoesWithTheText) {
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.heads_panel().measure_note().isVisible());
     window.prompt_bar().text().clear();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !window.document().trace(); }));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().trace(); }));
     EXPECT_FALSE(window.heads_panel().measure_note().isVisible());
 }
 

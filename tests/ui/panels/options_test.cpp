@@ -88,7 +88,7 @@ TEST_F(OptionsTest, AClosedPopoverKeepsNoOldRun) {
     type_text(QStringLiteral("Another text"));
     ASSERT_TRUE(settle());
     window.history().clear();
-    EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); }));
+    EXPECT_TRUE(wait_for([&] { return before.expired(); }));
 }
 
 TEST_F(OptionsTest, ViewsOfAPredictionStartAtTheLastTokenUntilOneIsPinned) {

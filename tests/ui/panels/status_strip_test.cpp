@@ -29,9 +29,9 @@ TEST(StatusStrip, CountsWhatIsDone) {
                    cancel.throw_if_cancelled();
                    return {};
                });
-    EXPECT_TRUE(QTest::qWaitFor([&] { return strip.text() == QStringLiteral("Refinement: layer 12 of 30"); }))
+    EXPECT_TRUE(wait_for([&] { return strip.text() == QStringLiteral("Refinement: layer 12 of 30"); }))
         << strip.text().toStdString();
-    EXPECT_TRUE(QTest::qWaitFor([&] { return strip.cancel_button().isVisible(); }));
+    EXPECT_TRUE(wait_for([&] { return strip.cancel_button().isVisible(); }));
     strip.cancel_button().click();
     EXPECT_FALSE(jobs.busy(Lane::picture));
 }
@@ -44,7 +44,7 @@ TEST(StatusStrip, ShowsTheNewestJobAndThenTheEarlierOneAgain) {
     std::atomic<int> begun = 0, ended = 0;
     jobs.start(Lane::texts, QStringLiteral("Running the texts"), until_cancelled(begun, ended));
     const auto shows = [&](const char* what) {
-        return QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.text().startsWith(QLatin1String(what)); });
+        return wait_for([&] { return strip.bar().isVisible() && strip.text().startsWith(QLatin1String(what)); });
     };
     EXPECT_TRUE(shows("Running the texts"));
     EXPECT_TRUE(strip.cancel_button().isVisible());
@@ -73,7 +73,7 @@ TEST(StatusStrip, AnOlderJobThatEndsLeavesTheNewestOne) {
         progress({"Writing", "page", 1, 4});
         return until_cancelled(begun, ended)(cancel, progress);
     });
-    ASSERT_TRUE(QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.bar().maximum() == 4; }));
+    ASSERT_TRUE(wait_for([&] { return strip.bar().isVisible() && strip.bar().maximum() == 4; }));
     EXPECT_EQ(strip.text(), QStringLiteral("Writing: page 1 of 4"));
     jobs.cancel(Lane::texts);
     EXPECT_TRUE(strip.bar().isVisible());

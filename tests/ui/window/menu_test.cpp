@@ -13,7 +13,7 @@ namespace menu_test {
 
 TEST_F(WindowTest, TheFirstKeysAreForTheView) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     ASSERT_EQ(QApplication::focusWidget(), &canvas());
     const std::int64_t layer = selected().layer.value;
     QTest::keyClick(QApplication::focusWidget(), layer > 0 ? Qt::Key_Up : Qt::Key_Down);
@@ -26,7 +26,7 @@ TEST_F(WindowTest, TheFirstKeysAreForTheView) {
 
 TEST_F(WindowTest, F10OpensTheMenusWhichFoldAgain) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     EXPECT_FALSE(window.menus().isVisible());
     QTest::keyClick(&canvas(), Qt::Key_F10);
     const HeadId head = selected().focus;
@@ -37,13 +37,13 @@ TEST_F(WindowTest, F10OpensTheMenusWhichFoldAgain) {
     EXPECT_TRUE(window.menus().isVisible());
     EXPECT_TRUE(menu->actions().contains(&window.action(Command::open_model)));
     QTest::keyClick(menu, Qt::Key_Escape);
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+    EXPECT_TRUE(wait_for([&] { return !window.menus().isVisible(); }));
     EXPECT_EQ(window.focusWidget(), &canvas());
 }
 
 TEST_F(WindowTest, ATapOnAltOpensTheMenus) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     ASSERT_EQ(QApplication::activeWindow(), &window);
     QTest::keyPress(&canvas(), Qt::Key_Alt);
     QTest::keyClick(&canvas(), Qt::Key_Q, Qt::AltModifier);
@@ -53,12 +53,12 @@ TEST_F(WindowTest, ATapOnAltOpensTheMenus) {
     ASSERT_TRUE(qobject_cast<QMenu*>(QApplication::activePopupWidget()));
     EXPECT_TRUE(window.menus().isVisible());
     QTest::keyClick(QApplication::activePopupWidget(), Qt::Key_Escape);
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+    EXPECT_TRUE(wait_for([&] { return !window.menus().isVisible(); }));
 }
 
 TEST_F(WindowTest, TheMenusFoldUnderWhatACommandOpens) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     window.menus().open();
     auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
     ASSERT_TRUE(menu);
@@ -69,7 +69,7 @@ TEST_F(WindowTest, TheMenusFoldUnderWhatACommandOpens) {
     QTest::keyClick(menu, Qt::Key_Return);
     auto* palette = window.findChild<CommandPalette*>();
     ASSERT_TRUE(palette && palette->isVisible());
-    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.menus().isVisible(); }));
+    EXPECT_TRUE(wait_for([&] { return !window.menus().isVisible(); }));
     EXPECT_TRUE(palette->isVisible());
     palette->close();
 }
@@ -144,7 +144,7 @@ TEST_F(WindowTest, WhatCannotWorkIsOffAndSaysWhy) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.action(Command::transfer).isEnabled());
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
     QTest::keyClick(&canvas(), Qt::Key_T, Qt::ControlModifier);
     EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("has no weight scale")))
         << window.status_strip().text().toStdString();
@@ -235,7 +235,7 @@ TEST_F(WindowTest, NumbersStayWhereTheyAreWhenTheInspectorScrolls) {
     };
     window.document().selection().clear_pins();
     window.resize(1440, 1400);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return right() > 0; }));
+    ASSERT_TRUE(wait_for([&] { return right() > 0; }));
     const int before = right();
     window.resize(1440, 500);
     ASSERT_TRUE(settle());

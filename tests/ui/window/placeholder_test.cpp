@@ -59,7 +59,7 @@ TEST_F(WindowTest, TokensThatLookLikePlaceholdersAreWordsLikeOthers) {
         prompt.text = QStringLiteral("%1 a%1b %1");
         window.document().set_prompt(prompt);
         window.open(folder.path());
-        ASSERT_TRUE(QTest::qWaitFor([&] {
+        ASSERT_TRUE(wait_for([&] {
             return window.jobs().idle() && window.document().up_to_date() && window.document().model().reference == folder.path();
         }));
         const auto& tokens = window.document().trace()->encoding().tokens;

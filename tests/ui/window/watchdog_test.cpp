@@ -93,10 +93,10 @@ protected:
         window->document().set_prompt(prompt);
         window->show();
         window->open(QStringLiteral("novella-7m"));
-        ASSERT_TRUE(settle(60'000));
+        ASSERT_TRUE(settle());
     }
-    bool settle(int ms) {
-        return QTest::qWaitFor([&] { return window->jobs().idle() && window->document().up_to_date(); }, ms);
+    bool settle() {
+        return wait_for([&] { return window->jobs().idle() && window->document().up_to_date(); });
     }
     /// Lets `work` begin and closes the window while it runs. On a busy machine the threads that are to stop may wait for a core:
     /// a wait of the window's own is there every time.
@@ -122,29 +122,29 @@ TEST_F(CalmWindow, EveryViewOpensWithoutHoldingTheWindow) {
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         watchdog.begin("opening the view " + spec.id);
         window->show_view(spec.id);
-        settle(2'000);
+        EXPECT_TRUE(settle()) << spec.id;
         watchdog.expect_calm();
         shown += window->left_pane().shown().has_value();
         watchdog.begin("selecting in the view " + spec.id);
         window->document().selection().focus_head({Layer(2), Head(shown % 8)});
-        settle(1'000);
+        EXPECT_TRUE(settle()) << spec.id;
         watchdog.expect_calm();
     }
     EXPECT_GT(shown, 15);
     watchdog.begin("an interesting head");
     window->action(Command::interesting).trigger();
     window->show_view("head");
-    ASSERT_TRUE(settle(30'000));
+    ASSERT_TRUE(settle());
     watchdog.expect_calm();
     watchdog.begin("a model");
     window->open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(settle(30'000));
+    ASSERT_TRUE(settle());
     watchdog.expect_calm();
 }
 
 TEST_F(CalmWindow, ARunOfALongTextDoesNotWaitForTheModelViewBeforeIt) {
     window->show_view("model");
-    ASSERT_TRUE(settle(30'000));
+    ASSERT_TRUE(settle());
     FigureCanvas& canvas = window->left_pane().canvas();
     for (int i = 0; i < 4; ++i) {
         canvas.zoom_by(3, QRectF(canvas.viewport()->rect()).center());
@@ -155,10 +155,10 @@ TEST_F(CalmWindow, ARunOfALongTextDoesNotWaitForTheModelViewBeforeIt) {
         watchdog.begin("running again");
         window->document().set_prompt(prompt);
         window->document().run_now();
-        ASSERT_TRUE(settle(60'000));
+        ASSERT_TRUE(settle());
         watchdog.expect_calm();
         window->history().clear();
-        EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); })) << "the old run is dropped";
+        EXPECT_TRUE(wait_for([&] { return before.expired(); })) << "the old run is dropped";
     }
 }
 
@@ -179,7 +179,7 @@ TEST_F(CalmWindow, AModelChooserOfHundredsOfFolders) {
         for (int row = 0; row < chooser.table().rowCount(); ++row) count += chooser.table().item(row, 5)->text() != u"…";
         return count;
     };
-    EXPECT_TRUE(QTest::qWaitFor([&] { return window->jobs().idle() && known() > 500; }, 60'000)) << known();
+    EXPECT_TRUE(wait_for([&] { return window->jobs().idle() && known() > 500; })) << known();
     watchdog.expect_calm();
     QSettings().remove(QStringLiteral("models/folders"));
 }
