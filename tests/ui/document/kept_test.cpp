@@ -237,11 +237,13 @@ TEST_F(Kept, TheWheelPointsAtWhatLiesUnderThePointerNow) {
 TEST_F(Kept, TheOldPictureFadesUnderANewTab) {
     const auto old = canvas().shown();
     // Another job holds the lane's thread: the new picture waits until it ends.
-    std::atomic<bool> free = false;
+    std::atomic<bool> begun = false, free = false;
     window.jobs().start(Jobs::Lane::picture, {}, [&](const CancelToken&, const Progress&) -> Jobs::Deliver {
+        begun = true;
         while (!free) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return {};
     });
+    ASSERT_TRUE(wait_for([&] { return begun.load(); })) << "a job that has not begun is dropped for the next";
     window.show_view("refinement");
     EXPECT_TRUE(wait_for([&] { return canvas().outdated(); }));
     EXPECT_EQ(canvas().shown(), old);
