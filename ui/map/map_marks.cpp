@@ -161,7 +161,7 @@ void MapWindow::search() {
     search_pause_.stop();
     const std::string sought = search_->text().trimmed().toStdString();
     if (!texts_ || !run_ || !canvas_->figure()) return;
-    if (sought.empty()) return clear_marks();
+    if (sought.empty()) return clear_hits();
     show_side(Side::search);
     const auto kind = static_cast<map::SearchKind>(search_kind_->currentData().toInt());
     jobs_.start(
@@ -253,12 +253,21 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
         });
 }
 
-void MapWindow::clear_marks() {
-    searched_.clear();
+/// The hits of a search alone: the selected point and what a lasso marked stay.
+void MapWindow::clear_hits() {
     jobs_.cancel(Jobs::Lane::map_marks);
+    found_->clear();
+    if (std::exchange(searched_, {}).empty()) return;
+    canvas_->edit([](figure::MapLook& look) {
+        look.marked.reset();
+        look.marked_words.clear();
+    });
+}
+
+void MapWindow::clear_marks() {
+    clear_hits();
     near_lines_.clear();
     forget_point();
-    found_->clear();
     canvas_->edit([this](figure::MapLook& look) {
         const auto guests = look.guests;
         forget_marks(look);

@@ -285,7 +285,7 @@ void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
     const QString words = QString::fromUtf8(Error(failure.facts).what());
     if (lane == Lane::map_marks) {
         search_note_->setText(words);
-        return found_->clear();
+        return clear_hits();
     }
     if (!of_map) return;
     say(words, true);

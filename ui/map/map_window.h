@@ -133,6 +133,7 @@ private:
     void open_text();
     void search();
     void take_lasso(const std::vector<std::int32_t>&);
+    void clear_hits();
     void clear_marks();
     void step_point(int by);
     void place_guests();

@@ -200,8 +200,14 @@ TEST_F(MapPage, ASearchMarksAndRanksHeads) {
     page().search_field().setText(QStringLiteral("(the"));
     ASSERT_TRUE(wait_for([&] { return page().search_note().text().contains(QStringLiteral("regular expression")); }));
     EXPECT_EQ(page().found_heads().topLevelItemCount(), 0);
+    EXPECT_FALSE(page().canvas().look().marked) << "no hits of the search before";
+    // An emptied field takes its own hits away, and nothing else.
+    page().search_field().setText(QStringLiteral("the"));
+    ASSERT_TRUE(wait_for([&] { return page().found_heads().topLevelItemCount() == 48; }));
+    Q_EMIT page().canvas().point_clicked({0, 3});
     page().search_field().clear();
     ASSERT_TRUE(wait_for([&] { return !page().canvas().look().marked; }));
+    EXPECT_EQ(page().canvas().look().chosen, (figure::MapPoint{0, 3}));
 }
 
 TEST_F(MapPage, ALassoListsWhatIsInside) {
