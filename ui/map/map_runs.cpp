@@ -173,6 +173,7 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
         shares_->clear();
     }
     canvas_->set_figure(std::move(figure));
+    name_model();
     follow_selection();
     restyle();
     show_work();

@@ -377,6 +377,7 @@ void MapWindow::connect_parts() {
     });
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         restyle();
+        if (change == Document::Change::model) name_model();
         const bool other = change == Document::Change::trace || change == Document::Change::model;
         if (!other || !order_.texts.isEmpty() || !document_.run_trace()) return;
         if (drawn_trace_.lock() == document_.run_trace() && linked()) return;
@@ -406,6 +407,17 @@ void MapWindow::restyle() {
     style.theme = &Appearance::instance().theme();
     if (linked()) style.filter = document_.finder().filter();
     canvas_->set_style(style);
+}
+
+/// A map of a file's texts stays when the window opens another model.
+void MapWindow::name_model() {
+    if (!texts_) return;
+    const auto name = [](const OpenModel& opened) { return QString::fromStdString(opened.model->config().name); };
+    const OpenModel& now = document_.model();
+    setWindowTitle(QStringLiteral("Map of queries and keys – ") + name(texts_->opened()));
+    if (now.model && now.model != texts_->opened().model && !shown_.texts.isEmpty())
+        say(QStringLiteral("The map is of %1, the window has %2: choose the texts again to map them with it")
+                .arg(name(texts_->opened()), name(now)));
 }
 
 void MapWindow::say(const QString& text, bool wrong) {

@@ -117,6 +117,7 @@ private:
     /// Whether the current work is for the map on screen.
     bool current() const { return run_ && settling_ && settling_ == shown_settling_; }
     void keep_shown();
+    void name_model();
     void show_options();
     void put_first(std::size_t head);
     void forget_marks(figure::MapLook&) const;

@@ -4,6 +4,8 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/map/map_window.h"
 
+#include <QFile>
+
 namespace headlight::ui {
 namespace map_models_test {
 
@@ -73,6 +75,30 @@ TEST_F(MapModels, TheAttentionOfAnEncoderDecoderModelIsTheWindows) {
     EXPECT_EQ(window.document().attention(), Stack::encoder);
     EXPECT_TRUE(shown().source.tokens.empty());
     EXPECT_EQ(std::ssize(shown().tokens.tokens), window.document().trace()->tokens());
+}
+
+TEST_F(MapModels, AMapOfAFilesTextsSaysWhoseItIsWhenAnotherModelOpens) {
+    show_map();
+    QTemporaryDir folder;
+    QFile texts(folder.filePath(QStringLiteral("texts.txt")));
+    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
+    texts.write("The cat and the hat.\nThe dog and the log.\n");
+    texts.close();
+    MapOrder order = page().order();
+    order.texts = texts.fileName();
+    page().draw(order);
+    ASSERT_TRUE(wait_for([&] { return drawn() && shown().tokens.names.size() == 2; }));
+    EXPECT_TRUE(page().windowTitle().endsWith(QStringLiteral("novella-7m"))) << page().windowTitle().toStdString();
+    const auto before = page().canvas().figure();
+    open(QStringLiteral("models/gpt2"));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(page().canvas().figure(), before);
+    EXPECT_TRUE(page().message().text().contains(QStringLiteral("The map is of novella-7m, the window has gpt2")))
+        << page().message().text().toStdString();
+    page().draw(page().order());
+    ASSERT_TRUE(drawn());
+    EXPECT_TRUE(page().windowTitle().endsWith(QStringLiteral("gpt2"))) << page().windowTitle().toStdString();
+    EXPECT_TRUE(page().message().text().isEmpty()) << page().message().text().toStdString();
 }
 
 TEST_F(MapModels, AnEncodersSpecialTokensStandApart) {
