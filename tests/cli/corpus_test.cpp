@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <thread>
+
 namespace headlight::cli {
 namespace corpus_test {
 
@@ -51,6 +54,29 @@ TEST(Corpus, PartsOnMachinesWithoutACommonFolderMerge) {
     ASSERT_EQ(headlight({"corpus", "merge", folder / "1", folder / "2", "--out", folder / "both"}).code, 0);
     ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
     EXPECT_TRUE(test::slurp(folder / "both" / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"));
+}
+
+TEST(Corpus, TwoProcessesOnOneStoreDoItsWorkOnce) {
+    namespace fs = std::filesystem;
+    const test::TempFolder folder;
+    const fs::path once = folder / "once", shared = folder / "shared";
+    ASSERT_EQ(headlight(run_into(once)).code, 0);
+    Outcome first, second;
+    std::thread other([&] { first = test::program(run_into(shared)); });
+    second = test::program(run_into(shared));
+    other.join();
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_EQ(second.code, 0) << second.err;
+    EXPECT_TRUE(test::slurp(shared / "merged.safetensors") == test::slurp(once / "merged.safetensors"));
+    const auto segments = [](const fs::path& store) {
+        return std::distance(fs::directory_iterator(store / "segments"), fs::directory_iterator{});
+    };
+    EXPECT_EQ(segments(shared), segments(once)) << first.err << second.err;
+    const auto has = [&](const char* words) {
+        return first.err.find(words) != std::string::npos || second.err.find(words) != std::string::npos;
+    };
+    EXPECT_TRUE(has(" 20 of 20 chunks run")) << first.err << second.err;
+    EXPECT_TRUE(has(" 0 of 20 chunks run")) << "whichever came second had nothing left to do: " << first.err << second.err;
 }
 
 }  // namespace corpus_test
