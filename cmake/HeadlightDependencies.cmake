@@ -1,6 +1,7 @@
 # Every outside package, in one place. All come from Debian; nothing is downloaded at configure time.
 find_package(Threads REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_path(HEADLIGHT_LBFGSPP_DIR LBFGS.h REQUIRED)  # LBFGS++: headers only, without a CMake config
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ICU 70 REQUIRED COMPONENTS uc i18n data)
 find_package(CLI11 REQUIRED)
