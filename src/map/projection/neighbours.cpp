@@ -2,7 +2,7 @@
 #include "headlight/map/projection/neighbours.h"
 
 #include "headlight/model/blas_kernels.h"
-#include "map/one_thread.h"
+#include "headlight/model/one_thread.h"
 
 #include <ATen/ATen.h>
 
@@ -100,7 +100,7 @@ NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::v
     out.index.resize(static_cast<std::size_t>(of.count * out.each));
     out.distance.resize(out.index.size());
     if (each <= 0) return out;
-    const OneThread one;
+    const model::OneThread one;
     const at::NoGradGuard no_grad;
     const at::Tensor left = at::from_blob(const_cast<float*>(of.values.data()), {of.count, of.width}, at::kFloat);  // NOLINT
     // A copy: with one column, a BLAS does not accept the view's strides.

@@ -5,7 +5,7 @@
 #include "headlight/map/quality/quality.h"
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/scale/layout.h"
-#include "map/one_thread.h"
+#include "headlight/model/one_thread.h"
 #include "map/run/head_points.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct HeadRun::State {
                 map.*quality = static_cast<float>(kNaN);
             return;
         }
-        const OneThread one;
+        const model::OneThread one;
         map.norms = norms_of(head);
         all = placed(*vectors, head, options);
         map.scale_c = all.c;
@@ -254,7 +254,7 @@ HeadMap HeadRun::picture() const { return state_->map; }
 HeadMap HeadRun::measured(const CancelToken& cancel) {
     State& s = *state_;
     if (!s.head.broken.empty()) return s.map;
-    const OneThread one;
+    const model::OneThread one;
     if (s.embedding) s.map.divergence = static_cast<float>(s.embedding->divergence());
     s.measure_neighbours(cancel);
     const Faithfulness found = faithfulness(*s.vectors, s.head, s.map.points, s.options.dims, cancel);

@@ -4,7 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/map/projection/pca.h"
 #include "headlight/map/scale/layout.h"
-#include "map/one_thread.h"
+#include "headlight/model/one_thread.h"
 #include "map/run/head_points.h"
 #include "map/run/parallel.h"
 
@@ -42,7 +42,7 @@ NewPoints::NewPoints(std::shared_ptr<const MapVectors> vectors, const MapOptions
     in_parallel(threads, heads_.size(), cancel, [&](std::size_t i) {
         const HeadVectors& head = vectors_->heads[i];
         if (!head.broken.empty()) return;
-        const OneThread one;
+        const model::OneThread one;
         heads_[i].scaling = scaling_of(*vectors_, head, options_);
         if (!by_axes) return;
         const std::vector<float> points = scaled_points(head, heads_[i].scaling);
@@ -100,7 +100,7 @@ HeadMap NewPoints::place(std::size_t at, const HeadVectors& text, const HeadMap&
         out.norms.assign(static_cast<std::size_t>(q + k), 0.0F);
         return out;
     }
-    const OneThread one;
+    const model::OneThread one;
     out.norms = norms_of(text);
     if (head.pca.width > 0) {
         const std::vector<float> points = scaled_points(text, head.scaling);

@@ -2,6 +2,7 @@
 // Matrix products, large ones and small ones inside a parallel loop. oneDNN or the BLAS itself where they can be
 // reached, which costs nothing per call; a LibTorch that includes a BLAS is called through ATen.
 #include "headlight/model/blas_kernels.h"
+#include "headlight/model/one_thread.h"
 #include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/signal_stack.h"
@@ -10,6 +11,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <dlfcn.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -168,6 +170,13 @@ SameProducts::~SameProducts() {
     --t_same_products;
     if (of_ == Of::row) --t_same_rows;
 }
+OneThread::OneThread() {
+    at::internal::lazy_init_num_threads();  // or the first product of a new thread sets its own number
+    before_ = omp_get_max_threads();
+    omp_set_num_threads(1);
+}
+OneThread::~OneThread() { omp_set_num_threads(before_); }
+
 bool SameProducts::of_rows() noexcept { return t_same_rows > 0; }
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
