@@ -7,10 +7,13 @@
 
 namespace headlight::ui {
 
-/// Turns the event loop until `condition` holds, for so long that only what never comes fails on a slow and busy machine.
+/// ms, so long that only what never comes fails on a slow and busy machine.
+inline constexpr int longest_wait_ms = 120'000;
+
+/// Turns the event loop until `condition` holds.
 template <class Condition>
-[[nodiscard]] bool wait_for(Condition&& condition, int ms = 120'000) {
-    return QTest::qWaitFor(std::forward<Condition>(condition), ms);
+[[nodiscard]] bool wait_for(Condition&& condition) {
+    return QTest::qWaitFor(std::forward<Condition>(condition), longest_wait_ms);
 }
 
 }  // namespace headlight::ui

@@ -28,7 +28,7 @@ protected:
     void SetUp() override {
         WindowTest::SetUp();
         window.action(Command::corpus).trigger();
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), 60'000));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));
         CorpusOrder order;
         order.texts = QString::fromUtf8(HEADLIGHT_SOURCE_DIR) + QStringLiteral("/tests/fixtures/treebank/ewt-excerpt.conllu");
         order.store = folder.filePath(QStringLiteral("excerpt"));

@@ -19,7 +19,7 @@ protected:
         WindowTest::SetUp();
         window.action(Command::corpus).trigger();
         ASSERT_TRUE(window.corpus());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), 60'000));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));
     }
     CorpusWindow& page() { return *window.corpus(); }
 

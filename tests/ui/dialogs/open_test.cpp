@@ -133,7 +133,7 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("Unknown architecture"));
     QSignalSpy chosen(&chooser, &ModelChooser::chosen);
     chooser.show();  // Return presses a button that can be seen
-    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser, longest_wait_ms));
     chooser.filter().setText(QStringLiteral("gpt"));
     EXPECT_TRUE(chooser.table().isRowHidden(row_of(QStringLiteral("broken"))));
     QTest::keyClick(&chooser.filter(), Qt::Key_Return);

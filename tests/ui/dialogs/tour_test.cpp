@@ -44,7 +44,7 @@ TEST_F(WindowTest, EscapeEndsTheTourWhateverHasTheFocus) {
     window.tour()->show_step(3);
     window.activateWindow();
     canvas().setFocus();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     QTest::keyClick(&canvas(), Qt::Key_Escape);
     EXPECT_TRUE(wait_for([&] { return !window.tour(); }));
     EXPECT_EQ(selected().pinned_queries, pins) << "the key was the tour's";

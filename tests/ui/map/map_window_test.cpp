@@ -22,7 +22,7 @@ protected:
         WindowTest::SetUp();
         window.action(Command::map).trigger();
         ASSERT_TRUE(window.map());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.map(), 60'000));
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.map(), longest_wait_ms));
         ASSERT_TRUE(drawn());
     }
     MapWindow& page() { return *window.map(); }

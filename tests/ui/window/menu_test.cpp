@@ -13,7 +13,7 @@ namespace menu_test {
 
 TEST_F(WindowTest, TheFirstKeysAreForTheView) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     ASSERT_EQ(QApplication::focusWidget(), &canvas());
     const std::int64_t layer = selected().layer.value;
     QTest::keyClick(QApplication::focusWidget(), layer > 0 ? Qt::Key_Up : Qt::Key_Down);
@@ -26,7 +26,7 @@ TEST_F(WindowTest, TheFirstKeysAreForTheView) {
 
 TEST_F(WindowTest, F10OpensTheMenusWhichFoldAgain) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     EXPECT_FALSE(window.menus().isVisible());
     QTest::keyClick(&canvas(), Qt::Key_F10);
     const HeadId head = selected().focus;
@@ -43,7 +43,7 @@ TEST_F(WindowTest, F10OpensTheMenusWhichFoldAgain) {
 
 TEST_F(WindowTest, ATapOnAltOpensTheMenus) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     ASSERT_EQ(QApplication::activeWindow(), &window);
     QTest::keyPress(&canvas(), Qt::Key_Alt);
     QTest::keyClick(&canvas(), Qt::Key_Q, Qt::AltModifier);
@@ -58,7 +58,7 @@ TEST_F(WindowTest, ATapOnAltOpensTheMenus) {
 
 TEST_F(WindowTest, TheMenusFoldUnderWhatACommandOpens) {
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     window.menus().open();
     auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
     ASSERT_TRUE(menu);
@@ -144,7 +144,7 @@ TEST_F(WindowTest, WhatCannotWorkIsOffAndSaysWhy) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.action(Command::transfer).isEnabled());
     window.activateWindow();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, 60'000));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
     QTest::keyClick(&canvas(), Qt::Key_T, Qt::ControlModifier);
     EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("has no weight scale")))
         << window.status_strip().text().toStdString();
@@ -239,7 +239,7 @@ TEST_F(WindowTest, NumbersStayWhereTheyAreWhenTheInspectorScrolls) {
     const int before = right();
     window.resize(1440, 500);
     ASSERT_TRUE(settle());
-    EXPECT_TRUE(QTest::qWaitFor([&] { return right() == before; }, 500)) << right() << " was " << before;
+    EXPECT_TRUE(wait_for([&] { return right() == before; })) << right() << " was " << before;
 }
 
 TEST_F(WindowTest, TheActiveOneOfTwoViewsIsFramed) {
