@@ -18,6 +18,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace headlight::ui {
 namespace {
@@ -409,15 +410,21 @@ void MapWindow::restyle() {
     canvas_->set_style(style);
 }
 
-/// A map of a file's texts stays when the window opens another model.
+/// A map of a file's texts stays when the window opens another model, and says so as long as that is the case.
 void MapWindow::name_model() {
     if (!texts_) return;
     const auto name = [](const OpenModel& opened) { return QString::fromStdString(opened.model->config().name); };
     const OpenModel& now = document_.model();
     setWindowTitle(QStringLiteral("Map of queries and keys – ") + name(texts_->opened()));
+    const QString before = std::exchange(other_model_, {});
     if (now.model && now.model != texts_->opened().model && !shown_.texts.isEmpty())
-        say(QStringLiteral("The map is of %1, the window has %2: choose the texts again to map them with it")
-                .arg(name(texts_->opened()), name(now)));
+        other_model_ =
+            QStringLiteral("This map of %1 was made before the window opened %2: choose its texts again to map them with %2")
+                .arg(name(texts_->opened()), name(now));
+    if (!other_model_.isEmpty())
+        say(other_model_);
+    else if (message_->text() == before)
+        say({});
 }
 
 void MapWindow::say(const QString& text, bool wrong) {

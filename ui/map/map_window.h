@@ -155,6 +155,7 @@ private:
     std::optional<figure::MapPoint> near_, chosen_before_;  ///< before the last click
     std::string searched_;  ///< the search behind the marked points; empty: they come from a lasso, or there are none
     map::SearchKind searched_by_ = map::SearchKind::token;
+    QString other_model_;  ///< the message that the map is not of the open model; empty: it is
     bool paused_ = false, stopped_ = false, following_ = false;
 
     MapCanvas* canvas_;
