@@ -5,6 +5,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 
+#include <QElapsedTimer>
 #include <QFile>
 #include <QMouseEvent>
 #include <QSettings>
@@ -297,6 +298,23 @@ TEST_F(MapPage, SettlesPausesAndStops) {
     const auto most = [&] { return std::ranges::max(shown().heads, {}, &map::HeadMap::iterations).iterations; };
     page().pause_button().click();
     EXPECT_EQ(page().pause_button().text(), QStringLiteral("Go on"));
+    // Steps under way may still end; then nothing moves for 300 ms.
+    const auto sum = [&] {
+        int iterations = 0;
+        for (std::size_t i = 0; i < page().running()->heads(); ++i) iterations += page().running()->head(i).iterations;
+        return iterations;
+    };
+    QElapsedTimer still;
+    still.start();
+    int last = sum();
+    ASSERT_TRUE(wait_for([&] {
+        if (const int now = sum(); now != last) {
+            last = now;
+            still.restart();
+        }
+        return still.elapsed() >= 300;
+    }));
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map)) << "paused, not over";
     page().pause_button().click();
     const int before = most();
     ASSERT_TRUE(wait_for([&] { return most() > before; }));
