@@ -11,6 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <utility>
 
 namespace headlight::ui {
 namespace map_facts_test {
@@ -142,6 +146,61 @@ TEST_F(MapFacts, TheNearestByScoresAreThoseOfTheLargestProducts) {
     for (std::size_t i = 0; i < found.size(); ++i) {
         EXPECT_EQ(found[i].point, all[i].point) << i;
         EXPECT_NEAR(found[i].value, all[i].value, 1e-9) << i;
+    }
+}
+
+TEST_F(MapFacts, TheNearestByDistanceAreThoseOfAFullSort) {
+    const map::HeadVectors& of = vectors->heads[head];
+    using Points = std::vector<std::vector<double>>;
+    const auto of_role = [&](const map::Rows& rows) {
+        Points out;
+        for (std::int64_t i = 0; i < rows.count; ++i) out.emplace_back(rows.row(i), rows.row(i) + of.width);
+        return out;
+    };
+    const Points raw_queries = of_role(of.query_rows()), raw_keys = of_role(of.key_rows());
+    const auto apart = [&](std::size_t i) { return vectors->tokens.apart[i] != 0; };
+    const auto length = [](const std::vector<double>& x) {
+        return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+    };
+    const auto mean_length = [&](const Points& points) {
+        double sum = 0, count = 0;
+        for (std::size_t i = 0; i < points.size(); ++i)
+            if (!apart(i)) sum += length(points[i]), ++count;
+        return sum / count;
+    };
+    for (const map::Preset preset : {map::Preset::attentionviz, map::Preset::balanced}) {
+        const bool cosine = preset == map::Preset::attentionviz;
+        const double c = cosine ? 1 : std::sqrt(mean_length(raw_keys) / mean_length(raw_queries));
+        Points queries = raw_queries, keys = raw_keys;
+        for (std::size_t d = 0; d < static_cast<std::size_t>(of.width); ++d) {
+            double between = 0, count = 0;
+            for (std::size_t i = 0; i < queries.size(); ++i) {
+                queries[i][d] *= c, keys[i][d] /= c;
+                if (!apart(i)) between += queries[i][d] - keys[i][d], ++count;
+            }
+            for (auto& key : keys) key[d] += between / count;
+        }
+        const auto distance = [&](const std::vector<double>& a, const std::vector<double>& b) {
+            if (cosine) return 1 - std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / (length(a) * length(b));
+            std::vector<double> difference;
+            std::ranges::transform(a, b, std::back_inserter(difference), std::minus());
+            return length(difference);
+        };
+        for (const bool of_key : {false, true}) {
+            const Points &own = of_key ? keys : queries, &others = of_key ? queries : keys;
+            const auto at = static_cast<std::size_t>(query_at(1, 3));
+            std::vector<std::pair<double, std::int32_t>> all;
+            for (std::size_t i = 0; i < others.size(); ++i)
+                if (!apart(i)) all.emplace_back(distance(own[at], others[i]), i + (of_key ? 0 : queries.size()));
+            std::ranges::sort(all);
+            const auto found =
+                nearest_before_projection(*vectors, head, {.preset = preset}, of_key ? key_at(1, 3) : query_at(1, 3), all.size());
+            ASSERT_EQ(found.size(), all.size());
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                EXPECT_EQ(found[i].point, all[i].second) << i << (cosine ? " cosine" : " Euclid") << (of_key ? " of a key" : "");
+                EXPECT_NEAR(found[i].value, all[i].first, 1e-5) << i;
+            }
+        }
     }
 }
 
