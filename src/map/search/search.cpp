@@ -6,10 +6,14 @@
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/syntax/tag_attention.h"
 
+#include <unicode/regex.h>
+#include <unicode/unistr.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <regex>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -59,6 +63,35 @@ std::set<std::string> parts_of_speech(const std::string& text) {
     return out;
 }
 
+/// A regular expression that is tried on one token after another.
+class Expression {
+public:
+    explicit Expression(const std::string& sought) : sought_(sought) {
+        UErrorCode status = U_ZERO_ERROR;
+        matcher_ = std::make_unique<icu::RegexMatcher>(icu::UnicodeString::fromUTF8(sought), UREGEX_CASE_INSENSITIVE, status);
+        if (U_FAILURE(status)) throw Error({.problem = "The regular expression is invalid", .found = sought});
+        // Tens of thousands of steps of the engine, counted and not timed: the same on every machine. An expression such as
+        // (a+)+$ takes as many as two to the power of the token's length.
+        constexpr std::int32_t kTimeLimit = 10;
+        matcher_->setTimeLimit(kTimeLimit, status);
+    }
+    bool in(const std::string& token) {
+        const icu::UnicodeString wide = icu::UnicodeString::fromUTF8(token);
+        UErrorCode status = U_ZERO_ERROR;
+        const bool found = matcher_->reset(wide).find(status);
+        if (U_FAILURE(status))
+            throw Error({.problem = "The regular expression takes too long",
+                         .item = token,
+                         .found = sought_,
+                         .hint = "Do not repeat what is itself a repetition, as in (a+)+"});
+        return found;
+    }
+
+private:
+    std::string sought_;
+    std::unique_ptr<icu::RegexMatcher> matcher_;
+};
+
 /// Mean distance of at most 2,000 pairs of points; NaN below two.
 double mean_distance(const HeadMap& head, const std::vector<std::int64_t>& points) {
     constexpr std::int64_t kPairs = 2000;
@@ -107,20 +140,14 @@ std::vector<std::uint8_t> find_tokens(const MapTokens& tokens, SearchKind kind, 
         for (std::size_t i = 0; i < hits.size(); ++i) hits[i] = wanted.contains(tokens.tags[i]) ? 1 : 0;
         return hits;
     }
-    std::regex expression;
-    if (kind == SearchKind::regex) {
-        try {
-            expression.assign(sought, std::regex::ECMAScript | std::regex::icase);
-        } catch (const std::regex_error&) {
-            throw Error({.problem = "The regular expression is invalid", .found = sought});
-        }
-    }
+    std::optional<Expression> expression;
+    if (kind == SearchKind::regex) expression.emplace(sought);
     const std::string wanted = folded(sought);
     for (std::size_t i = 0; i < hits.size(); ++i) {
         const std::string token = text_of ? text_of(tokens.token_ids[i]) : tokens.tokens[i];
         hits[i] = (kind == SearchKind::token       ? folded(token) == wanted
                    : kind == SearchKind::substring ? folded(token).find(wanted) != std::string::npos
-                                                   : std::regex_search(token, expression))
+                                                   : expression->in(token))
                       ? 1
                       : 0;
     }

@@ -49,6 +49,19 @@ TEST(Search, FindsTokensPartsExpressionsAndPositions) {
         EXPECT_THROW(find_tokens(tokens, SearchKind::positions, range), Error) << range;
 }
 
+TEST(Search, ExpressionsReadLettersOfAllScriptsAndEndWhenTheyTakeTooLong) {
+    EXPECT_EQ(find_tokens(words({"Größe", "ÉTÉ", "\xC3", ""}), SearchKind::regex, "^(gr.{2}e|été)$"), (Hits{1, 1, 0, 0}));
+    const MapTokens tokens = words({"the", std::string(40, 'a') + "!"});
+    EXPECT_EQ(find_tokens(tokens, SearchKind::regex, "^a+$"), (Hits{0, 0}));
+    try {
+        find_tokens(tokens, SearchKind::regex, "^(a+)+$");
+        FAIL() << "2^40 ways to divide the letters";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.facts().problem, "The regular expression takes too long");
+        EXPECT_EQ(error.facts().item, tokens.tokens[1]);
+    }
+}
+
 TEST(Search, RanksHeadsByHowTightlyHitsStand) {
     QueryKeyMap map;
     map.tokens = words({"a", "a", "b", "b"});

@@ -19,7 +19,7 @@ enum class SearchKind { token, substring, regex, positions, part_of_speech };
 inline constexpr EnumRow<SearchKind> search_kinds[] = {
     {SearchKind::token, "token", "Token", "the whole token, in any case"},
     {SearchKind::substring, "substring", "Part of a token", "anywhere in the token, in any case"},
-    {SearchKind::regex, "regex", "Regular expression", "ECMAScript's, anywhere in the token, in any case"},
+    {SearchKind::regex, "regex", "Regular expression", "ICU's, anywhere in the token, in any case"},
     {SearchKind::positions, "positions", "Positions", "\"3\" or \"0-9\", from 0"},
     {SearchKind::part_of_speech, "part-of-speech", "Part of speech", "\"VERB\" or \"NOUN,PROPN\", of a treebank"}};
 constexpr const auto& enum_rows(SearchKind) { return search_kinds; }
@@ -27,8 +27,8 @@ constexpr const auto& enum_rows(SearchKind) { return search_kinds; }
 /// How a token's text is compared: as the tokenizer's bytes_of(id) gives it; white space at its ends does not count. Case is
 /// folded for ASCII letters.
 using TokenText = std::function<std::string(std::int64_t id)>;
-/// [token] 1: a hit. An empty text hits nothing. Errors: a regular expression or positions that cannot be read, a part of speech
-/// that Universal Dependencies has not, or texts without them.
+/// [token] 1: a hit. An empty text hits nothing. Errors: a regular expression or positions that cannot be read, an expression
+/// that takes more than 100,000 steps on a token, a part of speech that Universal Dependencies has not, or texts without them.
 std::vector<std::uint8_t> find_tokens(const MapTokens&, SearchKind, const std::string& sought, const TokenText& = {});
 /// [point] the same for a map: of its queries, then of its keys.
 std::vector<std::uint8_t> find_points(const QueryKeyMap&, SearchKind, const std::string& sought, const TokenText& = {});
