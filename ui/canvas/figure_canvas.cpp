@@ -116,9 +116,8 @@ void FigureCanvas::set_style(const figure::Style& style) {
 }
 
 void FigureCanvas::set_placeholder(const QString& title, const QString& text) {
-    placeholder_title_ = title;
-    placeholder_text_ = text;
-    if (!figure_) setAccessibleDescription(text.isEmpty() ? title : title + QStringLiteral(". ") + text);
+    placeholder_ = {title, text};
+    if (!figure_) setAccessibleDescription(placeholder_.words());
     viewport()->update();
 }
 
@@ -206,27 +205,12 @@ void FigureCanvas::reveal(const QRectF& part, int covered) {
     scroll(horizontalScrollBar(), top_left.x(), bottom_right.x(), viewport()->width());
 }
 
-/// Title and text, one block in the middle.
-void FigureCanvas::paint_placeholder(QPainter& painter) const {
-    const QRect room = viewport()->rect().adjusted(32, 0, -32, -48);
-    constexpr int line = 32;
-    constexpr int wrapped = Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap;
-    const QFont body = figure::ui_font(13);
-    const int height = line + QFontMetrics(body).boundingRect(room, wrapped, placeholder_text_).height();
-    const QRect block(room.left(), room.center().y() - height / 2, room.width(), height);
-    painter.setPen(style_.theme->muted);
-    painter.setFont(figure::ui_font(15, QFont::DemiBold));
-    painter.drawText(block, Qt::AlignHCenter | Qt::AlignTop, placeholder_title_);
-    painter.setFont(body);
-    painter.drawText(block.adjusted(0, line, 0, 0), wrapped, placeholder_text_);
-}
-
 void FigureCanvas::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     const figure::Theme& theme = *style_.theme;
     painter.fillRect(event->rect(), in_panel_ ? theme.panel : theme.canvas);
     if (!figure_) {
-        paint_placeholder(painter);
+        placeholder_.paint(painter, viewport()->rect(), theme);
         return;
     }
     painter.setRenderHint(QPainter::Antialiasing);

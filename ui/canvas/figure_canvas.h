@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/figure/core/figure.h"
+#include "ui/canvas/placeholder.h"
 #include "ui/document/selection_model.h"
 
 #include <QAbstractScrollArea>
@@ -105,7 +106,6 @@ private:
     void hover_again();
     void brush_to(QPointF viewport_point);
     void paint_brush(QPainter&) const;
-    void paint_placeholder(QPainter&) const;
     void leave();
     QPointF origin() const;
 
@@ -115,7 +115,7 @@ private:
     figure::Selection painted_;  ///< what the figure is painted with
     QSizeF content_;
     QSize margin_{0, 0};
-    QString placeholder_title_, placeholder_text_;
+    Placeholder placeholder_;
     std::optional<QPointF> press_, pan_from_;
     std::optional<QRectF> brush_room_;  ///< of the viewport: the plot
     std::optional<QPolygonF> brush_;    ///< drawn in it

@@ -45,9 +45,8 @@ void MapCanvas::set_figure(std::shared_ptr<figure::MapFigure> figure) {
 }
 
 void MapCanvas::set_placeholder(const QString& title, const QString& text) {
-    placeholder_title_ = title;
-    placeholder_text_ = text;
-    if (!figure_) setAccessibleDescription(text.isEmpty() ? title : title + QStringLiteral(". ") + text);
+    placeholder_ = {title, text};
+    if (!figure_) setAccessibleDescription(placeholder_.words());
     viewport()->update();
 }
 
@@ -146,16 +145,7 @@ void MapCanvas::paintEvent(QPaintEvent* event) {
         lay_out();
         return figure_->paint(painter, QRectF(viewport()->rect()), style_, selection_);
     }
-    const QRect room = viewport()->rect().adjusted(32, 0, -32, -48);
-    constexpr int line = 32, wrapped = Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap;
-    const QFont body = figure::ui_font(13);
-    const int height = line + QFontMetrics(body).boundingRect(room, wrapped, placeholder_text_).height();
-    const QRect block(room.left(), room.center().y() - height / 2, room.width(), height);
-    painter.setPen(style_.theme->muted);
-    painter.setFont(figure::ui_font(15, QFont::DemiBold));
-    painter.drawText(block, Qt::AlignHCenter | Qt::AlignTop, placeholder_title_);
-    painter.setFont(body);
-    painter.drawText(block.adjusted(0, line, 0, 0), wrapped, placeholder_text_);
+    placeholder_.paint(painter, viewport()->rect(), *style_.theme);
 }
 
 void MapCanvas::resizeEvent(QResizeEvent*) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/figure/map/map_figure.h"
+#include "ui/canvas/placeholder.h"
 
 #include <QAbstractScrollArea>
 
@@ -84,7 +85,7 @@ private:
     figure::MapLook look_;
     figure::Style style_;
     figure::Selection selection_;
-    QString placeholder_title_, placeholder_text_;
+    Placeholder placeholder_;
     std::optional<QPointF> press_;
     QPointF last_;
     Drag drag_ = Drag::none;
