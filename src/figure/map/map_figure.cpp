@@ -70,8 +70,13 @@ const std::vector<std::uint8_t>& MapFigure::Parts::colors(std::size_t head, bool
 }
 
 void MapFigure::Parts::set_look(MapLook wanted) {
+    const bool of_single = wanted.single.has_value();
     if (wanted.single && !index.contains(*wanted.single)) wanted.single.reset();
     if (!wanted.single && map.heads.size() == 1) wanted.single = HeadId{map.heads[0].layer, map.heads[0].head};
+    if (wanted.single.has_value() != of_single) {  // zoom and middle mean other things there
+        wanted.zoom = 1;
+        wanted.middle = wanted.single ? QPointF(0, 0) : QPointF(0.5, 0.5);
+    }
     wanted.zoom = std::clamp(wanted.zoom, wanted.single ? 0.5 : 1.0, 200.0);
     // Changes that follow the pointer, rings and lines do not affect labels, colours and the crowd.
     const bool pointer_alone =

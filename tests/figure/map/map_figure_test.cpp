@@ -192,6 +192,24 @@ TEST(MapFigure, EveryColourPaintsSomethingElse) {
     }
 }
 
+TEST(MapFigure, AHeadThatTheMapLacksLeavesItsZoomBehind) {
+    MapLook look = single(3, 3);
+    look.zoom = 7;
+    look.middle = {0.25, -0.5};
+    const MapFigure kept(synthetic_map(4, 4, 2, 10), look);
+    EXPECT_EQ(kept.look().zoom, 7);
+    const MapFigure matrix(synthetic_map(2, 2, 2, 10), look);
+    EXPECT_FALSE(matrix.look().single);
+    EXPECT_EQ(matrix.look().zoom, 1);
+    EXPECT_EQ(matrix.look().middle, QPointF(0.5, 0.5));
+    look = {};
+    look.zoom = 5;
+    look.middle = {0.9, 0.9};
+    const MapFigure one(synthetic_map(1, 1, 2, 10), look);
+    EXPECT_EQ(one.look().zoom, 1);
+    EXPECT_EQ(one.look().middle, QPointF(0, 0));
+}
+
 TEST(MapFigure, SharesFindWhatASetHoldsMoreOf) {
     const map::QueryKeyMap map = synthetic_map(1, 1, 10, 40);
     std::vector<std::int32_t> nurses;
