@@ -28,7 +28,7 @@ std::filesystem::path cache_folder() {
 }
 
 /// Deletes the oldest files when the cache has grown too large.
-void prune(const std::filesystem::path& folder) {
+void prune_now(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
     struct Kept {
         fs::file_time_type when;
@@ -47,6 +47,12 @@ void prune(const std::filesystem::path& folder) {
         if (sum <= cache_bytes) return;
         if (fs::remove(file.file, ignored)) sum -= file.bytes;
     }
+}
+
+/// Once a start of the program: a map of a text is drawn at every pause in typing, and the folder may have thousands of files.
+void prune(const std::filesystem::path& folder) {
+    static std::once_flag once;
+    std::call_once(once, [&] { prune_now(folder); });
 }
 
 bool same_vectors(const map::GatherOptions& a, const map::GatherOptions& b) {
