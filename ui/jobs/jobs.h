@@ -37,7 +37,7 @@ public:
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
     /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
     /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point
-    /// of it; map_marks: its search and lasso; map_guests: the sentence that is typed into it.
+    /// of it; map_marks, map_shares: its search, its lasso; map_guests: the sentence that is typed into it.
     enum class Lane {
         model,
         texts,
@@ -63,6 +63,7 @@ public:
         map_attention,
         map_near,
         map_marks,
+        map_shares,
         map_guests
     };
     Q_ENUM(Lane)

@@ -162,6 +162,7 @@ void MapWindow::search() {
     const std::string sought = search_->text().trimmed().toStdString();
     if (!texts_ || !run_ || !canvas_->figure()) return;
     if (sought.empty()) return clear_hits();
+    jobs_.cancel(Jobs::Lane::map_shares);  // the hits replace the points of the lasso
     show_side(Side::search);
     const auto kind = static_cast<map::SearchKind>(search_kind_->currentData().toInt());
     jobs_.start(
@@ -218,6 +219,7 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
         clear_marks();
         return lasso_note_->setText(QStringLiteral("The lasso contains no points."));
     }
+    jobs_.cancel(Jobs::Lane::map_marks);
     auto marked = std::make_shared<std::vector<std::uint8_t>>(map::point_count(canvas_->figure()->map()));
     for (const std::int32_t point : points) (*marked)[static_cast<std::size_t>(point)] = 1;
     searched_.clear();
@@ -228,12 +230,13 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
     });
     lasso_note_->setText(words + u'.');
     jobs_.start(
-        Jobs::Lane::map_marks, {},
-        [self = QPointer(this), texts = texts_, points, words](const CancelToken&, const Progress&) -> Jobs::Deliver {
+        Jobs::Lane::map_shares, {},
+        [self = QPointer(this), texts = texts_, points, words, shown = canvas_->figure()->drawn_points()](
+            const CancelToken&, const Progress&) -> Jobs::Deliver {
             map::QueryKeyMap tokens_alone;
             tokens_alone.tokens = texts->vectors().tokens;
             tokens_alone.source = texts->vectors().source;
-            const std::vector<figure::MapShare> shares = figure::over_represented(tokens_alone, points);
+            const std::vector<figure::MapShare> shares = figure::over_represented(tokens_alone, points, shown);
             return [self, texts, shares, words] {
                 if (!self || self->texts_ != texts) return;
                 self->lasso_note_->setText(shares.empty()
@@ -266,6 +269,7 @@ void MapWindow::clear_hits() {
 
 void MapWindow::clear_marks() {
     clear_hits();
+    jobs_.cancel(Jobs::Lane::map_shares);
     near_lines_.clear();
     forget_point();
     canvas_->edit([this](figure::MapLook& look) {

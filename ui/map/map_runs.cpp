@@ -288,7 +288,8 @@ void MapWindow::go_on() {
 
 void MapWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
     using Lane = Jobs::Lane;
-    const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near || lane == Lane::map_guests;
+    const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near || lane == Lane::map_shares ||
+                        lane == Lane::map_guests;
     const QString words = QString::fromUtf8(Error(failure.facts).what());
     if (lane == Lane::map_marks) {
         search_note_->setText(words);

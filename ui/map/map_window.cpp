@@ -144,8 +144,8 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, QWidget* parent)
 
 MapWindow::~MapWindow() {
     jobs_.disconnect(this);
-    for (const auto lane :
-         {Jobs::Lane::map, Jobs::Lane::map_attention, Jobs::Lane::map_near, Jobs::Lane::map_marks, Jobs::Lane::map_guests})
+    for (const auto lane : {Jobs::Lane::map, Jobs::Lane::map_attention, Jobs::Lane::map_near, Jobs::Lane::map_marks,
+                            Jobs::Lane::map_shares, Jobs::Lane::map_guests})
         jobs_.cancel(lane);
 }
 

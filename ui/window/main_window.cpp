@@ -148,7 +148,7 @@ void MainWindow::connect_parts() {
                                (lane == Lane::corpus || lane == Lane::corpus_figure || lane == Lane::corpus_open ||
                                 (lane == Lane::file && corpus_->exporting()));
         const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near ||
-                            lane == Lane::map_marks || lane == Lane::map_guests;
+                            lane == Lane::map_marks || lane == Lane::map_shares || lane == Lane::map_guests;
         if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map)
             show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();

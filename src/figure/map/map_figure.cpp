@@ -342,6 +342,14 @@ std::vector<std::int32_t> MapFigure::points_in(const QPolygonF& polygon) const {
     return inside;
 }
 
+std::vector<std::uint8_t> MapFigure::drawn_points() const {
+    std::vector<std::uint8_t> drawn;
+    if (!parts_->single()) return drawn;
+    drawn = map_classes(parts_->facts, parts_->map.heads[parts_->shown()], parts_->look);
+    for (std::uint8_t& color : drawn) color = color == cloud_hidden ? 0 : 1;
+    return drawn;
+}
+
 std::optional<QPointF> MapFigure::place_of(const MapPoint& point) const {
     if (parts_->single() && parts_->shown() != point.head) return std::nullopt;
     return parts_->place(point.head, static_cast<std::size_t>(point.point));

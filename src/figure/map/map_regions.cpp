@@ -66,7 +66,7 @@ std::vector<int> peaks_of(const Density& density) {
 
 }  // namespace
 
-MapShares::MapShares(const map::QueryKeyMap& map) {
+MapShares::MapShares(const map::QueryKeyMap& map, const std::vector<std::uint8_t>& drawn) {
     std::map<std::pair<std::size_t, QString>, std::int32_t> known;
     std::unordered_map<std::string, std::int32_t> tokens;
     const auto value = [&](std::size_t kind, const QString& words) {
@@ -85,6 +85,8 @@ MapShares::MapShares(const map::QueryKeyMap& map) {
                               token.at < token.of.tags.size() && !token.of.tags[token.at].empty()
                                   ? value(4, QString::fromStdString(token.of.tags[token.at]))
                                   : -1});
+        if (!drawn.empty() && !drawn[i]) continue;
+        ++counted_;
         for (const std::int32_t v : values_of_.back())
             if (v >= 0) ++values_[static_cast<std::size_t>(v)].count;
     }
@@ -95,7 +97,7 @@ std::vector<MapShare> MapShares::of(const std::vector<std::int32_t>& points, dou
     for (const std::int32_t point : points)
         for (const std::int32_t v : values_of_.at(static_cast<std::size_t>(point)))
             if (v >= 0) ++counts[static_cast<std::size_t>(v)];
-    const auto all = static_cast<double>(values_of_.size()), inside = static_cast<double>(points.size()), rest = all - inside;
+    const auto all = static_cast<double>(counted_), inside = static_cast<double>(points.size()), rest = all - inside;
     std::vector<MapShare> shares;
     if (points.empty() || rest <= 0) return shares;
     for (std::size_t v = 0; v < values_.size(); ++v) {
@@ -112,8 +114,9 @@ std::vector<MapShare> MapShares::of(const std::vector<std::int32_t>& points, dou
     return shares;
 }
 
-std::vector<MapShare> over_represented(const map::QueryKeyMap& map, const std::vector<std::int32_t>& points, double least) {
-    return MapShares(map).of(points, least);
+std::vector<MapShare> over_represented(const map::QueryKeyMap& map, const std::vector<std::int32_t>& points,
+                                       const std::vector<std::uint8_t>& drawn, double least) {
+    return MapShares(map, drawn).of(points, least);
 }
 
 std::vector<MapRegion> map_regions(const MapPlane& plane, const CloudView& view, const std::vector<std::uint8_t>& drawn,

@@ -223,6 +223,15 @@ TEST(MapFigure, SharesFindWhatASetHoldsMoreOf) {
     EXPECT_EQ(shares[0].share, 1);
     EXPECT_TRUE(std::ranges::any_of(shares, [](const MapShare& s) { return s.value == QStringLiteral("queries"); }));
     EXPECT_TRUE(over_represented(map, {}).empty());
+    // Without the keys there is nothing but queries, and the shares elsewhere are those of queries.
+    std::vector<std::uint8_t> queries(map::point_count(map));
+    std::fill_n(queries.begin(), map::query_count(map), 1);
+    const auto among = over_represented(map, nurses, queries);
+    EXPECT_FALSE(std::ranges::any_of(among, [](const MapShare& s) { return s.kind == QStringLiteral("role"); }));
+    ASSERT_FALSE(among.empty());
+    EXPECT_EQ(among[0].value, QStringLiteral("·nurse"));
+    EXPECT_EQ(among[0].elsewhere, 0) << "the keys of the token are hidden";
+    EXPECT_GT(shares[0].elsewhere, 0);
 }
 
 TEST(MapFigure, LogOddsAreThoseOfThePaper) {
@@ -236,7 +245,7 @@ TEST(MapFigure, LogOddsAreThoseOfThePaper) {
         map.tokens.position.push_back(0);
         map.tokens.apart.push_back(0);
     }
-    const auto shares = over_represented(map, {0, 1, 2, 4}, -100);
+    const auto shares = over_represented(map, {0, 1, 2, 4}, {}, -100);
     const auto a = std::ranges::find(shares, QStringLiteral("a"), &MapShare::value);
     ASSERT_NE(a, shares.end());
     // y = 3 of 4 inside, 5 of 12 elsewhere; prior of 50 points, half of them a.
@@ -301,7 +310,7 @@ TEST(MapFigure, PartsOfSpeechHaveColoursTipsAndShares) {
     std::vector<std::int32_t> nouns;
     for (std::int32_t i = 0; i < 32; ++i)
         if (map.tokens.tags[static_cast<std::size_t>(i % 16)] == "NOUN") nouns.push_back(i);
-    const std::vector<MapShare> shares = over_represented(map, nouns, 0);
+    const std::vector<MapShare> shares = over_represented(map, nouns, {}, 0);
     const auto found = std::ranges::find(shares, QStringLiteral("part of speech"), &MapShare::kind);
     ASSERT_NE(found, shares.end());
     EXPECT_EQ(found->value, QStringLiteral("NOUN"));

@@ -223,9 +223,22 @@ TEST_F(MapPage, ALassoListsWhatIsInside) {
     const auto queries = static_cast<std::ptrdiff_t>(map::query_count(shown()));
     EXPECT_EQ(std::count(marked.begin(), marked.begin() + queries, 1), 0);
     EXPECT_GT(std::count(marked.begin() + queries, marked.end(), 1), queries * 9 / 10);
+    // The keys of one token: the rest are the other keys, since queries are hidden.
+    std::vector<std::int32_t> nurses;
+    for (std::size_t i = 0; i < shown().tokens.tokens.size(); ++i)
+        if (figure::map_token_text(shown().tokens.tokens[i]) == QStringLiteral("·nurse"))
+            nurses.push_back(static_cast<std::int32_t>(queries) + static_cast<std::int32_t>(i));
+    ASSERT_EQ(nurses.size(), 20u);
+    Q_EMIT page().canvas().lassoed(nurses);
+    // Another kind of search has nothing to find: the field is empty.
+    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::substring)));
     ASSERT_TRUE(wait_for([&] { return page().shares().topLevelItemCount() > 0; }));
-    EXPECT_EQ(page().shares().topLevelItem(0)->text(0), QStringLiteral("keys"));
+    EXPECT_EQ(page().shares().topLevelItem(0)->text(0), QStringLiteral("·nurse"));
+    EXPECT_EQ(page().shares().topLevelItem(0)->text(1), QStringLiteral("20"));
     EXPECT_EQ(page().shares().topLevelItem(0)->text(2), QStringLiteral("100 %"));
+    EXPECT_EQ(page().shares().topLevelItem(0)->text(3), QStringLiteral("0.0 %"));
+    EXPECT_TRUE(page().shares().findItems(QStringLiteral("keys"), Qt::MatchExactly).isEmpty());
+    EXPECT_TRUE(page().canvas().look().marked);
     // Around nothing.
     const QRectF room = page().canvas().figure()->room();
     const QPointF corner = room.topLeft() + QPointF(2, 2);

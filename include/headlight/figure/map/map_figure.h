@@ -91,6 +91,8 @@ public:
     std::optional<std::size_t> head_at(QPointF) const;
     /// Points of the single view inside a polygon, ascending; none for fewer than three corners.
     std::vector<std::int32_t> points_in(const QPolygonF&) const;
+    /// [point] 1: the look shows it in the single view.
+    std::vector<std::uint8_t> drawn_points() const;
     /// The position of a point; none if it is not visible.
     std::optional<QPointF> place_of(const MapPoint&) const;
     /// The area of the planes, which zooms.
@@ -144,7 +146,8 @@ struct MapShare {
     double share = 0, elsewhere = 0;  ///< of the points of the selection, and of the rest
     double z = 0;                     ///< log-odds ratio with a prior over its standard error (Monroe et al. 2008, eq. 22)
 };
-/// Those above `least`, sorted by z.
-std::vector<MapShare> over_represented(const map::QueryKeyMap&, const std::vector<std::int32_t>& points, double least = 1.96);
+/// Those above `least`, sorted by z. `drawn`: [point] 1: it counts among the others; empty: all do.
+std::vector<MapShare> over_represented(const map::QueryKeyMap&, const std::vector<std::int32_t>& points,
+                                       const std::vector<std::uint8_t>& drawn = {}, double least = 1.96);
 
 }  // namespace headlight::figure
