@@ -71,7 +71,7 @@ const std::map<std::string, Rooms>& rooms() {
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},
-          {{"access", {"canvas", "panels"}},
+          {{"access", {"canvas", "map", "panels"}},
            {"corpus", {"canvas"}},
            {"dialogs", {"canvas", "window"}},
            {"map", {"canvas"}},

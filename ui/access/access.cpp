@@ -4,6 +4,7 @@
 #include "ui/access/figure_marks.h"
 #include "ui/access/parts.h"
 #include "ui/document/selection_model.h"
+#include "ui/map/map_canvas.h"
 #include "ui/panels/prompt/token_strip.h"
 
 #include <QApplication>
@@ -103,8 +104,86 @@ private:
     TokenStrip& strip_;
 };
 
+/// The screen reader goes to the part that the selection is at, if the widget has the focus.
+void announce_current(QWidget* focus) {
+    if (!QAccessible::isActive() || !focus || !focus->hasFocus()) return;
+    auto* parts = dynamic_cast<PaintedParts*>(QAccessible::queryAccessibleInterface(focus));
+    if (!parts) return;
+    if (const int current = parts->current(); current >= 0) {
+        QAccessibleEvent event(focus, QAccessible::Focus);
+        event.setChild(current);
+        QAccessible::updateAccessibility(&event);
+    }
+}
+
+/// The heads of a map, or the points of the one that is shown by itself.
+class MapParts : public PaintedParts {
+public:
+    explicit MapParts(MapCanvas& canvas) : PaintedParts(&canvas, QAccessible::List), canvas_(canvas) {
+        QObject::connect(
+            &canvas, &MapCanvas::look_changed, &alive_, [this] { follow(); }, Qt::QueuedConnection);
+    }
+
+    int parts() const override {
+        if (!canvas_.figure()) return 0;
+        return int(shown() ? map::point_count(of_map()) : of_map().heads.size());
+    }
+    QString name_of(int part) const override {
+        if (!in_range(part)) return {};
+        const QString words =
+            shown() ? figure::map_point_words(of_map(), of_map().heads[*shown()], part) : figure::map_head_words(head(part));
+        return QString(words).replace(QStringLiteral("  "), QStringLiteral(", "));
+    }
+    QRect area_of(int part) const override {
+        if (!in_range(part)) return {};
+        if (!shown()) return canvas_.area_of(id(part)).value_or(QRectF()).toAlignedRect();
+        constexpr double reach = 5;
+        const auto at = canvas_.place_of({*shown(), part});
+        return at ? QRectF(at->x() - reach, at->y() - reach, 2 * reach, 2 * reach).toAlignedRect() : QRect();
+    }
+    bool selected(int part) const override { return in_range(part) && part == current(); }
+    void press(int part) override {
+        if (!in_range(part)) return;
+        if (const auto single = shown())
+            Q_EMIT canvas_.point_clicked({*single, part});
+        else
+            Q_EMIT canvas_.head_clicked(id(part));
+    }
+    int current() const override {
+        if (!canvas_.figure()) return -1;
+        const auto& chosen = canvas_.look().chosen;
+        if (shown()) return chosen && chosen->head == *shown() ? chosen->point : -1;
+        const auto focus = canvas_.figure()->index_of(canvas_.selection().focus);
+        return focus ? int(*focus) : -1;
+    }
+
+private:
+    const map::QueryKeyMap& of_map() const { return canvas_.figure()->map(); }
+    const map::HeadMap& head(int part) const { return of_map().heads[std::size_t(part)]; }
+    HeadId id(int part) const { return {head(part).layer, head(part).head}; }
+    bool in_range(int part) const { return part >= 0 && part < parts(); }
+    /// The head by itself; none: the matrix.
+    std::optional<std::size_t> shown() const {
+        const auto& single = canvas_.look().single;
+        return single ? canvas_.figure()->index_of(*single) : std::nullopt;
+    }
+    /// Children stand for heads or points by their index: another map or view, other children.
+    void follow() {
+        const Of now(canvas_.figure().get(), canvas_.look().single);
+        if (std::exchange(of_, now) != now) forget_children();
+        if (const int at = current(); std::exchange(at_, at) != at) announce_current(&canvas_);
+    }
+
+    using Of = std::pair<const void*, std::optional<HeadId>>;  ///< the map, and the head by itself
+    MapCanvas& canvas_;
+    QObject alive_;  ///< ends the connections with this
+    Of of_;
+    int at_ = -1;
+};
+
 QAccessibleInterface* painted_parts(const QString&, QObject* object) {
     if (auto* canvas = qobject_cast<FigureCanvas*>(object)) return new CanvasParts(*canvas);
+    if (auto* map = qobject_cast<MapCanvas*>(object)) return new MapParts(*map);
     if (auto* strip = qobject_cast<TokenStrip*>(object)) return new StripParts(*strip);
     return nullptr;
 }
@@ -119,15 +198,7 @@ void make_accessible(SelectionModel& selection) {
     Q_UNUSED(installed)
     // Queued: after the views have taken it over.
     const auto announce = [](bool hover_only) {
-        QWidget* focus = QApplication::focusWidget();
-        if (hover_only || !QAccessible::isActive() || !focus) return;
-        auto* parts = dynamic_cast<PaintedParts*>(QAccessible::queryAccessibleInterface(focus));
-        if (!parts) return;
-        if (const int current = parts->current(); current >= 0) {
-            QAccessibleEvent event(focus, QAccessible::Focus);
-            event.setChild(current);
-            QAccessible::updateAccessibility(&event);
-        }
+        if (!hover_only) announce_current(QApplication::focusWidget());
     };
     QObject::connect(&selection, &SelectionModel::changed, &selection, announce, Qt::QueuedConnection);
 }

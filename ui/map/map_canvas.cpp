@@ -102,11 +102,38 @@ std::optional<QPointF> MapCanvas::place_of(const figure::MapPoint& point) {
     return figure_->place_of(point);
 }
 
-std::optional<QPointF> MapCanvas::middle_of(HeadId head) {
+std::optional<QRectF> MapCanvas::area_of(HeadId head) {
     if (!figure_) return std::nullopt;
     lay_out();
-    const auto place = figure_->place_of_head(head);
-    return place ? std::optional(place->center()) : std::nullopt;
+    return figure_->place_of_head(head);
+}
+
+std::optional<QPointF> MapCanvas::middle_of(HeadId head) {
+    const auto area = area_of(head);
+    return area ? std::optional(area->center()) : std::nullopt;
+}
+
+std::optional<figure::MapPoint> MapCanvas::next_point(const std::optional<figure::MapPoint>& from, QPointF way) {
+    const auto head = figure_ && look_.single ? figure_->index_of(*look_.single) : std::nullopt;
+    if (!head) return std::nullopt;
+    lay_out();
+    const auto known = from ? figure_->place_of(*from) : std::nullopt;
+    const QPointF start = known.value_or(figure_->room().center());
+    const std::vector<std::uint8_t> drawn = figure_->drawn_points();
+    std::optional<figure::MapPoint> found;
+    double least = 0;
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+        const figure::MapPoint point{*head, static_cast<std::int32_t>(i)};
+        const auto at = drawn[i] ? figure_->place_of(point) : std::nullopt;
+        if (!at) continue;
+        const QPointF by = *at - start;
+        const double along = QPointF::dotProduct(by, way), square = QPointF::dotProduct(by, by);
+        if (known && (along <= 0 || 2 * along * along < square * QPointF::dotProduct(way, way))) continue;
+        if (found && square >= least) continue;
+        found = point;
+        least = square;
+    }
+    return found;
 }
 
 void MapCanvas::set_lasso(bool on) {

@@ -47,6 +47,10 @@ public:
     /// The position of a point in the viewport.
     std::optional<QPointF> place_of(const figure::MapPoint&);
     std::optional<QPointF> middle_of(HeadId);
+    /// The part of the viewport that a head takes; none: it is not on screen.
+    std::optional<QRectF> area_of(HeadId);
+    /// The nearest point that the single view shows, within 45° of a direction from another (or from the middle of the view).
+    std::optional<figure::MapPoint> next_point(const std::optional<figure::MapPoint>& from, QPointF way);
 
     QSize sizeHint() const override { return {720, 560}; }
     QSize minimumSizeHint() const override { return {240, 180}; }

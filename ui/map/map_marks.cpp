@@ -293,6 +293,11 @@ void MapWindow::step_point(int by) {
     if (to >= range.first && to < range.second) choose_point({*index, chosen->point + by});
 }
 
+/// The nearest point on that side of the chosen one, in the single view.
+void MapWindow::step_towards(QPointF way) {
+    if (const auto point = canvas_->next_point(canvas_->look().chosen, way)) choose_point(*point);
+}
+
 /// The sentence that is typed, among the points of the map.
 void MapWindow::place_guests() {
     typing_pause_.stop();

@@ -552,6 +552,7 @@ bool MapWindow::step_back() {
 void MapWindow::keyPressEvent(QKeyEvent* event) {
     const bool turn = event->modifiers() & Qt::ShiftModifier && canvas_->solid();
     const auto arrow = [&](int layers, int heads) {
+        if (event->modifiers() & Qt::ControlModifier) return step_towards(QPointF(heads, layers));
         if (turn) return canvas_->turn_by(key_turn * heads, key_turn * layers);
         step_head(layers, heads);
     };

@@ -137,6 +137,7 @@ private:
     void clear_hits();
     void clear_marks();
     void step_point(int by);
+    void step_towards(QPointF way);
     void place_guests();
 
     Document& document_;

@@ -234,7 +234,7 @@ QString MapFigure::Parts::head_words() const {
     const map::HeadMap& head = map.heads[shown()];
     QStringList words;
     const auto number = [&](const char* name, float value) {
-        if (measured(head) && std::isfinite(value))
+        if (is_measured(head) && std::isfinite(value))
             words << QStringLiteral("%1 %2").arg(QLatin1String(name), draw::value_text(double(value), 2));
     };
     number("faithfulness", head.faithfulness);
@@ -411,14 +411,9 @@ Hit MapFigure::hit_test(QPointF at, const Style&, const Selection&) const {
     }
     if (parts_->single()) return hit;
     hit.kind = Hit::Kind::head;
-    if (Parts::measured(of)) hit.value = double(of.faithfulness);
+    if (is_measured(of)) hit.value = double(of.faithfulness);
     hit.area = parts_->cell(*head);
-    hit.tip = head_name(*hit.head);
-    if (!Parts::measured(of)) return hit;
-    hit.tip = QStringLiteral("%1  faithfulness %2 · trustworthiness %3 · continuity %4")
-                  .arg(head_name(*hit.head), draw::value_text(double(of.faithfulness), 3),
-                       draw::value_text(double(of.trustworthiness), 3), draw::value_text(double(of.continuity), 3));
-    if (!of.poor.empty()) hit.tip += QStringLiteral(" · ") + QString::fromStdString(of.poor);
+    hit.tip = map_head_words(of);
     return hit;
 }
 

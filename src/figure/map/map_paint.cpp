@@ -223,7 +223,7 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
         const QFont font = ui_font(number, head.poor.empty() ? QFont::DemiBold : QFont::Normal);
         const double y = draw::centred_baseline(at.top() + (at.height() >= 56 ? 8 : 6), font);
         double free = at.width() - 8;
-        if (measured(head)) {
+        if (is_measured(head)) {
             const QString words = two_places(double(head.faithfulness));
             draw::number(f.painter, {at.right() - 3, y}, words, font, head.poor.empty() ? f.theme().text : f.theme().muted);
             free -= draw::number_width(words, font) + 4;

@@ -23,6 +23,9 @@ namespace headlight::figure {
 inline constexpr double map_margin = 16;
 inline constexpr std::size_t most_discs = 20'000;  ///< points on screen, above which each is a pixel
 
+/// Whether its quality is known, which it is not while a picture settles.
+inline bool is_measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
+
 struct MapFigure::Parts {
     explicit Parts(map::QueryKeyMap);
 
@@ -31,8 +34,6 @@ struct MapFigure::Parts {
     void set_head(std::size_t, map::HeadMap);
     void color_points();
     void color_head(std::size_t, std::array<std::vector<std::uint8_t>, 2>& out) const;
-    /// Whether its quality is known, which it is not while a picture settles.
-    static bool measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
     QString head_words() const;  ///< numbers of the single view's head
     QPointF corner() const;      ///< of the matrix, at its zoom
     QSizeF layout(QSizeF available);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Texts of a map: readable tokens, the caption, tooltips of points.
 #include "figure/core/draw.h"
+#include "figure/map/map_parts.h"
 #include "figure/plot/plot_data.h"
 #include "headlight/figure/map/map_figure.h"
 
@@ -64,6 +65,16 @@ QString map_caption(const map::QueryKeyMap& map) {
     QString caption = plot::joined_words(words);
     for (const std::string& note : map.notes) caption += QStringLiteral(". ") + QString::fromStdString(note);
     return caption;
+}
+
+QString map_head_words(const map::HeadMap& head) {
+    const QString name = head_name({head.layer, head.head});
+    if (!is_measured(head)) return name;
+    QString words = QStringLiteral("%1  faithfulness %2 · trustworthiness %3 · continuity %4")
+                        .arg(name, draw::value_text(double(head.faithfulness), 3),
+                             draw::value_text(double(head.trustworthiness), 3), draw::value_text(double(head.continuity), 3));
+    if (!head.poor.empty()) words += QStringLiteral(" · ") + QString::fromStdString(head.poor);
+    return words;
 }
 
 QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, std::int32_t point) {

@@ -5,6 +5,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 
+#include <QAccessible>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QMouseEvent>
@@ -406,6 +407,51 @@ TEST_F(MapPage, ThreeDimensionsTurnAndFilesKeepTheAngle) {
     const figure::Table rows = page().exportable().figure({})->table();
     EXPECT_EQ(rows.columns.at(8), "z");
     EXPECT_EQ(rows.rows.size(), map::point_count(shown())) << "of the head that is shown";
+}
+
+TEST_F(MapPage, ArrowsReachPointsAndScreenReadersTheirNumbers) {
+    QAccessibleInterface* map = QAccessible::queryAccessibleInterface(&page().canvas());
+    ASSERT_TRUE(map);
+    ASSERT_EQ(map->childCount(), 48);
+    const QString head = map->child(9)->text(QAccessible::Name);
+    EXPECT_TRUE(head.startsWith(QStringLiteral("L1H1, faithfulness "))) << head.toStdString();
+    EXPECT_TRUE(map->rect().contains(map->child(9)->rect()));
+    map->child(9)->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+    EXPECT_EQ(selected().focus, (HeadId{Layer(1), Head(1)}));
+    page().canvas().setFocus();
+    QTest::keyClick(&page(), Qt::Key_Return);
+    ASSERT_TRUE(page().canvas().look().single);
+    ASSERT_EQ(map->childCount(), static_cast<int>(map::point_count(shown())));
+    // The first key takes the point nearest to the middle, each further one the nearest on its side.
+    QTest::keyClick(&page(), Qt::Key_Right, Qt::ControlModifier);
+    ASSERT_TRUE(page().canvas().look().chosen);
+    const std::size_t index = page().canvas().look().chosen->head;
+    for (const auto& [key, way] : {std::pair{Qt::Key_Up, QPointF(0, -1)}, std::pair{Qt::Key_Left, QPointF(-1, 0)}}) {
+        const std::int32_t before = page().canvas().look().chosen->point;
+        const QPointF from = *page().canvas().place_of({index, before});
+        std::pair<double, std::int32_t> nearest(1e300, before);
+        for (std::int32_t i = 0; i < map->childCount(); ++i) {
+            const QPointF by = *page().canvas().place_of({index, i}) - from;
+            const double along = by.x() * way.x() + by.y() * way.y(), across = by.x() * way.y() - by.y() * way.x();
+            if (along > 0 && std::abs(across) <= along) nearest = std::min(nearest, {std::hypot(by.x(), by.y()), i});
+        }
+        QTest::keyClick(&page(), key, Qt::ControlModifier);
+        EXPECT_EQ(page().canvas().look().chosen->point, nearest.second);
+    }
+    const int chosen = page().canvas().look().chosen->point;
+    const figure::MapToken token = figure::map_token(shown(), chosen);
+    EXPECT_TRUE(map->child(chosen)->state().selected);
+    const QString name = map->child(chosen)->text(QAccessible::Name);
+    EXPECT_TRUE(name.startsWith(
+        QStringLiteral("L1H1, %1 %2 (%3)")
+            .arg(token.key ? QStringLiteral("key") : QStringLiteral("query"), figure::map_token_text(token.of.tokens[token.at]))
+            .arg(token.position().value)))
+        << name.toStdString();
+    EXPECT_TRUE(name.contains(QStringLiteral("length "))) << name.toStdString();
+    const QPoint place = page().canvas().viewport()->mapToGlobal(page().canvas().place_of({index, chosen})->toPoint());
+    EXPECT_TRUE(map->child(chosen)->rect().contains(place));
+    QTest::keyClick(&page(), Qt::Key_Right);
+    EXPECT_EQ(selected().focus, (HeadId{Layer(1), Head(2)})) << "arrows alone still go to the next head";
 }
 
 TEST_F(MapPage, EveryColourAndSwitchPaints) {

@@ -136,6 +136,8 @@ inline MapToken map_token(const map::QueryKeyMap& map, std::int32_t point) {
 }
 /// "L3H5  query ·the (4) · text 2, “…” · length 3.41": exact numbers of a point.
 QString map_point_words(const map::QueryKeyMap&, const map::HeadMap&, std::int32_t point);
+/// "L3H5  faithfulness 0.412 · trustworthiness 0.871 · continuity 0.855": exact numbers of a head's picture.
+QString map_head_words(const map::HeadMap&);
 /// The readable token: "·the" for "Ġthe".
 QString map_token_text(const std::string& token);
 
