@@ -24,7 +24,7 @@ std::string members(const Facts& facts) {
 
 std::string json(const Result& result) {
     return "{\"facts\": " + members(result.facts) + ",\n\"definitions\": " + members(result.table.definitions) + ",\n" +
-           analyze::json_members(result.table) + "\n}\n";
+           analyze::json_members(result.table) + (result.members.empty() ? "" : ",\n" + result.members) + "\n}\n";
 }
 
 /// A column as whole numbers where every cell is one, else as float64 with NaN for gaps, or as text.

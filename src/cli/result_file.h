@@ -19,6 +19,7 @@ struct Result {
     analyze::Table table;
     Facts facts;             ///< model, text, options …, in JSON and NPZ
     std::string document{};  ///< JSON that is written in place of all this
+    std::string members{};   ///< further members of the JSON object, without braces
 
     Result& fact(std::string name, std::string value) {
         facts.emplace_back(std::move(name), std::move(value));

@@ -18,6 +18,7 @@ Action define_corpus_syntax(Definition&, const Frontend&);
 Action define_corpus_pos(Definition&, const Frontend&);
 Action define_corpus_alignment(Definition&, const Frontend&);
 Action define_corpus_query(Definition&, const Frontend&);
+Action define_corpus_probe(Definition&, const Frontend&);
 
 Action define_corpus_plot(Definition&, const Frontend&);
 

@@ -59,6 +59,12 @@ std::uint64_t draw(std::uint64_t seed, std::int64_t text, std::int64_t place) no
     return mix(mix(mix(seed + kStep) + static_cast<std::uint64_t>(text) + kStep) + static_cast<std::uint64_t>(place) + kStep);
 }
 
+std::int64_t name_hash(std::string_view name) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return static_cast<std::int64_t>(hash);
+}
+
 void SampledExamples::add(const Example& example) {
     const std::int64_t place = (static_cast<std::int64_t>(example.query) << 32) | static_cast<std::uint32_t>(example.key);
     keep_first(heap_, size_, Drawn{draw(seed_, example.text, place), example}, drawn_before);

@@ -206,6 +206,7 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
     word.form = row.form;
     word.upos = unless_blank(columns[kUpos]);
     word.xpos = unless_blank(columns[kXpos]);
+    word.features = unless_blank(columns[kFeats]);
     word.relation = unless_blank(columns[kRelation]);
     if (columns[kHead] != "_") {
         const auto head = whole_number(columns[kHead]);

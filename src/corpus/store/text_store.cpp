@@ -22,7 +22,10 @@ constexpr std::uint8_t kSpecial = 0x80;
 /// The fields besides the text itself: one JSON document per text.
 std::string meta_of(const Text& text) {
     json words = json::array();
-    for (const Word& w : text.words) words.push_back({w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
+    for (const Word& w : text.words) {
+        json& word = words.emplace_back(json{w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
+        if (!w.features.empty()) word.push_back(w.features);
+    }
     json meta = {{"id", text.id}, {"document", text.document}};
     if (!text.fields.empty()) meta["fields"] = text.fields;
     if (!text.words.empty()) meta["words"] = std::move(words);
@@ -35,7 +38,8 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
     if (meta.contains("fields")) text.fields = meta["fields"].get<std::map<std::string, std::string>>();
     if (meta.contains("words"))
         for (const json& w : meta["words"])
-            text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7)});
+            text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7),
+                                  w.size() > 8 ? w.at(8).get<std::string>() : std::string()});
     return text;
 }
 

@@ -128,9 +128,7 @@ void score(const std::vector<Arc>& arcs, RelationRow row, const std::vector<bool
 }  // namespace
 
 bool in_half_b(std::string_view sentence_id) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const char c : sentence_id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return (draw(hash, 0, 0) & 1) != 0;
+    return (draw(static_cast<std::uint64_t>(name_hash(sentence_id)), 0, 0) & 1) != 0;
 }
 
 RelationTable relation_table(const WordIndex& index, const RelationOptions& options, const CancelToken& cancel) {

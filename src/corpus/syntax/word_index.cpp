@@ -108,7 +108,7 @@ public:
           heads_(static_cast<std::size_t>(n_layers * n_heads)) {
         sentence.id = run.text.id;
         sentence.words = run.text.words;
-        for (Word& word : sentence.words) word.xpos.clear();
+        for (Word& word : sentence.words) word.xpos.clear(), word.features.clear();
         for (const auto& of_word : tokens.of_word) sentence.read.push_back(!of_word.empty());
         for (const WordHeadArray& array : kWordHeadArrays) (sentence.*array.values).assign(sentence.words.size() * heads_, 0);
     }

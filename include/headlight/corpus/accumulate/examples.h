@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace headlight::corpus {
@@ -37,6 +38,8 @@ private:
 
 /// SplitMix64's finaliser over (seed, text, place): the draw that decides which examples a sample keeps.
 std::uint64_t draw(std::uint64_t seed, std::int64_t text, std::int64_t place) noexcept;
+/// FNV-1a: the number of a text or word that is known by its name.
+std::int64_t name_hash(std::string_view) noexcept;
 
 /// `size` examples drawn uniformly without replacement: those with the smallest draws.
 class SampledExamples {

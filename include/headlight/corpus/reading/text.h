@@ -18,6 +18,7 @@ struct Word {
     std::int64_t begin = 0,
                  end = 0;      ///< bytes of Text::text. Words of a multiword token that is not their concatenation share its span
     bool shares_span = false;  ///< set for such words: arcs inside the span are left out and counted
+    std::string features{};    ///< FEATS: "Number=Sing|Person=3"
 };
 
 /// What a reader did about something unusual in a text that is run all the same.

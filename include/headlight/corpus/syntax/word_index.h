@@ -19,7 +19,7 @@ inline constexpr double kWeightUnit = 1.0 / 32767;
 /// A sentence of the index. [word, head] arrays count heads as layer * n_heads + head; words count within the sentence.
 struct IndexedSentence {
     std::string id;
-    std::vector<Word> words;         ///< without xpos
+    std::vector<Word> words;         ///< without xpos and features
     std::vector<std::uint8_t> read;  ///< [word] 1: it has tokens
 
     /// The other word that a word attends to most, and the one that attends to it most; -1: it attends to no other word. Ties
