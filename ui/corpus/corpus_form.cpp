@@ -193,8 +193,13 @@ CorpusOrder CorpusForm::order() const {
     order.limit = limit_->value();
     if (stop_measure_->currentIndex() > 0)
         order.stop_at = corpus::StopAt{stop_measure_->currentData().toString().toStdString(), stop_width_->value()};
+    // The usual ones of these texts, unless another choice was made: not every text has words or mentions.
+    const auto& kinds = corpus::accumulator_kinds();
+    const bool usual = std::ranges::equal(measures_, kinds, [](const QCheckBox* box, const corpus::AccumulatorKind& kind) {
+        return box->isChecked() == kind.usual;
+    });
     for (const QCheckBox* box : measures_)
-        if (box->isChecked()) order.options.measures.push_back(box->property("kind").toString().toStdString());
+        if (!usual && box->isChecked()) order.options.measures.push_back(box->property("kind").toString().toStdString());
     return order;
 }
 

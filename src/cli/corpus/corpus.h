@@ -19,6 +19,7 @@ Action define_corpus_pos(Definition&, const Frontend&);
 Action define_corpus_alignment(Definition&, const Frontend&);
 Action define_corpus_query(Definition&, const Frontend&);
 Action define_corpus_probe(Definition&, const Frontend&);
+Action define_corpus_coref(Definition&, const Frontend&);
 
 Action define_corpus_plot(Definition&, const Frontend&);
 

@@ -76,9 +76,10 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     CLI::App& app = *definition.app;
     corpus::RunSetup& setup = options->run.setup;
     CLI::Option* texts =
-        app.add_option("--texts", setup.texts.from,
-                       "the texts: plain text, .jsonl, .csv, .tsv, .conllu, each also as .gz or .zst, or a folder "
-                       "of them; left out: those of the store")
+        app.add_option(
+               "--texts", setup.texts.from,
+               "the texts: plain text, .jsonl, .csv, .tsv, .conllu, files with mentions, each also as .gz or .zst, or a folder "
+               "of them; left out: those of the store")
             ->type_name("FILE|FOLDER");
     definition.kinds[texts] = ValueKind::file;
     CLI::Option* out = app.add_option("--out", setup.store, "the store: a folder")->type_name("STORE")->required();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/coreference/mention_index.h"
 #include "headlight/corpus/distances/head_distances.h"
 #include "headlight/corpus/heads/heads.h"
 #include "headlight/corpus/neurons/agreement.h"
@@ -11,7 +12,7 @@ namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
     static const std::vector<AccumulatorKind> kinds = {
-        heads_kind(), neurons_kind(), agreement_kind(), distances_kind(), words_kind(), tags_kind(),
+        heads_kind(), neurons_kind(), agreement_kind(), distances_kind(), words_kind(), tags_kind(), mentions_kind(),
     };
     return kinds;
 }

@@ -37,6 +37,16 @@ bool has_feature(std::string_view misc, std::string_view feature) {
     return false;
 }
 
+/// The value of "key=value" in MISC, with "=" in `key`.
+std::string_view feature_value(std::string_view misc, std::string_view key) {
+    while (!misc.empty()) {
+        const std::size_t end = std::min(misc.find('|'), misc.size());
+        if (misc.substr(0, end).starts_with(key)) return misc.substr(key.size(), end - key.size());
+        misc.remove_prefix(std::min(end + 1, misc.size()));
+    }
+    return {};
+}
+
 /// Bytes of the white space at `at`: of ASCII, no-break and ideographic spaces, U+2000 to U+200B and U+FEFF.
 std::size_t space_length(std::string_view text, std::size_t at) {
     if (at >= text.size()) return 0;
@@ -82,6 +92,12 @@ std::optional<std::string_view> comment_value(std::string_view line, std::string
     return line;
 }
 
+/// "# key", alone or with something behind it.
+bool is_comment(std::string_view line, std::string_view key) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t", 1), line.size()));
+    return line.starts_with(key) && (line.size() == key.size() || line[key.size()] == ' ' || line[key.size()] == '=');
+}
+
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
 }  // namespace
@@ -103,6 +119,7 @@ struct ConlluReader::Sentence {
     std::vector<Row> surface;
     std::int32_t covered = 0;  ///< words up to here belong to a multiword token
     bool empty_nodes = false;
+    Marks marks;
 };
 
 ConlluReader::ConlluReader(Lines lines, std::string file)
@@ -158,6 +175,9 @@ void ConlluReader::read_comment(const std::string& line, Sentence& sentence) {
     if (const auto id = comment_value(line, "sent_id")) sentence.id = *id;
     if (const auto text = comment_value(line, "text")) sentence.text = std::string(*text);
     if (const auto document = comment_value(line, "newdoc id")) document_ = *document;
+    if (const auto fields = comment_value(line, "global.Entity")) entity_fields_ = *fields;
+    sentence.marks.new_document = sentence.marks.new_document || is_comment(line, "newdoc");
+    sentence.marks.new_paragraph = sentence.marks.new_paragraph || is_comment(line, "newpar");
 }
 
 void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
@@ -179,12 +199,19 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
     const std::string_view id = columns[kId];
     const std::string found(id);
     Row row{std::string(columns[kForm]), !has_feature(columns[kMisc], "SpaceAfter=No"), words, words, line_};
+    const auto note_entities = [&](std::int32_t word) {
+        if (const std::string_view marks = feature_value(columns[kMisc], "Entity="); !marks.empty())
+            sentence.marks.entities.push_back(
+                {static_cast<std::int32_t>(sentence.marks.nodes.size()), std::string(marks), line_});
+        sentence.marks.nodes.push_back(word);
+    };
     if (const std::size_t dot = id.find('.'); dot != std::string_view::npos) {
         const auto after = whole_number(id.substr(0, dot)), number = whole_number(id.substr(dot + 1));
         if (!after || !number || *after != words || *number < 1)
             fail(line_, "The id of an empty node is out of order", std::to_string(words) + ".1 or the next one", found);
         ++counts_.empty_nodes;
         sentence.empty_nodes = true;
+        note_entities(-1);
         return;
     }
     if (const std::size_t dash = id.find('-'); dash != std::string_view::npos) {
@@ -192,6 +219,8 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
         if (!first || !last || *first != words + 1 || *last < *first || sentence.covered > words)
             fail(line_, "The id of a multiword token is out of order",
                  std::to_string(std::max(words, sentence.covered) + 1) + "-…", found);
+        if (const std::string_view marks = feature_value(columns[kMisc], "Entity="); !marks.empty())
+            sentence.marks.entities.push_back({-1, std::string(marks), line_});
         row.last = *last - 1;
         sentence.covered = *last;
         sentence.surface.push_back(std::move(row));
@@ -213,6 +242,7 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
         if (!head) fail(line_, "HEAD is not a number", "the id of a word, 0 or _", std::string(columns[kHead]));
         word.head = *head - 1;
     }
+    note_entities(words);
     sentence.words.push_back(std::move(word));
     sentence.lines.push_back(line_);
     if (words >= sentence.covered) sentence.surface.push_back(std::move(row));
@@ -292,6 +322,9 @@ bool ConlluReader::next(Text& text) {
     text.words = sentence.words;
     place_words(sentence, text);
     check_tree(sentence, text);
+    marks_ = std::move(sentence.marks);
+    marks_.line = sentence.line;
+    marks_.space_after = sentence.surface.back().space_after;
     ++counts_.sentences;
     counts_.words += static_cast<std::int64_t>(text.words.size());
     return true;

@@ -3,6 +3,7 @@
 
 #include "corpus/reading/records.h"
 #include "headlight/base/error.h"
+#include "headlight/corpus/coreference/mention_files.h"
 #include "headlight/corpus/reading/conllu.h"
 #include "headlight/text/tokenizer.h"
 
@@ -83,8 +84,21 @@ bool read_treebank(const fs::path& file, const std::string& name, const TextTake
     return true;
 }
 
+bool read_mentions(const fs::path& file, MentionFormat format, const std::string& name, const TextTaker& take,
+                   const CancelToken& cancel) {
+    LineReader lines(file);
+    const auto reader = MentionReader::make(
+        format, [&](std::string& line) { return lines.next(line); }, name);
+    for (Text text; reader->next(text); text = {}) {
+        cancel.throw_if_cancelled();
+        if (!take(std::move(text))) return false;
+    }
+    return true;
+}
+
 bool read_file(const fs::path& file, const std::string& name, const ReadOptions& options, const TextTaker& take,
                const CancelToken& cancel) {
+    if (const auto format = mention_format(file)) return read_mentions(file, *format, name, take, cancel);
     switch (kind_of(file)) {
         case FileKind::jsonl: return read_jsonl(file, name, options.field, take, cancel);
         case FileKind::csv: return read_csv(file, name, options.field, ',', take, cancel);
@@ -129,7 +143,7 @@ void read_texts(const fs::path& path, const ReadOptions& options, const TakeText
     }
     for (const fs::path& file : files) {
         const std::string name = file.generic_string();
-        if (kind_of(file) == FileKind::unknown)
+        if (kind_of(file) == FileKind::unknown && !mention_format(path / file))
             taker.leave_out(name, "unknown kind of file");
         else if (!read_file(path / file, name, options, taker, cancel))
             return;

@@ -40,11 +40,16 @@ std::string list_of(const std::vector<std::string>& words) {
 }
 
 /// In the order of the kinds, each once.
-std::vector<std::string> in_order(const std::vector<std::string>& asked, bool treebank) {
+std::vector<std::string> in_order(const std::vector<std::string>& asked, const Manifest& manifest) {
     std::vector<std::string> ids;
     for (const AccumulatorKind& kind : accumulator_kinds()) {
         if (std::ranges::find(asked, kind.id) == asked.end()) continue;
-        if (kind.of_treebank && !treebank)
+        if (kind.of_mentions && !manifest.mentions)
+            throw Error({.problem = "This can only be gathered from texts with mentions",
+                         .item = kind.id,
+                         .expected = "CorefUD, CoNLL-2012, GAP or WinoBias",
+                         .hint = "Leave it out of --measure"});
+        if (kind.of_treebank && !manifest.treebank)
             throw Error({.problem = "This can only be gathered from treebanks",
                          .item = kind.id,
                          .expected = "texts with words (.conllu)",
@@ -77,7 +82,7 @@ void check_asked(const AskedOptions& asked, const Manifest& manifest, const fs::
     check("--block", asked.block > 0, number(asked.block), number(there.block));
     check("--seed", asked.seed.has_value(), number(asked.seed.value_or(0)), number(there.seed));
     if (!asked.measures.empty() && !there.measures.empty())
-        check("--measure", true, list_of(in_order(asked.measures, manifest.treebank)), list_of(there.measures));
+        check("--measure", true, list_of(in_order(asked.measures, manifest)), list_of(there.measures));
 }
 
 void check_same_model(const Manifest& manifest, const Manifest& now, const fs::path& store) {
@@ -109,10 +114,11 @@ void check_context(const model::ModelConfig& config, std::int64_t context) {
                      .found = std::to_string(context)});
 }
 
-std::vector<std::string> usual_measures(bool treebank) {
+std::vector<std::string> usual_measures(const Manifest& manifest) {
     std::vector<std::string> ids;
     for (const AccumulatorKind& kind : accumulator_kinds())
-        if (kind.usual && (treebank || !kind.of_treebank)) ids.emplace_back(kind.id);
+        if (kind.usual && (manifest.treebank || !kind.of_treebank) && (manifest.mentions || !kind.of_mentions))
+            ids.emplace_back(kind.id);
     return ids;
 }
 
@@ -130,7 +136,11 @@ std::string tokenizer_hash(const headlight::text::Tokenizer& tokenizer) {
 
 AccumulatorContext context_of(const Manifest& manifest, const model::ModelConfig& config,
                               const headlight::text::Tokenizer& tokenizer) {
-    return {.config = config, .tokenizer = tokenizer, .seed = manifest.options.seed, .treebank = manifest.treebank};
+    return {.config = config,
+            .tokenizer = tokenizer,
+            .seed = manifest.options.seed,
+            .treebank = manifest.treebank,
+            .mentions = manifest.mentions};
 }
 
 Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Progress& progress, const Note& note) {
@@ -143,6 +153,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                  .dtype = dtype_word(setup.model->dtype()),
                  .options = {},
                  .treebank = false,
+                 .mentions = false,
                  .parts = {},
                  .additions = {},
                  .block_hashes = {},
@@ -202,8 +213,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                      .file = setup.texts.from.string(),
                      .found = std::to_string(manifest.left_out_texts()) + " texts that cannot be run"});
     if (manifest.options.measures.empty()) {
-        manifest.options.measures =
-            asked.measures.empty() ? usual_measures(manifest.treebank) : in_order(asked.measures, manifest.treebank);
+        manifest.options.measures = asked.measures.empty() ? usual_measures(manifest) : in_order(asked.measures, manifest);
         const Gathered check(manifest.options.measures, context_of(manifest, setup.model->config(), *setup.tokenizer));
         write_manifest(setup.store, manifest);
     }

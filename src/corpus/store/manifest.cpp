@@ -127,6 +127,7 @@ Manifest read_manifest(const fs::path& store) {
         out.tokenizer_hash = in.at("tokenizer").at("hash");
         out.options = options_of(in.at("options"), file);
         out.treebank = in.at("treebank");
+        out.mentions = in.value("mentions", false);
         for (const auto& part : in.at("parts"))
             out.parts.push_back({part.at("file"), part.at("sha256"), part.at("texts"), part.at("chunks"), part.at("tokens")});
         for (const auto& one : in.at("additions"))
@@ -165,6 +166,7 @@ void write_manifest(const fs::path& store, const Manifest& m) {
                       {"seed", m.options.seed},
                       {"measures", m.options.measures}};
     out["treebank"] = m.treebank;
+    if (m.mentions) out["mentions"] = true;
     out["counts"] = {{"texts", m.texts()}, {"chunks", m.chunks()}, {"tokens", m.tokens()}, {"left_out", m.left_out_texts()}};
     out["parts"] = ordered_json::array();
     for (const StorePart& part : m.parts)

@@ -29,7 +29,28 @@ std::string meta_of(const Text& text) {
     json meta = {{"id", text.id}, {"document", text.document}};
     if (!text.fields.empty()) meta["fields"] = text.fields;
     if (!text.words.empty()) meta["words"] = std::move(words);
+    if (!text.mentions.empty()) {
+        json& mentions = meta["mentions"] = json::array();
+        for (const Mention& m : text.mentions) mentions.push_back({m.chain, m.begin, m.end, m.head_begin, m.head_end});
+        meta["task"] = text.task;
+        if (!text.pair.empty()) meta["pair"] = text.pair;
+    }
     return meta.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+[[noreturn]] void throw_damaged(const fs::path& file, const std::string& item) {
+    throw Error({.problem = "The texts of the store are damaged",
+                 .file = file.string(),
+                 .item = item,
+                 .hint = "Recreate the store from the original texts"});
+}
+
+void check_mentions(const Text& text, const fs::path& file) {
+    const std::int64_t size = std::ssize(text.text);
+    const auto inside = [&](std::int64_t begin, std::int64_t end) { return begin >= 0 && begin <= end && end <= size; };
+    for (const Mention& m : text.mentions)
+        if (!inside(m.begin, m.end) || !inside(m.head_begin, m.head_end)) throw_damaged(file, "mentions");
+    if (text.task != MentionTask::chains && text.mentions.size() != 3) throw_damaged(file, "mentions");
 }
 
 Text text_of(std::string content, const std::string& meta_text, const fs::path& file) {
@@ -40,6 +61,14 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
         for (const json& w : meta["words"])
             text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7),
                                   w.size() > 8 ? w.at(8).get<std::string>() : std::string()});
+    if (meta.contains("mentions")) {
+        for (const json& m : meta["mentions"]) text.mentions.push_back({m.at(0), m.at(1), m.at(2), m.at(3), m.at(4)});
+        const int task = meta.at("task");
+        if (task < 0 || task >= kMentionTasks) throw_damaged(file, "task of mentions");
+        text.task = static_cast<MentionTask>(task);
+        text.pair = meta.value("pair", std::string());
+        check_mentions(text, file);
+    }
     return text;
 }
 
@@ -52,13 +81,6 @@ void put_strings(Arrays& out, const std::string& name, const std::vector<std::st
     }
     out.put<std::uint8_t>(name, {std::ssize(bytes)}, bytes);
     out.put<std::int64_t>(name + "_ends", {std::ssize(ends)}, ends);
-}
-
-[[noreturn]] void throw_damaged(const fs::path& file, const std::string& item) {
-    throw Error({.problem = "The texts of the store are damaged",
-                 .file = file.string(),
-                 .item = item,
-                 .hint = "Recreate the store from the original texts"});
 }
 
 /// Ends that grow from 0 to `size`.
@@ -106,6 +128,7 @@ public:
         std::vector<Chunk> chunks = chunker_.chunks(text);
         if (!has_tokens(chunks.front().encoding)) return false;
         manifest_.treebank = manifest_.treebank || !text.words.empty();
+        manifest_.mentions = manifest_.mentions || !text.mentions.empty();
         for (TextNote& each : text.notes) manifest_.note(std::move(each));
         text.notes.clear();
         for (Chunk& chunk : chunks) {
@@ -164,7 +187,7 @@ std::uint64_t chunk_hash(const Chunk& chunk, const Text& text) {
     for (const std::int64_t number : {chunk.number, chunk.text, chunk.first_byte, chunk.first_query})
         all += std::to_string(number) + ' ';
     for (const std::int64_t id : chunk.encoding.ids) all += std::to_string(id) + ' ';
-    if (!text.words.empty()) all += meta_of(text);
+    if (!text.words.empty() || !text.mentions.empty()) all += meta_of(text);
     return std::stoull(io::sha256_hex(std::as_bytes(std::span(all))).substr(0, 16), nullptr, 16);
 }
 

@@ -72,6 +72,7 @@ struct AccumulatorContext {
     const text::Tokenizer& tokenizer;
     std::uint64_t seed = 0;  ///< of samples
     bool treebank = false;   ///< texts have words
+    bool mentions = false;   ///< texts have mentions
 };
 
 /// A row of the table of kinds: `--measure heads,neurons,...`.
@@ -84,6 +85,7 @@ struct AccumulatorKind {
     std::unique_ptr<Accumulator> (*make)(const AccumulatorContext&);
     /// What a file of a run with this seed holds, to be merged with more of it: no model is needed. Errors as Arrays::get().
     std::unique_ptr<Accumulator> (*open)(const Arrays&, std::uint64_t seed);
+    bool of_mentions = false;  ///< only where texts have mentions
 };
 /// Every kind there is, in the order of the columns and of --help (src/corpus/accumulate/kinds.cpp).
 const std::vector<AccumulatorKind>& accumulator_kinds();

@@ -28,6 +28,24 @@ public:
     /// out of order, a HEAD that is not a word, forms that are not in "# text", bytes that are not UTF-8.
     bool next(Text&);
 
+    /// "Entity=" in MISC: where mentions of entities begin and end (CorefUD).
+    struct EntityMark {
+        std::int32_t node = 0;  ///< of Marks::nodes; -1: a multiword token
+        std::string value;
+        std::int64_t line = 0;
+    };
+    /// The rest of the sentence that next() gave.
+    struct Marks {
+        std::int64_t line = 0;  ///< the sentence's first
+        bool new_document = false, new_paragraph = false;
+        bool space_after = true;          ///< of its last word
+        std::vector<std::int32_t> nodes;  ///< words and empty nodes in their order: the word; -1: an empty node
+        std::vector<EntityMark> entities;
+    };
+    const Marks& marks() const noexcept { return marks_; }
+    /// "# global.Entity" so far: names of the fields of an entity, such as "eid-etype-head-other".
+    const std::string& entity_fields() const noexcept { return entity_fields_; }
+
     struct Counts {
         std::int64_t sentences = 0, words = 0;
         std::int64_t multiword = 0;    ///< 3-4
@@ -51,7 +69,8 @@ private:
                            const std::string& hint = {}) const;
 
     Lines lines_;
-    std::string file_, document_;
+    std::string file_, document_, entity_fields_;
+    Marks marks_;
     std::int64_t line_ = 0;
     Counts counts_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reads texts from files: plain text, JSONL, CSV and TSV, CoNLL-U; each also as .gz and .zst.
+// Reads texts from files: plain text, JSONL, CSV and TSV, CoNLL-U, files with mentions; each also as .gz and .zst.
 #pragma once
 
 #include "headlight/base/enum_table.h"
@@ -36,11 +36,12 @@ struct LeftOut {
 using TakeText = std::function<bool(Text&&)>;
 
 /// Streams the texts of a file, or of all files in a folder and its subfolders in the order of their paths (except hidden
-/// ones). The suffix decides the format: .jsonl .ndjson .csv .tsv .conllu; others are plain text, in a folder only .txt .text
-/// .md and names without a suffix. Text::id is "FILE:LINE" with FILE relative to the folder; other scalar fields of a record
-/// are Text::fields. A byte order mark and CR before LF are removed. Empty and undecodable texts go to `left_out`. Errors with
-/// file and line: a malformed record, a record without the field, a column too many or too few, an open quote, damaged or
-/// truncated compressed files; Parquet and Arrow, with a line of Python that converts them to JSONL; no such file.
+/// ones). The suffix decides the format: .jsonl .ndjson .csv .tsv .conllu; files with mentions as mention_format(); others are
+/// plain text, in a folder only .txt .text .md and names without a suffix. Text::id is "FILE:LINE" with FILE relative to the
+/// folder; other scalar fields of a record are Text::fields. A byte order mark and CR before LF are removed. Empty and
+/// undecodable texts go to `left_out`. Errors with file and line: a malformed record, a record without the field, a column too
+/// many or too few, an open quote, damaged or truncated compressed files; Parquet and Arrow, with a line of Python that converts
+/// them to JSONL; no such file.
 void read_texts(const std::filesystem::path&, const ReadOptions&, const TakeText&, const std::function<void(LeftOut)>& left_out,
                 const CancelToken& = {});
 

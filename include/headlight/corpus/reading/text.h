@@ -21,6 +21,18 @@ struct Word {
     std::string features{};    ///< FEATS: "Number=Sing|Person=3"
 };
 
+/// A mention of an entity, of a text with coreference.
+struct Mention {
+    std::string chain{};              ///< names the entity: mentions of a text with the same one refer to the same thing
+    std::int64_t begin = 0, end = 0;  ///< bytes of Text::text; of a discontinuous mention from its first word to its last
+    std::int64_t head_begin = 0, head_end = 0;  ///< its head word; of a question the whole mention
+};
+
+/// The use of a text's mentions: chains to be resolved, or one question whose mentions are the pronoun, then the name that
+/// stands first in the text and the other one; the answer is the name in the pronoun's chain.
+enum class MentionTask { chains, gap, winobias_pro, winobias_anti };
+inline constexpr int kMentionTasks = 4;
+
 /// What a reader did about something unusual in a text that is run all the same.
 struct TextNote {
     std::string place;  ///< "FILE:LINE"
@@ -34,7 +46,10 @@ struct Text {
     std::string text{};                           ///< UTF-8
     std::vector<Word> words{};                    ///< of a treebank, else empty
     std::map<std::string, std::string> fields{};  ///< further columns of a record, for filters
-    std::vector<TextNote> notes{};                ///< of a treebank's sentence; a store lists them in its manifest
+    std::vector<Mention> mentions{};              ///< of a text with coreference; chains by head, then begin
+    MentionTask task = MentionTask::chains;
+    std::string pair{};             ///< of WinoBias: the same for the two versions of a sentence
+    std::vector<TextNote> notes{};  ///< of annotated texts; a store lists them in its manifest
 };
 
 }  // namespace headlight::corpus

@@ -42,6 +42,7 @@ struct Manifest {
     std::string model, model_hash, tokenizer, tokenizer_hash, dtype;
     StoreOptions options;
     bool treebank = false;  ///< texts have words
+    bool mentions = false;  ///< texts have mentions
     std::vector<StorePart> parts;
     std::vector<Addition> additions;
     /// [block] sum of a hash of each of its chunks (chunk_hash(), mod 2^64), which identifies the texts behind a block's

@@ -21,7 +21,7 @@ struct TextPart {
 Arrays arrays_of(const TextPart&);
 /// Error for a damaged file, naming it.
 TextPart part_of(const Arrays&, const std::filesystem::path& file);
-/// Hash of a run's input for a chunk: its numbers in the store, its tokens, and the words of its text.
+/// Hash of a run's input for a chunk: its numbers in the store, its tokens, and the words and mentions of its text.
 std::uint64_t chunk_hash(const Chunk&, const Text&);
 
 /// Reads texts and chunks by their numbers, a part at a time.

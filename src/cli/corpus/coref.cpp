@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/corpus/corpus.h"
+#include "cli/corpus/store_argument.h"
+#include "cli/options.h"
+#include "cli/result_file.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/coreference/coreference.h"
+#include "headlight/corpus/store/text_store.h"
+
+namespace headlight::cli {
+namespace {
+
+struct CorefArguments {
+    std::string store;
+    ResultFile out;
+    corpus::BootstrapOptions bootstrap;
+    std::int64_t examples = 0;
+};
+
+int coref(const CorefArguments& arguments, const Console& console) {
+    arguments.out.check();
+    const OpenedStore store = open_merged(arguments.store);
+    store.require("mentions");
+    Result result;
+    store.add_facts(result, console);
+    const corpus::MentionIndex index = corpus::MentionIndex::read(store.merged.arrays);
+    corpus::TextStore texts(store.folder, store.manifest);
+    const corpus::CoreferenceTable table = corpus::coreference_table(index, texts.text_of_chunk(), arguments.bootstrap);
+    add_bootstrap_facts(result, arguments.bootstrap);
+    std::vector<std::string> notes;
+    for (const auto& [score, word, title, note] : corpus::coreference_scores) {
+        if (score == corpus::CoreferenceScore::winobias_difference) continue;
+        const auto& counts = index.counts(static_cast<corpus::MentionTask>(score));
+        if (counts.texts == 0) continue;
+        std::int64_t asked = 0;
+        for (const auto& row : table.rows)
+            if (row.score == score) asked = row.n;
+        std::string line =
+            std::string(title) + ": " + with_commas(counts.texts) + " texts, " + with_commas(counts.cases) + " cases";
+        if (asked < counts.cases)
+            line += ", of which " + with_commas(counts.cases - asked) +
+                    (score == corpus::CoreferenceScore::chains ? " have no earlier mention in their chunk"
+                     : index.causal()                          ? " have a name after the pronoun or beyond the chunk"
+                                                               : " have a name beyond the chunk");
+        if (counts.neither > 0) line += "; " + with_commas(counts.neither) + " pronouns refer to neither name and are left out";
+        notes.push_back(line);
+    }
+    result.notes(notes, console);
+    result.table =
+        arguments.examples > 0 ? corpus::examples_of(index, table, arguments.examples, texts) : corpus::table_of(table);
+    arguments.out.write(result, console);
+    return 0;
+}
+
+}  // namespace
+
+Action define_corpus_coref(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<CorefArguments>();
+    add_store_argument(definition, options->store);
+    options->out.add(definition);
+    add_bootstrap_options(definition, options->bootstrap);
+    definition.app
+        ->add_option("--examples", options->examples,
+                     "list N hits and N misses of the best head of each score instead of the heads")
+        ->type_name("N")
+        ->check(counted_from_zero());
+    return [options, console = definition.console] { return coref(*options, *console); };
+}
+
+}  // namespace headlight::cli
