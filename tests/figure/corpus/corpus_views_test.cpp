@@ -33,7 +33,8 @@ protected:
         run.setup.model = model_ = model::Model::load(model);
         run.setup.tokenizer = tokenizer_ = trace::load_tokenizer(model);
         run.setup.texts = {.from = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu", .limit = 40};
-        for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds()) run.setup.options.measures.emplace_back(kind.id);
+        for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds())
+            if (!kind.of_mentions) run.setup.options.measures.emplace_back(kind.id);
         corpus::run_corpus(run);
         stored_ = corpus::read_store(run.setup.store);
     }
