@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/corpus/corpus_window.h"
 
+#include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/word_tokens.h"
 #include "headlight/figure/core/number_text.h"
@@ -60,6 +61,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       measure_(new QComboBox),
       x_(new QComboBox),
       y_(new QComboBox),
+      labels_(new QComboBox),
       layer_(index_box("Layer")),
       head_(index_box("Head")),
       neuron_(index_box("Neuron")),
@@ -130,6 +132,7 @@ void CorpusWindow::build() {
     x_->setAccessibleName(QStringLiteral("To the right"));
     y_->setAccessibleName(QStringLiteral("Upwards"));
     question_->setPlaceholderText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));
+    labels_->setAccessibleName(QStringLiteral("Labels of the probe"));
     question_->setAccessibleName(QStringLiteral("Question about words"));
     auto* top = new QHBoxLayout;
     top->addWidget(run_);
@@ -145,6 +148,7 @@ void CorpusWindow::build() {
          {static_cast<QWidget*>(measure_label_), static_cast<QWidget*>(measure_), static_cast<QWidget*>(x_),
           static_cast<QWidget*>(y_), static_cast<QWidget*>(layer_), static_cast<QWidget*>(head_), static_cast<QWidget*>(neuron_)})
         controls->addWidget(control);
+    controls->addWidget(labels_);
     controls->addWidget(question_, 1);
     controls->addStretch();
     auto* right = new QWidget;
@@ -173,7 +177,8 @@ void CorpusWindow::build() {
         show_controls();
         refresh();
     });
-    for (QComboBox* box : {measure_, x_, y_}) connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
+    for (QComboBox* box : {measure_, x_, y_, labels_})
+        connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
     connect(layer_, &QSpinBox::valueChanged, this, &CorpusWindow::bound_boxes);  // layers may differ in width
     for (QSpinBox* box : {layer_, head_, neuron_}) connect(box, &QSpinBox::valueChanged, this, &CorpusWindow::refresh);
     connect(question_, &QLineEdit::returnPressed, this, [this] {
@@ -218,7 +223,7 @@ void CorpusWindow::show_store(figure::StorePtr stored) {
         for (int i = 0; i < views_->topLevelItem(g)->childCount(); ++i) {
             QTreeWidgetItem* item = views_->topLevelItem(g)->child(i);
             const figure::CorpusView& view = figure::corpus_view(item->data(0, Qt::UserRole).toString().toStdString());
-            const bool there = stored_->has(view.gathered);
+            const bool there = view.gathered.empty() || stored_->has(view.gathered);
             item->setFlags(there ? Qt::ItemIsEnabled | Qt::ItemIsSelectable : Qt::NoItemFlags);
             item->setToolTip(
                 0,
@@ -226,6 +231,7 @@ void CorpusWindow::show_store(figure::StorePtr stored) {
             if (there && !first) first = item;
         }
     if (other) fill_measures();
+    fill_labels();
     bound_boxes();
     QTreeWidgetItem* current = views_->currentItem();
     if (first && (!current || !(current->flags() & Qt::ItemIsSelectable)))
@@ -278,6 +284,7 @@ figure::CorpusRequest CorpusWindow::request() const {
     out.head = {Layer(layer_->value()), Head(head_->value())};
     if (!clicked_ && question_->isVisibleTo(this)) out.head = {Layer(-1), Head(-1)};  // the best one
     out.neuron = {Layer(layer_->value()), Neuron(neuron_->value())};
+    out.labels = labels_->currentText().toStdString();
     out.question = question_->text().trimmed().toStdString();
     if (!out.view.empty() && figure::corpus_view(out.view).runs_texts) {
         out.model = document_.model().model;
@@ -289,6 +296,14 @@ figure::CorpusRequest CorpusWindow::request() const {
 figure::CorpusRequest CorpusWindow::for_store(figure::CorpusRequest asked, const corpus::StoredCorpus& stored) {
     if (asked.model && asked.model->hash() != stored.manifest.model_hash) asked.model = nullptr;
     return asked;
+}
+
+void CorpusWindow::fill_labels() {
+    const QSignalBlocker quiet(labels_);
+    const QString chosen = labels_->currentText();
+    labels_->clear();
+    for (const std::string& task : corpus::probe_tasks(stored_->folder)) labels_->addItem(QString::fromStdString(task));
+    labels_->setCurrentIndex(std::max(0, labels_->findText(chosen)));
 }
 
 void CorpusWindow::show_controls() {
@@ -304,6 +319,7 @@ void CorpusWindow::show_controls() {
     layer_->setVisible(view.of_head || view.of_neuron);
     head_->setVisible(view.of_head);
     neuron_->setVisible(view.of_neuron);
+    labels_->setVisible(view.of_labels);
     question_->setVisible(view.of_question);
     canvas_->set_lasso(view.id == "corpus-map");
 }

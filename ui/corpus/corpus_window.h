@@ -64,6 +64,7 @@ private:
     void build();
     void fill_views();
     void fill_measures();
+    void fill_labels();
     void show_store(figure::StorePtr);
     void bound_boxes();
     void refresh();
@@ -106,7 +107,7 @@ private:
     QTreeWidget* views_;
     FigureCanvas* canvas_;
     QLabel *facts_, *message_, *pointed_, *measure_label_;
-    QComboBox *measure_, *x_, *y_;
+    QComboBox *measure_, *x_, *y_, *labels_;
     QSpinBox *layer_, *head_, *neuron_;
     QLineEdit* question_;
     QProgressBar* progress_;

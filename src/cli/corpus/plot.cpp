@@ -73,6 +73,8 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     definition.app
         ->add_option("--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %")
         ->type_name("EXPR");
+    definition.app->add_option("--labels", options->request.labels, "corpus-probe: labels that headlight corpus probe has probed")
+        ->type_name("LABELS");
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
     };

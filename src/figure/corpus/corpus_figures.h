@@ -8,6 +8,7 @@
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/neurons/removal.h"
+#include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/relations.h"
 #include "headlight/corpus/syntax/tag_attention.h"
@@ -50,6 +51,9 @@ struct ExampleList {
 /// `texts` reads the text around them.
 std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus::TextStore& texts, const char* view,
                                         const QString& title, const QString& description);
+
+// probe_figure.cpp
+std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult&, const QString& words);
 
 // neuron_figures.cpp
 /// `removed` null: without the removal test.

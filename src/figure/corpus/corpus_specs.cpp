@@ -230,6 +230,16 @@ const std::vector<CorpusView>& all_views() {
          .of_question = true,
          .make = [](const StorePtr& s, const CorpusRequest& r,
                     const CancelToken&) { return question_figure(*words_in(s), r.question, r.head, words_of(*s)); }},
+        {.id = "corpus-probe",
+         .title = "Probes of labels",
+         .group = "Words",
+         .of_labels = true,
+         .make =
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
+                 const std::vector<std::string> tasks = corpus::probe_tasks(s->folder);
+                 const std::string task = !r.labels.empty() || tasks.empty() ? r.labels : tasks.front();
+                 return probe_figure(corpus::read_probe(s->folder, s->manifest, task.empty() ? "upos" : task), words_of(*s));
+             }},
         {.id = "corpus-neuron",
          .title = "Triggers of a neuron",
          .group = "Neurons",
@@ -274,7 +284,7 @@ const CorpusView& corpus_view(std::string_view id) {
 
 std::unique_ptr<Figure> corpus_figure(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
     const CorpusView& view = corpus_view(request.view);
-    if (!stored->has(view.gathered))
+    if (!view.gathered.empty() && !stored->has(view.gathered))
         throw Error({.problem = "The store did not gather what this figure shows",
                      .file = stored->folder.string(),
                      .item = view.id,
@@ -327,6 +337,7 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     if (view.of_measure) option("measure", request.measure);
     if (view.of_axes) option("x", request.x), option("y", request.y);
     if (view.of_question) option("question", request.question);
+    if (view.of_labels && !request.labels.empty()) option("labels", request.labels);
     if (view.of_head || (view.of_question && request.head.layer.value >= 0))
         option("layer", std::to_string(request.head.layer.value)), option("head", std::to_string(request.head.head.value));
     if (view.of_neuron)

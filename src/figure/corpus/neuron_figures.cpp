@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Neurons over a corpus: the trigger card of one, and how layers arrive at the model's predictions (Geva et al. 2021).
 #include "figure/corpus/corpus_figures.h"
+#include "figure/corpus/layer_panel.h"
 #include "figure/plot/plot_data.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
@@ -77,41 +78,6 @@ std::vector<corpus::Example> examples_of(const std::vector<corpus::Trigger>& tri
     for (const corpus::Trigger& t : triggers)
         if (out.size() < most && t.text >= 0) out.push_back({t.value, t.text, t.position, -1});
     return out;
-}
-
-/// A line with its interval as two thin ones.
-void add_interval(plot::Panel& panel, const std::string& name, Color color, const std::vector<corpus::Interval>& values) {
-    const auto line = [&](double corpus::Interval::*which, bool main) {
-        Series s;
-        s.kind = Series::Kind::line;
-        s.color = color;
-        s.marked = main;
-        s.width = main ? 1.75 : 0.75;
-        s.strength = main ? 1 : 0.6;
-        if (main) s.name = QString::fromStdString(name);
-        for (std::size_t l = 0; l < values.size(); ++l) s.x.push_back(static_cast<double>(l)), s.y.push_back(values[l].*which);
-        s.tip = [values, label = QString::fromStdString(name)](std::size_t l) {
-            return QStringLiteral("layer %1  %2 %3 (%4 to %5)")
-                .arg(l)
-                .arg(label, draw::number_text(values[l].mean, 3), draw::number_text(values[l].low, 3),
-                     draw::number_text(values[l].high, 3));
-        };
-        panel.series.push_back(std::move(s));
-    };
-    line(&corpus::Interval::low, false);
-    line(&corpus::Interval::high, false);
-    line(&corpus::Interval::mean, true);
-}
-
-plot::Panel layer_panel(const char* title, std::size_t layers) {
-    plot::Panel panel;
-    panel.title = QString::fromUtf8(title);
-    panel.x.label = QStringLiteral("layer");
-    panel.x.integer = true;
-    panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
-    panel.y.label = QStringLiteral("share of examples");
-    panel.y.from_zero = true;
-    return panel;
 }
 
 /// The relative change of m at each trigger without one of its tokens, and the mean.

@@ -4,6 +4,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/trace/trace.h"
@@ -37,6 +38,13 @@ protected:
             if (!kind.of_mentions) run.setup.options.measures.emplace_back(kind.id);
         corpus::run_corpus(run);
         stored_ = corpus::read_store(run.setup.store);
+        corpus::TextStore texts(run.setup.store, stored_->manifest);
+        corpus::ProbeOptions options;
+        options.controls = false;
+        corpus::write_probe(
+            run.setup.store, stored_->manifest,
+            corpus::run_probe(stored_->manifest, {.store = run.setup.store, .model = run.setup.model, .tokenizer = tokenizer_},
+                              corpus::read_labels(texts, "upos"), options));
     }
     static void TearDownTestSuite() {
         stored_.reset();

@@ -24,6 +24,7 @@ struct CorpusRequest {
     std::string view = "corpus-heads";               ///< id of a row of corpus_views()
     std::string measure = "induction";               ///< views of one measure of heads
     std::string x = "mean_distance", y = "entropy";  ///< of the scatter
+    std::string labels{};                            ///< of a probe: "upos"; empty: the first one of the store
     std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
     HeadId head{};                                   ///< views of one head
     analyze::NeuronId neuron{};                      ///< views of one neuron
@@ -36,13 +37,13 @@ struct CorpusRequest {
 using StorePtr = std::shared_ptr<const corpus::StoredCorpus>;
 
 struct CorpusView {
-    std::string id;        ///< "corpus-relations"
-    std::string title;     ///< "Relations"
-    std::string group;     ///< "Heads", "Words", "Neurons"
-    std::string gathered;  ///< the kind of accumulator that it needs: "words"
-    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
-         of_question = false;  ///< which options of the request apply
-    std::string in_window{};   ///< view of a text that can take the measures of its axes
+    std::string id;          ///< "corpus-relations"
+    std::string title;       ///< "Relations"
+    std::string group;       ///< "Heads", "Words", "Neurons"
+    std::string gathered{};  ///< the kind of accumulator that it needs: "words"; empty: none
+    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false, of_question = false,
+         of_labels = false;   ///< which options of the request apply
+    std::string in_window{};  ///< view of a text that can take the measures of its axes
     /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron has a part more with it.
     bool runs_texts = false;
     /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.

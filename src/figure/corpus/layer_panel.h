@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Plots of something by layer, with intervals.
+#pragma once
+
+#include "figure/plot/plot_data.h"
+#include "headlight/corpus/statistics/bootstrap.h"
+
+#include <string>
+#include <vector>
+
+namespace headlight::figure {
+
+/// An empty panel with the layers to the right and a share upwards.
+plot::Panel layer_panel(const char* title, std::size_t layers);
+/// A line with its interval as two thin ones. [layer]
+void add_interval(plot::Panel&, const std::string& name, plot::Color, const std::vector<corpus::Interval>&);
+
+}  // namespace headlight::figure
