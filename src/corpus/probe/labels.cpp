@@ -162,8 +162,7 @@ public:
         for (const auto& [id, rows] : rows_) {
             if (used_.contains(id)) continue;
             line_ = rows.front().line;
-            fail("text", "the id of a text in the store", id,
-                 "headlight corpus triggers and the manifest name texts by id: FILE:LINE");
+            fail("text", "the id of a text in the store", id, "An id is FILE:LINE, or the sent_id of a treebank");
         }
     }
 
