@@ -3,6 +3,7 @@
 // are and what they mean is up to who registers them (src/analyze/heads/head_measures.cpp).
 #pragma once
 
+#include "headlight/base/ids.h"
 #include "headlight/model/config.h"
 #include "headlight/text/tokenizer.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of plots. On screen axes and marks are painted once per layout and kept as pixels; while one brushes, only the
 // marks of the subject are painted anew.
+#include "figure/core/wrapped.h"
 #include "figure/plot/plot_figure.h"
 
 #include <algorithm>

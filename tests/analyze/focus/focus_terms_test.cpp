@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The score taken apart: identities that hold whatever the weights are, over every family.
 #include "headlight/analyze/focus/focus.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"

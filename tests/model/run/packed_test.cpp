@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/same_products.h"
+#include "model/internals.h"
 #include "tests/model/run_all.h"
 
 #include <ATen/Parallel.h>

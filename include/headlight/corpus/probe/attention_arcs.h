@@ -8,6 +8,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/store/text_store.h"
+#include "headlight/model/model.h"
 
 #include <cstdint>
 #include <memory>
