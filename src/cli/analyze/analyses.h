@@ -27,5 +27,7 @@ Action define_analyze_drivers(Definition&, const Frontend&);
 Action define_analyze_contributions(Definition&, const Frontend&);
 Action define_analyze_predictions(Definition&, const Frontend&);
 Action define_analyze_value_mix(Definition&, const Frontend&);
+Action define_analyze_sparsity(Definition&, const Frontend&);
+Action define_analyze_reach(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

@@ -113,6 +113,16 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --out ratios.csv",
       "headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --out pairs.csv"},
      define_analyze_value_mix},
+    {"analyze sparsity",
+     "How much of its attention each head keeps under a sparse scheme: NSA, a window, sinks and a window, the largest keys.",
+     {"headlight analyze sparsity novella-7m --text-file chapter.txt --scheme nsa --out nsa.csv",
+      "headlight analyze sparsity novella-7m --text-file chapter.txt --scheme sinks --sinks 4 --window 256 --out sinks.npz"},
+     define_analyze_sparsity},
+    {"analyze reach",
+     "Where attention goes in a long text: by distance, paragraph and depth; which heads find a passage.",
+     {"headlight analyze reach novella-7m --text-file chapter.txt --out reach.csv",
+      "headlight analyze reach novella-7m --text-file chapter.txt --passage \"the secret word is marmalade\" --out needle.csv"},
+     define_analyze_reach},
 };
 
 }  // namespace
