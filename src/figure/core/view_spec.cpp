@@ -45,6 +45,8 @@ std::vector<ViewSpec> all_specs() {
     take(picture_view_specs());
     take(contribution_view_specs());
     take(circuit_view_specs());
+    take(sparsity_view_specs());
+    take(reach_view_specs());
     take(architecture_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The upper part of the view: a map of cells tinted by what reads them, and the mass kept of each row.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "headlight/analyze/sparsity/sparsity.h"
+
+#include <QImage>
+#include <QStringList>
+
+#include <vector>
+
+namespace headlight::figure {
+
+struct SparsityMapData {
+    analyze::SparseMap map;
+    analyze::SparsityOptions options;
+    std::vector<analyze::AxisItem> tokens;
+    QString cost;  ///< "pairs 3 % of the dense head's …"
+    QString attention;
+};
+
+struct SparsityMapLayout {
+    static constexpr double header = 74, strip_gap = 14, strip_width = 96, below = 66;
+    QRectF map, strip;
+    double label_extent = 0, width = 0, height = 0;
+    QStringList cost;           ///< the lines above the map
+    bool tokens_named = false;  ///< labels are tokens; else positions
+};
+
+class SparsityMapFigure final : public Figure {
+public:
+    explicit SparsityMapFigure(SparsityMapData);
+
+    std::string view() const override { return "sparsity"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override { return {}; }
+    std::vector<NamedArray> arrays() const override { return {}; }
+    QString title() const override;
+    QString description() const override;
+    std::optional<QRectF> row_of_query(Position) const override;
+
+    const SparsityMapLayout& places() const { return at_; }
+
+private:
+    enum class Region { compressed, selected, window };
+    std::vector<std::pair<Region, QString>> regions() const;
+    static QColor tint(const Theme&, Region);
+    QColor cell_color(std::int64_t row, std::int64_t col, const Style&) const;
+    void paint_cells(QPainter&, const Style&) const;
+    void paint_strip(QPainter&, const Style&) const;
+    void paint_axes(QPainter&, const Style&, const Selection&) const;
+    void paint_legend(QPainter&, const Style&) const;
+    QString named(std::int64_t position) const;
+    QRectF row_rect(std::int64_t query) const;
+
+    SparsityMapData data_;
+    std::vector<double> label_widths_;
+    SparsityMapLayout at_;
+    mutable QImage image_;
+    mutable const Theme* image_theme_ = nullptr;
+    mutable Ramp image_ramp_{};
+    mutable Transfer image_transfer_;
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/axis_words.h"
+#include "figure/plot/plot_data.h"
+#include "figure/sparsity/sparsity_map.h"
+#include "figure/sparsity/sparsity_views.h"
+#include "figure/table/stacked_figure.h"
+#include "headlight/model/config.h"
+
+namespace headlight::figure {
+namespace {
+
+using analyze::HeadSparsity;
+using analyze::SparseScheme;
+using analyze::Sparsity;
+using plot::Color;
+using plot::Panel;
+using plot::Series;
+
+constexpr std::int64_t map_cells = 512;
+
+QString share_text(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
+QString size_text(double bytes) {
+    return bytes >= 1e6 ? draw::number_text(bytes / 1e6, 1) + QStringLiteral(" MB")
+                        : draw::number_text(bytes / 1e3, 1) + QStringLiteral(" kB");
+}
+
+/// Keys and values of one key/value head at 16 bits.
+QString cost_text(const trace::Trace& trace, HeadId id, const HeadSparsity& head) {
+    const model::ModelConfig& c = trace.config();
+    const model::KeyRange last =
+        model::legal_keys(trace.tokens() - 1, trace.keys(), c.causal, model::window_of(c, id.layer.value));
+    const double dense = 2.0 * static_cast<double>((last.last - last.first) * (c.d_head + model::value_width(c)));
+    return QStringLiteral(
+               "keeps %1 on average, %2 in the poorest tenth of rows · %3 of the pairs · keys and values %4 of %5, %6 read by the last query")
+        .arg(share_text(head.mean.kept), share_text(head.p10), share_text(head.pairs_share), size_text(dense * head.kv_share),
+             size_text(dense), share_text(head.kv_read_share));
+}
+
+Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
+    Panel panel;
+    panel.title = QStringLiteral("Every head");
+    panel.x.label = QStringLiteral("layer");
+    panel.x.integer = true;
+    panel.y.label = QStringLiteral("mean mass kept");
+    panel.y.low = 0;
+    panel.y.high = 1;
+    Series s;
+    for (std::int64_t l = 0; l < all->n_layers; ++l)
+        for (std::int64_t h = 0; h < all->n_heads; ++h) {
+            const HeadId id{Layer(l), Head(h)};
+            s.heads.push_back(id);
+            s.colors.push_back(Color::of_head(id.head));
+            // Side by side, so that heads that keep the same are seen.
+            s.x.push_back(static_cast<double>(l) +
+                          0.6 * ((static_cast<double>(h) + 0.5) / static_cast<double>(all->n_heads) - 0.5));
+            s.y.push_back(all->of(id).mean.kept);
+        }
+    s.tip = [all, heads = s.heads](std::size_t i) {
+        const HeadSparsity& head = all->of(heads[i]);
+        return QStringLiteral("%1  keeps %2 on average, %3 at the tenth percentile, with %4 of the pairs")
+            .arg(head_name(heads[i]), draw::value_text(head.mean.kept), draw::value_text(head.p10), share_text(head.pairs_share));
+    };
+    panel.series.push_back(std::move(s));
+    return panel;
+}
+
+/// A line for each head of a layer.
+Panel curves_panel(const std::shared_ptr<const Sparsity>& all, Layer layer, const std::vector<std::int64_t>& at,
+                   std::vector<double> HeadSparsity::*values, const QString& title, const QString& x) {
+    Panel panel;
+    panel.title = title;
+    panel.x.label = x;
+    panel.x.log = true;
+    panel.y.label = QStringLiteral("mean mass kept");
+    panel.y.low = 0;
+    panel.y.high = 1;
+    for (std::int64_t h = 0; h < all->n_heads; ++h) {
+        const HeadId id{layer, Head(h)};
+        Series s;
+        s.kind = Series::Kind::line;
+        s.marked = true;
+        s.color = Color::of_head(id.head);
+        s.head = id;
+        for (const std::int64_t v : at) s.x.push_back(static_cast<double>(v));
+        s.y = all->of(id).*values;
+        s.tip = [id, x, at, y = s.y](std::size_t i) {
+            return QStringLiteral("%1  %2 %3  keeps %4").arg(head_name(id), x, draw::count_text(at[i]), draw::value_text(y[i]));
+        };
+        panel.series.push_back(std::move(s));
+    }
+    return panel;
+}
+
+QString budget_name(SparseScheme scheme) {
+    switch (scheme) {
+        case SparseScheme::nsa: return QStringLiteral("selected blocks");
+        case SparseScheme::topk: return QStringLiteral("keys");
+        default: return QStringLiteral("window");
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::SparsityOptions& options,
+                                      const CancelToken& cancel, const Progress& progress) {
+    const auto all = analyze::sparsity(*trace, options, false, cancel, progress);
+    SparsityMapData data{.map = analyze::sparse_map(*trace, id, options, map_cells, cancel),
+                         .options = options,
+                         .tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys,
+                         .cost = cost_text(*trace, id, all->of(id)),
+                         .attention = attention_name(trace->config())};
+    auto map = std::make_unique<SparsityMapFigure>(std::move(data));
+    plot::PlotData plots;
+    plots.view = "sparsity";
+    plots.title = QStringLiteral("Which heads survive");
+    plots.subtitle = QStringLiteral("mass kept of every head, and of the heads of layer %1 against the budget and along the text")
+                         .arg(id.layer.value);
+    plots.focus_in_files = true;
+    plots.panels.push_back(heads_panel(all));
+    plots.panels.push_back(curves_panel(all, id.layer, all->budgets, &HeadSparsity::by_budget,
+                                        QStringLiteral("Against the budget"), budget_name(options.scheme)));
+    plots.panels.push_back(curves_panel(all, id.layer, all->lengths, &HeadSparsity::by_length, QStringLiteral("Along the text"),
+                                        QStringLiteral("queries up to token")));
+    StackedParts parts;
+    parts.view = "sparsity";
+    parts.title = map->title();
+    parts.description = map->description();
+    parts.fits_first = true;
+    parts.table = [all] { return analyze::table_of(*all); };
+    parts.arrays = [all] { return analyze::table_of(*all).arrays; };
+    parts.parts.push_back(std::move(map));
+    parts.parts.push_back(plot::plot_figure(std::move(plots)));
+    return stacked_figure(std::move(parts));
+}
+
+}  // namespace headlight::figure

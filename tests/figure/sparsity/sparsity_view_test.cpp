@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/sparsity/sparsity_map.h"
+#include "headlight/figure/core/request.h"
+#include "headlight/figure/core/round_step.h"
+
+#include <QImage>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace headlight::figure {
+namespace sparsity_view_test {
+
+TracePtr trace_of(const std::string& text) {
+    const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+    static const auto model = model::Model::load(folder);
+    static const auto tokenizer = text::Tokenizer::load(folder);
+    return trace::run(model, tokenizer, {.text = text});
+}
+const std::string doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
+
+SparsityMapFigure figure_of(const TracePtr& trace, HeadId id, const analyze::SparsityOptions& options, std::int64_t cells) {
+    SparsityMapData data;
+    data.map = analyze::sparse_map(*trace, id, options, cells);
+    data.options = options;
+    data.tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    return SparsityMapFigure(std::move(data));
+}
+
+TEST(SparsityView, CellsBarsAndTipsAreTheMap) {
+    const TracePtr trace = trace_of(doctor);
+    const HeadId id{Layer(4), Head(5)};
+    SparsityMapFigure figure = figure_of(trace, id, {.scheme = analyze::SparseScheme::window, .window = 3}, 512);
+    const Style style;
+    const QSizeF size = figure.layout({900, 700}, style, {});
+    const SparsityMapLayout& at = figure.places();
+    EXPECT_TRUE(at.tokens_named);
+    EXPECT_LE(at.strip.right(), size.width());
+    EXPECT_GE(at.map.left(), at.label_extent) << "room for the labels";
+    const double cell = at.map.width() / double(trace->tokens());
+    const auto point = [&](std::int64_t query, std::int64_t key) {
+        return at.map.topLeft() + QPointF((double(key) + 0.5) * cell, (double(query) + 0.5) * cell);
+    };
+    const auto weights = analyze::pattern(*trace, id, {});
+    const Hit read = figure.hit_test(point(13, 12), style, {}), lost = figure.hit_test(point(13, 4), style, {});
+    EXPECT_EQ(read.kind, Hit::Kind::pair);
+    EXPECT_EQ(lost.query, Position(13));
+    EXPECT_EQ(lost.key, Position(4));
+    EXPECT_DOUBLE_EQ(*lost.value, double(weights(13, 4)));
+    EXPECT_TRUE(read.tip.contains(QStringLiteral("window of 3"))) << read.tip.toStdString();
+    EXPECT_TRUE(lost.tip.endsWith(QStringLiteral("not read"))) << lost.tip.toStdString();
+    EXPECT_EQ(figure.hit_test(point(4, 13), style, {}).kind, Hit::Kind::none) << "the future";
+    const Hit row = figure.hit_test({at.strip.center().x(), point(13, 0).y()}, style, {});
+    EXPECT_EQ(row.query, Position(13));
+    EXPECT_NEAR(*row.value, double(weights(13, 11) + weights(13, 12) + weights(13, 13)), 1e-6);
+    ASSERT_TRUE(figure.row_of_query(Position(13)));
+    EXPECT_NEAR(figure.row_of_query(Position(13))->center().y(), point(13, 0).y(), 1e-6);
+}
+
+/// What a scheme reads is tinted, what it does not read is the plain map.
+TEST(SparsityView, TintsSayWhatIsRead) {
+    const TracePtr trace = trace_of(doctor);
+    SparsityMapFigure figure = figure_of(trace, {Layer(0), Head(0)}, {.scheme = analyze::SparseScheme::window, .window = 3}, 512);
+    const Style style;
+    const QSizeF size = figure.layout({900, 700}, style, {});
+    QImage image(size.toSize(), QImage::Format_RGB32);
+    image.fill(style.theme->canvas);
+    QPainter painter(&image);
+    figure.paint(painter, QRectF({}, size), style, {});
+    painter.end();
+    const SparsityMapLayout& at = figure.places();
+    const double cell = at.map.width() / double(trace->tokens());
+    const auto weights = analyze::pattern(*trace, {Layer(0), Head(0)}, {});
+    const auto color = [&](std::int64_t q, std::int64_t k) {
+        return image.pixelColor((at.map.topLeft() + QPointF((double(k) + 0.5) * cell, (double(q) + 0.5) * cell)).toPoint());
+    };
+    const auto plain = [&](std::int64_t q, std::int64_t k) {
+        return ramp_color(style.ramp, *style.theme, double(weights(q, k)));
+    };
+    for (const std::int64_t q : {6, 10, 14}) {
+        EXPECT_EQ(color(q, q - 4).rgb(), plain(q, q - 4).rgb());
+        EXPECT_NE(color(q, q - 1).rgb(), plain(q, q - 1).rgb());
+    }
+}
+
+TEST(SparsityView, ALongTextIsPooledAndHasNumbersForLabels) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += doctor + " ";
+    const TracePtr trace = trace_of(text);
+    SparsityMapFigure figure = figure_of(trace, {Layer(4), Head(5)}, {.window = 16}, 64);
+    const QSizeF size = figure.layout({900, 700}, Style(), {});
+    EXPECT_FALSE(figure.places().tokens_named);
+    const Hit hit = figure.hit_test(figure.places().map.bottomLeft() + QPointF(3, -3), Style(), {});
+    EXPECT_TRUE(hit.tip.contains(QStringLiteral("largest weight"))) << hit.tip.toStdString();
+    EXPECT_LE(figure.places().map.bottom(), size.height());
+}
+
+TEST(SparsityView, TheViewHasAllHeadsBelow) {
+    const TracePtr trace = trace_of(doctor);
+    ViewState state;
+    state.view = "sparsity";
+    state.layer = Layer(4);
+    state.heads = {Head(5)};
+    state.values = {{"scheme", "sinks"}, {"window", "4"}};
+    const auto figure = make_figure(trace, state);
+    EXPECT_EQ(figure->table().rows.size(), 48u);
+    EXPECT_GT(figure->layout({1000, 700}, Style(), {}).height(), 700);
+    EXPECT_TRUE(figure->title().startsWith(QStringLiteral("L4H5")));
+}
+
+TEST(RoundStep, StandsFarEnoughApart) {
+    EXPECT_EQ(round_step(30'000, 1200, 60), 2000);
+    EXPECT_EQ(round_step(10, 1200, 60), 1);
+    EXPECT_EQ(round_step(1000, 1000, 60), 100);
+    EXPECT_GE(round_step(5, 1, 60), 5) << "one label, whatever room there is";
+}
+
+}  // namespace sparsity_view_test
+}  // namespace headlight::figure
