@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 namespace headlight::analyze {
@@ -94,6 +95,13 @@ bool is_argmax(const trace::PatternRow& row, std::int64_t key) {
 bool has_choice(const MeasuredRow& r) { return r.text.shape.across ? r.text.shape.keys > 1 : r.row.query > 0; }
 
 double mean_of(const trace::RowSum& sum) { return sum.rows > 0 ? sum.sum / static_cast<double>(sum.rows) : kNaN; }
+
+/// Weight on the query and the keys right before it, so many together, of queries that have more.
+double share_within(const MeasuredRow& r, std::int64_t keys) {
+    const std::int64_t first = r.row.query + 1 - keys;
+    if (first <= r.row.legal.first) return kSkipped;
+    return std::reduce(r.row.weights + first, r.row.weights + r.row.query + 1, 0.0);
+}
 
 constexpr const char *kKind = "What kind of head", *kWhere = "Where it attends", *kTokens = "Which tokens it attends to",
                      *kWidth = "How widely it attends", *kWrites = "What it writes", *kByValue = "Weighted by the values",
@@ -237,6 +245,11 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
     {"qk_weight_similarity", "similarity of W_Q and W_K", kVectors, kCosine,
      "Cosine of a head's W_Q and W_K as two lists of numbers (Yeh 2023): the same for every text.",
      of_update(&HeadUpdates::weight_similarity)},
+    {"share_last_64", "share on the last 64 tokens", kWhere, kShare,
+     "Mean over queries that have more than 64 keys of the weight on themselves and the 63 before them: what a window of 64 keeps.",
+     own_text([](R r) { return share_within(r, 64); })},
+    {"share_last_512", "share on the last 512 tokens", kWhere, kShare, "The same of 512: below 1, the head reads far back.",
+     own_text([](R r) { return share_within(r, 512); })},
 });
 
 constexpr std::size_t index_of(std::string_view id) {

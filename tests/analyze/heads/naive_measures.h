@@ -69,7 +69,7 @@ inline double naive_excess(const Example& e, const std::string& kind) {
 inline Measures naive_measures(const Example& e, bool with_first_row = false) {
     const std::int64_t n = e.tokens(), row0 = e.causal && !with_first_row ? 1 : 0;
     const bool framed = !e.causal && e.special[0];
-    Measures s;
+    Measures s, with_more;
     double rows = 0, repeats = 0, with_previous = 0, with_two = 0, sep_rows = 0, weighted = 0;
     const auto flag = [](const std::vector<bool>& flags, std::int64_t j) {
         return !flags.empty() && flags[static_cast<std::size_t>(j)];
@@ -128,6 +128,12 @@ inline Measures naive_measures(const Example& e, bool with_first_row = false) {
             s["top1_minus_top2"] += top1 - top2;
         }
         s["share_same_token"] += duplicate;
+        for (const std::int64_t last : {64, 512}) {
+            if (i + 1 - last <= keys.first) continue;
+            const std::string id = "share_last_" + std::to_string(last);
+            with_more[id] += 1;
+            for (std::int64_t j = 0; j < last; ++j) s[id] += e.p(i, i - j);
+        }
         s["weighted_value_norm"] += scaled;
         if (scaled > 0) {
             const auto norm = [&](std::int64_t j) { return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]); };
@@ -150,6 +156,7 @@ inline Measures naive_measures(const Example& e, bool with_first_row = false) {
         }
     }
     const double nan = std::nan("");
+    for (const char* id : {"share_last_64", "share_last_512"}) s[id] = with_more[id] > 0 ? s[id] / with_more[id] : nan;
     s["share_cls"] = framed ? s["share_first"] : nan;
     s["entropy_cls"] = framed ? s["entropy_cls"] : nan;
     if (e.causal || sep_rows == 0) {
