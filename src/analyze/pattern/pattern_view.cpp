@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/pattern/pooled_axes.h"
 
 #include "analyze/contribution/mix_rows.h"
 #include "analyze/pattern/head_reader.h"
@@ -298,7 +299,28 @@ Matrix scores(const trace::Trace& trace, HeadId id) {
     return map;
 }
 
+PatternAxes pooled_axes(const PatternAxes& axes, std::int64_t side) {
+    const auto pooled = [side](const std::vector<AxisItem>& items) {
+        const auto count = static_cast<std::int64_t>(items.size()), cells = std::min(count, side);
+        std::vector<AxisItem> out;
+        for (std::int64_t c = 0; c < cells; ++c) {
+            const AxisItem& last = items[static_cast<std::size_t>((c + 1) * count / cells - 1)];
+            AxisItem& item = out.emplace_back(items[static_cast<std::size_t>(c * count / cells)]);
+            if (item.first == last.first) continue;
+            item.label += " … " + last.label;
+            item.count = last.first.value + last.count - item.first.value;
+        }
+        return out;
+    };
+    return {.queries = pooled(axes.queries), .keys = pooled(axes.keys)};
+}
+
 PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, std::int64_t side) {
+    return pooled_pattern(trace, id, options, side, CancelToken());
+}
+
+PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, std::int64_t side,
+                         const CancelToken& cancel) {
     check_head(trace, id);
     if (side < 1)
         throw Error(ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
@@ -312,9 +334,10 @@ PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOpti
     const MapLayout layout = layout_of(trace, options);
     Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()), side);
     const bool causal = trace.config().causal;
-    for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
+    const auto add = [&](std::int64_t row, const float* prepared) {
         pooler.add(row, prepared, legal_columns(layout, row, causal));
-    });
+    };
+    for_each_prepared_row(trace, id, layout, options.weighting, add, cancel);
     return pooler.result(id);
 }
 

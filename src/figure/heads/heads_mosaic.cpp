@@ -40,7 +40,7 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF avail
     // Many layers make flat cells: twice as wide as high at most, so that they still read as a grid.
     at.pitch = {whole(std::min(across, 2 * whole(down))), whole(std::min(across, down))};
     const double least = std::min(at.pitch.width(), at.pitch.height());
-    at.gap = least >= 18 ? 2 : least >= 10 ? 1.5 : 1;
+    at.gap = least >= 18 ? 2 : least >= 10 ? 1.5 : least >= 5 ? 1 : 0;
     const QRectF grid = at.grid();
     at.legend = {at.left, grid.bottom() + above_legend, std::max(120.0, std::min(grid.width(), room)), mosaic_legend_height};
     at.width = std::max(grid.right(), at.legend.right()) + 4;
@@ -150,6 +150,7 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
     const double opacity = dimmed(id) ? 0.22 : 1;
     if (std::isfinite(x)) {
         QColor fill = ramp_color(style.ramp, theme, scale_.strength(x));
+        if (at_.gap == 0) return painter.fillRect(cell, draw::faded(fill, opacity));  // thousands of cells of a few pixels
         const QColor edge = short_side() >= 14 ? draw::faded(theme.line, opacity) : QColor();
         draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
         return;

@@ -16,7 +16,7 @@ struct MosaicLayout {
     double width = 0, height = 0;
     QRectF legend;
 
-    static constexpr double least_pitch = 6;  ///< smaller ones scroll
+    static constexpr double least_pitch = 3;  ///< smaller ones scroll
 
     QRectF cell(HeadId) const;
     std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them

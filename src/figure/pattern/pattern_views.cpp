@@ -7,26 +7,64 @@
 #include "figure/pattern/head/head_view.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/analyze/pattern/pooled_axes.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <QStringList>
 
 #include <algorithm>
+#include <cmath>
 
 namespace headlight::figure {
 namespace {
 
+/// What maps of a view may take in memory; those of longer texts are pooled to cells of several pairs, so that they take a
+/// quarter.
+constexpr std::int64_t most_map_bytes = std::int64_t{1} << 30, longest_pooled = 4096, pair_bytes = sizeof(float);
+
+/// Cells a side of so many maps; 0: every pair has its own.
+std::int64_t cells_of(const analyze::PatternAxes& axes, std::size_t maps) {
+    const auto pairs = static_cast<std::int64_t>(axes.queries.size()) * static_cast<std::int64_t>(axes.keys.size());
+    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, maps));
+    if (pairs <= most_map_bytes / pair_bytes / count) return 0;
+    const double side = std::sqrt(static_cast<double>(most_map_bytes / 4 / pair_bytes / count));
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(side), 256, longest_pooled);
+}
+
+struct Maps {
+    analyze::PatternAxes axes;
+    std::vector<analyze::Matrix> weights;
+    QString pooled;  ///< ", the largest of about 15 × 15 pairs"; empty: each pair by itself
+};
+
 /// One after the other; with a weighting of the whole layer each layer's map is computed once.
-std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::vector<HeadId>& heads,
-                                         const analyze::PatternOptions& options, const CancelToken& cancel) {
-    std::vector<analyze::Matrix> maps;
+Maps maps_of(const trace::Trace& trace, const std::vector<HeadId>& heads, const analyze::PatternOptions& options,
+             const CancelToken& cancel) {
+    Maps maps{.axes = analyze::pattern_axes(trace, options), .weights = {}, .pooled = {}};
+    const std::int64_t cells = cells_of(maps.axes, heads.size());
     for (const HeadId head : heads) {
-        const bool again =
-            !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
-        maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options, cancel));
+        const bool again = !maps.weights.empty() && analyze::of_whole_layer(options.weighting) &&
+                           heads[maps.weights.size() - 1].layer == head.layer;
+        maps.weights.push_back(again       ? analyze::Matrix(maps.weights.back())
+                               : cells > 0 ? analyze::pooled_pattern(trace, head, options, cells, cancel).max
+                                           : analyze::pattern(trace, head, options, cancel));
     }
+    if (cells == 0) return maps;
+    const std::int64_t pairs = (std::ssize(maps.axes.queries) + cells - 1) / cells;
+    maps.pooled = QStringLiteral(", the largest of about %1 × %1 pairs").arg(pairs);
+    maps.axes = analyze::pooled_axes(maps.axes, cells);
     return maps;
+}
+
+/// Combined maps are of every pair.
+void require_room(const analyze::PatternAxes& axes) {
+    if (cells_of(axes, 1) == 0) return;
+    throw Error({.problem = "The text is too long to combine heads in one map",
+                 .expected = "at most 16,384 tokens",
+                 .found = with_commas(std::ssize(axes.queries)),
+                 .hint = "Each head by itself has a map, and the model view shows all"});
 }
 
 }  // namespace
@@ -87,7 +125,10 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     std::vector<HeadId> ids;
     for (const Head head : data.heads) ids.push_back({layer, head});
-    data.weights = patterns_of(*trace, ids, options, cancel);
+    Maps maps = maps_of(*trace, ids, options, cancel);
+    data.axes = std::move(maps.axes);
+    data.weights = std::move(maps.weights);
+    data.weight_name += maps.pooled;
     return head_figure(std::move(data));
 }
 
@@ -96,6 +137,7 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::ve
                                             const CancelToken& cancel) {
     HeadViewData data = head_view_data(*trace, layer, std::move(active), options);
     data.together = aggregate_name(how, of);
+    require_room(data.axes);
     data.weights.push_back(analyze::aggregate_pattern(*trace, of, how, options, cancel));
     return head_figure(std::move(data));
 }
@@ -105,15 +147,16 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     MatrixViewData data;
     data.sums = sums;
     data.heads = std::move(heads);
-    data.axes = analyze::pattern_axes(*trace, options);
+    Maps maps = maps_of(*trace, data.heads, options, cancel);
+    data.axes = std::move(maps.axes);
+    data.weights = std::move(maps.weights);
     data.words = axis_words(*trace);
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
-    data.weight_name = weight_name(options, *trace);
-    data.weights = patterns_of(*trace, data.heads, options, cancel);
+    data.weight_name = weight_name(options, *trace) + maps.pooled;
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
     // Only of the plain softmax: merged words have no row in it, and hidden tokens would be missing from the sum.
-    const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise};
+    const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise} && maps.pooled.isEmpty();
     if (trace->config().attention_sinks && plain)
         for (const HeadId head : data.heads) data.sinks.push_back(analyze::sink_shares(*trace, head));
     if (!data.sinks.empty()) data.notes.push_back("sink: the share of a row's softmax that goes to no key");

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 namespace headlight::figure {
 namespace {
@@ -14,6 +16,7 @@ constexpr double bar_room = 90, most_off_bar = 50;  ///< beside a number; cells 
 constexpr double least_word = 70, least_cell = 12, least_list = 120;  ///< of tokens, tinted cells and texts
 constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell and its gap, of many or of few layers
 constexpr std::size_t few_tints = 16;
+constexpr std::size_t most_measured = 256;  ///< rows; more of them would hold the window up
 
 std::vector<double> limits_of(const TableSection& section) {
     std::vector<double> own(section.columns.size(), 0);
@@ -37,12 +40,40 @@ bool any_cell(const TableSection& section, std::size_t c, const std::function<bo
     return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });
 }
 
+/// Rows whose cells of a column are measured: all of them, or of a long table those that can be the widest, by letters and by
+/// size.
+std::vector<const TableRow*> rows_to_measure(const TableSection& section, std::size_t c) {
+    std::vector<const TableRow*> rows;
+    for (const TableRow& row : section.rows) rows.push_back(&row);
+    if (rows.size() <= most_measured) return rows;
+    const auto first = [&](const auto& length) {
+        std::ranges::nth_element(rows, rows.begin() + most_measured / 2, std::greater<>(), length);
+        return std::vector<const TableRow*>(rows.begin(), rows.begin() + most_measured / 2);
+    };
+    if (has_number(section.columns[c].kind)) {
+        const auto size = [c](double sign) {
+            return [c, sign](const TableRow* row) {
+                const double value = row->cells[c].value;
+                return std::isfinite(value) ? sign * value : -std::numeric_limits<double>::infinity();
+            };
+        };
+        std::vector<const TableRow*> widest = first(size(1));
+        const std::vector<const TableRow*> lowest = first(size(-1));
+        widest.insert(widest.end(), lowest.begin(), lowest.end());
+        return widest;
+    }
+    return first([c](const TableRow* row) {
+        const TableCell& cell = row->cells[c];
+        return cell.text.size() + cell.label.text.size() + cell.label.continuation.size();
+    });
+}
+
 /// What a column needs: its head and its longest content.
 double wanted_width(const TableSection& section, std::size_t c) {
     const TableColumn& column = section.columns[c];
     double width = draw::text_width(heading_of(column), table_head_font());
-    // The longest of a thousand tokens, without measuring each number.
-    for (const TableRow& row : section.rows) {
+    for (const TableRow* measured : rows_to_measure(section, c)) {
+        const TableRow& row = *measured;
         const TableCell& cell = row.cells[c];
         if (column.kind == ColumnKind::token)
             width =

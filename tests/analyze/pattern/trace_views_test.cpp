@@ -4,6 +4,7 @@
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/pattern/pooled_axes.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
@@ -332,6 +333,31 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
             EXPECT_LE((a.mean - b.mean).cwiseAbs().maxCoeff(), 1e-6) << side;
         }
     }
+}
+
+TEST(PooledAxes, NameTheCellsOfAPooledMap) {
+    const TracePtr trace = run_model(source_folder() / "models/novella-7m", doctor, {}, {.globs = {}, .overview = false});
+    const HeadId id = head_id(4, 5);
+    const std::int64_t n = trace->tokens(), side = 5;
+    const PatternAxes whole = pattern_axes(*trace, {}), axes = pooled_axes(whole, side);
+    const Matrix map = pattern(*trace, id, {}), pooled = pooled_pattern(*trace, id, {}, side, CancelToken()).max;
+    ASSERT_EQ(axes.queries.size(), static_cast<std::size_t>(side));
+    ASSERT_EQ(pooled.rows(), side);
+    std::int64_t next = 0;
+    for (std::int64_t c = 0; c < side; ++c) {
+        const AxisItem& item = axes.queries[static_cast<std::size_t>(c)];
+        EXPECT_EQ(item.first.value, next);
+        next += item.count;
+        for (std::int64_t p = item.first.value; p < next; ++p) EXPECT_EQ(axes.query_row(Position(p)), c);
+        EXPECT_TRUE(item.label.starts_with(whole.queries[static_cast<std::size_t>(item.first.value)].label));
+        EXPECT_TRUE(item.label.ends_with(whole.queries[static_cast<std::size_t>(next - 1)].label));
+        for (std::int64_t k = 0; k < side; ++k) {
+            const AxisItem& key = axes.keys[static_cast<std::size_t>(k)];
+            EXPECT_EQ(pooled(c, k), map.block(item.first.value, key.first.value, item.count, key.count).maxCoeff());
+        }
+    }
+    EXPECT_EQ(next, n);
+    EXPECT_EQ(pooled_axes(whole, 1000).queries.back().label, whole.queries.back().label) << "each by itself";
 }
 
 }  // namespace trace_views_test

@@ -35,8 +35,9 @@ TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
             const ModelShape shape{layers, heads, heads, 30, 30, lines};
             const ModelLayout at = model_layout(shape, {1200, 760});
             EXPECT_LE(at.grid().right(), 1200) << layers << "x" << heads;
-            EXPECT_GT(at.cell.width(), 10);
-            EXPECT_GT(at.cell.height(), 10);
+            EXPECT_GT(at.cell.width(), layers < 24 ? 10 : 6);
+            EXPECT_GT(at.cell.height(), layers < 24 ? 10 : 6);
+            EXPECT_TRUE(layers < 24 || at.height <= 760) << "all heads of a deep model are in sight";
             for (int l = 0; l < layers; ++l)
                 for (int h = 0; h < heads; ++h) {
                     const HeadId id{Layer{l}, Head{h}};
@@ -46,6 +47,35 @@ TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
             EXPECT_FALSE(at.head_at(at.grid().bottomRight() + QPointF(1, 1)));
         }
     EXPECT_LE(model_layout({12, 12, 12, 1024, 1024, false}, {900, 700}).height, 700);
+}
+
+TEST(ModelView, BandsHoldTenLayersEach) {
+    for (const bool wide : {false, true}) {
+        const ModelLayout at = model_layout({80, 8, 8, 995, 995, false}, wide ? QSizeF(1400, 500) : QSizeF(500, 1400));
+        EXPECT_EQ(at.across, wide);
+        EXPECT_LE(at.width, wide ? 1400 : 500);
+        EXPECT_LE(at.height, wide ? 500 : 1400);
+        std::int64_t bands = 0;
+        for (; !layer_band(at, bands).isEmpty(); ++bands)
+            for (std::int64_t l = 0; l < 80; ++l)
+                EXPECT_EQ(layer_band(at, bands).contains(at.cell_rect({Layer{l}, Head{7}}).center()), l / 10 == bands) << l;
+        EXPECT_EQ(bands, 8);
+    }
+}
+
+TEST(ModelView, AMiniatureSaysWhereOneIs) {
+    ModelFigure figure(store(40, 16, 60), {});
+    Style style;
+    const QSizeF size = figure.layout({900, 700}, style, {});
+    style.zoom = 4;
+    const QRectF part(size.width() / 4, size.height() / 4, size.width() / 4, size.height() / 4);
+    Selection selection;
+    selection.focus = {Layer(39), Head(0)};
+    const QImage zoomed = painted(figure, size, part, style, selection);
+    std::int64_t accents = 0;
+    for (int y = zoomed.height() / 2; y < zoomed.height(); ++y)
+        for (int x = zoomed.width() / 2; x < zoomed.width(); ++x) accents += zoomed.pixelColor(x, y) == style.theme->accent;
+    EXPECT_GT(accents, 20) << "the frame of what is seen";
 }
 
 TEST(ModelView, DeepModelsPutLayersAcrossWhereThatMakesLargerCells) {

@@ -81,9 +81,15 @@ std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t ro
     }
     if (drawn_.key == row) return drawn_.to_key;
     // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
+    const bool by_row = drawn_.transfer.curve == Transfer::Curve::per_row || drawn_.transfer.curve == Transfer::Curve::rank ||
+                        drawn_.transfer.keep_mass < 1;
     for (const std::int32_t head : drawn_.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(head)];
-        Eigen::VectorXf column(map.rows());
+        Eigen::VectorXf column = map.col(row);
+        if (!by_row) {
+            all.push_back(apply(drawn_.transfer, column));
+            continue;
+        }
         for (Eigen::Index i = 0; i < map.rows(); ++i) column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
         all.push_back(std::move(column));
     }

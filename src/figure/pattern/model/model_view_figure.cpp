@@ -68,6 +68,7 @@ void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     const auto seen = at_.touching(frame.seen);
     const auto in_sight = (seen.last_layer - seen.first_layer + 1) * (seen.last_head - seen.first_head + 1);
     frame.real_maps = in_sight + (options_.detail ? 1 : 0) <= store_->real_capacity();
+    paint_bands(frame);
     const auto range = at_.touching(frame.target);
     for (auto l = range.first_layer; l <= range.last_layer; ++l)
         for (auto h = range.first_head; h <= range.last_head; ++h) paint_cell(frame, {Layer{l}, Head{h}});
@@ -75,6 +76,45 @@ void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     paint_axes(frame);
     paint_legend(frame);
     if (options_.detail) paint_detail(frame);
+    paint_miniature(frame);
+}
+
+/// Every second ten of many layers on a ground of its own, beyond the cells far enough to be seen beside them.
+void ModelFigure::paint_bands(Frame& frame) const {
+    if (shape().layers <= 2 * layers_of_band) return;
+    const double out = 5 * frame.unit;
+    for (std::int64_t band = 1; band * layers_of_band < shape().layers; band += 2) {
+        const QRectF rect = layer_band(at_, band).adjusted(-out, -out, out, out);
+        frame.painter.fillRect(at_.across ? QRectF(rect.left() + out, rect.top(), rect.width() - 2 * out, rect.height())
+                                          : QRectF(rect.left(), rect.top() + out, rect.width(), rect.height() - 2 * out),
+                               frame.theme().chip);
+    }
+}
+
+/// Where in the whole one is, once a part of the grid is out of sight.
+void ModelFigure::paint_miniature(Frame& frame) const {
+    const QRectF grid = at_.grid();
+    if (frame.style.exporting || options_.detail || frame.seen.contains(grid)) return;
+    constexpr double longest = 96, inset = 12;
+    const double scale = longest / std::max(grid.width(), grid.height());
+    const QSizeF size = grid.size() * scale;
+    const QPointF corner(frame.seen.right() - (size.width() + inset) * frame.unit,
+                         std::min(at_.height, frame.seen.bottom()) - (size.height() + at_.legend_height + inset) * frame.unit);
+    frame.at(corner, [&] {
+        QPainter& painter = frame.painter;
+        const Theme& theme = frame.theme();
+        const auto small = [&](const QRectF& rect) {
+            return QRectF((rect.topLeft() - grid.topLeft()) * scale, rect.size() * scale);
+        };
+        draw::box(painter, QRectF({}, size).adjusted(-5, -5, 5, 5), 4, theme.panel, theme.line);
+        for (std::int64_t band = 0; band * layers_of_band < shape().layers; ++band)
+            painter.fillRect(small(layer_band(at_, band) & grid), band % 2 ? theme.line : theme.chip);
+        if (const auto head = marked(frame); head && head->layer.value < at_.layers && head->head.value < at_.heads) {
+            const QPointF at = small(at_.cell_rect(*head)).center();
+            painter.fillRect(QRectF(at - QPointF(2, 2), QSizeF(4, 4)), theme.accent);
+        }
+        draw::box(painter, small(frame.seen & grid), 1, {}, theme.accent, 1.5);
+    });
 }
 
 void ModelFigure::paint_cell(Frame& frame, HeadId head) const {

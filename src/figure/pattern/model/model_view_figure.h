@@ -49,6 +49,8 @@ private:
     void paint_map_labels(Frame&, const QRectF& cell, const CellParts&) const;
     void paint_numbers(Frame&, HeadId, const QRectF& area) const;
     void paint_rings(Frame&) const;
+    void paint_bands(Frame&) const;
+    void paint_miniature(Frame&) const;
     void paint_title(Frame&) const;
     void paint_axes(Frame&) const;
     void paint_groups(Frame&) const;

@@ -40,7 +40,12 @@ ModelLayout::Range ModelLayout::touching(const QRectF& area) const {
 
 namespace {
 
-ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across) {
+/// Of a model of so many layers all heads are in sight first, however small; one zooms for more.
+constexpr std::int64_t many_layers = 24;
+constexpr double least_pitch = 14, least_of_many = 4, least_of_lines = 16;
+
+/// `small`: cells as small as it takes to fit.
+ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across, bool small = false) {
     ModelLayout at;
     at.layers = shape.grid_layers();
     at.heads = shape.grid_heads();
@@ -54,15 +59,16 @@ ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across) {
     double x = room_x / double(at.columns()), y = room_y / double(at.rows());
     if (available.height() <= 0) y = shape.lines ? x * 0.8 : x;
     if (shape.lines) {
-        x = std::clamp(x, 16.0, 300.0);
+        x = std::clamp(x, small ? least_of_many : least_of_lines, 300.0);
         // A line every 1.6 px at least, and neither ribbons nor towers.
-        const double least = std::min(double(std::max(shape.rows, shape.columns)) * 1.6 + 6, x * 1.4);
-        y = std::clamp(y, std::max({16.0, x * 0.45, least}), x * (across ? 2 : 1.5));
+        const double readable = std::min(double(std::max(shape.rows, shape.columns)) * 1.6 + 6, x * 1.4);
+        const double least = small ? least_of_many : std::max({least_of_lines, x * 0.45, readable});
+        y = std::clamp(y, least, x * (across ? 2 : 1.5));
     } else {
-        x = y = std::clamp(std::min(x, y), 14.0, 420.0);
+        x = y = std::clamp(std::min(x, y), small ? least_of_many : least_pitch, 420.0);
     }
     at.pitch = {x, y};
-    const double gap = std::clamp(std::min(x, y) * 0.07, 1.0, 8.0);
+    const double gap = std::clamp(std::min(x, y) * 0.07, std::min(x, y) < 10 ? 0.5 : 1.0, 8.0);
     at.cell = {x - gap, y - gap};
     const QRectF grid = at.grid();
     at.width = std::max(available.width(), grid.right() + ModelLayout::margin);
@@ -74,13 +80,30 @@ ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across) {
 
 ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
     ModelLayout down = oriented(shape, available, false);
-    if (available.height() <= 0 || shape.layers <= shape.heads) return down;
-    const ModelLayout across = oriented(shape, available, true);
+    if (available.height() <= 0) return down;
     const auto fits = [&](const ModelLayout& at) { return at.width <= available.width() && at.height <= available.height(); };
-    // Lines run from left to right: they stay in flat cells as long as these fit.
-    if (shape.lines) return !fits(down) && fits(across) ? across : down;
-    constexpr double worth_it = 1.25;
-    return across.pitch.width() > worth_it * down.pitch.width() || (!fits(down) && fits(across)) ? across : down;
+    const auto readable = [&] {
+        if (shape.layers <= shape.heads) return down;
+        const ModelLayout across = oriented(shape, available, true);
+        // Lines run from left to right: they stay in flat cells as long as these fit.
+        if (shape.lines) return !fits(down) && fits(across) ? across : down;
+        constexpr double worth_it = 1.25;
+        return across.pitch.width() > worth_it * down.pitch.width() || (!fits(down) && fits(across)) ? across : down;
+    };
+    const ModelLayout at = readable();
+    if (shape.layers < many_layers || fits(at)) return at;
+    const ModelLayout small_down = oriented(shape, available, false, true), small_across = oriented(shape, available, true, true);
+    const auto least = [](const ModelLayout& layout) { return std::min(layout.pitch.width(), layout.pitch.height()); };
+    return least(small_across) > least(small_down) ? small_across : small_down;
+}
+
+QRectF layer_band(const ModelLayout& at, std::int64_t band) {
+    const std::int64_t first = band * layers_of_band, last = std::min(first + layers_of_band, at.layers) - 1;
+    if (first > last) return {};
+    const double gap = at.pitch.width() - at.cell.width();
+    return at.cell_rect({Layer{first}, Head{0}})
+        .united(at.cell_rect({Layer{last}, Head{at.heads - 1}}))
+        .adjusted(-gap / 2, -gap / 2, gap / 2, gap / 2);
 }
 
 QRectF detail_rect(const QRectF& cell, QSizeF pane, const QRectF& canvas, double gap) {

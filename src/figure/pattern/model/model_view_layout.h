@@ -51,9 +51,13 @@ struct ModelLayout {
     };
     Range touching(const QRectF&) const;
 };
-/// Fits the whole grid into the available size as far as cells stay readable (14 px), with layers down or across, whichever
-/// makes larger cells; a height of 0 means as tall as needed.
+/// Fits the whole grid into the available size as far as cells stay readable (14 px; of 24 layers or more down to 4 px, so that
+/// all heads are in sight), with layers down or across, whichever makes larger cells; a height of 0 means as tall as needed.
 ModelLayout model_layout(const ModelShape&, QSizeF available);
+
+/// Ten layers beside or below each other: the bands in which many layers are counted. Empty from the last band on.
+inline constexpr std::int64_t layers_of_band = 10;
+QRectF layer_band(const ModelLayout&, std::int64_t band);
 
 /// The place of the detail pane: right of its cell, or left of it near the right edge, and always inside the canvas.
 QRectF detail_rect(const QRectF& cell, QSizeF pane, const QRectF& canvas, double gap);
