@@ -108,7 +108,10 @@ void CommandPalette::filter(const QString& text) {
     if (meaning_ && !typed.isEmpty())
         for (PaletteItem& item : meaning_(typed)) found.emplace_back(item.rank, std::move(item));
     for (const PaletteItem& item : items_)
-        if (const int score = match_score(typed, item.text, item.loose); score >= 0) found.emplace_back(score, item);
+        if (item.only_unasked && !typed.isEmpty())
+            continue;
+        else if (const int score = match_score(typed, item.text, item.loose); score >= 0)
+            found.emplace_back(score, item);
     std::ranges::stable_sort(found, {}, &std::pair<int, PaletteItem>::first);
     if (found.size() > 500) found.resize(500);
     shown_.clear();

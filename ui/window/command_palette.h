@@ -15,8 +15,9 @@ struct PaletteItem {
     QString text, note;
     bool enabled = true;
     std::function<void()> chosen;
-    bool loose = true;  ///< found by letters that stand apart in it too; long texts would always match
-    int rank = -1;      ///< of what a text means beside the items, as match_score(); -1: before all others
+    bool loose = true;          ///< found by letters that stand apart in it too; long texts would always match
+    bool only_unasked = false;  ///< there while nothing is typed
+    int rank = -1;              ///< of what a text means beside the items, as match_score(); -1: before all others
 };
 
 /// Type a few letters, Return. For commands (Ctrl+K) and for tokens (/).

@@ -149,7 +149,9 @@ private:
     void generate();
     void search_tokens();
     void open_palette();
-    std::vector<PaletteItem> token_items() const;
+    PaletteItem place_item(const QString& text, const QString& note, Position, bool of_source) const;
+    std::vector<PaletteItem> token_items(const QString& typed) const;
+    std::vector<PaletteItem> places_for(const QString& typed) const;
     std::vector<PaletteItem> items_for(const QString& typed) const;
     void start_tour();
 

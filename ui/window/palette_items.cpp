@@ -12,29 +12,88 @@
 
 namespace headlight::ui {
 
-/// Tokens to pin.
-std::vector<PaletteItem> MainWindow::token_items() const {
+namespace {
+
+constexpr std::size_t most_found = 200;  ///< places of a text that a list shows; a list of thousands is not read
+
+/// The words around a place of a text, on one line.
+QString words_around(const QString& text, qsizetype begin, qsizetype end) {
+    constexpr qsizetype around = 28;
+    const qsizetype from = std::max<qsizetype>(0, begin - around), to = std::min(text.size(), end + around);
+    QString words = text.mid(from, to - from).simplified();
+    if (from > 0) words.prepend(u'…');
+    if (to < text.size()) words.append(u'…');
+    return words;
+}
+
+}  // namespace
+
+PaletteItem MainWindow::place_item(const QString& text, const QString& note, Position at, bool of_source) const {
+    return {.text = text,
+            .note = note,
+            .chosen =
+                [this, at, of_source, of = std::weak_ptr(document_->trace())] {
+                    if (of.lock() != document_->trace())
+                        return status_->say(QStringLiteral("The text has changed: search again"));
+                    if (of_source) return document_->selection().pin_key(at, false);
+                    document_->selection().pin_query(at, false);
+                    prompt_bar_->tokens().reveal(at);
+                },
+            .loose = false};
+}
+
+/// Tokens to pin that have the text (all, if it is empty), each with its match_score(); no more than a person looks through.
+std::vector<PaletteItem> MainWindow::token_items(const QString& typed) const {
     std::vector<PaletteItem> items;
     if (!document_->trace()) return items;
     const trace::Trace& trace = *document_->trace();
     const bool across = trace.across_texts();
-    const auto add = [&](const std::vector<text::TokenLabel>& labels, const QString& where, auto pin) {
-        for (std::size_t i = 0; i < labels.size(); ++i)
-            items.push_back({.text = QString::fromStdString(labels[i].continuation + labels[i].text),
-                             .note = where.arg(i),
-                             .chosen =
-                                 [this, pin, at = Position(std::int64_t(i)), of = std::weak_ptr(document_->trace())] {
-                                     if (of.lock() == document_->trace()) return pin(at);
-                                     status_->say(QStringLiteral("The text has changed: search again"));
-                                 },
-                             .loose = false});
+    const auto add = [&](const std::vector<text::TokenLabel>& labels, const QString& where, bool of_source) {
+        for (std::size_t i = 0; i < labels.size() && items.size() < most_found; ++i) {
+            const QString text = QString::fromStdString(labels[i].continuation + labels[i].text);
+            const int score = match_score(typed, QString(text).remove(u'·'), false);
+            if (score < 0) continue;
+            PaletteItem item = place_item(text, where.arg(i), Position(std::int64_t(i)), of_source);
+            item.rank = score;
+            items.push_back(std::move(item));
+        }
     };
-    add(trace.labels(), across ? QStringLiteral("target %1") : QStringLiteral("position %1"), [this](Position at) {
-        document_->selection().pin_query(at, false);
-        prompt_bar_->tokens().reveal(at);
-    });
-    if (across)
-        add(trace.key_labels(), QStringLiteral("source %1"), [this](Position at) { document_->selection().pin_key(at, false); });
+    add(trace.labels(), across ? QStringLiteral("target %1") : QStringLiteral("position %1"), false);
+    if (across) add(trace.key_labels(), QStringLiteral("source %1"), true);
+    return items;
+}
+
+/// A position by its number; else tokens that have the text, and places where the text runs over several.
+std::vector<PaletteItem> MainWindow::places_for(const QString& typed) const {
+    std::vector<PaletteItem> items;
+    const auto& trace = document_->trace();
+    if (!trace) return items;
+    bool is_number = false;
+    const std::int64_t number = typed.toLongLong(&is_number);
+    if (is_number && number >= 0 && number < trace->tokens())
+        items.push_back(place_item(QString::fromStdString(trace->labels()[std::size_t(number)].text),
+                                   QStringLiteral("position %1").arg(number), Position(number), false));
+    for (PaletteItem& item : token_items(typed)) items.push_back(std::move(item));
+    if (trace->across_texts() || trace->part(model::Stack::cross) || items.size() >= most_found) return items;
+    const QString text = QString::fromStdString(trace->text_a());
+    const text::Encoding& encoding = trace->encoding();
+    std::size_t token = 0;
+    qsizetype counted = 0;
+    std::int64_t bytes = 0;  // of the text up to `counted`
+    for (qsizetype at = text.indexOf(typed, 0, Qt::CaseInsensitive); at >= 0 && items.size() < most_found;
+         at = text.indexOf(typed, at + 1, Qt::CaseInsensitive)) {
+        bytes += QStringView(text).mid(counted, at - counted).toUtf8().size();
+        counted = at;
+        const std::int64_t end = bytes + QStringView(text).mid(at, typed.size()).toUtf8().size();
+        while (token < encoding.offsets.size() && (encoding.sequence[token] != 0 || encoding.offsets[token].end <= bytes))
+            ++token;
+        if (token == encoding.offsets.size()) break;
+        if (encoding.offsets[token].end >= end) continue;  // within one token, which is found by its label
+        PaletteItem item = place_item(words_around(text, at, at + typed.size()), QStringLiteral("position %1").arg(token),
+                                      Position(std::int64_t(token)), false);
+        item.rank = 0;
+        items.push_back(std::move(item));
+    }
     return items;
 }
 
@@ -68,11 +127,11 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
         return items;
     }
     constexpr std::size_t most_tokens = 8;
-    for (PaletteItem& item : token_items()) {
+    if (typed.size() < 2) return items;
+    for (PaletteItem& item : token_items(typed)) {
         if (items.size() == most_tokens) break;
-        if (typed.size() < 2 || match_score(typed, QString(item.text).remove(u'·'), false) < 0) continue;
         constexpr int after_beginnings = 10;  // of commands; before those that have the text inside
-        item.rank = after_beginnings + match_score(typed, QString(item.text).remove(u'·'), false);
+        item.rank += after_beginnings;
         item.note = QStringLiteral("pin the token at ") + item.note;
         items.push_back(std::move(item));
     }
@@ -80,7 +139,18 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
 }
 
 void MainWindow::search_tokens() {
-    if (document_->trace()) (new CommandPalette(QStringLiteral("Search tokens"), token_items(), this))->open();
+    if (!document_->trace()) return;
+    // Of a long text its paragraphs are there to begin with.
+    std::vector<PaletteItem> items;
+    for (const analyze::TextSection& section : prompt_bar_->ruler().sections())
+        if (items.size() < most_found)
+            items.push_back(place_item(QString::fromStdString(section.title),
+                                       QStringLiteral("paragraph at %1").arg(section.first.value), section.first, false));
+    if (items.size() < 2) items = token_items({});
+    for (PaletteItem& item : items) item.only_unasked = true;
+    (new CommandPalette(QStringLiteral("Search the text, or a position"), std::move(items), this, [this](const QString& typed) {
+        return places_for(typed);
+    }))->open();
 }
 
 void MainWindow::open_palette() {

@@ -73,6 +73,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
       generate_(new QPushButton(QStringLiteral("Generate"))),
       generate_settings_(new GeneratePopover(this)),
       tokens_(new TokenStrip(document)),
+      ruler_(new TextRuler(document, *tokens_)),
       facts_(new QLabel),
       predictions_(
           new RingToggle(QStringLiteral("predictions"),
@@ -155,6 +156,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     strip->addWidget(predictions_, 0, Qt::AlignTop);
     strip->addWidget(facts_, 0, Qt::AlignTop);
     column->addLayout(strip);
+    column->addWidget(ruler_);
 
     connect(text_, &PromptEdit::edited, this, &PromptBar::edited);
     connect(pair_, &PromptEdit::edited, this, &PromptBar::edited);

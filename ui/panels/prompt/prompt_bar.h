@@ -4,6 +4,7 @@
 #include "ui/document/document.h"
 #include "ui/panels/prompt/generate_popover.h"
 #include "ui/panels/prompt/prompt_edit.h"
+#include "ui/panels/prompt/text_ruler.h"
 #include "ui/panels/prompt/token_strip.h"
 #include "ui/panels/tools/ring_toggle.h"
 
@@ -22,6 +23,7 @@ public:
     PromptEdit& text() { return *text_; }
     PromptEdit& pair() { return *pair_; }
     TokenStrip& tokens() { return *tokens_; }
+    TextRuler& ruler() { return *ruler_; }
     RingToggle& predictions() { return *predictions_; }
     QPushButton& image_button() { return *image_; }
     QPushButton& model_button() { return *model_; }
@@ -51,6 +53,7 @@ private:
     QToolButton* generate_more_;
     GeneratePopover* generate_settings_;
     TokenStrip* tokens_;
+    TextRuler* ruler_;
     QLabel* facts_;
     RingToggle* predictions_;
     QTimer show_stop_;

@@ -78,14 +78,18 @@ void TokenStrip::set_height() {
 }
 
 TokenStrip::Chip* TokenStrip::add_chip(const text::TokenLabel& label, int least, int sentence) {
-    const QFontMetricsF metrics(chip_font());
+    // Tokens of a long text repeat: measuring each of thirty thousand would hold the window up.
+    const auto width_of = [this](const QString& text) {
+        const auto known = widths_.constFind(text);
+        return known != widths_.cend() ? *known : *widths_.insert(text, QFontMetricsF(chip_font()).horizontalAdvance(text));
+    };
     Chip chip;
     chip.sentence = sentence;
     chip.faint = QString::fromStdString(label.continuation);
     chip.text = QString::fromStdString(label.text);
     chip.special = label.special;
-    chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
-    chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
+    chip.faint_width = int(width_of(chip.faint));
+    chip.width = std::max(least, int(std::ceil(width_of(chip.text))) + chip.faint_width + 2 * chip_padding);
     if (!chips_.empty() && chips_.back().sentence != sentence) width_ += sentence_gap;
     chip.x = width_;
     width_ += chip.width + chip_gap;
@@ -94,6 +98,7 @@ TokenStrip::Chip* TokenStrip::add_chip(const text::TokenLabel& label, int least,
 
 void TokenStrip::rebuild() {
     chips_.clear();
+    if (widths_.size() > 100'000) widths_.clear();
     first_ = 0;
     width_ = 0;
     // Numbers under the tokens need room of their own; of a masked-word model only one token has some.
@@ -176,6 +181,21 @@ void TokenStrip::reveal(Position p) {
     QScrollBar* bar = horizontalScrollBar();
     if (rect.left() < 24) bar->setValue(bar->value() + rect.left() - 48);
     if (rect.right() > viewport()->width() - 24) bar->setValue(bar->value() + rect.right() - viewport()->width() + 48);
+}
+
+void TokenStrip::centre(Position p) {
+    const QRect rect = chip_rect(p);
+    if (!rect.isNull())
+        horizontalScrollBar()->setValue(horizontalScrollBar()->value() + rect.center().x() - viewport()->width() / 2);
+}
+
+std::optional<std::pair<Position, Position>> TokenStrip::in_sight() const {
+    const int left = horizontalScrollBar()->value(), right = left + viewport()->width();
+    const auto first = std::ranges::partition_point(chips_, [left](const Chip& c) { return c.x + c.width <= left; });
+    const auto end = std::ranges::partition_point(chips_, [right](const Chip& c) { return c.x < right; });
+    const auto begin = std::max(first, chips_.begin() + std::ptrdiff_t(first_));
+    if (begin >= end) return std::nullopt;
+    return std::pair(Position(begin->position), Position((end - 1)->position));
 }
 
 std::vector<Position> TokenStrip::find(const QString& text) const {

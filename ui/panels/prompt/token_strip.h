@@ -4,6 +4,7 @@
 #include "ui/document/document.h"
 
 #include <QAbstractScrollArea>
+#include <QHash>
 
 namespace headlight::ui {
 
@@ -19,6 +20,10 @@ public:
     /// Of a token of the source, which stands in front of the target while the cross attention is shown.
     QRect source_rect(Position) const;
     void reveal(Position);
+    /// Scrolls so that the token stands in the middle.
+    void centre(Position);
+    /// The first and the last token of the text that looks which are in sight; none where only a source is.
+    std::optional<std::pair<Position, Position>> in_sight() const;
     /// The token at a point of the viewport, and whether it is one of the source.
     std::optional<std::pair<Position, bool>> token_at(QPointF) const;
     /// For screen readers: the tokens in order, those of the source first.
@@ -77,6 +82,7 @@ private:
 
     Document& document_;
     std::vector<Chip> chips_;
+    QHash<QString, double> widths_;     ///< of labels that were measured
     std::size_t first_ = 0;             ///< of the text that looks; before it the source
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
     TextRange written_;                 ///< of the text that was shown last

@@ -11,13 +11,17 @@
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
+#include <QHBoxLayout>
 #include <QRadioButton>
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSignalBlocker>
+#include <QSlider>
 #include <QSpinBox>
 
 #include <algorithm>
+#include <cmath>
 
 namespace headlight::ui {
 
@@ -152,6 +156,35 @@ QComboBox* OptionsPopover::measure_list(const ViewOption& option, const std::str
     return list;
 }
 
+namespace {
+
+/// A whole number over a wide range: beside its field a slider, on which steps are equal ratios.
+QWidget* with_slider(QSpinBox* spin) {
+    constexpr int steps = 60;
+    auto* both = new QWidget;
+    auto* row = new QHBoxLayout(both);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(8);
+    auto* slider = new QSlider(Qt::Horizontal);
+    slider->setRange(0, steps);
+    slider->setFocusPolicy(Qt::NoFocus);  // the field has the arrow keys
+    const double low = spin->minimum(), ratio = spin->maximum() / low;
+    const auto place = [slider, low, ratio](int value) {
+        const QSignalBlocker quiet(slider);
+        slider->setValue(int(std::lround(steps * std::log(value / low) / std::log(ratio))));
+    };
+    place(spin->value());
+    QObject::connect(spin, &QSpinBox::valueChanged, slider, place);
+    QObject::connect(slider, &QSlider::valueChanged, spin, [spin, low, ratio](int step) {
+        spin->setValue(int(std::lround(low * std::pow(ratio, double(step) / steps))));
+    });
+    row->addWidget(slider, 1);
+    row->addWidget(spin);
+    return both;
+}
+
+}  // namespace
+
 void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
     const QString title = option_text(option.title), help = option_text(option.help);
     const std::string value = view_value(document_.options(), view_, option);
@@ -204,7 +237,10 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             spin->setValue(QString::fromStdString(value).toInt());
             connect(spin, &QSpinBox::valueChanged, this,
                     [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
-            add_row(spin, spin);
+            if (option.low >= 1 && option.high >= 1000 * option.low)
+                add_row(with_slider(spin), spin);
+            else
+                add_row(spin, spin);
             break;
         }
         case OptionKind::number: {

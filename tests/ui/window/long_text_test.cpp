@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A text of thousands of tokens: the ruler below the strip, search, and a window that stays awake.
+#include "tests/ui/watchdog.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/window/command_palette.h"
+
+#include <QSignalSpy>
+
+namespace headlight::ui {
+namespace long_text_test {
+
+/// Forty paragraphs of about a hundred tokens, one of which has words that no other has.
+QString paragraphs() {
+    QString text;
+    for (int p = 0; p < 40; ++p) {
+        if (p > 0) text += QStringLiteral("\n\n");
+        for (int s = 0; s < 6; ++s) text += QString::fromUtf8(example_sentence) + u' ';
+        if (p == 27) text += QStringLiteral("The needle lies under the haystack.");
+    }
+    return text;
+}
+
+class LongText : public testing::Test {
+protected:
+    void SetUp() override {
+        window.resize(1440, 900);
+        PromptText prompt;
+        prompt.text = paragraphs();
+        window.document().set_prompt(prompt);
+        window.show();
+        window.open(QStringLiteral("novella-7m"));
+        ASSERT_TRUE(settle());
+        ASSERT_GT(window.document().trace()->tokens(), 3000);
+    }
+    bool settle() {
+        return wait_for([&] { return window.jobs().idle() && window.document().up_to_date(); });
+    }
+    TextRuler& ruler() { return window.prompt_bar().ruler(); }
+    TokenStrip& strip() { return window.prompt_bar().tokens(); }
+
+    MainWindow window;
+};
+
+TEST_F(LongText, TheRulerShowsParagraphsAndMovesTheStrip) {
+    ASSERT_TRUE(ruler().isVisible());
+    ASSERT_EQ(ruler().sections().size(), 40u);
+    const analyze::TextSection& section = ruler().sections()[27];
+    QTest::mouseClick(&ruler(), Qt::LeftButton, {}, QPoint(int(ruler().x_of(section.first.value + 20)), 5));
+    const auto seen = strip().in_sight();
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(analyze::section_of(ruler().sections(), Position((seen->first.value + seen->second.value) / 2)), 27);
+    QTest::keyClick(&ruler(), Qt::Key_Right);
+    ASSERT_TRUE(strip().in_sight());
+    EXPECT_GT(strip().in_sight()->first, seen->first);
+    QTest::keyClick(&ruler(), Qt::Key_Home);
+    EXPECT_EQ(strip().in_sight()->first, Position(0));
+
+    EXPECT_FALSE(ruler().passage());
+    QTest::mouseClick(&ruler(), Qt::LeftButton, Qt::ShiftModifier, QPoint(int(ruler().x_of(section.first.value + 20)), 5));
+    ASSERT_TRUE(ruler().passage());
+    EXPECT_EQ(*ruler().passage(), std::pair(section.first, section.last())) << "a click with Shift marks the paragraph";
+    const auto& values = window.document().options().values;
+    ASSERT_TRUE(values.contains("reach"));
+    EXPECT_EQ(values.at("reach").at("passage"), std::to_string(section.first.value) + "-" + std::to_string(section.last().value));
+
+    PromptText prompt = window.document().prompt();
+    prompt.text = QStringLiteral("Two words");
+    window.document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(ruler().isVisible()) << "a short text needs none";
+    EXPECT_FALSE(ruler().passage());
+}
+
+TEST_F(LongText, SearchFindsWordsPhrasesAndPositionsAndJumpsThere) {
+    const auto choose = [&](const QString& typed) {
+        window.action(Command::search_tokens).trigger();
+        auto* palette = window.findChild<CommandPalette*>();
+        palette->field().setText(typed);
+        const int rows = palette->list().count();
+        QTest::keyClick(&palette->field(), Qt::Key_Return);
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        return rows;
+    };
+    const auto pinned = [&] { return window.document().selection().get().pinned_queries.back(); };
+    const std::int64_t first = ruler().sections()[27].first.value, last = ruler().sections()[27].last().value;
+    EXPECT_EQ(choose(QStringLiteral("needle LIES under")), 1);
+    EXPECT_GE(pinned().value, first);
+    EXPECT_LE(pinned().value, last);
+    EXPECT_TRUE(strip().chip_rect(pinned()).intersects(strip().viewport()->rect())) << "it is in sight";
+    choose(QStringLiteral("1234"));
+    EXPECT_EQ(pinned(), Position(1234));
+    EXPECT_LE(choose(QStringLiteral("the")), 500) << "no more than one looks through";
+    window.action(Command::search_tokens).trigger();
+    auto* palette = window.findChild<CommandPalette*>();
+    EXPECT_EQ(palette->list().count(), 40) << "the paragraphs, before anything is typed";
+    palette->close();
+}
+
+TEST_F(LongText, ViewsAndTypingLeaveTheWindowAwake) {
+    Watchdog watchdog;
+    for (const char* view : {"reach", "sparsity", "predictions", "lens", "matrix", "model", "head"}) {
+        watchdog.begin(std::string("opening ") + view);
+        window.show_view(view);
+        EXPECT_TRUE(settle()) << view;
+        watchdog.expect_calm();
+        watchdog.begin(std::string("a pin in ") + view);
+        window.document().selection().pin_query(Position(3000), false);
+        EXPECT_TRUE(settle()) << view;
+        watchdog.expect_calm();
+    }
+    watchdog.begin("search");
+    window.action(Command::search_tokens).trigger();
+    window.findChild<CommandPalette*>()->field().setText(QStringLiteral("nurse"));
+    watchdog.expect_calm();
+    window.findChild<CommandPalette*>()->close();
+    watchdog.begin("an edit");
+    PromptText prompt = window.document().prompt();
+    prompt.text.insert(prompt.text.size() / 2, QStringLiteral(" more"));
+    window.document().set_prompt(prompt);
+    EXPECT_TRUE(settle());
+    watchdog.expect_calm();
+}
+
+}  // namespace long_text_test
+}  // namespace headlight::ui
