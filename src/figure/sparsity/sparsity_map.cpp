@@ -101,20 +101,19 @@ QColor SparsityMapFigure::cell_color(std::int64_t row, std::int64_t col, const S
     const float weight = data_.map.weight(row, col);
     const Theme& theme = *style.theme;
     if (std::isnan(weight)) return theme.canvas;
-    const double t = std::clamp(style.transfer(static_cast<double>(weight)), 0.0, 1.0);
-    QColor color = ramp_color(style.ramp, theme, t);
-    // A strong weight shows through its tint.
-    const double most = tint_strength * (1 - 0.75 * t);
     // What several of them read has the first one's tint: mixed tints would be a colour that the legend does not have.
-    double left = 1;
+    QColor ground = theme.canvas;
+    double left = tint_strength;
     for (const auto& [region, share] : {std::pair{Region::window, &data_.map.window},
                                         {Region::selected, &data_.map.selected},
                                         {Region::compressed, &data_.map.compressed}}) {
         const double part = left * std::min(1.0, static_cast<double>((*share)(row, col)));
-        if (part > 0) color = draw::blended(color, tint(theme, region), most * part);
+        if (part > 0) ground = draw::blended(ground, tint(theme, region), part);
         left -= part;
     }
-    return color;
+    // The weight lies over it: no weight shows the ground alone, whatever the ramp begins with.
+    const double t = std::clamp(style.transfer(static_cast<double>(weight)), 0.0, 1.0);
+    return draw::blended(ground, ramp_color(style.ramp, theme, t), std::min(1.0, 1.2 * std::sqrt(t)));
 }
 
 void SparsityMapFigure::paint_cells(QPainter& painter, const Style& style) const {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 namespace headlight::figure {
@@ -58,7 +59,7 @@ TEST(SparsityView, CellsBarsAndTipsAreTheMap) {
     EXPECT_NEAR(figure.row_of_query(Position(13))->center().y(), point(13, 0).y(), 1e-6);
 }
 
-/// What a scheme reads is tinted, what it does not read is the plain map.
+/// What a scheme reads stands on a tint, what it does not read on the canvas.
 TEST(SparsityView, TintsSayWhatIsRead) {
     const TracePtr trace = trace_of(doctor);
     SparsityMapFigure figure = figure_of(trace, {Layer(0), Head(0)}, {.scheme = analyze::SparseScheme::window, .window = 3}, 512);
@@ -75,12 +76,14 @@ TEST(SparsityView, TintsSayWhatIsRead) {
     const auto color = [&](std::int64_t q, std::int64_t k) {
         return image.pixelColor((at.map.topLeft() + QPointF((double(k) + 0.5) * cell, (double(q) + 0.5) * cell)).toPoint());
     };
-    const auto plain = [&](std::int64_t q, std::int64_t k) {
-        return ramp_color(style.ramp, *style.theme, double(weights(q, k)));
+    const auto on_canvas = [&](std::int64_t q, std::int64_t k) {
+        const double t = double(weights(q, k));
+        const QColor ink = ramp_color(style.ramp, *style.theme, t);
+        return draw::blended(style.theme->canvas, ink, std::min(1.0, 1.2 * std::sqrt(t)));
     };
     for (const std::int64_t q : {6, 10, 14}) {
-        EXPECT_EQ(color(q, q - 4).rgb(), plain(q, q - 4).rgb());
-        EXPECT_NE(color(q, q - 1).rgb(), plain(q, q - 1).rgb());
+        EXPECT_EQ(color(q, q - 4).rgb(), on_canvas(q, q - 4).rgb());
+        EXPECT_NE(color(q, q - 1).rgb(), on_canvas(q, q - 1).rgb());
     }
 }
 
