@@ -6,6 +6,7 @@
 #include "model/run/stacked.h"
 #include "trace/memory.h"
 #include "trace/recorder.h"
+#include "trace/stacked_variant.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -78,16 +79,13 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
                  .hint = "Shorten the text"});
 }
 
-/// The encoder's output; undefined for models of one stack.
+}  // namespace
+
 at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::Observer& observer, const CancelToken& cancel) {
     const auto& encoder = model.part(model::Stack::encoder);
     if (!encoder) return {};
     return model::encode(*encoder, {tokens.source, {}}, observer, cancel, {});
 }
-
-}  // namespace
-
-TokenIds ids_of(const text::Encoding& encoding) { return {encoding.ids, encoding.type_ids, encoding.pixels}; }
 
 at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
                   const CancelToken& cancel) {
@@ -113,8 +111,8 @@ void replay_variants(const model::Model& model, const TokenIds& tokens, std::int
         std::int64_t rows = 0, last = first;
         for (; last < count; ++last) {
             const Variant& v = variants[static_cast<std::size_t>(last)];
-            some.push_back({v.ids, v.source, v.pattern, v.order});
-            rows += model::rows_of(c, input, position, some.back()) + static_cast<std::int64_t>(v.source.size());
+            some.push_back(stacked_variant(c, v));
+            rows += model::rows_of(c, input, {position, position + 1}, some.back()) + static_cast<std::int64_t>(v.source.size());
             if (rows > model::rows_at_once(c) && last > first) {
                 some.pop_back();
                 break;

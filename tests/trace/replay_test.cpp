@@ -120,10 +120,10 @@ at::Tensor backwards(std::int64_t heads, std::int64_t keys) {
     return order;
 }
 
-Intervention reorder(const std::string& glob, std::int64_t position, const at::Tensor& order) {
-    return {glob, [=](HookPoint, const at::Tensor& pattern) {
+Edit reorder(HookPoint point, std::int64_t position, const at::Tensor& order) {
+    return {point, position, [=](HookPoint, const at::Tensor& pattern, std::int64_t first) {
                 at::Tensor changed = pattern.clone();
-                changed.select(1, position).copy_(pattern.select(1, position).gather(1, order));
+                changed.select(1, position - first).copy_(pattern.select(1, position - first).gather(1, order));
                 return changed;
             }};
 }
@@ -147,8 +147,9 @@ void expect_variants(const model::Model& model, const TokenIds& tokens, std::int
     };
     const auto reordered = [&](Hook hook, Layer layer, std::int64_t keys) {
         const HookPoint point{hook, layer};
-        add({.pattern = point, .order = backwards(c.n_heads, keys)}, tokens,
-            {reorder(name_of(point, c), position, backwards(c.n_heads, keys))});
+        const Edit edit = reorder(point, position, backwards(c.n_heads, keys));
+        add({.edits = {edit}}, tokens,
+            {{name_of(point, c), [edit](HookPoint at, const at::Tensor& t) { return edit.fn(at, t, 0); }}});
     };
     const auto count = static_cast<std::int64_t>(tokens.ids.size()), source = static_cast<std::int64_t>(tokens.source.size());
     const Layer last(c.n_layers - 1);
@@ -206,7 +207,7 @@ TEST(Replay, AVariantWithoutADifferenceIsTheTextOfItsStackInEveryType) {
             const at::Tensor order = at::arange(count, at::kLong).unsqueeze(0).repeat({model->config().n_heads, 1});
             std::vector<Variant> variants{{.ids = tokens.ids}};
             for (std::int64_t l = 0; l < model->config().n_layers; ++l)
-                variants.push_back({.pattern = {Hook::pattern, Layer(l)}, .order = order});
+                variants.push_back({.edits = {reorder({Hook::pattern, Layer(l)}, count - 1, order)}});
             std::int64_t seen = 0;
             const auto take = [&](std::int64_t first, const at::Tensor& usual, const at::Tensor& logits) {
                 EXPECT_EQ(first, seen);

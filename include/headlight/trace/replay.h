@@ -7,6 +7,7 @@
 #include "headlight/model/hook_name.h"
 #include "headlight/model/model.h"
 #include "headlight/trace/tensors.h"
+#include "headlight/trace/variants.h"
 
 #include <ATen/ATen.h>
 
@@ -18,31 +19,18 @@
 
 namespace headlight::trace {
 
-/// What a pass reads.
-struct TokenIds {
-    std::vector<std::int64_t> ids, type_ids;             ///< type_ids may be empty: all 0
-    std::shared_ptr<const std::vector<float>> pixels{};  ///< of a picture: what is read in place of the ids
-    std::vector<std::int64_t> source{};  ///< encoder-decoder models: what the encoder reads; `ids` are the target's
-};
-TokenIds ids_of(const text::Encoding&);
-
 /// One pass on these ids (of an encoder-decoder model one of each; interventions are of the decoder): its logits [pos, vocab], on
 /// the CPU in the compute type. Nothing else is kept; an intervention that only looks returns the tensor it was given. Error
 /// without unembedding.
 at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Intervention>& = {}, const CancelToken& = {});
 
-/// A text with other tokens or another source, or one attention in which the weights of one position stand in another order.
-struct Variant {
-    std::vector<std::int64_t> ids{}, source{};  ///< of the text's lengths; empty: the text's own
-    model::HookPoint pattern{};                 ///< where there is an order: Hook::pattern or Hook::cross_pattern of a layer
-    at::Tensor order{};                         ///< [head, key] int64: a head's weight j becomes its weight order[j]
-};
 /// Logits at the position of variants [first, first + variant), [variant, vocab], and of the text itself out of the same
 /// products, [vocab]; on the CPU in the compute type.
 using TakeLogits = std::function<void(std::int64_t first, const at::Tensor& usual, const at::Tensor& logits)>;
 /// Logits of each variant at a position: what replay() gives for each of them, to rounding. Many go through a pass together, each
 /// from its first different layer on, in causal models from its first different token on; `take` is called after each pass, so
-/// that only one pass's logits are in memory. Cancelled within a layer; progress counts passes.
+/// that only one pass's logits are in memory. Cancelled within a layer; progress counts passes. Error for an edit at a hook that
+/// can_batch() does not name.
 void replay_variants(const model::Model&, const TokenIds&, std::int64_t position, const std::vector<Variant>&,
                      const TakeLogits& take, const CancelToken& = {}, const Progress& = {});
 

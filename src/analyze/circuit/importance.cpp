@@ -163,7 +163,13 @@ void add_shuffles(Passes& passes, const Question& q, HookPoint pattern, const Im
             std::iota(order, order + keys, 0);
             for (std::int64_t k = keys - 1; k > 0; --k) std::swap(order[k], order[below(random, k + 1)]);
         }
-        passes.variants.push_back({.pattern = pattern, .order = orders});
+        const auto reorder = [orders, position = q.position](HookPoint, const at::Tensor& weights, std::int64_t first) {
+            at::Tensor changed = weights.clone();
+            const at::Tensor row = changed.select(1, position - first).narrow(1, 0, orders.size(1));
+            row.copy_(row.gather(1, orders.to(row.device())));
+            return changed;
+        };
+        passes.variants.push_back({.edits = {{pattern, q.position, reorder}}});
     }
 }
 
@@ -178,7 +184,8 @@ double quantile(const std::vector<double>& sorted, double share) {
 void set_shuffles(LayerImportance& layer, HookPoint pattern, const Passes& passes) {
     std::vector<double> distances;
     for (std::size_t i = 0; i < passes.variants.size(); ++i)
-        if (passes.variants[i].order.defined() && passes.variants[i].pattern == pattern) distances.push_back(passes.distances[i]);
+        if (const auto& edits = passes.variants[i].edits; !edits.empty() && edits.front().point == pattern)
+            distances.push_back(passes.distances[i]);
     std::sort(distances.begin(), distances.end());
     layer.shuffled_low = quantile(distances, 0.1);
     layer.shuffled_median = quantile(distances, 0.5);

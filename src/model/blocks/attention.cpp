@@ -286,6 +286,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     if (pass.stack) {
         z = attend_stacked(*pass.stack, {Hook::pattern, layer}, q, k, v,
                            [&](const at::Tensor& queries, const at::Tensor& keys) { return input(pass, queries, keys); });
+        z = pass.hook(Hook::z, layer, z);
     } else if (pass.pack) {
         z = attend_packed(*pass.pack, layer, q, k, v, input);
     } else {

@@ -24,8 +24,9 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
         return AttentionInput{
             .q = queries, .k = keys, .alibi_slopes = {}, .scale = score_scale_of(c, layer.value), .causal = false};
     };
-    const at::Tensor z = pass.stack ? attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input)
-                                    : attend(pass, layer, hooks, input(q, k), v);
+    const at::Tensor z = pass.stack
+                             ? pass.hook(hooks.z, layer, attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input))
+                             : attend(pass, layer, hooks, input(q, k), v);
     const at::Tensor out = pass.hook(Hook::cross_attn_out, layer, combine_heads(pass, layer, hooks, w.cross_o, z));
     at::Tensor resid = resid_mid + out;
     if (c.post_norm) resid = with_norm(resid);

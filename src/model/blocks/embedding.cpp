@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/pack.h"
+#include "model/run/steps.h"
 
 #include <vector>
 
@@ -48,6 +49,11 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
     }
 }
 
+at::Tensor logits_with(const ModelConfig& c, const Linear& unembed, const at::Tensor& x) {
+    const at::Tensor logits = apply(unembed, x);
+    return c.final_softcap > 0 ? (logits / c.final_softcap).tanh() * c.final_softcap : logits;
+}
+
 at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
     const Model::Internals& m = pass.model;
     switch (block) {
@@ -64,11 +70,7 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
             return norm(pass, m.mlm_norm, post, Hook::mlm_ln_scale, Hook::mlm_ln_normalized);
         }
         case Block::projection: return project(pass, x);
-        default: {
-            at::Tensor logits = apply(m.unembed, x);
-            if (m.config.final_softcap > 0) logits = (logits / m.config.final_softcap).tanh() * m.config.final_softcap;
-            return pass.hook(Hook::logits, logits);
-        }
+        default: return pass.hook(Hook::logits, logits_with(m.config, m.unembed, x));
     }
 }
 

@@ -13,36 +13,78 @@ namespace {
 /// Rows that are scored at once: as many as a tile of the pass has.
 constexpr std::int64_t kStackedRows = 64;
 
-/// A text's keys or values, [head, key, d_head]: of its source, or its own rows behind those of the first text.
-at::Tensor whole_of(const TextStack& stack, const StackedText& text, bool cross, const at::Tensor& x) {
+/// A text's keys or values, [head, key, d_head]: of its source, or its own rows among those of the text it is a variant of.
+at::Tensor whole_of(const TextStack& stack, const StackedText& text, bool cross, const at::Tensor& x, const at::Tensor& kept) {
     if (cross) {
         const std::int64_t keys = stack.sources.size(1);
         return x.narrow(1, text.source * keys, keys).contiguous();
     }
-    const at::Tensor own = x.narrow(1, text.start, stack.rows_of(text));
-    return text.first == 0 ? own.contiguous() : at::cat({x.narrow(1, 0, text.first), own}, 1);
+    const at::Tensor own = x.narrow(1, text.start, text.rows());
+    if (text.rows() == stack.tokens) return own.contiguous();
+    const at::Tensor others = kept.defined() ? kept : x.narrow(1, 0, stack.tokens);
+    return at::cat({others.narrow(1, 0, text.first), own, others.narrow(1, text.last, stack.tokens - text.last)}, 1);
 }
 
-void attend_text(const TextStack& stack, const StackedText& text, const AttentionInput& in, const at::Tensor& v,
-                 const at::Tensor& order, at::Tensor& out) {
-    const std::int64_t heads = in.q.size(0), keys = in.k.size(1), together = has_kernels(in.q) ? 1 : heads;
-    at::Tensor z = at::empty({stack.tokens, heads, v.size(2)}, in.q.options());
-    for (std::int64_t row = text.first; row < stack.tokens; row += kStackedRows)
-        for (std::int64_t head = 0; head < heads; head += together) {
-            const std::int64_t rows = std::min(kStackedRows, stack.tokens - row);
-            const Tile t{head, together, row, rows, in.causal && !order.defined() ? std::min(keys, row + rows) : keys};
-            at::Tensor tile = at::empty({together, rows, t.keys}, score_options(in));
+std::vector<const RowEdit*> edits_of(const StackedText& text, HookPoint point) {
+    std::vector<const RowEdit*> found;
+    if (text.variant)
+        for (const RowEdit& edit : text.variant->edits)
+            if (edit.point == point && edit.first < text.last) found.push_back(&edit);
+    return found;
+}
+
+/// One text's attention. Queries stand at their tokens, so that rows before the first and from the last on are not read.
+struct TextAttention {
+    const StackedText& text;
+    const AttentionInput& in;
+    const at::Tensor& v;
+    at::Tensor& z;  ///< [token, head, d_head]
+    std::int64_t heads = in.q.size(0), keys = in.k.size(1);
+    std::int64_t together = has_kernels(in.q) ? 1 : heads;
+
+    template <class Work>
+    void for_tiles_of_rows(bool all_keys, const Work& work) const {
+        for (std::int64_t row = text.first; row < text.last; row += kStackedRows)
+            for (std::int64_t head = 0; head < heads; head += together) {
+                const std::int64_t rows = std::min(kStackedRows, text.last - row);
+                work(Tile{head, together, row, rows, in.causal && !all_keys ? std::min(keys, row + rows) : keys});
+            }
+    }
+
+    void attend() const {
+        for_tiles_of_rows(false, [&](const Tile& t) {
+            at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
             fill_scores(in, t, tile);
             softmax_tile(in, t, tile, false);
-            tile = tile.to(in.q.scalar_type());
-            if (order.defined() && stack.position >= row && stack.position < row + rows) {
-                const at::Tensor weights = tile.select(1, stack.position - row);
-                weights.copy_(weights.gather(1, order.narrow(0, head, together)));
-            }
-            mix_tile(t, tile, v, z);
+            mix_tile(t, tile.to(in.q.scalar_type()), v, z);
+        });
+    }
+
+    /// Edits see scores and patterns whole, [head, query, key] with the text's rows as queries, and may use any key.
+    void attend_edited(HookPoint scores, HookPoint pattern, const std::vector<const RowEdit*>& of_scores,
+                       const std::vector<const RowEdit*>& of_pattern) const {
+        at::Tensor whole = at::empty({heads, text.rows(), keys}, score_options(in));
+        const auto part = [&](const Tile& t) { return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0 - text.first, t.rows); };
+        for_tiles_of_rows(true, [&](const Tile& t) {
+            at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
+            fill_scores(in, t, tile);
+            of_scores.empty() ? softmax_tile(in, t, tile, false) : mask_tile(in, t, tile);
+            part(t).copy_(tile);
+        });
+        for (const RowEdit* edit : of_scores) whole = edit->fn(scores, whole, text.first);
+        if (!of_scores.empty()) {
+            whole = whole.clone(at::MemoryFormat::Contiguous);
+            for_tiles_of_rows(true, [&](const Tile& t) {
+                at::Tensor tile = part(t).clone(at::MemoryFormat::Contiguous);
+                softmax_tile(in, t, tile, true);
+                part(t).copy_(tile);
+            });
         }
-    out.narrow(0, text.start, stack.rows_of(text)).copy_(z.narrow(0, text.first, stack.rows_of(text)));
-}
+        whole = whole.to(in.q.scalar_type());
+        for (const RowEdit* edit : of_pattern) whole = edit->fn(pattern, whole, text.first);
+        for_tiles_of_rows(true, [&](const Tile& t) { mix_tile(t, part(t).contiguous(), v, z); });
+    }
+};
 
 }  // namespace
 
@@ -54,14 +96,25 @@ std::int64_t TextStack::token_of(std::int64_t row) const {
 at::Tensor attend_stacked(const TextStack& stack, HookPoint pattern, const at::Tensor& q, const at::Tensor& k,
                           const at::Tensor& v, const std::function<AttentionInput(const at::Tensor&, const at::Tensor&)>& input) {
     const bool cross = pattern.hook == Hook::cross_pattern;
+    const HookPoint scores{cross ? Hook::cross_scores : Hook::attn_scores, pattern.layer};
+    const auto layer = static_cast<std::size_t>(pattern.layer.value);
+    const bool kept = stack.kept && !cross;
+    const at::Tensor kept_k = kept ? stack.kept->k[layer] : at::Tensor(), kept_v = kept ? stack.kept->v[layer] : at::Tensor();
     at::Tensor z = at::empty({q.size(1), q.size(0), v.size(2)}, q.options());
     const auto one = [&](std::int64_t index) {
         const StackedText& text = stack.texts[static_cast<std::size_t>(index)];
         at::Tensor queries = at::empty({q.size(0), stack.tokens, q.size(2)}, q.options());
-        queries.narrow(1, text.first, stack.rows_of(text)).copy_(q.narrow(1, text.start, stack.rows_of(text)));
-        const bool reordered = text.variant && text.variant->order.defined() && text.variant->pattern == pattern;
-        attend_text(stack, text, input(queries, whole_of(stack, text, cross, k)), whole_of(stack, text, cross, v),
-                    reordered ? text.variant->order.to(q.device()) : at::Tensor(), z);
+        queries.narrow(1, text.first, text.rows()).copy_(q.narrow(1, text.start, text.rows()));
+        const AttentionInput in = input(queries, whole_of(stack, text, cross, k, kept_k));
+        const at::Tensor values = whole_of(stack, text, cross, v, kept_v);
+        at::Tensor mixed = at::empty({stack.tokens, q.size(0), v.size(2)}, q.options());
+        const TextAttention attention{text, in, values, mixed};
+        const auto of_scores = edits_of(text, scores), of_pattern = edits_of(text, pattern);
+        if (of_scores.empty() && of_pattern.empty())
+            attention.attend();
+        else
+            attention.attend_edited(scores, pattern, of_scores, of_pattern);
+        z.narrow(0, text.start, text.rows()).copy_(mixed.narrow(0, text.first, text.rows()));
     };
     const auto texts = static_cast<std::int64_t>(stack.texts.size());
     if (!has_kernels(q)) {

@@ -10,27 +10,27 @@
 
 namespace headlight::model {
 
-/// One text of a stack. The first is the text that the others are variants of, and has every row.
+/// One text of a stack, of which tokens [first, last) have rows; the others are those of the text it is a variant of.
 struct StackedText {
     std::int64_t start = 0;  ///< its first row in the stack
-    std::int64_t first = 0;  ///< token of that row; earlier ones are those of the first text
+    std::int64_t first = 0, last = 0;
     std::int64_t source = 0;
     const Variant* variant = nullptr;
+    std::int64_t rows() const { return last - first; }
 };
 
 struct TextStack {
-    std::int64_t tokens = 0;    ///< of every text
-    std::int64_t position = 0;  ///< whose weights a variant may reorder
+    std::int64_t tokens = 0;  ///< of every text
     std::vector<StackedText> texts;
-    at::Tensor sources{};  ///< [source, token, d_model], of decoders behind an encoder
+    at::Tensor sources{};              ///< [source, token, d_model], of decoders behind an encoder
+    const KeptStates* kept = nullptr;  ///< of the text that all are variants of; nullptr: it is the first one and has every row
 
-    std::int64_t rows_of(const StackedText& text) const { return tokens - text.first; }
-    std::int64_t rows() const { return texts.back().start + rows_of(texts.back()); }
+    std::int64_t rows() const { return texts.empty() ? 0 : texts.back().start + texts.back().rows(); }
     std::int64_t token_of(std::int64_t row) const;
 };
 
-/// q, k and v of the stack, [head, row, d_head], to z [row, head, d_head]. `cross`: keys are of the texts' sources.
-/// `input` makes the AttentionInput of one text's queries and keys.
+/// q, k and v of the stack, [head, row, d_head], to z [row, head, d_head], with the variants' edits of scores and pattern. Keys
+/// of Hook::cross_pattern are of the texts' sources. `input` makes the AttentionInput of one text's queries and keys.
 at::Tensor attend_stacked(const TextStack&, HookPoint pattern, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const std::function<AttentionInput(const at::Tensor& q, const at::Tensor& k)>& input);
 

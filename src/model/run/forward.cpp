@@ -135,7 +135,7 @@ at::Tensor finish(Pass& pass, at::Tensor x) {
     return x;
 }
 
-at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
+at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x, const std::function<at::Tensor(const at::Tensor&)>& before_mlp) {
     x = pass.hook(Hook::resid_pre, layer, x);
     const at::Tensor read = x;
     for (const Block block : pass.model.spec.layer) {
@@ -144,7 +144,7 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
             case Block::attention: x = attention(pass, layer, x); break;
             case Block::cross_attention: x = cross_attention(pass, layer, x); break;
             case Block::convolution: x = convolution(pass, layer, read, x); break;
-            default: x = mlp(pass, layer, x);
+            default: x = mlp(pass, layer, before_mlp ? before_mlp(x) : x);
         }
         if (!x.defined()) return x;
     }

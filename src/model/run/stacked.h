@@ -2,23 +2,45 @@
 // Many variants of one text in one pass. Internal to src/model and src/trace.
 #pragma once
 
+#include "model/internals.h"
 #include "model/run/forward.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace headlight::model {
 
-/// A text with other tokens, another source, or one attention whose weights at a position stand in another order.
+struct Pass;
+
+/// A change of one tensor of the pass.
+struct RowEdit {
+    HookPoint point{};
+    std::int64_t first = 0;  ///< positions before it (queries, of scores and patterns) stay as they are
+    /// Of positions [first_row, first_row + n) of the text: [n, ...], scores and patterns [head, n, key]. Returns what they
+    /// become, a tensor of equal shape. Scores and patterns of several variants come from several threads.
+    std::function<at::Tensor(HookPoint, const at::Tensor& rows, std::int64_t first_row)> fn{};
+};
+
+/// A text with other tokens, another source, or changed tensors.
 struct Variant {
     std::vector<std::int64_t> ids{};     ///< as many as the text has; empty: its own
     std::vector<std::int64_t> source{};  ///< likewise of the encoder's text
-    HookPoint pattern{};                 ///< Hook::pattern or Hook::cross_pattern of a layer, where there is an order
-    at::Tensor order{};                  ///< [head, key] int64: weight j becomes weight order[j]; undefined: as they are
+    std::vector<RowEdit> edits{};        ///< those of one tensor in their order
 };
 
-/// Rows that a variant adds to the stack: those from its first difference on in a causal model, else all.
-std::int64_t rows_of(const ModelConfig&, const ForwardInput&, std::int64_t position, const Variant&);
+/// False for tensors that a stack has no rows of: before and behind the layers, of the source, terms of the scores.
+bool can_stack(Hook) noexcept;
+
+/// Rows [first, last) of the text whose logits are asked for.
+struct RowRange {
+    std::int64_t first = 0, last = 0;
+};
+/// Rows that a variant adds to the stack: in a causal model those from its first difference to the last that is asked for, else
+/// all.
+std::int64_t rows_of(const ModelConfig&, const ForwardInput&, RowRange asked, const Variant&);
+/// The first layer whose input or hooks it changes.
+Layer start_of(const Variant&) noexcept;
 /// Rows worth stacking: a layer's products over them take some 50 ms.
 std::int64_t rows_at_once(const ModelConfig&);
 
@@ -32,5 +54,36 @@ at::Tensor forward_stacked(const Model&, const ForwardInput& input, const at::Te
 /// encode() of a source and of each variant's, in this order: [source, token, d_model].
 at::Tensor encode_stacked(const Model& encoder, const std::vector<std::int64_t>& source, const std::vector<Variant>&,
                           const CancelToken&);
+
+/// What a pass leaves for variants that begin in the middle of it.
+struct KeptStates {
+    std::vector<at::Tensor> stream{};  ///< [pos, d_model] before each layer, then behind the last
+    std::vector<at::Tensor> k{}, v{};  ///< [kv_head, pos, d_head] of each layer, as its scores and mixtures read them
+};
+
+/// A text that was run once. Its variants begin at their own layer with the states of this run, so that none costs what it shares
+/// with the text; the text is not run again.
+class KeptText {
+public:
+    /// Of the logits only rows `asked` and, where they are given, `columns` ([column] int64).
+    KeptText(const Model&, ForwardInput, RowRange asked, const at::Tensor& columns, const CancelToken&);
+
+    const at::Tensor& logits() const { return logits_; }  ///< of the text itself: [row, column]
+    const KeptStates& states() const { return states_; }
+    RowRange asked() const { return asked_; }
+    std::int64_t columns() const { return logits_.size(1); }
+    /// Of each variant, [variant, row, column]; they may not name a source, and their edits are those of can_stack().
+    at::Tensor run(std::span<const Variant>, const CancelToken&, const std::function<void(Layer)>& layer_done = {}) const;
+
+private:
+    const Model& model_;
+    ForwardInput input_;
+    RowRange asked_;
+    Linear unembed_{};  ///< of the columns; undefined: all
+    KeptStates states_;
+    at::Tensor logits_;
+
+    at::Tensor finish_rows(Pass&, at::Tensor x) const;
+};
 
 }  // namespace headlight::model
