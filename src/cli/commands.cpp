@@ -2,6 +2,9 @@
 #include "cli/command.h"
 
 namespace headlight::cli {
+
+Action define_sweep(Definition&, const Frontend&);
+
 namespace {
 
 constexpr Command kWindow{"",
@@ -56,6 +59,12 @@ constexpr Command kCommands[] = {
      {"headlight map novella-7m --texts sentences.txt --method tsne --out map.npz",
       "headlight map novella-7m --texts sentences.txt --layer 4 --head 5 --dims 3 --out L4H5.csv"},
      define_map},
+    {"sweep",
+     "Edit one layer, head, position, weight or neuron after another and measure what each does to an answer.",
+     {"headlight sweep gpt2 --clean \"When John and Mary went out, John gave a bag to\" --corrupt \"When John and Mary went out, Mary "
+      "gave a bag to\" --answer \" Mary\" --wrong \" John\" --out heads.csv",
+      "headlight sweep gpt2 --pairs ioi.jsonl --site z_by_position --direction noise --out sweep.npz"},
+     define_sweep},
     {"bench",
      "Measure the speed of Headlight on this machine (runs headlight_bench, which is built from bench/ and not installed).",
      {"headlight bench", "headlight bench forward capture"},

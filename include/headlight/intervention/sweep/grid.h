@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a sweep goes over: one edit a cell.
+#pragma once
+
+#include "headlight/base/enum_table.h"
+#include "headlight/intervention/recipe/recipe.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::intervention {
+
+/// The grids of TransformerLens' patching.py, and neurons. `_every`: several sites in one sweep.
+enum class Grid {
+    resid_pre,
+    resid_mid,
+    attn_out,
+    mlp_out,
+    block_every,
+    z,
+    q,
+    k,
+    v,
+    pattern,
+    head_every,
+    z_by_position,
+    q_by_position,
+    k_by_position,
+    v_by_position,
+    head_every_by_position,
+    pattern_by_destination,
+    pattern_by_edge,
+    neuron
+};
+inline constexpr EnumRow<Grid> grids[] = {
+    {Grid::resid_pre, "resid_pre", "Stream before a layer", "layer x position"},
+    {Grid::resid_mid, "resid_mid", "Stream behind attention", "layer x position"},
+    {Grid::attn_out, "attn_out", "Output of attention", "layer x position"},
+    {Grid::mlp_out, "mlp_out", "Output of the MLP", "layer x position"},
+    {Grid::block_every, "block_every", "Stream, attention and MLP", "the three of layer x position"},
+    {Grid::z, "z", "Outputs of heads", "layer x head, all positions at once"},
+    {Grid::q, "q", "Queries", "layer x head, all positions at once"},
+    {Grid::k, "k", "Keys", "layer x key/value head, all positions at once"},
+    {Grid::v, "v", "Values", "layer x key/value head, all positions at once"},
+    {Grid::pattern, "pattern", "Attention patterns", "layer x head, all queries at once"},
+    {Grid::head_every, "head_every", "Output, query, key, value and pattern", "the five of layer x head"},
+    {Grid::z_by_position, "z_by_position", "Outputs of heads by position", "layer x head x position"},
+    {Grid::q_by_position, "q_by_position", "Queries by position", "layer x head x position"},
+    {Grid::k_by_position, "k_by_position", "Keys by position", "layer x key/value head x position"},
+    {Grid::v_by_position, "v_by_position", "Values by position", "layer x key/value head x position"},
+    {Grid::head_every_by_position, "head_every_by_position", "Output, query, key, value and pattern by position",
+     "the five of layer x head x position"},
+    {Grid::pattern_by_destination, "pattern_by_destination", "Rows of attention patterns", "layer x head x query"},
+    {Grid::pattern_by_edge, "pattern_by_edge", "Attention weights", "layer x head x query x key"},
+    {Grid::neuron, "neuron", "Neurons", "layer x hidden unit, all positions at once"}};
+constexpr const auto& enum_rows(Grid) { return grids; }
+
+/// What a run is measured by. Natural logarithms; of several answers the mean of their logits, log-probabilities or ranks, the
+/// sum of their probabilities.
+enum class Metric { logit_diff, logprob, prob, rank, kl, loss };
+inline constexpr EnumRow<Metric> metrics[] = {
+    {Metric::logit_diff, "logit-diff", "logit difference", "mean logit of the answers minus mean logit of the wrong ones"},
+    {Metric::logprob, "logprob", "log-probability", "of the answer"},
+    {Metric::prob, "prob", "probability", "of the answer"},
+    {Metric::rank, "rank", "rank", "1 + the number of tokens with a higher logit than the answer"},
+    {Metric::kl, "kl", "KL divergence", "KL(P_clean || P), in nats"},
+    {Metric::loss, "loss", "loss", "mean -log p of the clean text's next token"}};
+constexpr const auto& enum_rows(Metric) { return metrics; }
+
+/// Heimersheim & Nanda 2024 (arXiv:2404.15255), section 2: denoising asks what restores the clean answer, noising what breaks it.
+enum class Direction { denoise, noise };
+inline constexpr EnumRow<Direction> directions[] = {
+    {Direction::denoise, "denoise", "denoising", "the corrupt text is run, with parts of the clean run"},
+    {Direction::noise, "noise", "noising", "the clean text is run, with parts of the corrupt run"}};
+constexpr const auto& enum_rows(Direction) { return directions; }
+
+/// Without a second text: what becomes of the cell's tensor in the clean run.
+enum class Ablation { none, zero, mean, resample, knockout };
+inline constexpr EnumRow<Ablation> ablations[] = {
+    {Ablation::none, "none", "patching", "the tensor of the other run"},
+    {Ablation::zero, "zero", "zero ablation", "t := 0 (of an attention weight, nothing renormalised)"},
+    {Ablation::mean, "mean", "mean ablation",
+     "t := its mean over the pairs' clean texts, position by position; of one text its mean over positions"},
+    {Ablation::resample, "resample", "resample ablation", "t := that of other pairs' clean texts, the mean effect of up to 10"},
+    {Ablation::knockout, "knockout", "knockout", "attention weight := 0, the rest of its row renormalised"}};
+constexpr const auto& enum_rows(Ablation) { return ablations; }
+
+/// The place of one edit; -1: the grid has no such axis.
+struct SweepCell {
+    Site site = Site::z;
+    std::int64_t layer = 0;  ///< of a window its middle
+    std::int64_t head = -1;  ///< of keys and values the key/value head
+    std::int64_t position = -1;
+    std::int64_t source = -1;
+    std::int64_t neuron = -1;
+    bool operator==(const SweepCell&) const = default;
+};
+
+/// The lengths of a sweep's axes.
+struct SweepAxes {
+    std::int64_t layers = 0, heads = 0, kv_heads = 0, positions = 0;
+    std::vector<std::int64_t> neurons{};  ///< of each layer
+    bool causal = true;                   ///< an edge's key is not behind its query
+};
+/// Which sites a grid goes over.
+std::vector<Site> sites_of(Grid);
+bool has_head(Grid) noexcept;
+bool has_position(Grid) noexcept;
+/// Every cell, site by site, then layer, position, head (patterns: head, query, key), as TransformerLens orders its axes.
+/// `layers`, `heads` empty: all.
+std::vector<SweepCell> cells_of(Grid, const SweepAxes&, const std::vector<std::int64_t>& layers,
+                                const std::vector<std::int64_t>& heads);
+
+}  // namespace headlight::intervention

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One edit after another, and what each does to an answer: activation patching (Vig et al. 2020, arXiv:2004.12265; Meng et al.
+// 2022, arXiv:2202.05262) and ablation of every layer, head, position, attention weight or neuron. Definitions: docs/sweep.md.
+#pragma once
+
+#include "headlight/analyze/table.h"
+#include "headlight/base/job.h"
+#include "headlight/base/numbers.h"
+#include "headlight/corpus/statistics/bootstrap.h"
+#include "headlight/intervention/sweep/grid.h"
+#include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::intervention {
+
+/// A text as the model reads it.
+struct SweepText {
+    std::vector<std::int64_t> ids{}, type_ids{}, source{};
+    std::int64_t end = -1;                                      ///< position that the answer is read at
+    std::map<std::string, std::vector<std::int64_t>> places{};  ///< named positions
+    std::vector<text::TokenLabel> labels{};                     ///< for figures
+};
+
+/// Two texts that differ in what is asked about, and the answers. Ablations read the clean one alone.
+struct SweepPair {
+    SweepText clean{}, corrupt{};
+    std::vector<std::int64_t> answers{}, wrong{};
+    std::string group{};  ///< pairs of a group (a template) are resampled together
+};
+
+struct SweepOptions {
+    Grid grid = Grid::z;
+    Metric metric = Metric::logit_diff;
+    Direction direction = Direction::denoise;
+    Ablation ablation = Ablation::none;
+    std::int64_t window = 1;                            ///< layers edited at once, from l - window / 2 on
+    std::vector<std::int64_t> layers{}, heads{};        ///< empty: all; neurons need layers
+    std::int64_t donors = 10;                           ///< of resampling, at most
+    double least_gap = 1e-3;                            ///< |clean - corrupt| below which nothing is normalised
+    corpus::BootstrapOptions bootstrap{.draws = 2000};  ///< its seed draws donors too
+    std::int64_t memory = std::int64_t{1} << 28;        ///< of the variants in one pass, in bytes
+};
+
+/// How a cell's number came about. `certain`: no token that the metric reads depends on it, so its effect is 0 without a pass.
+/// `missing`: no pair has it (positions that are not aligned).
+enum class CellState { computed, certain, missing };
+
+struct SweepCellResult {
+    double value = kNaN;             ///< the metric after the edit, mean over pairs
+    double effect = kNaN;            ///< minus that of the unedited run, mean over pairs
+    double normalized = kNaN;        ///< ratio of means: 0 nothing, 1 the other run's metric; NaN where the gap is too small
+    double stderr_ = kNaN;           ///< of the effect: standard deviation over pairs / sqrt(pairs); NaN for one pair
+    double low = kNaN, high = kNaN;  ///< of the effect: percentile bootstrap over pairs (groups), at the level
+    double band_low = kNaN, band_high = kNaN;  ///< of the effect: holds for all cells at once
+    std::int64_t pairs = 0, agreeing = 0;      ///< pairs that have the cell; those whose effect has the sign of the mean
+    CellState state = CellState::missing;
+};
+
+struct SweepResult {
+    SweepOptions options;
+    SweepAxes axes;
+    std::vector<SweepCell> cells;
+    std::vector<SweepCellResult> results;                 ///< [cell]
+    std::vector<std::vector<double>> effects{};           ///< [pair][cell]; NaN: missing
+    std::vector<double> clean, corrupt;                   ///< [pair] the metric of the two runs; ablations: corrupt is empty
+    std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
+    std::vector<std::string> position_names{};            ///< of the position axis where it is not the token's: named positions
+    std::vector<text::TokenLabel> labels{};               ///< of the first pair's text that is run
+    std::vector<std::string> notes{};
+    double seconds = 0;
+
+    double clean_mean() const, corrupt_mean() const;
+    double base_mean() const;  ///< of the runs that are edited
+    /// Divisor of `normalized`; NaN: an ablation, or too small.
+    double gap() const;
+};
+
+/// Errors: a grid that the model has no tensor for, or whose tensor nobody reads (resid_mid of parallel blocks); no answer for a
+/// metric that needs one; texts of unequal length without named positions, where pairs are averaged by position; layers or heads
+/// that do not exist; models without an unembedding. Cancelled within a layer; progress counts variants.
+SweepResult run_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
+                      const CancelToken& = {}, const Progress& = {});
+
+/// What a sweep will cost: a few of its passes are run to measure the machine.
+struct SweepForecast {
+    std::int64_t cells = 0, computed = 0;  ///< of all pairs
+    double seconds = 0;
+    std::int64_t bytes = 0;    ///< beside the model
+    std::string text() const;  ///< "2,160 cells (624 computed), 8 s, 210 MB"
+};
+SweepForecast forecast_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
+                             const CancelToken& = {});
+
+/// Columns: site where there are several, those of layer, head (kv_head), position, token, source, neuron that the grid has; then
+/// value, effect, normalized, and of several pairs stderr, low, high, band_low, band_high, agreeing, pairs. Arrays: `effects`
+/// [pair, cell] and the metrics of the runs.
+analyze::Table table_of(const SweepResult&);
+
+}  // namespace headlight::intervention

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/sweep/grid.h"
+
+#include <algorithm>
+
+namespace headlight::intervention {
+
+std::vector<Site> sites_of(Grid grid) {
+    switch (grid) {
+        case Grid::resid_pre: return {Site::resid_pre};
+        case Grid::resid_mid: return {Site::resid_mid};
+        case Grid::attn_out: return {Site::attn_out};
+        case Grid::mlp_out: return {Site::mlp_out};
+        case Grid::block_every: return {Site::resid_pre, Site::attn_out, Site::mlp_out};
+        case Grid::z:
+        case Grid::z_by_position: return {Site::z};
+        case Grid::q:
+        case Grid::q_by_position: return {Site::q};
+        case Grid::k:
+        case Grid::k_by_position: return {Site::k};
+        case Grid::v:
+        case Grid::v_by_position: return {Site::v};
+        case Grid::head_every:
+        case Grid::head_every_by_position: return {Site::z, Site::q, Site::k, Site::v, Site::pattern};
+        case Grid::neuron: return {Site::post};
+        default: return {Site::pattern};
+    }
+}
+
+bool has_head(Grid grid) noexcept { return grid >= Grid::z && grid != Grid::neuron; }
+
+bool has_position(Grid grid) noexcept { return grid < Grid::z || (grid >= Grid::z_by_position && grid != Grid::neuron); }
+
+std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vector<std::int64_t>& layers,
+                                const std::vector<std::int64_t>& heads) {
+    std::vector<SweepCell> cells;
+    const auto chosen = [](const std::vector<std::int64_t>& list, std::int64_t i) {
+        return list.empty() || std::ranges::find(list, i) != list.end();
+    };
+    for (const Site site : sites_of(grid))
+        for (std::int64_t l = 0; l < axes.layers; ++l) {
+            if (!chosen(layers, l)) continue;
+            const std::int64_t units = !has_head(grid) ? 1 : row_of(site).axis == Axis::kv_head ? axes.kv_heads : axes.heads;
+            const std::int64_t positions = has_position(grid) ? axes.positions : 1;
+            const auto head = [&](std::int64_t u) { return has_head(grid) ? u : -1; };
+            const auto position = [&](std::int64_t p) { return has_position(grid) ? p : -1; };
+            if (grid == Grid::neuron) {
+                for (std::int64_t n = 0; n < axes.neurons[static_cast<std::size_t>(l)]; ++n)
+                    cells.push_back({.site = site, .layer = l, .neuron = n});
+            } else if (site == Site::pattern && has_position(grid)) {
+                for (std::int64_t h = 0; h < units; ++h)
+                    for (std::int64_t p = 0; p < positions && chosen(heads, h); ++p) {
+                        if (grid != Grid::pattern_by_edge) {
+                            cells.push_back({site, l, h, p});
+                            continue;
+                        }
+                        for (std::int64_t s = 0; s < (axes.causal ? p + 1 : positions); ++s) cells.push_back({site, l, h, p, s});
+                    }
+            } else {
+                for (std::int64_t p = 0; p < positions; ++p)
+                    for (std::int64_t h = 0; h < units; ++h)
+                        if (!has_head(grid) || chosen(heads, h)) cells.push_back({site, l, head(h), position(p)});
+            }
+        }
+    return cells;
+}
+
+}  // namespace headlight::intervention

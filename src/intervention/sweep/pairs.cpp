@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/sweep/pairs.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+#include "headlight/io/text_lines.h"
+#include "intervention/sweep/plan.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace headlight::intervention {
+namespace {
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+/// Positions of the tokens that overlap words of the text.
+std::vector<std::int64_t> positions_of(const text::Encoding& encoding, const std::string& text, const std::string& words,
+                                       const std::string& name) {
+    const std::size_t begin = text.find(words);
+    if (begin == std::string::npos || words.empty())
+        throw Error(
+            ErrorFacts{.problem = "The words of a named position are not in the text", .item = name, .found = quoted(words)});
+    if (text.find(words, begin + 1) != std::string::npos)
+        throw Error(ErrorFacts{.problem = "The words of a named position occur more than once",
+                               .item = name,
+                               .found = quoted(words),
+                               .hint = "Give token positions: [5]"});
+    const auto from = static_cast<std::int64_t>(begin), to = from + std::ssize(words);
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < encoding.size(); ++i) {
+        const text::ByteRange at = encoding.offsets[static_cast<std::size_t>(i)];
+        if (!encoding.special[static_cast<std::size_t>(i)] && at.begin < to && at.end > from) positions.push_back(i);
+    }
+    return positions;
+}
+
+std::vector<std::string> strings_of(const nlohmann::json& line, const char* field, const std::string& where) {
+    const auto found = line.find(field);
+    if (found == line.end() || found->is_null()) return {};
+    const auto one = [&](const nlohmann::json& value) {
+        if (!value.is_string())
+            throw Error(
+                ErrorFacts{.problem = "A field of a pair is not a text", .item = where + ", " + field, .found = value.dump()});
+        return value.get<std::string>();
+    };
+    std::vector<std::string> texts;
+    if (!found->is_array()) return {one(*found)};
+    for (const nlohmann::json& value : *found) texts.push_back(one(value));
+    return texts;
+}
+
+std::string string_of(const nlohmann::json& line, const char* field, const std::string& where) {
+    const std::vector<std::string> texts = strings_of(line, field, where);
+    return texts.empty() ? std::string() : texts.front();
+}
+
+std::map<std::string, PlaceText> places_of(const nlohmann::json& line, const std::string& where) {
+    std::map<std::string, PlaceText> places;
+    const auto found = line.find("positions");
+    if (found == line.end() || found->is_null()) return places;
+    if (!found->is_object())
+        throw Error(
+            ErrorFacts{.problem = "Named positions are not an object", .item = where + ", positions", .found = found->dump()});
+    for (const auto& [name, value] : found->items()) {
+        PlaceText& place = places[name];
+        const auto number = [&](const nlohmann::json& v) {
+            if (!v.is_number_integer())
+                throw Error(ErrorFacts{.problem = "A named position is neither a token position nor words of the text",
+                                       .item = where + ", positions, " + name,
+                                       .found = v.dump()});
+            place.positions.push_back(v.get<std::int64_t>());
+        };
+        if (value.is_string())
+            place.words = value.get<std::string>();
+        else if (value.is_array())
+            std::ranges::for_each(value, number);
+        else
+            number(value);
+    }
+    return places;
+}
+
+}  // namespace
+
+std::int64_t answer_id(const text::Tokenizer& tokenizer, const std::string& answer) {
+    if (answer.empty()) throw Error(ErrorFacts{.problem = "An answer is empty"});
+    const text::Encoding as_typed = tokenizer.encode(answer, std::nullopt, false);
+    if (as_typed.size() == 1) return as_typed.ids.front();
+    const text::Encoding spaced = tokenizer.encode(" " + answer, std::nullopt, false);
+    if (answer.front() != ' ' && spaced.size() == 1) return spaced.ids.front();
+    std::string split;
+    for (const std::string& token : as_typed.tokens) split += (split.empty() ? "" : ", ") + quoted(token);
+    throw Error(ErrorFacts{.problem = "An answer is more than one token",
+                           .item = quoted(answer),
+                           .expected = "one token",
+                           .found = split,
+                           .hint = "Name the token at which right and wrong answers differ first"});
+}
+
+SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, const std::string& position,
+                     const std::map<std::string, PlaceText>& places, bool words_may_lack) {
+    const text::Encoding encoding = tokenizer.encode(text);
+    SweepText out{.ids = encoding.ids, .type_ids = encoding.type_ids, .labels = text::token_labels(tokenizer, encoding)};
+    for (const auto& [name, place] : places) {
+        if (!place.words.empty() && words_may_lack && text.find(place.words) == std::string::npos) continue;
+        out.places[name] = place.words.empty() ? place.positions : positions_of(encoding, text, place.words, name);
+    }
+    if (position == "END") {
+        out.end = encoding.size() - 1;
+        const auto mask = tokenizer.mask_id();
+        if (const auto at = std::ranges::find(out.ids, mask.value_or(-1)); at != out.ids.end()) out.end = at - out.ids.begin();
+        return out;
+    }
+    if (const auto named = out.places.find(position); named != out.places.end() && !named->second.empty()) {
+        out.end = named->second.back();
+        return out;
+    }
+    const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), out.end);
+    if (error != std::errc() || end != position.data() + position.size())
+        throw Error(ErrorFacts{.problem = "The position of the answer cannot be read",
+                               .item = "--position",
+                               .expected = "END, a number or the name of a position",
+                               .found = position});
+    return out;
+}
+
+SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean, const std::string& corrupt,
+                     const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
+                     const std::map<std::string, PlaceText>& places) {
+    SweepPair pair;
+    pair.clean = sweep_text(tokenizer, clean, position, places);
+    if (!corrupt.empty()) {
+        std::map<std::string, PlaceText> words;
+        for (const auto& [name, place] : places)
+            if (!place.words.empty()) words.emplace(name, place);
+        pair.corrupt = sweep_text(tokenizer, corrupt, "END", words, true);
+        const std::vector<std::int64_t> from = align_ids(pair.corrupt.ids, pair.clean.ids);
+        // What stands at a position of the clean text stands where the corrupt one is aligned with it.
+        const auto aligned = [&](std::int64_t at) { return std::ranges::find(from, at) - from.begin(); };
+        for (const auto& [name, rows] : pair.clean.places) {
+            if (pair.corrupt.places.contains(name)) continue;
+            std::vector<std::int64_t>& own = pair.corrupt.places[name];
+            for (const std::int64_t row : rows)
+                if (const std::int64_t at = aligned(row); at < std::ssize(from)) own.push_back(at);
+        }
+        if (position != "END") {
+            pair.corrupt.end = aligned(pair.clean.end);
+            if (pair.corrupt.end == std::ssize(from))
+                throw Error(ErrorFacts{.problem = "The position of the answer has no counterpart in the corrupt text",
+                                       .item = "--position",
+                                       .found = position});
+        }
+    }
+    for (const std::string& answer : answers) pair.answers.push_back(answer_id(tokenizer, answer));
+    for (const std::string& answer : wrong) pair.wrong.push_back(answer_id(tokenizer, answer));
+    return pair;
+}
+
+std::vector<SweepPair> read_pairs(const std::filesystem::path& file, const text::Tokenizer& tokenizer,
+                                  const std::string& position) {
+    std::vector<SweepPair> pairs;
+    for (const io::TextLine& line : io::read_text_lines(file)) {
+        const std::string where = "line " + std::to_string(line.number);
+        try {
+            const nlohmann::json json = io::parse_json(line.text, file);
+            if (!json.is_object()) throw Error(ErrorFacts{.problem = "A pair is not a JSON object", .item = where});
+            const std::string clean = string_of(json, "clean", where);
+            if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
+            SweepPair& pair = pairs.emplace_back(sweep_pair(tokenizer, clean, string_of(json, "corrupt", where),
+                                                            strings_of(json, "answer", where), strings_of(json, "wrong", where),
+                                                            position, places_of(json, where)));
+            pair.group = string_of(json, "group", where);
+        } catch (const Error& error) {
+            ErrorFacts facts = error.facts();
+            facts.file = file.string();
+            if (!facts.item.starts_with(where)) facts.item = where + (facts.item.empty() ? "" : ", " + facts.item);
+            throw Error(std::move(facts));
+        }
+    }
+    return pairs;
+}
+
+}  // namespace headlight::intervention

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "intervention/sweep/plan.h"
+
+#include "intervention/sweep/edits.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headlight::intervention {
+namespace {
+
+using model::HookPoint;
+
+/// What is put at a position reads that position only until the next attention.
+bool stays_at_its_position(Site site) { return site != Site::resid_pre && site != Site::k && site != Site::v; }
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> window_layers(std::int64_t layer, std::int64_t window, std::int64_t layers) {
+    const std::int64_t before = window / 2, after = window - window / 2;
+    return {std::max<std::int64_t>(0, layer - before), std::min(layers, layer + after)};
+}
+
+bool SweepPlan::is_last(std::int64_t layer) const { return layer == config.n_layers - 1 && !has_convolution(config, layer); }
+
+/// Rows of the cell in a layer that can change what the metric reads. `aligned`: some row of the cell has a partner.
+std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t layer, bool& aligned) const {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(tokens));
+    std::iota(rows.begin(), rows.end(), 0);
+    if (cell.position >= 0) rows = position_rows[static_cast<std::size_t>(cell.position)];
+    std::erase_if(rows, [&](std::int64_t row) { return from[static_cast<std::size_t>(row)] < 0; });
+    aligned = aligned || !rows.empty();
+    std::erase_if(rows, [&](std::int64_t row) {
+        if (config.causal && (row >= last_asked || row < same)) return true;
+        return is_last(layer) && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
+    });
+    return rows;
+}
+
+std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, bool& aligned) const {
+    std::vector<trace::Edit> edits;
+    const auto [first, last] = window_layers(cell.layer, options.window, config.n_layers);
+    const std::int64_t unit = cell.head >= 0 ? cell.head : cell.neuron;
+    for (std::int64_t l = first; l < last; ++l) {
+        const std::vector<std::int64_t> rows = rows_of(cell, l, aligned);
+        if (rows.empty()) continue;
+        const HookPoint point{row_of(cell.site).hook, Layer(l)};
+        const at::Tensor put = source ? source->at(point) : at::Tensor();
+        std::vector<std::pair<std::int64_t, std::int64_t>> pairs, keys;
+        for (const std::int64_t row : rows) pairs.emplace_back(row, from[static_cast<std::size_t>(row)]);
+        std::vector<std::int64_t> key_rows;
+        if (cell.source >= 0) key_rows = position_rows[static_cast<std::size_t>(cell.source)];
+        if (cell.source < 0 && cell.site == Site::pattern)
+            for (std::int64_t j = 0; j < tokens; ++j) key_rows.push_back(j);
+        if (config.causal && cell.source >= 0) std::erase_if(key_rows, [&](std::int64_t j) { return j > rows.back(); });
+        for (const std::int64_t j : key_rows)
+            if (from[static_cast<std::size_t>(j)] >= 0) keys.emplace_back(j, from[static_cast<std::size_t>(j)]);
+        if (options.ablation == Ablation::knockout) {
+            if (!key_rows.empty()) edits.push_back(knock_out(point, cell.head, rows, key_rows));
+        } else if (cell.site == Site::pattern && other_length) {
+            if (!keys.empty()) edits.push_back(copy_aligned(point, cell.head, pairs, keys, put));
+        } else if (cell.source >= 0) {
+            if (!keys.empty()) edits.push_back(copy_weights(point, cell.head, pairs, keys, put));
+        } else {
+            edits.push_back(copy_rows(point, runs_of(pairs), unit, put));
+        }
+    }
+    return edits;
+}
+
+SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
+    Cell out;
+    bool aligned = false;
+    const std::size_t count = std::max<std::size_t>(sources.size(), 1);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned);
+        if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
+    }
+    if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;
+    if (cell.source >= 0 && aligned) {
+        const auto& keys = position_rows[static_cast<std::size_t>(cell.source)];
+        if (std::ranges::none_of(keys, [&](std::int64_t j) { return from[static_cast<std::size_t>(j)] >= 0; }))
+            out.state = CellState::missing;
+    }
+    return out;
+}
+
+std::vector<std::int64_t> align_ids(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source) {
+    const auto n = std::ssize(target), m = std::ssize(source);
+    std::vector<std::int64_t> from(target.size(), -1);
+    if (n == m) {
+        std::iota(from.begin(), from.end(), 0);
+        return from;
+    }
+    const auto at = [](const std::vector<std::int64_t>& ids, std::int64_t i) { return ids[static_cast<std::size_t>(i)]; };
+    std::int64_t head = 0, tail = 0;
+    while (head < std::min(n, m) && at(target, head) == at(source, head)) ++head;
+    while (tail < std::min(n, m) - head && at(target, n - 1 - tail) == at(source, m - 1 - tail)) ++tail;
+    for (std::int64_t i = 0; i < head; ++i) from[static_cast<std::size_t>(i)] = i;
+    for (std::int64_t i = 0; i < tail; ++i) from[static_cast<std::size_t>(n - 1 - i)] = m - 1 - i;
+    const std::int64_t rows = n - head - tail, columns = m - head - tail;
+    std::vector<std::vector<std::int32_t>> longest(static_cast<std::size_t>(rows) + 1,
+                                                   std::vector<std::int32_t>(static_cast<std::size_t>(columns) + 1));
+    const auto best = [&](std::int64_t i, std::int64_t j) -> std::int32_t& {
+        return longest[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+    };
+    for (std::int64_t i = rows - 1; i >= 0; --i)
+        for (std::int64_t j = columns - 1; j >= 0; --j)
+            best(i, j) =
+                at(target, head + i) == at(source, head + j) ? best(i + 1, j + 1) + 1 : std::max(best(i + 1, j), best(i, j + 1));
+    for (std::int64_t i = 0, j = 0; i < rows && j < columns;) {
+        if (at(target, head + i) == at(source, head + j))
+            from[static_cast<std::size_t>(head + i++)] = head + j++;
+        else
+            best(i + 1, j) >= best(i, j + 1) ? ++i : ++j;
+    }
+    // Between two aligned tokens as many others in one text as in the other are replacements of each other.
+    for (std::int64_t i = 0; i < n;) {
+        if (from[static_cast<std::size_t>(i)] >= 0) {
+            ++i;
+            continue;
+        }
+        std::int64_t end = i;
+        while (end < n && from[static_cast<std::size_t>(end)] < 0) ++end;
+        const std::int64_t before = i > 0 ? from[static_cast<std::size_t>(i - 1)] + 1 : 0,
+                           after = end < n ? from[static_cast<std::size_t>(end)] : m;
+        for (std::int64_t k = i; k < end && after - before == end - i; ++k) from[static_cast<std::size_t>(k)] = before + k - i;
+        i = end;
+    }
+    return from;
+}
+
+}  // namespace headlight::intervention

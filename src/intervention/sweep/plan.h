@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which variants of one pair's text give the cells of a sweep.
+#pragma once
+
+#include "headlight/intervention/sweep/sweep.h"
+#include "headlight/trace/variants.h"
+
+#include <map>
+#include <vector>
+
+namespace headlight::intervention {
+
+using Tensors = std::map<model::HookPoint, at::Tensor>;
+
+inline trace::TokenIds token_ids(const SweepText& text) { return {text.ids, text.type_ids, {}, text.source}; }
+
+/// One pair of a sweep: what is run, what is put in, and which positions of it the metric reads.
+struct SweepPlan {
+    const model::ModelConfig& config;
+    const SweepOptions& options;
+    std::vector<std::int64_t> from{};                          ///< [position] in the other text, -1: not aligned
+    std::vector<std::vector<std::int64_t>> position_rows{};    ///< of each place of the position axis
+    std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
+    std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
+    bool other_length = false;                                 ///< the other text is longer or shorter
+    std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
+
+    struct Cell {
+        CellState state = CellState::computed;
+        std::vector<trace::Variant> variants{};  ///< their mean is the cell
+    };
+    Cell cell(const SweepCell&) const;
+
+private:
+    bool is_last(std::int64_t layer) const;
+    std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;
+    std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned) const;
+};
+
+/// Layers of a window around one: `range(max(0, l - w / 2), min(L, l - (-w / 2)))` with floors, as Geva et al. and ROME cut it.
+std::pair<std::int64_t, std::int64_t> window_layers(std::int64_t layer, std::int64_t window, std::int64_t layers);
+
+/// For every position of `target` that of `source` with the same token: common head and tail, then the longest common subsequence,
+/// then runs of equally many tokens between two aligned ones; -1: none. Texts of equal length are aligned position by position.
+std::vector<std::int64_t> align_ids(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source);
+
+}  // namespace headlight::intervention

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/sweep/sweep.h"
+
+#include <algorithm>
+
+namespace headlight::intervention {
+namespace {
+
+using analyze::Table;
+
+std::string place_name(const SweepResult& r, std::int64_t position) {
+    if (position < 0) return {};
+    if (!r.position_names.empty()) return r.position_names[static_cast<std::size_t>(position)];
+    return r.labels.empty() ? std::string() : analyze::token_name(r.labels, position);
+}
+
+/// The columns of places that some cell has.
+struct PlaceColumn {
+    const char* name;
+    std::int64_t SweepCell::*index;
+};
+constexpr PlaceColumn place_columns[] = {{"layer", &SweepCell::layer},
+                                         {"head", &SweepCell::head},
+                                         {"position", &SweepCell::position},
+                                         {"source", &SweepCell::source},
+                                         {"neuron", &SweepCell::neuron}};
+
+}  // namespace
+
+Table table_of(const SweepResult& r) {
+    Table table;
+    const bool every = sites_of(r.options.grid).size() > 1, several = r.effects.size() > 1;
+    std::vector<PlaceColumn> places;
+    for (const PlaceColumn& column : place_columns)
+        if (std::ranges::any_of(r.cells, [&](const SweepCell& cell) { return cell.*column.index >= 0; }))
+            places.push_back(column);
+    const bool tokens = has_position(r.options.grid) && (!r.labels.empty() || !r.position_names.empty());
+    if (every) table.columns.emplace_back("site");
+    for (const PlaceColumn& column : places) table.columns.emplace_back(column.name);
+    if (tokens) table.columns.emplace_back("token");
+    for (const char* name : {"value", "effect", "normalized"}) table.columns.emplace_back(name);
+    if (several)
+        for (const char* name : {"stderr", "low", "high", "agreeing", "pairs", "band_low", "band_high"})
+            table.columns.emplace_back(name);
+    table.columns.emplace_back("state");
+    for (std::size_t i = 0; i < r.cells.size(); ++i) {
+        const SweepCell& cell = r.cells[i];
+        const SweepCellResult& of = r.results[i];
+        std::vector<Table::Cell> row;
+        if (every) row.emplace_back(std::string(row_of(cell.site).word));
+        for (const PlaceColumn& column : places) row.push_back(analyze::index_cell(cell.*column.index));
+        if (tokens) row.emplace_back(place_name(r, cell.position));
+        for (const double value : {of.value, of.effect, of.normalized}) row.emplace_back(value);
+        if (several) {
+            for (const double value : {of.stderr_, of.low, of.high}) row.emplace_back(value);
+            row.emplace_back(of.agreeing);
+            row.emplace_back(of.pairs);
+            row.emplace_back(of.band_low);
+            row.emplace_back(of.band_high);
+        }
+        row.emplace_back(std::string(of.state == CellState::computed  ? "computed"
+                                     : of.state == CellState::certain ? "certain"
+                                                                      : "missing"));
+        table.add(std::move(row));
+    }
+    const bool patch = r.options.ablation == Ablation::none;
+    table.definitions = {
+        {"value", "the metric after the edit, mean over pairs"},
+        {"effect", "value minus the metric of the unedited run"},
+        {"normalized",
+         patch ? "mean effect / mean gap: 0 is the run that is edited, 1 the other run; empty where the gap is too small"
+               : "empty: an ablation has no second run"},
+        {"stderr", "standard error of the effect over pairs"},
+        {"low", "lower end of the effect's bootstrap interval"},
+        {"high", "upper end of it"},
+        {"agreeing", "pairs whose effect has the sign of the mean effect"},
+        {"band_low", "lower end of an interval of the effect that holds for all cells at once"},
+        {"band_high", "upper end of it"},
+        {"state",
+         "computed; certain: nothing that the metric reads depends on the cell, so the effect is 0; missing: no aligned position"}};
+    if (has_head(r.options.grid) && r.axes.kv_heads != r.axes.heads)
+        table.definitions.emplace_back("head", "of keys and values the key/value head, which several query heads read");
+    analyze::NamedArray effects{"effects", {std::ssize(r.effects), std::ssize(r.cells)}};
+    for (const auto& pair : r.effects)
+        for (const double value : pair) effects.values.push_back(static_cast<float>(value));
+    table.arrays.push_back(std::move(effects));
+    const auto metric_array = [&](const char* name, const std::vector<double>& values) {
+        analyze::NamedArray array{name, {std::ssize(values)}};
+        for (const double value : values) array.values.push_back(static_cast<float>(value));
+        if (!values.empty()) table.arrays.push_back(std::move(array));
+    };
+    metric_array("clean_metric", r.clean);
+    metric_array("corrupt_metric", r.corrupt);
+    return table;
+}
+
+}  // namespace headlight::intervention

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/npz.h"
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace headlight {
+namespace sweep_command_test {
+
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const char *kClean = "The queen met the doctor and then", *kCorrupt = "The king met the doctor and then";
+
+std::vector<std::string> with(std::vector<std::string> more) {
+    std::vector<std::string> words{"sweep",  "novella-7m", "--clean", kClean,    "--corrupt",
+                                   kCorrupt, "--answer",   " she",    "--wrong", " he"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(SweepCommand, HeadsAsCsv) {
+    const Outcome outcome = headlight(with({}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, StartsWith("layer,head,value,effect,normalized,state\n0,0,"));
+    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1 + 48);
+    EXPECT_THAT(outcome.err, HasSubstr("48 cells (48 computed)"));
+}
+
+TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
+    const TempFolder folder;
+    const auto pairs = folder.write(
+        "pairs.jsonl",
+        R"({"clean": "The queen met the doctor and then", "corrupt": "The king met the doctor and then", "answer": " she", "wrong": [" he"]})"
+        "\n"
+        R"({"clean": "The queen saw the nurse and then", "corrupt": "The king saw the nurse and then", "answer": " she", "wrong": [" he"]})"
+        "\n");
+    const std::string npz = folder / "s.npz", json = folder / "s.json";
+    const auto run = [&](const std::string& out) {
+        return headlight({"sweep", "novella-7m", "--pairs", pairs, "--site", "resid_pre", "--direction", "noise", "--draws",
+                          "200", "--out", out});
+    };
+    const Outcome first = run(npz);
+    ASSERT_EQ(first.code, 0) << first.err;
+    const io::NpzContent content = io::read_npz(npz);
+    const std::int64_t cells = content.arrays.at("effect").shape[0];
+    EXPECT_EQ(content.arrays.at("effects").shape, (std::vector<std::int64_t>{2, cells}));
+    for (const char* column : {"layer", "position", "stderr", "low", "high", "agreeing"})
+        EXPECT_EQ(content.arrays.at(column).shape[0], cells) << column;
+    ASSERT_EQ(run(json).code, 0);
+    const nlohmann::json document = nlohmann::json::parse(test::slurp(json));
+    EXPECT_EQ(document["facts"]["direction"], "noise");
+    EXPECT_EQ(std::ssize(document["rows"]), cells);
+}
+
+TEST(SweepCommand, Figures) {
+    const TempFolder folder;
+    for (const char* name : {"s.svg", "s.pdf", "s.png"}) {
+        const Outcome outcome = headlight(with({"--site", "z_by_position", "--size-mm", "85", "--out", folder / name}));
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_GT(test::slurp(folder / name).size(), 1000u);
+    }
+    EXPECT_THAT(test::slurp(folder / "s.svg"), HasSubstr("denoising"));
+}
+
+TEST(SweepCommand, ErrorsSayWhatIsWrong) {
+    const Outcome split = headlight(
+        {"sweep", "novella-7m", "--clean", kClean, "--corrupt", kCorrupt, "--answer", " Nebuchadnezzar", "--wrong", " he"});
+    EXPECT_EQ(split.code, 1);
+    EXPECT_THAT(split.err, testing::AllOf(HasSubstr("more than one token"), HasSubstr("\", \"")));
+    const Outcome far = headlight(with({"--position", "400"}));
+    EXPECT_EQ(far.code, 1);
+    EXPECT_THAT(far.err, HasSubstr("400"));
+    const Outcome none = headlight({"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("--corrupt"));
+    const Outcome site = headlight(with({"--site", "zz"}));
+    EXPECT_EQ(site.code, 2);
+    const TempFolder folder;
+    const auto pairs = folder.write("pairs.jsonl", "{\"clean\": \"The queen\", \"corrupt\": \"The king\", \"answer\": 7}\n");
+    const Outcome field = headlight({"sweep", "novella-7m", "--pairs", pairs});
+    EXPECT_EQ(field.code, 1);
+    EXPECT_THAT(field.err, testing::AllOf(HasSubstr("pairs.jsonl"), HasSubstr("line 1, answer")));
+}
+
+}  // namespace sweep_command_test
+}  // namespace headlight

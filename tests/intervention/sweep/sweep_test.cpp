@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sweeps against TransformerLens' patching.py, against a model in plain Python, and identities that hold in every family.
+#include "headlight/intervention/sweep/sweep.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace headlight::intervention {
+namespace sweep_test {
+
+namespace fs = std::filesystem;
+const fs::path kTests = fs::path(HEADLIGHT_SOURCE_DIR) / "tests";
+
+std::shared_ptr<const model::Model> fixture(const std::string& name, model::ComputeType type = model::ComputeType::float64) {
+    return model::Model::load(kTests / "fixtures/models" / name, {.dtype = type});
+}
+
+SweepText text_of(std::vector<std::int64_t> ids, std::int64_t end = -1) {
+    SweepText text{.ids = std::move(ids)};
+    text.end = end < 0 ? std::ssize(text.ids) - 1 : end;
+    return text;
+}
+
+SweepPair pair_of(const nlohmann::json& json) {
+    return {.clean = text_of(json["clean"].get<std::vector<std::int64_t>>()),
+            .corrupt = text_of(json["corrupt"].get<std::vector<std::int64_t>>()),
+            .answers = {json["answer"].get<std::int64_t>()},
+            .wrong = {json["wrong"].get<std::int64_t>()}};
+}
+
+std::vector<double> values_of(const SweepResult& r) {
+    std::vector<double> values;
+    for (const SweepCellResult& cell : r.results) values.push_back(cell.value);
+    return values;
+}
+
+std::vector<double> effects_of(const SweepResult& r) {
+    std::vector<double> values;
+    for (const SweepCellResult& cell : r.results) values.push_back(cell.effect);
+    return values;
+}
+
+const SweepCellResult& at(const SweepResult& r, const SweepCell& cell) {
+    return r.results.at(static_cast<std::size_t>(std::ranges::find(r.cells, cell) - r.cells.begin()));
+}
+
+std::vector<std::int64_t> ids_of_length(std::int64_t count, std::int64_t vocab, std::int64_t shift = 0) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t i = 0; i < count; ++i) ids.push_back((7 * i * i + 3 * i + 5 + shift) % vocab);
+    return ids;
+}
+
+/// Two texts of one fixture that differ in the tokens 3 and 6 of 9.
+SweepPair some_pair(const model::Model& model) {
+    const std::int64_t vocab = model.config().vocab_size;
+    SweepPair pair{.clean = text_of(ids_of_length(9, vocab)), .answers = {3}, .wrong = {11}};
+    pair.corrupt = pair.clean;
+    for (const std::size_t i : {3, 6}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % vocab;
+    if (const auto& encoder = model.part(model::Stack::encoder))
+        pair.clean.source = pair.corrupt.source = ids_of_length(7, encoder->config().vocab_size, 4);
+    return pair;
+}
+
+class AgainstTransformerLens : public testing::TestWithParam<std::string> {};
+
+TEST_P(AgainstTransformerLens, EveryGrid) {
+    const nlohmann::json golden = io::read_json(kTests / "golden/sweep" / (GetParam() + ".json"));
+    const auto model = fixture(GetParam());
+    const SweepPair pair = pair_of(golden);
+    std::size_t grids = 0;
+    for (const auto& [name, expected] : golden["grids"].items()) {
+        SCOPED_TRACE(name);
+        const SweepResult found = run_sweep(model, {pair}, {.grid = enum_value<Grid>(name).value()});
+        EXPECT_NEAR(found.clean.front(), golden["clean_metric"].get<double>(), 1e-5);
+        EXPECT_NEAR(found.corrupt.front(), golden["corrupt_metric"].get<double>(), 1e-5);
+        std::vector<double> values = expected["values"].get<std::vector<double>>();
+        if (name == "pattern_by_edge") {  // theirs has the masked edges too: patching them changes nothing
+            const auto tokens = std::ssize(pair.clean.ids);
+            std::vector<double> visible;
+            for (std::int64_t i = 0; i < std::ssize(values); ++i)
+                if (i % tokens <= i / tokens % tokens)
+                    visible.push_back(values[static_cast<std::size_t>(i)]);
+                else
+                    EXPECT_NEAR(values[static_cast<std::size_t>(i)], found.corrupt.front(), 1e-5);
+            values = visible;
+        }
+        EXPECT_THAT(values_of(found), testing::Pointwise(testing::DoubleNear(1e-5), values));
+        ++grids;
+    }
+    EXPECT_EQ(grids, model->config().parallel ? 17u : 18u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AgainstTransformerLens, testing::Values("gpt2", "llama-mha", "gpt-neox"), [](const auto& each) {
+    std::string name = each.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+TEST(Sweep, TheToyCellByCellInBothDirections) {
+    const nlohmann::json golden = io::read_json(kTests / "golden/sweep/toy/cells.json");
+    const auto model = model::Model::load(kTests / "golden/sweep/toy", {.dtype = model::ComputeType::float64});
+    const SweepPair pair = pair_of(golden);
+    for (const Direction direction : {Direction::denoise, Direction::noise}) {
+        const nlohmann::json& cells = golden[std::string(enum_word(direction))];
+        EXPECT_EQ(cells.size(), 16u);
+        for (const auto& [name, expected] : cells.items()) {
+            SCOPED_TRACE(name);
+            SweepOptions options{.grid = enum_value<Grid>(name).value(), .direction = direction};
+            if (name == "neuron") options.layers = {0, 1, 2};
+            const SweepResult found = run_sweep(model, {pair}, options);
+            EXPECT_THAT(values_of(found), testing::Pointwise(testing::DoubleNear(1e-9), expected.get<std::vector<double>>()));
+            const double gap = golden["clean_metric"].get<double>() - golden["corrupt_metric"].get<double>();
+            for (const SweepCellResult& cell : found.results)
+                EXPECT_NEAR(cell.normalized, (direction == Direction::denoise ? 1 : -1) * cell.effect / gap, 1e-12);
+        }
+    }
+}
+
+class EveryFamilySweep : public testing::TestWithParam<fs::path> {
+protected:
+    std::shared_ptr<const model::Model> model_ = model::Model::load(GetParam(), {.dtype = model::ComputeType::float64});
+    bool skipped() const { return !model_->config().has_unembedding || model::reads_pictures(model_->config()); }
+    double scale(const SweepResult& r) const {
+        return 1e-6 * std::max({1.0, std::abs(r.clean.front()), std::abs(r.corrupt.front())});
+    }
+    std::vector<Grid> grids() const {
+        std::vector<Grid> all;
+        for (const EnumRow<Grid>& row : enum_rows(Grid{}))
+            if (!(row.value == Grid::resid_mid && model_->config().parallel)) all.push_back(row.value);
+        return all;
+    }
+};
+
+TEST_P(EveryFamilySweep, CleanIntoCleanChangesNothing) {
+    if (skipped()) return;
+    SweepPair pair = some_pair(*model_);
+    pair.corrupt = pair.clean;
+    pair.corrupt.ids.back() = pair.clean.ids.back();
+    for (const Grid grid : grids()) {
+        SCOPED_TRACE(std::string(enum_word(grid)));
+        const SweepResult r = run_sweep(model_, {pair}, {.grid = grid, .layers = {0, model_->config().n_layers - 1}});
+        for (const double effect : effects_of(r)) EXPECT_NEAR(effect, 0, scale(r));
+        for (const SweepCellResult& cell : r.results) EXPECT_TRUE(std::isnan(cell.normalized)) << "the gap is 0";
+        EXPECT_FALSE(r.notes.empty());
+    }
+}
+
+TEST_P(EveryFamilySweep, ADonorThatIsTheTextItselfChangesNothing) {
+    if (skipped()) return;
+    // The same numbers as above, but computed: no token of a resampled text is known to be the same.
+    const SweepPair pair = some_pair(*model_);
+    for (const Grid grid : grids()) {
+        SCOPED_TRACE(std::string(enum_word(grid)));
+        const SweepResult r = run_sweep(
+            model_, {pair, pair}, {.grid = grid, .ablation = Ablation::resample, .layers = {0, model_->config().n_layers - 1}});
+        EXPECT_GT(r.computed, 0);
+        for (const double effect : effects_of(r)) EXPECT_NEAR(effect, 0, 1e-6 * std::max(1.0, std::abs(r.clean.front())));
+    }
+}
+
+TEST_P(EveryFamilySweep, TheStreamAtAllPositionsIsTheOtherRun) {
+    if (skipped() || has_convolution(model_->config(), 0)) return;
+    // All differing positions named as one place: the whole stream of a layer.
+    SweepPair pair = some_pair(*model_), longer = pair;
+    for (SweepText* text : {&pair.clean, &pair.corrupt}) text->places["all"] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    for (SweepText* text : {&longer.clean, &longer.corrupt}) {
+        text->ids.push_back(7);
+        text->end = 9;
+        text->places["all"] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    }
+    for (const Direction direction : {Direction::denoise, Direction::noise}) {
+        const SweepResult r = run_sweep(model_, {pair, longer}, {.grid = Grid::resid_pre, .direction = direction});
+        ASSERT_EQ(std::ssize(r.cells), model_->config().n_layers);
+        for (std::size_t n = 0; n < 2; ++n) {
+            const double gap = (r.clean[n] - r.corrupt[n]) * (direction == Direction::denoise ? 1 : -1);
+            for (const double effect : r.effects[n]) EXPECT_NEAR(effect, gap, scale(r));
+        }
+        for (const SweepCellResult& cell : r.results) EXPECT_NEAR(cell.normalized, 1, 1e-5);
+    }
+}
+
+TEST_P(EveryFamilySweep, TheFirstStreamKnowsOnlyTheTokensThatDiffer) {
+    if (skipped()) return;
+    SweepPair pair = some_pair(*model_);
+    pair.corrupt.ids[6] = pair.clean.ids[6];  // only token 3 differs
+    const SweepResult r = run_sweep(model_, {pair}, {.grid = Grid::resid_pre, .layers = {0}});
+    if (has_convolution(model_->config(), 0)) return;
+    for (std::int64_t p = 0; p < 9; ++p)
+        EXPECT_NEAR(at(r, {Site::resid_pre, 0, -1, p}).effect, p == 3 ? r.clean.front() - r.corrupt.front() : 0, scale(r)) << p;
+}
+
+TEST_P(EveryFamilySweep, EffectsThatCausalityForbidsAreExactlyZero) {
+    if (skipped()) return;
+    SweepPair pair = some_pair(*model_);
+    pair.clean.end = pair.corrupt.end = 7;
+    const std::int64_t last = model_->config().n_layers - 1;
+    for (const Grid grid : {Grid::resid_pre, Grid::z_by_position, Grid::mlp_out, Grid::k_by_position}) {
+        const SweepResult r = run_sweep(model_, {pair}, {.grid = grid});
+        std::int64_t nonzero = 0;
+        for (std::size_t i = 0; i < r.cells.size(); ++i) {
+            const SweepCell& cell = r.cells[i];
+            const bool mixes = grid == Grid::resid_pre || grid == Grid::k_by_position;
+            const bool causal = model_->config().causal && (cell.position == 8 || cell.position < 3);
+            if (causal || (cell.layer == last && !mixes && cell.position != 7 && !has_convolution(model_->config(), last))) {
+                EXPECT_EQ(r.results[i].effect, 0);
+                EXPECT_EQ(r.results[i].state, CellState::certain);
+            } else {
+                nonzero += r.results[i].effect != 0 ? 1 : 0;
+            }
+        }
+        EXPECT_GT(nonzero, 0) << std::string(enum_word(grid));
+    }
+}
+
+std::vector<fs::path> family_folders() {
+    std::vector<fs::path> found;
+    for (const char* kind : {"fixtures/models", "fixtures/encoder_decoders"})
+        for (const auto& entry : fs::directory_iterator(kTests / kind))
+            if (fs::exists(entry.path() / "config.json")) found.push_back(entry.path());
+    std::ranges::sort(found);
+    return found;
+}
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilySweep, testing::ValuesIn(family_folders()), [](const auto& each) {
+    std::string name = each.param.filename();
+    std::ranges::replace_if(
+        name, [](char c) { return c == '-' || c == '.'; }, '_');
+    return name;
+});
+
+TEST(Sweep, MetricsAreThoseOfTheLogits) {
+    const auto model = fixture("gpt2");
+    SweepPair pair = some_pair(*model);
+    pair.answers = {3, 5};
+    const auto metric_of = [&](Metric metric) { return run_sweep(model, {pair}, {.metric = metric}).clean.front(); };
+    const double log_mean = metric_of(Metric::logprob);
+    SweepPair first = pair, second = pair;
+    first.answers = {3};
+    second.answers = {5};
+    const auto single = [&](const SweepPair& of, Metric metric) {
+        return run_sweep(model, {of}, {.metric = metric}).clean.front();
+    };
+    EXPECT_NEAR(log_mean, (single(first, Metric::logprob) + single(second, Metric::logprob)) / 2, 1e-12);
+    EXPECT_NEAR(metric_of(Metric::prob), std::exp(single(first, Metric::logprob)) + std::exp(single(second, Metric::logprob)),
+                1e-12);
+    EXPECT_EQ(metric_of(Metric::kl), 0);
+    const SweepResult kl = run_sweep(model, {pair}, {.grid = Grid::resid_pre, .metric = Metric::kl});
+    EXPECT_GT(kl.corrupt.front(), 0);
+    const double rank = single(first, Metric::rank);
+    EXPECT_GE(rank, 1);
+    EXPECT_EQ(rank, std::round(rank));
+    // log p of one token minus log p of another is their logit difference.
+    EXPECT_NEAR(single(first, Metric::logprob) - single(second, Metric::logprob),
+                run_sweep(model, {{pair.clean, pair.corrupt, {3}, {5}}}, {}).clean.front(), 1e-12);
+    EXPECT_GT(metric_of(Metric::loss), 0);
+}
+
+TEST(Sweep, KnockingOutAMaskedOrEveryKeyIsDefined) {
+    const auto model = fixture("gpt2");
+    const SweepPair pair = some_pair(*model);
+    const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::pattern_by_edge, .ablation = Ablation::knockout});
+    for (const double effect : effects_of(r)) EXPECT_TRUE(std::isfinite(effect));
+    // The only key of row 0: the row is empty, and not NaN.
+    EXPECT_NE(at(r, {Site::pattern, 0, 0, 0, 0}).effect, 0);
+    EXPECT_THROW(run_sweep(model, {pair}, {.grid = Grid::z, .ablation = Ablation::knockout}), Error);
+}
+
+TEST(Sweep, AWindowIsTheLayersAroundEach) {
+    const auto model = model::Model::load(kTests / "golden/sweep/toy", {.dtype = model::ComputeType::float64});
+    const SweepPair pair{.clean = text_of({1, 2, 3, 4}), .corrupt = text_of({1, 5, 3, 4}), .answers = {2}, .wrong = {5}};
+    const SweepResult wide = run_sweep(model, {pair}, {.grid = Grid::resid_pre, .window = 9}),
+                      one = run_sweep(model, {pair}, {.grid = Grid::resid_pre});
+    // Every layer's window begins with layer 0 here; a stream patched later at the same position replaces an earlier patch.
+    for (std::int64_t p = 0; p < 4; ++p)
+        EXPECT_NEAR(at(wide, {Site::resid_pre, 0, -1, p}).value, at(wide, {Site::resid_pre, 2, -1, p}).value, 1e-12);
+    EXPECT_GT(std::abs(at(wide, {Site::resid_pre, 1, -1, 1}).effect - at(one, {Site::resid_pre, 1, -1, 1}).effect), 1e-6);
+}
+
+TEST(Sweep, IntervalsOfPairs) {
+    const auto model = fixture("gpt2");
+    const std::int64_t vocab = model->config().vocab_size;
+    std::vector<SweepPair> pairs;
+    for (std::int64_t n = 0; n < 6; ++n) {
+        SweepPair& pair = pairs.emplace_back(some_pair(*model));
+        for (SweepText* text : {&pair.clean, &pair.corrupt}) text->ids[1] = (5 + 31 * n) % vocab;
+    }
+    const SweepOptions options{.grid = Grid::z, .bootstrap = {.draws = 400, .seed = 3}};
+    const SweepResult r = run_sweep(model, pairs, options), again = run_sweep(model, pairs, options);
+    double gap = 0, effect = 0;
+    for (std::size_t n = 0; n < 6; ++n) {
+        gap += r.clean[n] - r.corrupt[n];
+        effect += r.effects[n][1];
+    }
+    EXPECT_NEAR(r.results[1].normalized, effect / gap, 1e-12) << "a ratio of means";
+    for (std::size_t i = 0; i < r.cells.size(); ++i) {
+        const SweepCellResult& cell = r.results[i];
+        EXPECT_EQ(cell.low, again.results[i].low);
+        EXPECT_LE(cell.low, cell.effect);
+        EXPECT_GE(cell.high, cell.effect);
+        EXPECT_LE(cell.band_low, cell.low + 1e-12) << "the band holds for all cells";
+        EXPECT_GE(cell.band_high, cell.high - 1e-12);
+        EXPECT_EQ(cell.pairs, 6);
+        EXPECT_GE(cell.agreeing, 1);
+    }
+    // The same pair again and again: no spread, and as one group no interval at all.
+    std::vector<SweepPair> same(3, pairs.front());
+    const SweepResult constant = run_sweep(model, same, options);
+    EXPECT_NEAR(constant.results[1].high - constant.results[1].low, 0, 1e-12);
+    EXPECT_EQ(constant.results[1].agreeing, 3);
+    for (SweepPair& pair : same) pair.group = "one";
+    EXPECT_TRUE(std::isnan(run_sweep(model, same, options).results[1].low));
+}
+
+TEST(Sweep, UnequalLengthsLeaveOutWhatIsNotAligned) {
+    const auto model = fixture("llama-kv2");
+    SweepPair pair = some_pair(*model);
+    pair.corrupt.ids.insert(pair.corrupt.ids.begin() + 5, 200);  // one token more
+    pair.corrupt.end = 9;
+    const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::resid_pre, .layers = {0}});
+    ASSERT_EQ(std::ssize(r.cells), 10);
+    EXPECT_EQ(r.results[5].state, CellState::missing);
+    EXPECT_TRUE(std::isnan(r.results[5].effect));
+    EXPECT_EQ(r.results[0].state, CellState::certain);
+    EXPECT_EQ(r.results[7].state, CellState::computed);
+    EXPECT_NE(r.results[7].effect, 0);
+    const SweepResult rows = run_sweep(model, {pair}, {.grid = Grid::pattern_by_destination});
+    for (std::size_t i = 0; i < rows.cells.size(); ++i)
+        EXPECT_EQ(std::isnan(rows.results[i].effect), rows.cells[i].position == 5) << i;
+}
+
+TEST(Sweep, KeysAndValuesOfGroupsAreColumnsOfTheirOwn) {
+    const auto model = fixture("llama-kv2");
+    const SweepResult r = run_sweep(model, {some_pair(*model)}, {.grid = Grid::k});
+    EXPECT_EQ(std::ssize(r.cells), 2 * model->config().n_layers);
+}
+
+TEST(Sweep, ErrorsNameWhatIsWrong) {
+    const auto model = fixture("gpt2");
+    SweepPair pair = some_pair(*model);
+    const auto message = [&](const std::vector<SweepPair>& pairs, const SweepOptions& options) {
+        try {
+            run_sweep(model, pairs, options);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_THAT(message({}, {}), testing::HasSubstr("no pair"));
+    EXPECT_THAT(message({pair}, {.grid = Grid::neuron}), testing::HasSubstr("layers"));
+    EXPECT_THAT(message({pair}, {.layers = {7}}), testing::AllOf(testing::HasSubstr("0 to 1"), testing::HasSubstr("7")));
+    EXPECT_THAT(message({pair}, {.ablation = Ablation::resample}), testing::HasSubstr("two pairs"));
+    SweepPair without = pair;
+    without.wrong.clear();
+    EXPECT_THAT(message({without}, {}), testing::HasSubstr("wrong answer"));
+    without.answers = {1'000'000};
+    EXPECT_THAT(message({without}, {.metric = Metric::logprob}), testing::HasSubstr("1000000"));
+    SweepPair behind = pair;
+    behind.clean.end = 12;
+    EXPECT_THAT(message({behind}, {}), testing::AllOf(testing::HasSubstr("0 to 8"), testing::HasSubstr("12")));
+    SweepPair longer = pair;
+    for (SweepText* text : {&longer.clean, &longer.corrupt}) text->ids.push_back(4);
+    EXPECT_THAT(message({pair, longer}, {.grid = Grid::resid_pre}), testing::HasSubstr("unequal length"));
+    try {
+        run_sweep(fixture("gpt-neox"), {pair}, {.grid = Grid::resid_mid});
+        ADD_FAILURE() << "ran";
+    } catch (const Error& error) {
+        EXPECT_THAT(std::string(error.what()), testing::HasSubstr("No block of this model reads"));
+    }
+    CancelToken cancel;
+    cancel.cancel();
+    EXPECT_THROW(run_sweep(model, {pair}, {}, cancel), Cancelled);
+}
+
+TEST(Sweep, ForecastCountsWhatWillBeComputed) {
+    const auto model = fixture("gpt2");
+    const SweepPair pair = some_pair(*model);
+    const SweepOptions options{.grid = Grid::z_by_position};
+    const SweepForecast forecast = forecast_sweep(model, {pair}, options);
+    const SweepResult r = run_sweep(model, {pair}, options);
+    EXPECT_EQ(forecast.cells, std::ssize(r.cells));
+    EXPECT_EQ(forecast.computed, r.computed);
+    EXPECT_GT(forecast.bytes, 0);
+    EXPECT_THAT(forecast.text(), testing::HasSubstr(" computed), "));
+}
+
+}  // namespace sweep_test
+}  // namespace headlight::intervention
