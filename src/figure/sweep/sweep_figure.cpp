@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/sweep/sweep_figure.h"
+
+#include "figure/core/wrapped.h"
+#include "figure/sweep/sweep_panels.h"
+#include "headlight/base/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using intervention::CellState;
+using intervention::SweepCell;
+using intervention::SweepCellResult;
+using intervention::SweepResult;
+
+constexpr double kMargin = 24, kGap = 22, kLegend = 62, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5;
+constexpr double kFaint = 0.35;  ///< strength of a cell whose interval holds 0
+constexpr double kLeastPanel = 120;
+
+const QFont& cell_label_font() { return ui_font(11); }
+
+/// Where a panel's map and labels are.
+struct PanelPlace {
+    QRectF map;
+    double cell_width = 0, cell_height = 0;
+    draw::AxisFit columns, rows;
+    double label_width = 0;  ///< of the rows
+    QRectF cell(std::size_t row, std::size_t column) const {
+        return {map.left() + static_cast<double>(column) * cell_width, map.top() + static_cast<double>(row) * cell_height,
+                cell_width, cell_height};
+    }
+};
+
+class SweepFigure final : public Figure {
+public:
+    explicit SweepFigure(SweepPtr result) : r_(std::move(result)), panels_(sweep_panels(*r_)) {
+        normalized_ =
+            std::ranges::any_of(r_->results, [](const SweepCellResult& cell) { return std::isfinite(cell.normalized); });
+        for (const SweepCellResult& cell : r_->results)
+            if (const double value = shown(cell); std::isfinite(value)) limit_ = std::max(limit_, std::abs(value));
+        if (limit_ == 0) limit_ = 1;
+    }
+
+    std::string view() const override { return "sweep"; }
+    QString title() const override {
+        return QString::fromUtf8(enum_row(r_->options.grid).title.data()) +
+               (r_->options.ablation == intervention::Ablation::none ? QStringLiteral(", patched") : QString());
+    }
+    QString description() const override {
+        return QStringLiteral(
+            "One edit a cell, and what it does to the answer. Patching puts a tensor of one text's run into the run of the "
+            "other; 0 changes nothing, 1 gives the other run's metric, and both ends may be exceeded. Blue raises towards it, "
+            "orange leads away. Faint: the interval over pairs holds 0. Hatched: the texts have no such position in common. "
+            "After Meng et al. 2022, Locating and Editing Factual Associations in GPT, and Heimersheim & Nanda 2024, How to Use "
+            "and Interpret Activation Patching.");
+    }
+
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
+        width_ = std::max(available.width(), 300.0);
+        heading_ = wrapped(title(), heading_font(), width_ - 2 * kMargin);
+        said_ = wrapped(sweep_words(*r_), note_font(), width_ - 2 * kMargin);
+        places_.clear();
+        double y = 22 + 20 * static_cast<double>(heading_.size()) + 16 * static_cast<double>(said_.size()) + 6;
+        const auto across = static_cast<std::size_t>(
+            std::clamp((width_ - 2 * kMargin + kGap) / (least_width() + kGap), 1.0, static_cast<double>(panels_.size())));
+        const double room = (width_ - 2 * kMargin - kGap * static_cast<double>(across - 1)) / static_cast<double>(across);
+        const double tall = available.height() > 0 ? available.height() - y - kLegend : 0;
+        for (std::size_t first = 0; first < panels_.size(); first += across) {
+            double lowest = y;
+            for (std::size_t i = first; i < std::min(first + across, panels_.size()); ++i) {
+                places_.push_back(place(panels_[i], kMargin + static_cast<double>(i - first) * (room + kGap), y, room,
+                                        panels_.size() <= across ? tall : 0));
+                lowest = std::max(lowest, places_.back().map.bottom());
+            }
+            y = lowest + kGap;
+        }
+        height_ = y - kGap + kLegend;
+        return {width_, height_};
+    }
+
+    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
+        const Theme& theme = *style.theme;
+        painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+        double y = 34;
+        for (const QString& line : heading_) draw::text(painter, {kMargin, y}, line, heading_font(), theme.text), y += 20;
+        y -= 2;
+        for (const QString& line : said_) draw::text(painter, {kMargin, y}, line, note_font(), theme.muted), y += 16;
+        for (std::size_t i = 0; i < panels_.size(); ++i)
+            if (places_[i].map.adjusted(-width_, -140, width_, 20).intersects(exposed))
+                paint_panel(painter, panels_[i], places_[i], style, selection);
+        paint_legend(painter, style);
+    }
+
+    Hit hit_test(QPointF point, const Style&, const Selection&) const override {
+        Hit hit;
+        for (std::size_t i = 0; i < panels_.size(); ++i) {
+            const PanelPlace& at = places_[i];
+            if (!at.map.contains(point)) continue;
+            const auto row =
+                std::min(panels_[i].rows.size() - 1, static_cast<std::size_t>((point.y() - at.map.top()) / at.cell_height));
+            const auto column =
+                std::min(panels_[i].columns.size() - 1, static_cast<std::size_t>((point.x() - at.map.left()) / at.cell_width));
+            const std::int64_t index = panels_[i].cell(row, column);
+            if (index < 0) return hit;
+            const SweepCell& cell = r_->cells[static_cast<std::size_t>(index)];
+            const SweepCellResult& of = r_->results[static_cast<std::size_t>(index)];
+            hit.area = at.cell(row, column);
+            hit.kind = cell.source >= 0 ? Hit::Kind::pair : cell.head >= 0 ? Hit::Kind::head : Hit::Kind::query;
+            if (cell.head >= 0 && intervention::row_of(cell.site).axis == intervention::Axis::head)
+                hit.head = HeadId{Layer(cell.layer), Head(cell.head)};
+            if (r_->position_names.empty() && cell.position >= 0) hit.query = Position(cell.position);
+            if (r_->position_names.empty() && cell.source >= 0) hit.key = Position(cell.source);
+            hit.value = shown(of);
+            hit.tip = tip(cell, of);
+            return hit;
+        }
+        return hit;
+    }
+
+    Table table() const override { return intervention::table_of(*r_); }
+    std::vector<NamedArray> arrays() const override { return intervention::table_of(*r_).arrays; }
+
+private:
+    static const QFont& heading_font() { return ui_font(16, QFont::DemiBold); }
+
+    double shown(const SweepCellResult& cell) const { return normalized_ ? cell.normalized : cell.effect; }
+
+    /// The interval is the effect's; its sign is the same whatever the effect is divided by.
+    static bool holds_zero(const SweepCellResult& cell) { return cell.low <= 0 && cell.high >= 0; }
+
+    double least_width() const {
+        double least = kLeastPanel;
+        for (const SweepPanel& panel : panels_)
+            least = std::max(least, row_labels(panel) + 9.0 * static_cast<double>(panel.columns.size()));
+        return least;
+    }
+
+    static double row_labels(const SweepPanel& panel) {
+        double widest = panel.rows_name.isEmpty() ? 0 : draw::text_width(panel.rows_name, small_font());
+        for (const draw::Label& label : panel.rows) widest = std::max(widest, draw::token_width(label, cell_label_font()));
+        return std::min(widest, 90.0) + 8;
+    }
+
+    PanelPlace place(const SweepPanel& panel, double x, double y, double room, double tall) const {
+        PanelPlace at;
+        at.label_width = row_labels(panel);
+        const auto columns = static_cast<double>(panel.columns.size()), rows = static_cast<double>(panel.rows.size());
+        at.cell_width = std::min((room - at.label_width) / columns, kWidestCell);
+        const double line = QFontMetricsF(cell_label_font()).height();
+        std::vector<double> widths, row_widths;
+        for (const draw::Label& label : panel.columns) widths.push_back(draw::token_width(label, cell_label_font()) + 2);
+        for (const draw::Label& label : panel.rows) row_widths.push_back(draw::token_width(label, cell_label_font()));
+        at.columns = draw::fit_columns(widths, at.cell_width, line, 90);
+        const double above =
+            (panel.title.isEmpty() ? 0 : kTitle) + std::ceil(at.columns.extent) + 6 + (panel.columns_name.isEmpty() ? 0 : 14);
+        const double most = rows <= 40 ? kTallestCell : rows <= 200 ? 13 : 6;
+        at.cell_height = std::clamp(tall > 0 ? (tall - above) / rows : most, std::min(line + 1, most), most);
+        at.cell_height = std::max(at.cell_height, kLowestCell);
+        at.rows = draw::fit_rows(row_widths, at.cell_height, line, at.label_width);
+        at.map = {x + at.label_width, y + above, at.cell_width * columns, at.cell_height * rows};
+        return at;
+    }
+
+    QColor color(const SweepCellResult& cell, const Theme& theme) const {
+        const double value = std::clamp(shown(cell) / limit_, -1.0, 1.0);
+        const QColor full = signed_color(theme, value);
+        return holds_zero(cell) ? draw::blended(theme.canvas, full, kFaint) : full;
+    }
+
+    void paint_panel(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Style& style,
+                     const Selection& selection) const {
+        const Theme& theme = *style.theme;
+        const double top = at.map.top() - std::ceil(at.columns.extent) - 6;
+        if (!panel.title.isEmpty())
+            draw::text(painter, {at.map.left(), top - (panel.columns_name.isEmpty() ? 4 : 18)}, panel.title,
+                       ui_font(12, QFont::DemiBold), theme.text);
+        if (!panel.columns_name.isEmpty())
+            draw::text(painter, {at.map.left(), top - 3}, panel.columns_name, small_font(), theme.muted);
+        if (!panel.rows_name.isEmpty())
+            draw::text(painter, {at.map.left() - 6, at.map.top() - 5}, panel.rows_name, small_font(), theme.muted,
+                       draw::Align::right);
+        painter.setPen(Qt::NoPen);
+        const bool aliased = !draw::is_vector(painter);
+        if (aliased) painter.setRenderHint(QPainter::Antialiasing, false);
+        std::vector<QRectF> without;
+        for (std::size_t r = 0; r < panel.rows.size(); ++r)
+            for (std::size_t c = 0; c < panel.columns.size(); ++c) {
+                const std::int64_t index = panel.cell(r, c);
+                if (index < 0) continue;
+                const SweepCellResult& cell = r_->results[static_cast<std::size_t>(index)];
+                if (std::isfinite(shown(cell)))
+                    painter.fillRect(at.cell(r, c).adjusted(0, 0, 0.05, 0.05), color(cell, theme));
+                else
+                    without.push_back(at.cell(r, c));
+            }
+        painter.setRenderHint(QPainter::Antialiasing, true);
+        for (const QRectF& box : without) hatch(painter, box, theme);
+        painter.setPen(draw::hairline(theme.line, style));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(at.map);
+        paint_labels(painter, panel, at, theme);
+        if (style.exporting) return;
+        for (std::size_t i = 0; i < panel.cells.size(); ++i)
+            if (panel.cells[i] >= 0 && is_focused(r_->cells[static_cast<std::size_t>(panel.cells[i])], selection)) {
+                painter.setPen(QPen(theme.accent, 1.5));
+                painter.drawRect(at.cell(i / panel.columns.size(), i % panel.columns.size()));
+            }
+    }
+
+    static bool is_focused(const SweepCell& cell, const Selection& selection) {
+        return cell.head >= 0 && cell.position < 0 && selection.focus == HeadId{Layer(cell.layer), Head(cell.head)};
+    }
+
+    static void paint_labels(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Theme& theme) {
+        const double line = QFontMetricsF(cell_label_font()).height();
+        for (std::size_t r = 0; r < panel.rows.size(); r += static_cast<std::size_t>(at.rows.stride))
+            draw::token(painter,
+                        QRectF(at.map.left() - at.label_width, at.cell(r, 0).center().y() - line / 2, at.label_width - 6, line),
+                        panel.rows[r], cell_label_font(), theme, draw::Align::right);
+        for (std::size_t c = 0; c < panel.columns.size(); c += static_cast<std::size_t>(at.columns.stride)) {
+            const double x = at.cell(0, c).center().x(), extent = std::ceil(at.columns.extent);
+            if (at.columns.upwards)
+                draw::token_upwards(painter, QRectF(x - line / 2, at.map.top() - extent - 4, line, extent), panel.columns[c],
+                                    cell_label_font(), theme);
+            else
+                draw::token(painter, QRectF(x - at.cell_width, at.map.top() - line - 3, 2 * at.cell_width, line),
+                            panel.columns[c], cell_label_font(), theme, draw::Align::center);
+        }
+    }
+
+    static void hatch(QPainter& painter, const QRectF& box, const Theme& theme) {
+        painter.save();
+        painter.setClipRect(box, Qt::IntersectClip);
+        painter.setPen(QPen(draw::faded(theme.faint, 0.6), 1));
+        constexpr double step = 5;
+        for (double x = std::floor((box.left() - box.height()) / step) * step; x < box.right(); x += step)
+            painter.drawLine(QPointF(x, box.bottom()), QPointF(x + box.height(), box.top()));
+        painter.restore();
+    }
+
+    void paint_legend(QPainter& painter, const Style& style) const {
+        const Theme& theme = *style.theme;
+        const double y = height_ - 40;
+        const QString end = QString::fromStdString(significant(limit_));
+        const double right = draw::bar(
+            painter, QRectF(kMargin + draw::number_width(QStringLiteral("−") + end, small_font()) + 6, y, 120, 9),
+            [&](double t) { return signed_color(theme, 2 * t - 1); }, QStringLiteral("−") + end, end, theme);
+        QStringList said{
+            normalized_ ? QStringLiteral("normalised effect: 0 unedited, 1 the other run")
+                        : QStringLiteral("effect on the %1").arg(QString::fromUtf8(enum_row(r_->options.metric).title.data()))};
+        if (r_->effects.size() > 1) said << QStringLiteral("faint: the 95 % interval holds 0");
+        if (r_->missing > 0) said << QStringLiteral("hatched: not aligned");
+        const QStringList lines =
+            wrapped(said.join(QStringLiteral(" · ")), small_font(), std::max(width_ - right - 16 - kMargin, 80.0));
+        double baseline = y + 9 - 7 * static_cast<double>(lines.size() - 1);
+        for (const QString& line : lines)
+            draw::text(painter, {right + 16, baseline}, line, small_font(), theme.muted), baseline += 14;
+    }
+
+    QString tip(const SweepCell& cell, const SweepCellResult& of) const {
+        const auto number = [](double value) { return QString::fromStdString(significant(value)); };
+        QString out = cell_words(*r_, cell);
+        if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
+        out += QStringLiteral("  effect ") + number(of.effect);
+        if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + number(of.normalized);
+        if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(number(of.low), number(of.high));
+        if (of.pairs > 1) out += QStringLiteral("  %1 of %2 pairs agree").arg(of.agreeing).arg(of.pairs);
+        if (of.state == CellState::certain) out += QStringLiteral("  nothing that is measured depends on it");
+        return out;
+    }
+
+    SweepPtr r_;
+    std::vector<SweepPanel> panels_;
+    std::vector<PanelPlace> places_;
+    QStringList heading_, said_;
+    bool normalized_ = false;
+    double limit_ = 0, width_ = 0, height_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Figure> sweep_figure(SweepPtr result) { return std::make_unique<SweepFigure>(std::move(result)); }
+
+}  // namespace headlight::figure

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/sweep/sweep_panels.h"
+
+#include "headlight/base/numbers.h"
+
+#include <algorithm>
+#include <map>
+
+namespace headlight::figure {
+namespace {
+
+using intervention::Grid;
+using intervention::Site;
+using intervention::SweepCell;
+using intervention::SweepResult;
+
+QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+draw::Label plain(const QString& text) {
+    draw::Label label;
+    label.text = text;
+    return label;
+}
+
+draw::Label position_label(const SweepResult& r, std::int64_t position) {
+    const auto at = static_cast<std::size_t>(position);
+    if (!r.position_names.empty()) return plain(QString::fromStdString(r.position_names[at]));
+    return at < r.labels.size() ? draw::label_of(r.labels, Position(position)) : plain(QString::number(position));
+}
+
+bool is_key_value(const SweepResult& r, Site site) {
+    return r.axes.kv_heads != r.axes.heads && intervention::row_of(site).axis == intervention::Axis::kv_head;
+}
+
+/// Which of a cell's numbers is its row and which its column; units are split into lines of this length.
+constexpr std::int64_t kUnitsInARow = 64;
+struct Place {
+    std::int64_t panel, row, column;
+};
+Place place_of(const SweepResult& r, const SweepCell& cell) {
+    const std::int64_t site = static_cast<std::int64_t>(cell.site) * 1'000'000;
+    if (cell.source >= 0) return {site + cell.layer * r.axes.heads + cell.head, cell.position, cell.source};
+    if (cell.neuron >= 0) return {site + cell.layer, cell.neuron / kUnitsInARow, cell.neuron % kUnitsInARow};
+    if (cell.head >= 0 && cell.position >= 0) return {site, cell.layer * r.axes.heads + cell.head, cell.position};
+    return {site, cell.layer, cell.head >= 0 ? cell.head : cell.position};
+}
+
+draw::Label row_label(const SweepResult& r, const SweepCell& cell, const Place& place) {
+    if (cell.source >= 0) return position_label(r, place.row);
+    if (cell.neuron >= 0) return plain(QString::number(place.row * kUnitsInARow));
+    if (cell.head >= 0 && cell.position >= 0) return plain(head_name({Layer(cell.layer), Head(cell.head)}));
+    return plain(QString::number(cell.layer));
+}
+
+draw::Label column_label(const SweepResult& r, const SweepCell& cell, const Place& place) {
+    if (cell.neuron >= 0 || (cell.head >= 0 && cell.position < 0)) return plain(QString::number(place.column));
+    return position_label(r, place.column);
+}
+
+void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) {
+    const std::vector<Site> all = intervention::sites_of(r.options.grid);
+    if (all.size() > 1) panel.title = words(intervention::row_of(cell.site).title);
+    if (cell.source >= 0) {
+        panel.title = head_name({Layer(cell.layer), Head(cell.head)});
+        return;
+    }
+    if (cell.neuron >= 0) {
+        panel.title = QStringLiteral("layer %1").arg(cell.layer);
+        panel.rows_name = QStringLiteral("unit");
+        panel.columns_name = QStringLiteral("+");
+        return;
+    }
+    panel.rows_name = cell.head >= 0 && cell.position >= 0 ? QStringLiteral("head") : QStringLiteral("layer");
+    if (cell.position < 0)
+        panel.columns_name = is_key_value(r, cell.site) ? QStringLiteral("key/value head") : QStringLiteral("head");
+}
+
+}  // namespace
+
+std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
+    std::map<std::int64_t, std::vector<std::size_t>> by_panel;
+    std::vector<std::int64_t> order;
+    for (std::size_t i = 0; i < r.cells.size(); ++i) {
+        const std::int64_t panel = place_of(r, r.cells[i]).panel;
+        if (by_panel[panel].empty()) order.push_back(panel);
+        by_panel[panel].push_back(i);
+    }
+    std::vector<SweepPanel> panels;
+    for (const std::int64_t id : order) {
+        SweepPanel& panel = panels.emplace_back();
+        std::map<std::int64_t, draw::Label> rows, columns;
+        for (const std::size_t i : by_panel[id]) {
+            const Place place = place_of(r, r.cells[i]);
+            rows.emplace(place.row, row_label(r, r.cells[i], place));
+            columns.emplace(place.column, column_label(r, r.cells[i], place));
+        }
+        std::map<std::int64_t, std::size_t> row_at, column_at;
+        for (const auto& [at, label] : rows) row_at.emplace(at, panel.rows.size()), panel.rows.push_back(label);
+        for (const auto& [at, label] : columns) column_at.emplace(at, panel.columns.size()), panel.columns.push_back(label);
+        panel.cells.assign(rows.size() * columns.size(), -1);
+        for (const std::size_t i : by_panel[id]) {
+            const Place place = place_of(r, r.cells[i]);
+            panel.cells[row_at.at(place.row) * columns.size() + column_at.at(place.column)] = static_cast<std::int64_t>(i);
+        }
+        name_panel(r, r.cells[by_panel[id].front()], panel);
+    }
+    return panels;
+}
+
+QString cell_words(const SweepResult& r, const SweepCell& cell) {
+    QString out = words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
+    out += cell.head >= 0 && !is_key_value(r, cell.site) ? head_name({Layer(cell.layer), Head(cell.head)})
+                                                         : QStringLiteral("L%1").arg(cell.layer);
+    if (cell.head >= 0 && is_key_value(r, cell.site)) out += QStringLiteral(" key/value head %1").arg(cell.head);
+    if (cell.neuron >= 0) out += QStringLiteral(" neuron %1").arg(cell.neuron);
+    const auto place = [&](std::int64_t p) { return position_label(r, p).with_position(Position(p)); };
+    if (cell.position >= 0) out += QStringLiteral("  ") + place(cell.position);
+    if (cell.source >= 0) out += QStringLiteral(" → ") + place(cell.source);
+    return out;
+}
+
+QString sweep_words(const SweepResult& r) {
+    const auto number = [](double value) { return QString::fromStdString(significant(value)); };
+    const intervention::SweepOptions& o = r.options;
+    const bool patch = o.ablation == intervention::Ablation::none;
+    QString out = words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
+                  words(enum_row(o.metric).title) + QStringLiteral(" ");
+    const bool from_clean = !patch || o.direction == intervention::Direction::noise;
+    out += patch ? QStringLiteral("%1 %2, %3 %4")
+                       .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), number(r.base_mean()),
+                            from_clean ? QStringLiteral("corrupt") : QStringLiteral("clean"),
+                            number(from_clean ? r.corrupt_mean() : r.clean_mean()))
+                 : number(r.base_mean());
+    if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
+    if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);
+    return out;
+}
+
+}  // namespace headlight::figure

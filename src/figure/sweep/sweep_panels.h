@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What stands where in the figure of a sweep.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "headlight/figure/sweep/sweep_figure.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::figure {
+
+struct SweepPanel {
+    QString title;
+    QString rows_name, columns_name;  ///< "layer", "head"; empty: the labels are tokens
+    std::vector<draw::Label> rows, columns;
+    std::vector<std::int64_t> cells;  ///< [row, column] the sweep's cell; -1: there is none
+    std::int64_t cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
+};
+std::vector<SweepPanel> sweep_panels(const intervention::SweepResult&);
+
+/// "L3H5", "·Mary (4)": the cell in words.
+QString cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
+/// "denoising · logit difference 2.81 → −1.03 · 32 pairs"
+QString sweep_words(const intervention::SweepResult&);
+
+}  // namespace headlight::figure

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/sweep/sweep_figure.h"
+
+#include <gtest/gtest.h>
+
+#include <QImage>
+#include <QPainter>
+
+#include <optional>
+#include <set>
+
+namespace headlight::figure {
+namespace sweep_figure_test {
+
+using intervention::CellState;
+using intervention::Direction;
+using intervention::Grid;
+using intervention::SweepResult;
+
+/// Two layers of three heads, or of four tokens, with given normalised effects; several pairs: each interval is value +- 0.1.
+SweepResult result_of(Grid grid, const std::vector<double>& values, std::size_t pairs = 1) {
+    SweepResult r;
+    r.options = {.grid = grid, .direction = Direction::noise};
+    r.axes = {.layers = 2, .heads = 3, .kv_heads = 3, .positions = 4, .neurons = {5, 5}};
+    r.cells = intervention::cells_of(grid, r.axes, {}, {});
+    r.clean.assign(pairs, 2);
+    r.corrupt.assign(pairs, -1);
+    for (std::size_t i = 0; i < r.cells.size(); ++i) {
+        const double value = values[i % values.size()];
+        auto& cell = r.results.emplace_back();
+        cell.normalized = value;
+        cell.effect = -3 * value;
+        cell.state = CellState::computed;
+        if (pairs > 1) cell.low = cell.effect - 0.3, cell.high = cell.effect + 0.3;
+        cell.pairs = static_cast<std::int64_t>(pairs);
+    }
+    r.effects.assign(pairs, std::vector<double>(r.cells.size()));
+    for (const char* token : {"·The", "·queen", "·met", "·the"}) r.labels.push_back({.text = token});
+    return r;
+}
+
+struct Drawn {
+    std::unique_ptr<Figure> figure;
+    QImage image;
+    Drawn(SweepResult r, double width, const Theme& theme = Theme::light())
+        : figure(sweep_figure(std::make_shared<const SweepResult>(std::move(r)))) {
+        Style style;
+        style.theme = &theme;
+        const QSizeF size = figure->layout({width, 0}, style, {});
+        image = QImage(size.toSize(), QImage::Format_ARGB32_Premultiplied);
+        image.fill(theme.canvas);
+        QPainter painter(&image);
+        figure->paint(painter, QRectF({}, size), style, {});
+    }
+    /// The middle of a cell, found by its tip.
+    std::optional<QPointF> find(const QString& words) const {
+        for (int y = 0; y < image.height(); y += 2)
+            for (int x = 0; x < image.width(); x += 2)
+                if (const Hit hit = figure->hit_test(QPointF(x, y), {}, {}); hit.tip.contains(words)) return hit.area.center();
+        return std::nullopt;
+    }
+    QColor at(QPointF point) const { return image.pixelColor(point.toPoint()); }
+};
+
+TEST(SweepFigure, ColoursAreSymmetricAroundZero) {
+    for (const Theme* theme : {&Theme::light(), &Theme::dark_theme()}) {
+        const Drawn drawn(result_of(Grid::z, {0.5, -0.5, 0, 0.25, -0.25, 0}), 500, *theme);
+        const auto color = [&](const char* head) { return drawn.at(drawn.find(QString::fromLatin1(head)).value()); };
+        EXPECT_EQ(color("L0H0"), signed_color(*theme, 1));
+        EXPECT_EQ(color("L0H1"), signed_color(*theme, -1));
+        EXPECT_EQ(color("L1H0"), signed_color(*theme, 0.5));
+        EXPECT_EQ(color("L0H2"), signed_color(*theme, 0));
+    }
+}
+
+TEST(SweepFigure, CellsWhoseIntervalHoldsZeroAreFaint) {
+    // +-0.1 around 0.05 holds 0, around 0.5 not.
+    const Drawn drawn(result_of(Grid::z, {0.5, 0.05, 0.4}, 12), 500), sure(result_of(Grid::z, {0.5, 0.05, 0.4}), 500);
+    const QPointF faint = drawn.find("L0H1").value(), full = drawn.find("L0H0").value();
+    EXPECT_EQ(drawn.at(full), sure.at(sure.find("L0H0").value()));
+    EXPECT_GT(drawn.at(faint).lightness(), sure.at(sure.find("L0H1").value()).lightness());
+    EXPECT_TRUE(drawn.figure->hit_test(faint, {}, {}).tip.contains("of 12 pairs agree"));
+}
+
+TEST(SweepFigure, EveryGridFitsAColumnAndAPage) {
+    for (const auto& row : enum_rows(Grid{}))
+        for (const double width : {321.0, 673.0, 1000.0}) {
+            const SweepResult r = result_of(row.value, {0.5, -0.2, 0.1});
+            const auto figure = sweep_figure(std::make_shared<const SweepResult>(r));
+            const QSizeF size = figure->layout({width, 0}, {}, {});
+            EXPECT_LE(size.width(), width) << std::string(row.word);
+            EXPECT_EQ(std::ssize(figure->table().rows), std::ssize(r.cells));
+            // Every cell has a place of its own within the page.
+            std::size_t found = 0;
+            for (double y = 0.5; y < size.height(); y += 1)
+                for (double x = 0.5; x < size.width(); x += 1)
+                    found += figure->hit_test({x, y}, {}, {}).kind != Hit::Kind::none ? 1 : 0;
+            EXPECT_GT(found, r.cells.size()) << std::string(row.word) << " at " << width;
+        }
+}
+
+TEST(SweepFigure, WhatIsNotAlignedIsHatchedAndSaysSo) {
+    SweepResult r = result_of(Grid::resid_pre, {0.5});
+    r.results[2] = {};
+    r.missing = 1;
+    const Drawn drawn(std::move(r), 500);
+    const QPointF gap = drawn.find("not aligned").value();
+    std::set<QRgb> colors;
+    for (int dx = -6; dx <= 6; ++dx) colors.insert(drawn.image.pixel(gap.toPoint() + QPoint(dx, 0)));
+    EXPECT_GT(colors.size(), 1u) << "lines on the canvas";
+    EXPECT_FALSE(colors.contains(signed_color(Theme::light(), 0.5).rgb()));
+}
+
+}  // namespace sweep_figure_test
+}  // namespace headlight::figure
