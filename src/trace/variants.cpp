@@ -23,7 +23,7 @@ bool is_alone(const Variant& v) {
     return !v.source.empty() || std::ranges::any_of(v.edits, [](const Edit& edit) { return !can_batch(edit.point.hook); });
 }
 
-class Nobody final : public model::Observer {
+class SilentObserver final : public model::Observer {
 public:
     bool wants(HookPoint) const override { return false; }
     at::Tensor visit(HookPoint, at::Tensor t) override { return t; }
@@ -115,7 +115,7 @@ Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, V
                          .found = std::to_string(column)});
     in_->options = std::move(options);
     const at::NoGradGuard no_grad;
-    Nobody nobody;
+    SilentObserver nobody;
     const at::Tensor source = states_of(*in_->model, in_->tokens, nobody, cancel);
     in_->kept.emplace(*in_->model, in_->input(source), in_->asked(),
                       in_->options.columns.empty() ? at::Tensor() : index_tensor(in_->options.columns), cancel);
@@ -220,7 +220,7 @@ std::map<HookPoint, at::Tensor> tensors_of(const model::Model& model, const Toke
     };
     const at::NoGradGuard no_grad;
     Looker looker(points);
-    Nobody nobody;
+    SilentObserver nobody;
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, looker, cancel, {});
     return std::move(looker.found);

@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 namespace headlight::cli {
 namespace {
@@ -22,8 +23,8 @@ using namespace intervention;
 struct SweepArguments {
     ModelArgument model;
     ComputeOptions compute;
-    std::string clean, corrupt, pairs, position = "END", layers, heads;
-    std::vector<std::string> answers, wrong;
+    std::string clean, corrupt, pairs, target, position = "END", layers, heads;
+    std::vector<std::string> answers, wrong, places;
     SweepOptions options;
     std::int64_t megabytes = 256;
     bool forecast = false;
@@ -33,12 +34,32 @@ struct SweepArguments {
     bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
-std::vector<SweepPair> pairs_of(const SweepArguments& a, const text::Tokenizer& tokenizer) {
+/// "subject=The Eiffel Tower", "subject=1-4": words, or positions.
+std::map<std::string, PlaceText> places_of(const SweepArguments& a) {
+    std::map<std::string, PlaceText> places;
+    for (const std::string& typed : a.places) {
+        const std::size_t equals = typed.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw UsageError("--at: write NAME=WORDS or NAME=POSITIONS, not " + typed);
+        const std::string where = typed.substr(equals + 1);
+        PlaceText& place = places[typed.substr(0, equals)];
+        if (where.find_first_not_of("0123456789,-") == std::string::npos)
+            place.positions = parse_index_list(where, "--at");
+        else
+            place.words = where;
+    }
+    return places;
+}
+
+std::vector<SweepPair> pairs_of(const SweepArguments& a, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
     std::vector<SweepPair> pairs;
     if (!a.pairs.empty())
         pairs = read_pairs(a.pairs, tokenizer, a.position);
     else
-        pairs.push_back(sweep_pair(tokenizer, a.clean, a.corrupt, a.answers, a.wrong, a.position));
+        pairs.push_back(sweep_pair(tokenizer, a.clean, a.corrupt, a.answers, a.wrong, a.position, places_of(a)));
+    if (!a.target.empty() && !has_cross_attention(c)) throw UsageError("--target: this model reads no second text");
+    if (has_cross_attention(c))
+        for (SweepPair& pair : pairs) put_behind_encoder(pair, c, tokenizer, a.target);
     if (a.options.ablation != Ablation::none) return pairs;
     for (const SweepPair& pair : pairs)
         if (pair.corrupt.ids.empty())
@@ -68,6 +89,7 @@ std::string command_of(const SweepArguments& a) {
     put("clean", a.clean);
     put("corrupt", a.corrupt);
     put("pairs", a.pairs);
+    put("target", a.target);
     for (const std::string& answer : a.answers) put("answer", answer);
     for (const std::string& answer : a.wrong) put("wrong", answer);
     put("site", std::string(enum_word(a.options.grid)));
@@ -77,7 +99,10 @@ std::string command_of(const SweepArguments& a) {
         put("direction", std::string(enum_word(a.options.direction)));
     else
         put("ablate", std::string(enum_word(a.options.ablation)));
+    if (a.options.effect != Effect::total) put("effect", std::string(enum_word(a.options.effect)));
     if (a.options.window > 1) put("window", std::to_string(a.options.window));
+    for (const std::string& place : a.places) put("at", place);
+    if (a.options.by_name) command += " --by-name";
     put("layers", a.layers);
     put("heads", a.heads);
     return command;
@@ -107,7 +132,7 @@ int run(SweepArguments a, const Console& console) {
     constexpr std::int64_t kMegabyte = 1'000'000;
     a.options.memory = a.megabytes * kMegabyte;
     const Loaded loaded = load_model(a.model, a.compute, console);
-    const std::vector<SweepPair> pairs = pairs_of(a, *loaded.tokenizer);
+    const std::vector<SweepPair> pairs = pairs_of(a, loaded.model->config(), *loaded.tokenizer);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, a.options, loaded.cancel);
     console.note(forecast.text());
     if (a.forecast) return 0;
@@ -128,6 +153,7 @@ int run(SweepArguments a, const Console& console) {
         result.fact("direction", std::string(enum_word(o.direction)));
     else
         result.fact("ablation", std::string(enum_word(o.ablation)));
+    result.fact("effect", std::string(enum_word(o.effect)));
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.pairs.empty()) {
         result.fact("clean", a.clean);
@@ -161,6 +187,8 @@ Action define_sweep(Definition& definition, const Frontend&) {
     text("--corrupt", options->corrupt, "TEXT", "the same with what is asked about changed");
     CLI::Option* pairs = text("--pairs", options->pairs, "FILE", "pairs of texts with answers, one JSON object a line");
     definition.kinds[pairs] = ValueKind::file;
+    text("--target", options->target, "TEXT",
+         "encoder-decoder models: what the decoder reads; the other texts are the encoder's");
     definition.app->add_option("--answer", options->answers, "the right next token, with its leading space; several: repeat it")
         ->type_name("TOKEN")
         ->allow_extra_args(false);
@@ -171,9 +199,17 @@ Action define_sweep(Definition& definition, const Frontend&) {
     definition.add_enum("--metric", options->options.metric, "what is measured");
     text("--position", options->position, "POSITION", "where the answer is read: END, a token's number, a named position")
         ->capture_default_str();
+    definition.app
+        ->add_option("--at", options->places,
+                     "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4")
+        ->type_name("NAME=PLACE")
+        ->allow_extra_args(false);
+    definition.app->add_flag("--by-name", options->options.by_name,
+                             "positions are the named ones (END is one), as for pairs of unequal length");
     definition.add_enum("--direction", options->options.direction,
                         "denoise: run the corrupt text with parts of the clean run; noise: the other way round");
     definition.add_enum("--ablate", options->options.ablation, "edit the clean text alone");
+    definition.add_enum("--effect", options->options.effect, "total, or direct: later heads keep their outputs");
     definition.app->add_option("--window", options->options.window, "layers edited at once, around each layer")
         ->type_name("W")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))

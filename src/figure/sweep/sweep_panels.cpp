@@ -14,9 +14,9 @@ using intervention::Site;
 using intervention::SweepCell;
 using intervention::SweepResult;
 
-QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+QString title_words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
-draw::Label plain(const QString& text) {
+draw::Label plain_label(const QString& text) {
     draw::Label label;
     label.text = text;
     return label;
@@ -24,8 +24,8 @@ draw::Label plain(const QString& text) {
 
 draw::Label position_label(const SweepResult& r, std::int64_t position) {
     const auto at = static_cast<std::size_t>(position);
-    if (!r.position_names.empty()) return plain(QString::fromStdString(r.position_names[at]));
-    return at < r.labels.size() ? draw::label_of(r.labels, Position(position)) : plain(QString::number(position));
+    if (!r.position_names.empty()) return plain_label(QString::fromStdString(r.position_names[at]));
+    return at < r.labels.size() ? draw::label_of(r.labels, Position(position)) : plain_label(QString::number(position));
 }
 
 bool is_key_value(const SweepResult& r, Site site) {
@@ -34,32 +34,50 @@ bool is_key_value(const SweepResult& r, Site site) {
 
 /// Which of a cell's numbers is its row and which its column; units are split into lines of this length.
 constexpr std::int64_t kUnitsInARow = 64;
-struct Place {
+bool is_of_groups(const SweepResult& r, const SweepCell& cell) {
+    return cell.source >= 0 && cell.head < 0 && !r.position_names.empty();
+}
+struct CellPlace {
     std::int64_t panel, row, column;
 };
-Place place_of(const SweepResult& r, const SweepCell& cell) {
+CellPlace place_of(const SweepResult& r, const SweepCell& cell) {
     const std::int64_t site = static_cast<std::int64_t>(cell.site) * 1'000'000;
+    if (is_of_groups(r, cell))  // pairs of groups: one line each over the layers
+        return {site, cell.position * r.axes.positions + cell.source, cell.layer};
+    if (cell.source >= 0 && cell.head < 0) return {site + cell.layer, cell.position, cell.source};
     if (cell.source >= 0) return {site + cell.layer * r.axes.heads + cell.head, cell.position, cell.source};
     if (cell.neuron >= 0) return {site + cell.layer, cell.neuron / kUnitsInARow, cell.neuron % kUnitsInARow};
     if (cell.head >= 0 && cell.position >= 0) return {site, cell.layer * r.axes.heads + cell.head, cell.position};
     return {site, cell.layer, cell.head >= 0 ? cell.head : cell.position};
 }
 
-draw::Label row_label(const SweepResult& r, const SweepCell& cell, const Place& place) {
+draw::Label row_label(const SweepResult& r, const SweepCell& cell, const CellPlace& place) {
+    if (is_of_groups(r, cell))
+        return plain_label(position_label(r, cell.position).text + QStringLiteral(" ← ") + position_label(r, cell.source).text);
     if (cell.source >= 0) return position_label(r, place.row);
-    if (cell.neuron >= 0) return plain(QString::number(place.row * kUnitsInARow));
-    if (cell.head >= 0 && cell.position >= 0) return plain(head_name({Layer(cell.layer), Head(cell.head)}));
-    return plain(QString::number(cell.layer));
+    if (cell.neuron >= 0) return plain_label(QString::number(place.row * kUnitsInARow));
+    if (cell.head >= 0 && cell.position >= 0) return plain_label(head_name({Layer(cell.layer), Head(cell.head)}));
+    return plain_label(QString::number(cell.layer));
 }
 
-draw::Label column_label(const SweepResult& r, const SweepCell& cell, const Place& place) {
-    if (cell.neuron >= 0 || (cell.head >= 0 && cell.position < 0)) return plain(QString::number(place.column));
+draw::Label column_label(const SweepResult& r, const SweepCell& cell, const CellPlace& place) {
+    if (is_of_groups(r, cell)) return plain_label(QString::number(cell.layer));
+    if (cell.neuron >= 0 || (cell.head >= 0 && cell.position < 0)) return plain_label(QString::number(place.column));
     return position_label(r, place.column);
 }
 
 void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) {
     const std::vector<Site> all = intervention::sites_of(r.options.grid);
-    if (all.size() > 1) panel.title = words(intervention::row_of(cell.site).title);
+    if (all.size() > 1) panel.title = title_words(intervention::row_of(cell.site).title);
+    if (is_of_groups(r, cell)) {
+        panel.rows_name = QStringLiteral("edges");
+        panel.columns_name = QStringLiteral("layer");
+        return;
+    }
+    if (cell.source >= 0 && cell.head < 0) {
+        panel.title = QStringLiteral("layer %1").arg(cell.layer);
+        return;
+    }
     if (cell.source >= 0) {
         panel.title = head_name({Layer(cell.layer), Head(cell.head)});
         return;
@@ -90,7 +108,7 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
         SweepPanel& panel = panels.emplace_back();
         std::map<std::int64_t, draw::Label> rows, columns;
         for (const std::size_t i : by_panel[id]) {
-            const Place place = place_of(r, r.cells[i]);
+            const CellPlace place = place_of(r, r.cells[i]);
             rows.emplace(place.row, row_label(r, r.cells[i], place));
             columns.emplace(place.column, column_label(r, r.cells[i], place));
         }
@@ -99,7 +117,7 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
         for (const auto& [at, label] : columns) column_at.emplace(at, panel.columns.size()), panel.columns.push_back(label);
         panel.cells.assign(rows.size() * columns.size(), -1);
         for (const std::size_t i : by_panel[id]) {
-            const Place place = place_of(r, r.cells[i]);
+            const CellPlace place = place_of(r, r.cells[i]);
             panel.cells[row_at.at(place.row) * columns.size() + column_at.at(place.column)] = static_cast<std::int64_t>(i);
         }
         name_panel(r, r.cells[by_panel[id].front()], panel);
@@ -108,7 +126,7 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
 }
 
 QString cell_words(const SweepResult& r, const SweepCell& cell) {
-    QString out = words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
+    QString out = title_words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
     out += cell.head >= 0 && !is_key_value(r, cell.site) ? head_name({Layer(cell.layer), Head(cell.head)})
                                                          : QStringLiteral("L%1").arg(cell.layer);
     if (cell.head >= 0 && is_key_value(r, cell.site)) out += QStringLiteral(" key/value head %1").arg(cell.head);
@@ -123,14 +141,15 @@ QString sweep_words(const SweepResult& r) {
     const auto number = [](double value) { return QString::fromStdString(significant(value)); };
     const intervention::SweepOptions& o = r.options;
     const bool patch = o.ablation == intervention::Ablation::none;
-    QString out = words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
-                  words(enum_row(o.metric).title) + QStringLiteral(" ");
+    QString out = title_words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
+                  title_words(enum_row(o.metric).title) + QStringLiteral(" ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
     out += patch ? QStringLiteral("%1 %2, %3 %4")
                        .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), number(r.base_mean()),
                             from_clean ? QStringLiteral("corrupt") : QStringLiteral("clean"),
                             number(from_clean ? r.corrupt_mean() : r.clean_mean()))
                  : number(r.base_mean());
+    if (o.effect == intervention::Effect::direct) out += QStringLiteral(" · direct effect");
     if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
     if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);
     return out;

@@ -27,7 +27,7 @@ std::vector<Site> sites_of(Grid grid) {
     }
 }
 
-bool has_head(Grid grid) noexcept { return grid >= Grid::z && grid != Grid::neuron; }
+bool has_head(Grid grid) noexcept { return grid >= Grid::z && grid < Grid::edge; }
 
 bool has_position(Grid grid) noexcept { return grid < Grid::z || (grid >= Grid::z_by_position && grid != Grid::neuron); }
 
@@ -47,7 +47,11 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
             if (grid == Grid::neuron) {
                 for (std::int64_t n = 0; n < axes.neurons[static_cast<std::size_t>(l)]; ++n)
                     cells.push_back({.site = site, .layer = l, .neuron = n});
-            } else if (site == Site::pattern && has_position(grid)) {
+            } else if (grid == Grid::edge) {
+                for (std::int64_t p = 0; p < positions; ++p)
+                    for (std::int64_t s = 0; s < (axes.causal ? p + 1 : positions); ++s)
+                        cells.push_back({.site = site, .layer = l, .position = p, .source = s});
+            } else if (grid == Grid::pattern_by_destination || grid == Grid::pattern_by_edge) {
                 for (std::int64_t h = 0; h < units; ++h)
                     for (std::int64_t p = 0; p < positions && chosen(heads, h); ++p) {
                         if (grid != Grid::pattern_by_edge) {

@@ -25,7 +25,7 @@ at::Tensor with_rows(const at::Tensor& pattern, std::int64_t first, std::int64_t
             if (query < first || query >= first + pattern.size(1)) continue;
             const at::Tensor row = changed[h][query - first];
             at::Tensor wide = row.to(at::kCPU, at::kDouble).clone();
-            change(query, wide.data_ptr<double>(), wide.size(0));
+            change(h, query, wide.data_ptr<double>(), wide.size(0));
             row.copy_(wide);
         }
     return changed;
@@ -76,9 +76,11 @@ trace::Edit copy_weights(model::HookPoint point, std::int64_t head, Pairs querie
                 at::Tensor changed = rows.clone();
                 for (const auto& [i, from_i] : queries) {
                     if (i < first_row || i >= first_row + rows.size(1)) continue;
+                    const at::Tensor row = unit_of(changed, point, head).select(-2, i - first_row);
                     for (const auto& [j, from_j] : keys) {
-                        at::Tensor weight = changed[head][i - first_row].narrow(0, j, 1);
-                        source.defined() ? weight.copy_(source[head][from_i].narrow(0, from_j, 1)) : weight.zero_();
+                        at::Tensor weight = row.narrow(-1, j, 1);
+                        source.defined() ? weight.copy_(unit_of(source, point, head).select(-2, from_i).narrow(-1, from_j, 1))
+                                         : weight.zero_();
                     }
                 }
                 return changed;
@@ -88,11 +90,10 @@ trace::Edit copy_weights(model::HookPoint point, std::int64_t head, Pairs querie
 trace::Edit copy_aligned(model::HookPoint point, std::int64_t head, Pairs queries, Pairs keys, at::Tensor source) {
     const at::Tensor wide = source.to(at::kDouble);
     return {point, queries.front().first, [=](model::HookPoint, const at::Tensor& rows, std::int64_t first_row) {
-                std::size_t next = 0;
                 return with_rows(rows, first_row, head, targets_of(queries),
-                                 [&](std::int64_t query, double* row, std::int64_t count) {
-                                     while (queries[next].first != query) ++next;
-                                     const at::Tensor from = wide[head][queries[next].second];
+                                 [&](std::int64_t h, std::int64_t query, double* row, std::int64_t count) {
+                                     const auto at = std::ranges::find(queries, query, &Pairs::value_type::first);
+                                     const at::Tensor from = wide[h][at->second];
                                      double before = 0, total = 0, given = 0;
                                      std::vector<bool> is_given(static_cast<std::size_t>(count));
                                      for (std::int64_t j = 0; j < count; ++j) total += row[j];
@@ -114,15 +115,16 @@ trace::Edit knock_out(model::HookPoint point, std::int64_t head, std::vector<std
                       std::vector<std::int64_t> keys) {
     const std::int64_t first = first_of(queries);
     return {point, first, [=](model::HookPoint, const at::Tensor& rows, std::int64_t first_row) {
-                return with_rows(rows, first_row, head, queries, [&](std::int64_t, double* row, std::int64_t count) {
-                    double total = 0, rest = 0;
-                    for (std::int64_t j = 0; j < count; ++j) total += row[j];
-                    for (const std::int64_t key : keys) row[key] = 0;
-                    for (std::int64_t j = 0; j < count; ++j) rest += row[j];
-                    // What a sink takes stays in the sum; without one the weights summed to 1 up to rounding.
-                    const double sink = total < 1 - 1e-4 ? 1 - total : 0;
-                    for (std::int64_t j = 0; j < count; ++j) row[j] = rest > 0 ? row[j] / (rest + sink) : 0;
-                });
+                return with_rows(rows, first_row, head, queries,
+                                 [&](std::int64_t, std::int64_t, double* row, std::int64_t count) {
+                                     double total = 0, rest = 0;
+                                     for (std::int64_t j = 0; j < count; ++j) total += row[j];
+                                     for (const std::int64_t key : keys) row[key] = 0;
+                                     for (std::int64_t j = 0; j < count; ++j) rest += row[j];
+                                     // What a sink takes stays in the sum; without one the weights summed to 1 up to rounding.
+                                     const double sink = total < 1 - 1e-4 ? 1 - total : 0;
+                                     for (std::int64_t j = 0; j < count; ++j) row[j] = rest > 0 ? row[j] / (rest + sink) : 0;
+                                 });
             }};
 }
 

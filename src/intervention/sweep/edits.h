@@ -18,7 +18,8 @@ std::vector<RowRun> runs_of(const std::vector<std::pair<std::int64_t, std::int64
 /// Rows of a tensor [pos, ...], or of one unit of it [pos, unit, ...], := those of `source`; undefined: 0. Of a pattern
 /// [head, query, key] one head's rows. `unit` -1: all.
 trace::Edit copy_rows(model::HookPoint, std::vector<RowRun>, std::int64_t unit, at::Tensor source);
-/// Weights of one head's pattern from `queries` to `keys` (pairs: target, source) := those of `source`, nothing else.
+/// Weights of one head's pattern (-1: of every head's) from `queries` to `keys` (pairs: target, source) := those of `source`,
+/// nothing else.
 trace::Edit copy_weights(model::HookPoint pattern, std::int64_t head, std::vector<std::pair<std::int64_t, std::int64_t>> queries,
                          std::vector<std::pair<std::int64_t, std::int64_t>> keys, at::Tensor source);
 /// The same for texts of unequal length: the other weights of a row keep their proportions and share what is left.

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
+#include "headlight/trace/trace.h"
 #include "intervention/sweep/plan.h"
 
 #include <algorithm>
@@ -106,15 +107,19 @@ SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, 
         if (!place.words.empty() && words_may_lack && text.find(place.words) == std::string::npos) continue;
         out.places[name] = place.words.empty() ? place.positions : positions_of(encoding, text, place.words, name);
     }
+    const auto with_end = [&] {
+        out.places.emplace("END", std::vector{out.end});
+        return out;
+    };
     if (position == "END") {
         out.end = encoding.size() - 1;
         const auto mask = tokenizer.mask_id();
         if (const auto at = std::ranges::find(out.ids, mask.value_or(-1)); at != out.ids.end()) out.end = at - out.ids.begin();
-        return out;
+        return with_end();
     }
     if (const auto named = out.places.find(position); named != out.places.end() && !named->second.empty()) {
         out.end = named->second.back();
-        return out;
+        return with_end();
     }
     const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), out.end);
     if (error != std::errc() || end != position.data() + position.size())
@@ -122,7 +127,7 @@ SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, 
                                .item = "--position",
                                .expected = "END, a number or the name of a position",
                                .found = position});
-    return out;
+    return with_end();
 }
 
 SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean, const std::string& corrupt,
@@ -150,11 +155,26 @@ SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean,
                 throw Error(ErrorFacts{.problem = "The position of the answer has no counterpart in the corrupt text",
                                        .item = "--position",
                                        .found = position});
+            pair.corrupt.places["END"] = {pair.corrupt.end};
         }
     }
     for (const std::string& answer : answers) pair.answers.push_back(answer_id(tokenizer, answer));
     for (const std::string& answer : wrong) pair.wrong.push_back(answer_id(tokenizer, answer));
     return pair;
+}
+
+void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,
+                        const std::string& target) {
+    const text::Encoding encoding = trace::target_encoding(decoder, tokenizer, target);
+    for (SweepText* text : {&pair.clean, &pair.corrupt}) {
+        if (text->ids.empty()) continue;
+        const std::int64_t end = encoding.size() - 1;
+        *text = {.ids = encoding.ids,
+                 .source = std::move(text->ids),
+                 .end = end,
+                 .places = {{"END", {end}}},
+                 .labels = text::token_labels(tokenizer, encoding)};
+    }
 }
 
 std::vector<SweepPair> read_pairs(const std::filesystem::path& file, const text::Tokenizer& tokenizer,

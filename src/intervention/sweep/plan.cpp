@@ -32,7 +32,9 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     aligned = aligned || !rows.empty();
     std::erase_if(rows, [&](std::int64_t row) {
         if (config.causal && (row >= last_asked || row < same)) return true;
-        return is_last(layer) && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
+        // Behind the last attention, and behind frozen ones, a position is by itself.
+        const bool alone = is_last(layer) || options.effect == Effect::direct;
+        return alone && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
     });
     return rows;
 }
@@ -68,12 +70,23 @@ std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* 
     return edits;
 }
 
+void SweepPlan::freeze_heads(const SweepCell& cell, std::vector<trace::Edit>& edits) const {
+    const auto [first_layer, last_layer] = window_layers(cell.layer, options.window, config.n_layers);
+    const std::int64_t first = std::ranges::min(edits, {}, &trace::Edit::first).first;
+    for (const auto& [point, t] : own) {
+        const bool cross = point.hook == model::Hook::cross_z;
+        if (point.layer.value >= (cross ? first_layer : last_layer))
+            edits.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
+    }
+}
+
 SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     Cell out;
     bool aligned = false;
     const std::size_t count = std::max<std::size_t>(sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i) {
         std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned);
+        if (!made.empty()) freeze_heads(cell, made);
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }
     if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;

@@ -23,6 +23,7 @@ struct SweepPlan {
     std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
     bool other_length = false;                                 ///< the other text is longer or shorter
+    Tensors own{};                   ///< outputs of all heads in the run that is edited, for direct effects
     std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
 
     struct Cell {
@@ -34,14 +35,16 @@ struct SweepPlan {
 private:
     bool is_last(std::int64_t layer) const;
     std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;
+    void freeze_heads(const SweepCell&, std::vector<trace::Edit>&) const;
     std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned) const;
 };
 
 /// Layers of a window around one: `range(max(0, l - w / 2), min(L, l - (-w / 2)))` with floors, as Geva et al. and ROME cut it.
 std::pair<std::int64_t, std::int64_t> window_layers(std::int64_t layer, std::int64_t window, std::int64_t layers);
 
-/// For every position of `target` that of `source` with the same token: common head and tail, then the longest common subsequence,
-/// then runs of equally many tokens between two aligned ones; -1: none. Texts of equal length are aligned position by position.
+/// For every position of `target` that of `source` with the same token: common head and tail, then the longest common
+/// subsequence, then runs of equally many tokens between two aligned ones; -1: none. Texts of equal length are aligned position
+/// by position.
 std::vector<std::int64_t> align_ids(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source);
 
 }  // namespace headlight::intervention

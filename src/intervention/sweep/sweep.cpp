@@ -128,12 +128,13 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         one_length = one_length && base_of(pairs[i], o).ids.size() == base_of(pairs.front(), o).ids.size();
     }
     const auto tokens = std::ssize(base_of(pairs.front(), o).ids);
-    if (!one_length && has_position(o.grid)) {
+    if ((!one_length || o.by_name) && has_position(o.grid)) {
         r.position_names = shared_names(pairs, o);
         if (r.position_names.empty())
-            throw Error(ErrorFacts{.problem = "Pairs of unequal length have no positions in common",
-                                   .expected = "texts of one length, or positions of the same names in every pair",
-                                   .hint = "Name positions in the file of pairs, or sweep heads at all positions"});
+            throw Error(ErrorFacts{
+                .problem = one_length ? "No position has a name" : "Pairs of unequal length have no positions in common",
+                .expected = "texts of one length, or positions of the same names in every pair",
+                .hint = "Name positions in the file of pairs, or sweep heads at all positions"});
     }
     for (const Site site : sites_of(o.grid)) {
         check_site(c, site, o);
@@ -216,6 +217,12 @@ struct PairWork {
             base_metric.set_reference(patches(o) ? run_of(pair.clean, clean).logits() : variants->logits());
         }
         base = base_metric(variants->logits());
+        if (o.effect == Effect::direct) {
+            std::vector<HookPoint> outputs;
+            for (const HookPoint point : model::hooks_of(sweep.config()))
+                if (point.hook == Hook::z || point.hook == Hook::cross_z) outputs.push_back(point);
+            plan.own = trace::tensors_of(*sweep.model, token_ids(text), outputs, cancel);
+        }
         if (patches(o)) {
             const SweepText& from = other_of(pair, o);
             MetricReader metric(pair, from, o.metric);

@@ -66,10 +66,10 @@ TEST(SweepFigure, ColoursAreSymmetricAroundZero) {
     for (const Theme* theme : {&Theme::light(), &Theme::dark_theme()}) {
         const Drawn drawn(result_of(Grid::z, {0.5, -0.5, 0, 0.25, -0.25, 0}), 500, *theme);
         const auto color = [&](const char* head) { return drawn.at(drawn.find(QString::fromLatin1(head)).value()); };
-        EXPECT_EQ(color("L0H0"), signed_color(*theme, 1));
-        EXPECT_EQ(color("L0H1"), signed_color(*theme, -1));
-        EXPECT_EQ(color("L1H0"), signed_color(*theme, 0.5));
-        EXPECT_EQ(color("L0H2"), signed_color(*theme, 0));
+        EXPECT_EQ(color("L0H0").rgb(), signed_color(*theme, 1).rgb());
+        EXPECT_EQ(color("L0H1").rgb(), signed_color(*theme, -1).rgb());
+        EXPECT_EQ(color("L1H0").rgb(), signed_color(*theme, 0.5).rgb());
+        EXPECT_EQ(color("L0H2").rgb(), signed_color(*theme, 0).rgb());
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
+#include "headlight/trace/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,10 +86,11 @@ TEST_P(AgainstTransformerLens, EveryGrid) {
             const auto tokens = std::ssize(pair.clean.ids);
             std::vector<double> visible;
             for (std::int64_t i = 0; i < std::ssize(values); ++i)
-                if (i % tokens <= i / tokens % tokens)
+                if (i % tokens <= i / tokens % tokens) {
                     visible.push_back(values[static_cast<std::size_t>(i)]);
-                else
+                } else {
                     EXPECT_NEAR(values[static_cast<std::size_t>(i)], found.corrupt.front(), 1e-5);
+                }
             values = visible;
         }
         EXPECT_THAT(values_of(found), testing::Pointwise(testing::DoubleNear(1e-5), values));
@@ -176,7 +178,8 @@ TEST_P(EveryFamilySweep, TheStreamAtAllPositionsIsTheOtherRun) {
         text->places["all"] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     }
     for (const Direction direction : {Direction::denoise, Direction::noise}) {
-        const SweepResult r = run_sweep(model_, {pair, longer}, {.grid = Grid::resid_pre, .direction = direction});
+        const SweepResult r =
+            run_sweep(model_, {pair, longer}, {.grid = Grid::resid_pre, .direction = direction, .least_gap = 1e-9});
         ASSERT_EQ(std::ssize(r.cells), model_->config().n_layers);
         for (std::size_t n = 0; n < 2; ++n) {
             const double gap = (r.clean[n] - r.corrupt[n]) * (direction == Direction::denoise ? 1 : -1);
@@ -269,6 +272,66 @@ TEST(Sweep, KnockingOutAMaskedOrEveryKeyIsDefined) {
     // The only key of row 0: the row is empty, and not NaN.
     EXPECT_NE(at(r, {Site::pattern, 0, 0, 0, 0}).effect, 0);
     EXPECT_THROW(run_sweep(model, {pair}, {.grid = Grid::z, .ablation = Ablation::knockout}), Error);
+}
+
+TEST(Sweep, EdgesBetweenNamedGroupsAreCutInAllHeadsOfAWindow) {
+    // Against scores of -inf before the softmax, in passes of their own.
+    const auto model = fixture("llama-kv2");
+    SweepPair pair = some_pair(*model);
+    pair.clean.places = {{"subject", {1, 2, 3}}, {"END", {8}}};
+    const SweepResult r =
+        run_sweep(model, {pair}, {.grid = Grid::edge, .ablation = Ablation::knockout, .window = 2, .by_name = true});
+    ASSERT_EQ(r.position_names, (std::vector<std::string>{"subject", "END"}));
+    EXPECT_EQ(std::ssize(r.cells), 4 * model->config().n_layers);
+    const auto cut = [&](std::vector<std::int64_t> queries, std::vector<std::int64_t> keys, std::vector<std::int64_t> layers) {
+        const auto without = [&](model::HookPoint point, const at::Tensor& scores) {
+            at::Tensor changed = scores.clone();
+            if (std::ranges::find(layers, point.layer.value) != layers.end())
+                for (const std::int64_t i : queries)
+                    for (const std::int64_t j : keys) changed.select(1, i).select(1, j).fill_(-INFINITY);
+            return changed;
+        };
+        const at::Tensor last = trace::replay(*model, {pair.clean.ids, {}}, {{"blocks.*.attn.hook_attn_scores", without}})[8];
+        return (last[3] - last[11]).item<double>();
+    };
+    // Of two layers, the window of layer 0 is layer 0, that of layer 1 both.
+    EXPECT_NEAR(at(r, {Site::pattern, 1, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0, 1}), 1e-9);
+    EXPECT_NEAR(at(r, {Site::pattern, 0, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0}), 1e-9);
+    EXPECT_NEAR(at(r, {Site::pattern, 1, -1, 1, 1}).value, cut({8}, {8}, {0, 1}), 1e-9);
+    EXPECT_EQ(at(r, {Site::pattern, 1, -1, 0, 1}).effect, 0) << "a masked edge";
+    EXPECT_GT(std::abs(at(r, {Site::pattern, 1, -1, 1, 0}).effect), 1e-4);
+}
+
+TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
+    if (skipped()) return;
+    const SweepPair pair = some_pair(*model_);
+    const model::ModelConfig& c = model_->config();
+    const trace::TokenIds clean{pair.clean.ids, {}, {}, pair.clean.source},
+        corrupt{pair.corrupt.ids, {}, {}, pair.corrupt.source};
+    std::vector<model::HookPoint> outputs;
+    for (const model::HookPoint point : model::hooks_of(c))
+        if (point.hook == model::Hook::z || point.hook == model::Hook::cross_z) outputs.push_back(point);
+    const auto of_clean = trace::tensors_of(*model_, clean, outputs), of_corrupt = trace::tensors_of(*model_, corrupt, outputs);
+    const SweepResult direct = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::direct}),
+                      total = run_sweep(model_, {pair}, {.grid = Grid::z});
+    for (std::size_t i = 0; i < direct.cells.size(); ++i) {
+        const SweepCell& cell = direct.cells[i];
+        if (cell.layer == c.n_layers - 1 && !model::has_cross_attention(c)) {
+            EXPECT_NEAR(direct.results[i].effect, total.results[i].effect, scale(total));
+        }
+        if (cell.head > 1) continue;
+        // Whole passes in which every head of every layer is what it is in the corrupt run, but one.
+        std::vector<trace::Intervention> hooks;
+        for (const model::HookPoint point : outputs)
+            hooks.push_back({name_of(point, c), [&, point](model::HookPoint, const at::Tensor&) {
+                                 at::Tensor z = of_corrupt.at(point).clone();
+                                 if (point == model::HookPoint{model::Hook::z, Layer(cell.layer)})
+                                     z.select(1, cell.head).copy_(of_clean.at(point).select(1, cell.head));
+                                 return z;
+                             }});
+        const at::Tensor last = trace::replay(*model_, corrupt, hooks)[pair.corrupt.end];
+        EXPECT_NEAR(direct.results[i].value, (last[3] - last[11]).item<double>(), scale(total));
+    }
 }
 
 TEST(Sweep, AWindowIsTheLayersAroundEach) {

@@ -31,6 +31,7 @@ enum class Grid {
     head_every_by_position,
     pattern_by_destination,
     pattern_by_edge,
+    edge,
     neuron
 };
 inline constexpr EnumRow<Grid> grids[] = {
@@ -53,6 +54,7 @@ inline constexpr EnumRow<Grid> grids[] = {
      "the five of layer x head x position"},
     {Grid::pattern_by_destination, "pattern_by_destination", "Rows of attention patterns", "layer x head x query"},
     {Grid::pattern_by_edge, "pattern_by_edge", "Attention weights", "layer x head x query x key"},
+    {Grid::edge, "edge", "Attention weights of all heads at once", "layer x query x key"},
     {Grid::neuron, "neuron", "Neurons", "layer x hidden unit, all positions at once"}};
 constexpr const auto& enum_rows(Grid) { return grids; }
 
@@ -86,6 +88,14 @@ inline constexpr EnumRow<Ablation> ablations[] = {
     {Ablation::knockout, "knockout", "knockout", "attention weight := 0, the rest of its row renormalised"}};
 constexpr const auto& enum_rows(Ablation) { return ablations; }
 
+/// What an edit changes on its way to the answer. Direct: the path to the logits (Wang et al. 2022, arXiv:2211.00593, appendix
+/// B): heads of later layers keep what they have in the run that is edited, MLPs and norms are computed anew.
+enum class Effect { total, direct };
+inline constexpr EnumRow<Effect> effect_kinds[] = {
+    {Effect::total, "total", "total effect", "everything behind the edit is computed anew"},
+    {Effect::direct, "direct", "direct effect", "later heads keep their outputs: the path to the logits through MLPs alone"}};
+constexpr const auto& enum_rows(Effect) { return effect_kinds; }
+
 /// The place of one edit; -1: the grid has no such axis.
 struct SweepCell {
     Site site = Site::z;
@@ -107,8 +117,9 @@ struct SweepAxes {
 std::vector<Site> sites_of(Grid);
 bool has_head(Grid) noexcept;
 bool has_position(Grid) noexcept;
-/// Every cell, site by site, then layer, position, head (patterns: head, query, key), as TransformerLens orders its axes.
-/// `layers`, `heads` empty: all.
+/// Of edges between named positions both orders are cells, whatever `causal` says of single tokens.
+/// Every cell, site by site, then layer, position, head (pattern_by_destination and _by_edge: head, query, key), as
+/// TransformerLens orders its axes. `layers`, `heads` empty: all.
 std::vector<SweepCell> cells_of(Grid, const SweepAxes&, const std::vector<std::int64_t>& layers,
                                 const std::vector<std::int64_t>& heads);
 

@@ -14,7 +14,7 @@ namespace headlight::intervention {
 std::int64_t answer_id(const text::Tokenizer&, const std::string& answer);
 
 /// `position`: END (the last token; the mask, where the text has one), an index, or a name of `places`. A place is token
-/// positions, or words that occur once in the text. Errors name what is not there.
+/// positions, or words that occur once in the text. END is a place of every text. Errors name what is not there.
 struct PlaceText {
     std::vector<std::int64_t> positions{};
     std::string words{};  ///< in place of positions
@@ -26,6 +26,10 @@ SweepText sweep_text(const text::Tokenizer&, const std::string& text, const std:
 SweepPair sweep_pair(const text::Tokenizer&, const std::string& clean, const std::string& corrupt,
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
                      const std::map<std::string, PlaceText>& places = {});
+
+/// In an encoder-decoder model the texts of a pair are what the encoder reads; the decoder reads `target`, in which the answer
+/// follows.
+void put_behind_encoder(SweepPair&, const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
 
 /// One pair a line, JSON: {"clean": "…", "corrupt": "…", "answer": " Mary" or ["…"], "wrong": …, "group": "…", "positions":
 /// {"IO": [5], "S2": "gave"}}; `corrupt`, `wrong`, `group` and `positions` may be missing. Errors name file, line and field.

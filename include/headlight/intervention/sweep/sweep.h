@@ -39,8 +39,10 @@ struct SweepOptions {
     Metric metric = Metric::logit_diff;
     Direction direction = Direction::denoise;
     Ablation ablation = Ablation::none;
+    Effect effect = Effect::total;
     std::int64_t window = 1;                            ///< layers edited at once, from l - window / 2 on
     std::vector<std::int64_t> layers{}, heads{};        ///< empty: all; neurons need layers
+    bool by_name = false;                               ///< positions are the pairs' named ones, whatever their lengths
     std::int64_t donors = 10;                           ///< of resampling, at most
     double least_gap = 1e-3;                            ///< |clean - corrupt| below which nothing is normalised
     corpus::BootstrapOptions bootstrap{.draws = 2000};  ///< its seed draws donors too
