@@ -3,7 +3,6 @@
 
 #include "figure/core/wrapped.h"
 #include "figure/sweep/sweep_panels.h"
-#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +15,7 @@ using intervention::SweepCell;
 using intervention::SweepCellResult;
 using intervention::SweepResult;
 
-constexpr double kMargin = 24, kGap = 22, kLegend = 62, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5;
+constexpr double kMargin = 24, kGap = 22, kLegendBar = 120, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5;
 constexpr double kFaint = 0.35;  ///< strength of a cell whose interval holds 0
 constexpr double kLeastPanel = 120;
 
@@ -62,12 +61,14 @@ public:
         width_ = std::max(available.width(), 300.0);
         heading_ = wrapped(title(), heading_font(), width_ - 2 * kMargin);
         said_ = wrapped(sweep_words(*r_), note_font(), width_ - 2 * kMargin);
+        lay_out_legend();
         places_.clear();
         double y = 22 + 20 * static_cast<double>(heading_.size()) + 16 * static_cast<double>(said_.size()) + 6;
-        const auto across = static_cast<std::size_t>(
-            std::clamp((width_ - 2 * kMargin + kGap) / (least_width() + kGap), 1.0, static_cast<double>(panels_.size())));
+        const double fitting = std::clamp((width_ - 2 * kMargin + kGap) / (least_width() + kGap), 1.0, 1e6);
+        const std::size_t lines = (panels_.size() + static_cast<std::size_t>(fitting) - 1) / static_cast<std::size_t>(fitting);
+        const std::size_t across = (panels_.size() + lines - 1) / lines;  // as even as they come
         const double room = (width_ - 2 * kMargin - kGap * static_cast<double>(across - 1)) / static_cast<double>(across);
-        const double tall = available.height() > 0 ? available.height() - y - kLegend : 0;
+        const double tall = available.height() > 0 ? available.height() - y - legend_height() : 0;
         for (std::size_t first = 0; first < panels_.size(); first += across) {
             double lowest = y;
             for (std::size_t i = first; i < std::min(first + across, panels_.size()); ++i) {
@@ -77,7 +78,7 @@ public:
             }
             y = lowest + kGap;
         }
-        height_ = y - kGap + kLegend;
+        height_ = y - kGap + legend_height();
         return {width_, height_};
     }
 
@@ -241,32 +242,42 @@ private:
         painter.restore();
     }
 
-    void paint_legend(QPainter& painter, const Style& style) const {
-        const Theme& theme = *style.theme;
-        const double y = height_ - 40;
-        const QString end = QString::fromStdString(significant(limit_));
-        const double right = draw::bar(
-            painter, QRectF(kMargin + draw::number_width(QStringLiteral("−") + end, small_font()) + 6, y, 120, 9),
-            [&](double t) { return signed_color(theme, 2 * t - 1); }, QStringLiteral("−") + end, end, theme);
+    /// What the colours mean, beside the bar or, on a narrow page, under it.
+    void lay_out_legend() {
+        const QString end = sweep_number(limit_);
+        legend_bar_ = kMargin + draw::number_width(QStringLiteral("−") + end, small_font()) + 6;
+        legend_text_ = legend_bar_ + kLegendBar + 5 + draw::number_width(end, small_font()) + 16;
+        legend_below_ = width_ - legend_text_ - kMargin < 260;
+        if (legend_below_) legend_text_ = kMargin;
         QStringList said{
             normalized_ ? QStringLiteral("normalised effect: 0 unedited, 1 the other run")
                         : QStringLiteral("effect on the %1").arg(QString::fromUtf8(enum_row(r_->options.metric).title.data()))};
         if (r_->effects.size() > 1) said << QStringLiteral("faint: the 95 % interval holds 0");
         if (r_->missing > 0) said << QStringLiteral("hatched: not aligned");
-        const QStringList lines =
-            wrapped(said.join(QStringLiteral(" · ")), small_font(), std::max(width_ - right - 16 - kMargin, 80.0));
-        double baseline = y + 9 - 7 * static_cast<double>(lines.size() - 1);
-        for (const QString& line : lines)
-            draw::text(painter, {right + 16, baseline}, line, small_font(), theme.muted), baseline += 14;
+        legend_ = wrapped(said.join(QStringLiteral(" · ")), small_font(), width_ - legend_text_ - kMargin);
+    }
+    double legend_height() const { return 44 + 14 * static_cast<double>(legend_below_ ? legend_.size() : legend_.size() - 1); }
+
+    void paint_legend(QPainter& painter, const Style& style) const {
+        const Theme& theme = *style.theme;
+        const double y = height_ - legend_height() + 20;
+        const QString end = sweep_number(limit_);
+        draw::bar(
+            painter, QRectF(legend_bar_, y, kLegendBar, 9), [&](double t) { return signed_color(theme, 2 * t - 1); },
+            QStringLiteral("−") + end, end, theme);
+        double baseline = y + (legend_below_ ? 26 : 9);
+        for (const QString& line : legend_) {
+            draw::text(painter, {legend_text_, baseline}, line, small_font(), theme.muted);
+            baseline += 14;
+        }
     }
 
     QString tip(const SweepCell& cell, const SweepCellResult& of) const {
-        const auto number = [](double value) { return QString::fromStdString(significant(value)); };
         QString out = cell_words(*r_, cell);
         if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
-        out += QStringLiteral("  effect ") + number(of.effect);
-        if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + number(of.normalized);
-        if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(number(of.low), number(of.high));
+        out += QStringLiteral("  effect ") + sweep_number(of.effect);
+        if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + sweep_number(of.normalized);
+        if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(number(of.low), sweep_number(of.high));
         if (of.pairs > 1) out += QStringLiteral("  %1 of %2 pairs agree").arg(of.agreeing).arg(of.pairs);
         if (of.state == CellState::certain) out += QStringLiteral("  nothing that is measured depends on it");
         return out;
@@ -278,6 +289,9 @@ private:
     QStringList heading_, said_;
     bool normalized_ = false;
     double limit_ = 0, width_ = 0, height_ = 0;
+    QStringList legend_;
+    double legend_bar_ = 0, legend_text_ = 0;  ///< left ends
+    bool legend_below_ = false;
 };
 
 }  // namespace

@@ -137,18 +137,23 @@ QString cell_words(const SweepResult& r, const SweepCell& cell) {
     return out;
 }
 
+QString sweep_number(double value) {
+    QString text = QString::fromStdString(significant(value));
+    if (text.startsWith(QLatin1Char('-'))) text.replace(0, 1, QStringLiteral("−"));
+    return text;
+}
+
 QString sweep_words(const SweepResult& r) {
-    const auto number = [](double value) { return QString::fromStdString(significant(value)); };
     const intervention::SweepOptions& o = r.options;
     const bool patch = o.ablation == intervention::Ablation::none;
     QString out = title_words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
                   title_words(enum_row(o.metric).title) + QStringLiteral(" ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
     out += patch ? QStringLiteral("%1 %2, %3 %4")
-                       .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), number(r.base_mean()),
+                       .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), sweep_number(r.base_mean()),
                             from_clean ? QStringLiteral("corrupt") : QStringLiteral("clean"),
-                            number(from_clean ? r.corrupt_mean() : r.clean_mean()))
-                 : number(r.base_mean());
+                            sweep_number(from_clean ? r.corrupt_mean() : r.clean_mean()))
+                 : sweep_number(r.base_mean());
     if (o.effect == intervention::Effect::direct) out += QStringLiteral(" · direct effect");
     if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
     if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);

@@ -21,7 +21,9 @@ std::vector<SweepPanel> sweep_panels(const intervention::SweepResult&);
 
 /// "L3H5", "·Mary (4)": the cell in words.
 QString cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
-/// "denoising · logit difference 2.81 → −1.03 · 32 pairs"
+/// Three significant digits with a true minus sign.
+QString sweep_number(double);
+/// "denoising · logit difference corrupt −1.03, clean 2.81 · 32 pairs"
 QString sweep_words(const intervention::SweepResult&);
 
 }  // namespace headlight::figure

@@ -361,7 +361,7 @@ SweepResult run_sweep(const ModelPtr& model, const std::vector<SweepPair>& pairs
 
 SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>& pairs, const SweepOptions& options,
                              const CancelToken& cancel) {
-    constexpr std::size_t kMeasured = 24;
+    constexpr std::size_t kMeasured = 24, kShare = 6;
     Sweep sweep = prepare(model, pairs, options);
     const Clock::time_point start = Clock::now();
     const PairWork work(sweep, 0, nullptr, cancel);
@@ -377,17 +377,23 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
             all.push_back(std::move(v));
         }
     }
-    // Variants of one beginning go through a pass together: neighbours of the middle stand for all.
-    const std::size_t count = std::min(kMeasured, all.size()), middle = (all.size() - count) / 2;
-    const std::vector<trace::Variant> some(all.begin() + static_cast<std::ptrdiff_t>(middle),
-                                           all.begin() + static_cast<std::ptrdiff_t>(middle + count));
-    std::int64_t measured = 0;
-    for (const trace::Variant& v : some) measured += work.variants->cost(v);
-    const Clock::time_point passes = Clock::now();
-    work.variants->run(
-        some, [&](std::int64_t, const at::Tensor& logits) { work.base_metric(logits); }, cancel);
+    // Some of all layers and positions, after a few that set up threads and memory.
+    const auto timed = [&](std::size_t wanted) {
+        std::vector<trace::Variant> some;
+        std::int64_t measured = 0;
+        const std::size_t step = std::max<std::size_t>(all.size() / std::max<std::size_t>(wanted, 1), 1);
+        for (std::size_t i = step / 2; i < all.size(); i += step) {
+            some.push_back(all[i]);
+            measured += work.variants->cost(all[i]);
+        }
+        const Clock::time_point passes = Clock::now();
+        work.variants->run(
+            some, [&](std::int64_t, const at::Tensor& logits) { work.base_metric(logits); }, cancel);
+        return measured > 0 ? seconds_since(passes) / static_cast<double>(measured) : 0;
+    };
+    timed(kMeasured / 4);
     const auto n = static_cast<double>(pairs.size());
-    const double rate = measured > 0 ? seconds_since(passes) / static_cast<double>(measured) : 0;
+    const double rate = timed(std::max(kMeasured, all.size() / kShare));
     out.cells = std::ssize(sweep.result.cells) * std::ssize(pairs);
     out.computed *= std::ssize(pairs);
     out.seconds = n * (own + rate * static_cast<double>(cost));
