@@ -3,6 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
+#include "headlight/intervention/recipe/recipe_file.h"
+#include "headlight/intervention/recipe/words.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/text/chat.h"
@@ -103,6 +105,23 @@ void TextArguments::add_image(Definition& definition) {
                        ->excludes(file_option)
                        ->excludes(pair_option);
     definition.kinds[image_option] = ValueKind::file;
+}
+
+void TextArguments::add_edits(Definition& definition) {
+    definition.app
+        ->add_option("--edit", typed_edits,
+                     "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"")
+        ->type_name("WORDS")
+        ->allow_extra_args(false);
+    CLI::Option* file = definition.app->add_option("--recipe", recipe_file, "a file of edits, which come before those of --edit");
+    definition.kinds[file->type_name("FILE")] = ValueKind::file;
+}
+
+intervention::Recipe TextArguments::recipe() const {
+    intervention::Recipe recipe;
+    if (!recipe_file.empty()) recipe = intervention::read_recipe(recipe_file);
+    for (const std::string& words : typed_edits) recipe.edits.push_back(intervention::parse_edit(words));
+    return recipe;
 }
 
 void TextArguments::add_chat(Definition& definition) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "headlight/intervention/recipe/recipe.h"
 #include "headlight/text/tokenizer.h"
 
 #include <filesystem>
@@ -22,7 +23,8 @@ struct ModelArgument {
 
 /// --text, --text-file, --pair; "-" is standard input.
 struct TextArguments {
-    std::string typed_text, text_file, typed_pair, chat, image;
+    std::string typed_text, text_file, typed_pair, chat, image, recipe_file;
+    std::vector<std::string> typed_edits;
     CLI::Option* text_option = nullptr;
     CLI::Option* file_option = nullptr;
     CLI::Option* pair_option = nullptr;
@@ -31,6 +33,11 @@ struct TextArguments {
     void add(Definition&);
     /// --image FILE: what models of pictures read.
     void add_image(Definition&);
+    /// --edit WORDS, --recipe FILE: what changes in the run (docs/recipe.md).
+    void add_edits(Definition&);
+    /// The edits of --recipe, then those of --edit. Error for words that cannot be read.
+    intervention::Recipe recipe() const;
+    bool has_edits() const { return !typed_edits.empty() || !recipe_file.empty(); }
     /// --chat PRESET: the text is a chat (headlight/text/chat.h).
     void add_chat(Definition&);
     void require() const;  ///< UsageError when neither a text nor a picture was given

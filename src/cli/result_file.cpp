@@ -5,6 +5,7 @@
 #include "headlight/base/version.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
+#include "headlight/trace/edits.h"
 
 #include <nlohmann/json.hpp>
 
@@ -89,6 +90,9 @@ Facts facts_of(const trace::Trace& trace) {
     else
         facts.emplace_back("text", trace.text_a());
     if (!trace.text_b().empty()) facts.emplace_back("pair", trace.text_b());
+    std::string edits;
+    for (const std::string& words : trace::edits_of(trace)) edits += (edits.empty() ? "" : "; ") + words;
+    if (!edits.empty()) facts.emplace_back("edits", edits);
     return facts;
 }
 

@@ -87,7 +87,9 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
         prompt = {.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     check_kind(folder, text);
+    const intervention::Recipe recipe = text.recipe();
     Loaded loaded = load_tokenizer(folder, compute);
+    loaded.recipe = recipe;
     if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
     if (!text.has_image()) loaded.tokens();  // reports an unreadable text before the weights are loaded
@@ -95,8 +97,20 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     return loaded;
 }
 
+std::unique_ptr<intervention::Sources> sources_of(const Loaded& loaded) {
+    auto sources = std::make_unique<intervention::Sources>(loaded.model, loaded.tokenizer, loaded.prompt);
+    sources->set_picture_reader([](const std::string& file) {
+        std::optional<Offscreen> offscreen;
+        if (!QCoreApplication::instance()) offscreen.emplace();
+        return trace::Prompt{.image = file, .picture = figure::read_picture(file)};
+    });
+    return sources;
+}
+
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded& loaded, const trace::CapturePlan& plan, const Console& console) {
-    const auto trace = trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());
+    const auto trace = loaded.recipe.any()
+                           ? intervention::run_recipe(*sources_of(loaded), loaded.recipe, plan, loaded.cancel, console.progress())
+                           : trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());
     console.clear_progress();
     for (const std::string& warning : trace->info().warnings) console.note(warning);
     return trace;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "headlight/intervention/recipe/run.h"
 #include "headlight/trace/trace.h"
 
 namespace headlight::cli {
@@ -11,6 +12,7 @@ struct Loaded {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     trace::Prompt prompt;
+    intervention::Recipe recipe{};  ///< under which the prompt is run
     CancelToken cancel;
     std::int64_t tokens() const;
     std::int64_t tokens_of(const std::string& text) const;  ///< of one text by itself
@@ -21,7 +23,9 @@ Loaded load_model(const ModelArgument&, const ComputeOptions&, const Console&);
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions&, const CancelToken&,
                                                const Console&);
 Loaded load_for_run(const ModelArgument&, const TextArguments&, const ComputeOptions&, const Console&);
-/// Warnings of the run become notes.
+/// The text that edits are of.
+std::unique_ptr<intervention::Sources> sources_of(const Loaded&);
+/// Under the recipe. Warnings of the run become notes.
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded&, const trace::CapturePlan&, const Console&);
 
 }  // namespace headlight::cli

@@ -19,6 +19,7 @@ struct Trace::Internals {
     text::Encoding encoding;
     std::vector<text::TokenLabel> labels;
     RunInfo info;
+    std::vector<std::string> edits;  ///< of the run, in words
 
     /// On the CPU, in the compute type, in the shapes of docs/hooks.md; never changed after the run.
     /// Some share memory (q, k and v of a fused projection, resid_post and the next resid_pre).

@@ -2,6 +2,7 @@
 #include "headlight/trace/replay.h"
 
 #include "headlight/base/error.h"
+#include "headlight/trace/edited.h"
 #include "headlight/trace/saved.h"
 #include "model/run/stacked.h"
 #include "trace/memory.h"
@@ -18,6 +19,20 @@ namespace {
 
 using model::Hook;
 using model::HookPoint;
+
+/// Calls interventions.
+class Editor final : public model::Observer {
+public:
+    explicit Editor(Hooked hooked) : hooked_(std::move(hooked)) {}
+    bool wants(HookPoint point) const override { return hooked_.contains(point); }
+    at::Tensor visit(HookPoint point, at::Tensor t) override {
+        for (const HookFn* fn : hooked_.at(point)) t = (*fn)(point, t);
+        return t;
+    }
+
+private:
+    Hooked hooked_;
+};
 
 /// Calls interventions, keeps the logits.
 class Replayer final : public model::Observer {
@@ -95,6 +110,16 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
+}
+
+model::Generated generate_edited(const model::Model& model, const std::vector<std::int64_t>& prompt,
+                                 const model::GenerateOptions& options, const std::vector<Intervention>& interventions,
+                                 const std::function<void(std::int64_t, std::int64_t)>& begin_pass, const CancelToken& cancel,
+                                 const Progress& progress) {
+    const auto& encoder = model.part(model::Stack::encoder);
+    Editor of_decoder(resolve_interventions(model.config(), interventions, encoder != nullptr));
+    Editor of_encoder(encoder ? resolve_interventions(encoder->config(), interventions, true) : Hooked{});
+    return model::generate(model, prompt, options, {}, cancel, progress, {&of_encoder, &of_decoder, begin_pass});
 }
 
 void replay_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,

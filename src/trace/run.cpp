@@ -3,6 +3,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/model/runtime.h"
+#include "headlight/trace/edited.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
@@ -126,6 +127,7 @@ struct StackRun {
     at::Tensor states{};                     ///< … and what came of it
     std::int64_t first_counted = 0;
     PatternReader* reader = nullptr;
+    const std::vector<std::string>* edits = nullptr;  ///< the interventions in words; nullptr: they have none
 };
 
 /// Whose run it was, and on what.
@@ -171,6 +173,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
 
     tell_run(*internals, std::move(pass.model), std::move(pass.tokenizer));
     internals->prompt = pass.prompt;
+    if (pass.edits) internals->edits = *pass.edits;
     return internals;
 }
 
@@ -198,6 +201,7 @@ void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const 
     cross.encoding = decoder.encoding;
     cross.labels = decoder.labels;
     cross.info = decoder.info;
+    cross.edits = decoder.edits;
     cross.source = encoder.encoding();
     cross.source_labels = encoder.labels();
 }
@@ -249,10 +253,35 @@ text::Encoding target_encoding(const model::ModelConfig& decoder, const text::To
     return encoding;
 }
 
+const std::vector<std::string>& edits_of(const Trace& trace) { return trace.internals().edits; }
+
+void require_unedited(const Trace& trace, const std::string& what) {
+    if (edits_of(trace).empty()) return;
+    throw Error({.problem = what + " runs the model by itself, without the edits of this run",
+                 .expected = "an unedited run",
+                 .found = edits_of(trace).front(),
+                 .hint = "Switch the edits off"});
+}
+
+Encodings encodings_of(const model::Model& model, const text::Tokenizer& tokenizer, const Prompt& prompt) {
+    const model::ModelConfig& c = model.config();
+    check_prompt(c, prompt);
+    if (model::reads_pictures(c)) return {picture_encoding(c, tokenizer, {}), {}};
+    if (!model.part(model::Stack::encoder)) return {encode(tokenizer, prompt), {}};
+    return {target_encoding(c, tokenizer, prompt.pair), tokenizer.encode(prompt.text, std::nullopt, prompt.add_special_tokens)};
+}
+
 std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
                                             const CapturePlan& plan, const std::vector<Intervention>& interventions,
                                             const CancelToken& cancel, const Progress& progress) {
+    return run_edited(std::move(model), std::move(tokenizer), prompt, plan, interventions, {}, cancel, progress);
+}
+
+std::shared_ptr<const Trace> run_edited(std::shared_ptr<const model::Model> model,
+                                        std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
+                                        const CapturePlan& plan, const std::vector<Intervention>& interventions,
+                                        const EditsTold& told, const CancelToken& cancel, const Progress& progress) {
     const model::KeepMemory keep;
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
@@ -267,7 +296,8 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
                   .prompt = prompt,
                   .encoding = {},
                   .plan = plan,
-                  .interventions = interventions};
+                  .interventions = interventions,
+                  .edits = &told.words};
     std::unique_ptr<Trace::Internals> internals;
     if (encodes) {
         internals = run_encoder_decoder(std::move(pass), cancel, progress);
@@ -277,6 +307,8 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     internals->info.seconds = elapsed.count();
+    if (told.notes)
+        for (std::string& note : told.notes()) internals->info.warnings.push_back(std::move(note));
     return own_parts(std::make_shared<const Trace>(std::move(internals)));
 }
 

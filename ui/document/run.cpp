@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs of the prompt: when they begin, and what of the selection is carried over to their traces.
 #include "headlight/figure/picture/picture_file.h"
+#include "headlight/text/alignment.h"
 #include "headlight/trace/capture.h"
 #include "headlight/trace/saved.h"
 #include "ui/document/alignment.h"
@@ -307,8 +308,8 @@ std::optional<ErrorFacts> Document::carry_selection() {
         pending_selection_.reset();
         if (const QString file = std::exchange(session_file_, {}); !file.isEmpty()) lacking = lacking_of(next, *trace_, file);
     } else if (selection_.layers() == config.n_layers && selection_.heads() == config.n_heads) {
-        next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens),
-                               align_tokens(selected_keys_, trace_->key_encoding().tokens));
+        next = align_selection(next, text::align_tokens(selected_tokens_, trace_->encoding().tokens),
+                               text::align_tokens(selected_keys_, trace_->key_encoding().tokens));
     } else {  // a first look: the most telling head and pair
         first = true;
         const bool all = selection_.heads() > 1 && std::ssize(next.heads) == selection_.heads();

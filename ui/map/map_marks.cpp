@@ -2,7 +2,7 @@
 // Points of the map: hovered, selected, found by a search, inside the lasso.
 #include "headlight/figure/core/number_text.h"
 #include "headlight/map/gather/gather.h"
-#include "ui/document/alignment.h"
+#include "headlight/text/alignment.h"
 #include "ui/map/map_window.h"
 
 #include <QPointer>
@@ -148,7 +148,7 @@ void MapWindow::open_text() {
         const map::TokenRange range = texts_->range(text, token.key);
         const auto begin = token.of.tokens.begin();
         const std::vector<std::string> there(begin + range.first, begin + range.second);
-        const auto now = align_tokens(there, texts_->opened().tokenizer->encode(example.text.toStdString()).tokens);
+        const auto now = text::align_tokens(there, texts_->opened().tokenizer->encode(example.text.toStdString()).tokens);
         const std::int64_t at = now.at(static_cast<std::size_t>(token.position().value));
         pins = at < 0 ? std::vector<Position>{} : std::vector{Position(at)};
     }

@@ -4,6 +4,7 @@
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/edits.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/weights.h"
 
@@ -244,6 +245,7 @@ SuppressionExplained suppression_explained(const trace::Trace& trace, HeadId id,
     for (const SuppressedPair& p : pairs) out.mean_logit_change += p.logit_change / static_cast<double>(pairs.size());
 
     out.kl_preserved = out.kl_ablated = out.explained = kNaN;
+    trace::require_unedited(trace, "The fraction that copy suppression explains");
     const Asked asked(trace, o);
     const std::int64_t first = asked.first_row(), n = trace.tokens() - first;
     if (trace.tokens() < 2) return out;

@@ -5,6 +5,7 @@
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/edits.h"
 #include "headlight/trace/weights.h"
 
 #include <ATen/Parallel.h>
@@ -61,6 +62,7 @@ std::vector<TokenScore> next_tokens(const trace::Trace& trace, Position p, std::
 
 MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::int64_t top, const CancelToken& cancel) {
     const model::ModelConfig& c = trace.config();
+    trace::require_unedited(trace, "Masking a token");
     check_position(trace, p, "position");
     if (!c.mlm_head || !c.has_unembedding)
         throw Error({.problem = "This model has no masked-word head",

@@ -25,6 +25,7 @@ enum Input : unsigned {
     kText = 2,       ///< --text, --text-file, --pair
     kImage = 4,      ///< --image
     kAttention = 8,  ///< --attention
+    kUnedited = 16,  ///< no --edit and --recipe: it runs the model by itself, or several texts
     kRun = kWeights | kText,
 };
 
@@ -77,6 +78,7 @@ Action define_analysis(Definition& definition, unsigned inputs, std::vector<std:
     command->model.add(definition);
     if (inputs & kText) command->text.add(definition);
     if (inputs & kImage) command->text.add_image(definition);
+    if ((inputs & kText) && !(inputs & kUnedited)) command->text.add_edits(definition);
     if (inputs & kAttention) command->attention.add(definition);
     command->add(definition);
     command->file.add(definition, std::move(formats));

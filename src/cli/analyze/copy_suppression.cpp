@@ -56,7 +56,7 @@ struct CopySuppressionCommand : Analysis {
 }  // namespace
 
 Action define_analyze_copy_suppression(Definition& definition, const Frontend&) {
-    return define_analysis<CopySuppressionCommand>(definition, kRun | kAttention);
+    return define_analysis<CopySuppressionCommand>(definition, kRun | kUnedited | kAttention);
 }
 
 }  // namespace headlight::cli

@@ -117,11 +117,11 @@ struct AttentionGradientCommand : Analysis {
 }  // namespace
 
 Action define_analyze_importance(Definition& definition, const Frontend&) {
-    return define_analysis<ImportanceCommand>(definition, kRun);
+    return define_analysis<ImportanceCommand>(definition, kRun | kUnedited);
 }
 
 Action define_analyze_attention_gradient(Definition& definition, const Frontend&) {
-    return define_analysis<AttentionGradientCommand>(definition, kRun);
+    return define_analysis<AttentionGradientCommand>(definition, kRun | kUnedited);
 }
 
 }  // namespace headlight::cli

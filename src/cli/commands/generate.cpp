@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace headlight::cli {
@@ -30,8 +31,26 @@ std::string decoded(const text::Tokenizer& tokenizer, const std::vector<std::int
     return bytes;
 }
 
-std::string generated_json(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt,
-                           const model::Generated& made) {
+/// The first new token that the edits changed; as many as both have: none.
+std::size_t first_difference(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+    return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+/// Without and with the edits, the first differing token in brackets.
+std::string side_by_side(const text::Tokenizer& tokenizer, const std::string& begun, const std::vector<std::int64_t>& usual,
+                         const std::vector<std::int64_t>& edited) {
+    const std::size_t at = first_difference(usual, edited);
+    const auto marked = [&](const std::vector<std::int64_t>& ids) {
+        if (at >= ids.size()) return begun + decoded(tokenizer, ids);
+        const auto here = ids.begin() + static_cast<std::ptrdiff_t>(at);
+        return begun + decoded(tokenizer, {ids.begin(), here}) + "[" + decoded(tokenizer, {here, here + 1}) + "]" +
+               decoded(tokenizer, {here + 1, ids.end()});
+    };
+    return "unedited: " + marked(usual) + "\nedited:   " + marked(edited) + "\n";
+}
+
+nlohmann::ordered_json json_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt,
+                               const model::Generated& made) {
     nlohmann::ordered_json root;
     root["prompt"] = prompt;
     root["ids"] = made.ids;
@@ -42,6 +61,10 @@ std::string generated_json(const text::Tokenizer& tokenizer, const std::vector<s
     root["ended"] = made.ended;
     root["prompt_seconds"] = made.prompt_seconds;
     root["seconds"] = made.seconds;
+    return root;
+}
+
+std::string dumped(const nlohmann::ordered_json& root) {
     return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -58,9 +81,24 @@ int run(const GenerateArguments& options, const Console& console) {
         generate.source = std::move(prompt);
         prompt = trace::target_encoding(loaded.model->config(), tokenizer, begun).ids;
     }
-    const model::Generated made = model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
+    const model::Generated usual = model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
+    const bool edits = loaded.recipe.any();
+    intervention::EditedContinuation edited;
+    if (edits) edited = intervention::generate_under(*sources_of(loaded), loaded.recipe, prompt, generate, loaded.cancel, console.progress());
     console.clear_progress();
-    console.result(options.json ? generated_json(tokenizer, prompt, made) : begun + decoded(tokenizer, made.ids) + "\n");
+    const model::Generated& made = edits ? edited.made : usual;
+    if (options.json) {
+        nlohmann::ordered_json root = json_of(tokenizer, prompt, made);
+        if (edits) {
+            root["edits"] = edited.words;
+            root["unedited"] = json_of(tokenizer, prompt, usual);
+            root["first_difference"] = first_difference(usual.ids, made.ids);
+        }
+        console.result(dumped(root));
+    } else {
+        console.result(edits ? side_by_side(tokenizer, begun, usual.ids, made.ids) : begun + decoded(tokenizer, made.ids) + "\n");
+    }
+    for (const std::string& note : edited.notes) console.note(note);
     char line[160];
     const auto later = static_cast<double>(made.ids.size()) - 1;
     std::snprintf(line, sizeof line, "%zu tokens of prompt in %.2f s, %zu new tokens, %.1f tokens/s%s", prompt.size(),
@@ -77,6 +115,7 @@ Action define_generate(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_chat(definition);
+    options->text.add_edits(definition);
     options->compute.add(definition);
     CLI::App& app = *definition.app;
     model::GenerateOptions& g = options->generate;

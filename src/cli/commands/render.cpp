@@ -209,6 +209,7 @@ void check_view_options(const RenderArguments& o) {
     if (!o.neuron.empty() && !spec.needs.neuron) refuse("neuron");
     if (!o.where.empty() && !spec.filters) refuse("where");
     if (o.texts.given() && o.attention.given()) throw UsageError("--attention: a batch of texts has no targets");
+    if (o.texts.given() && o.text.has_edits()) throw UsageError("--edit: a batch of texts is not edited");
     if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + spec.id + " shows one text");
 }
 
@@ -272,6 +273,7 @@ Action define_render(Definition& definition, const Frontend&) {
     options->text.add(definition);
     options->text.add_image(definition);
     options->text.add_chat(definition);
+    options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
     CLI::Option* out =
         definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");

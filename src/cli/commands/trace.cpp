@@ -9,7 +9,10 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/trace/edits.h"
 #include "headlight/trace/tensors.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -123,6 +126,7 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
                                                 {"capture", capture.empty() ? "default" : capture},
                                                 {"tokens", token_json(trace.encoding())}};
     if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
+    if (!trace::edits_of(trace).empty()) metadata["edits"] = nlohmann::json(trace::edits_of(trace)).dump();
     if (const auto& encoder = trace.part(model::Stack::encoder)) {  // the rest is the decoder's
         metadata["encoder_config"] = config_json(encoder->config()).dump();
         metadata["source_tokens"] = token_json(encoder->encoding());
@@ -178,6 +182,7 @@ Action define_trace(Definition& definition, const Frontend&) {
     options->text.add(definition);
     options->text.add_image(definition);
     options->text.add_chat(definition);
+    options->text.add_edits(definition);
     definition.app
         ->add_option("--capture", options->capture,
                      "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "

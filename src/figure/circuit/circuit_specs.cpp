@@ -3,6 +3,7 @@
 #include "figure/circuit/composition_graph.h"
 #include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
+#include "headlight/trace/edits.h"
 
 namespace headlight::figure {
 namespace {
@@ -61,6 +62,8 @@ std::string no_tokens(const trace::Trace& trace) {
 std::string no_prediction(const trace::Trace& trace) {
     if (model::reads_pictures(trace.config()))
         return "Importance is defined for the tokens of a text. The lens and the attribution work.";
+    if (!trace::edits_of(trace).empty())
+        return "Importance runs the model by itself, without the edits of this run. Switch the edits off, or look at another view.";
     return trace.config().has_unembedding
                ? ""
                : "This model has no unembedding, so it predicts nothing. Attention can be seen in the other views.";

@@ -10,6 +10,7 @@
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/model/outline.h"
+#include "headlight/trace/edits.h"
 
 #include <type_traits>
 
@@ -207,6 +208,7 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
     else if (runs && (!request.batch || request.batch->own_text))
         line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
+    for (const std::string& words : trace::edits_of(trace)) line += " --edit " + shell_word(words);
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         line += " --attention " + attention;
@@ -223,6 +225,9 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     provenance.dtype = trace.info().dtype;
     provenance.version = version();
     provenance.options = options_of(request);
+    std::string edits;
+    for (const std::string& words : trace::edits_of(trace)) edits += (edits.empty() ? "" : "; ") + words;
+    if (!edits.empty()) provenance.options.emplace_back("edits", edits);
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         provenance.options.insert(provenance.options.begin(), {"attention", attention});
     provenance.command = command_of(trace, request, format);

@@ -297,6 +297,12 @@ private:
 
     void read_over(Edit& edit) {
         edit.source = {.from = From::texts, .what = next("a file of texts").text};
+        if (next_is("draw")) {
+            const Word& number = next("a number");
+            Reader in = reader(number);
+            edit.source.index = in.number("a number");
+            return;
+        }
         if (!next_is("per")) return;
         if (!next_is("position")) fail(next("position"), "Cannot read this word of the edit", "\"per position\"");
         edit.source.from = From::reference;
@@ -350,10 +356,7 @@ private:
             fail_in_words(text_, 1, problem, expected, found, {});
         };
         const std::string word(enum_word(edit.operation));
-        const bool valued = edit.operation == Operation::scale || edit.operation == Operation::clamp ||
-                            edit.operation == Operation::add || edit.operation == Operation::direct ||
-                            edit.operation == Operation::set || edit.operation == Operation::write ||
-                            edit.operation == Operation::temperature;
+        const bool valued = has_value(edit.operation);
         if (valued && !has_value_) missing("a number");
         if (!valued && has_value_) refuse(word + " has no number", "none", number_word(edit.value));
         if (edit.unit == Unit::norm && edit.operation != Operation::add)
@@ -453,7 +456,7 @@ std::string source_text(const Edit& edit) {
     switch (s.from) {
         case From::none: return {};
         case From::text: return " from " + in_quotes(s.what) + (s.target.empty() ? "" : " to " + in_quotes(s.target));
-        case From::texts: return " over " + in_quotes(s.what);
+        case From::texts: return " over " + in_quotes(s.what) + (s.index > 0 ? " draw " + std::to_string(s.index) : "");
         case From::reference: return " over " + in_quotes(s.what) + " per position";
         case From::file: return " " + in_quotes(s.what);
         case From::token: return " token " + in_quotes(s.what);
@@ -512,10 +515,7 @@ std::string words_of(const Edit& edit) {
     if (!edit.finder.empty()) text += " where " + in_quotes(edit.finder);
     if (edit.edges) text += " " + edge_end(edit.edges->queries) + "<-" + edge_end(edit.edges->keys);
     text += source_text(edit);
-    const Operation o = edit.operation;
-    if (o == Operation::scale || o == Operation::clamp || o == Operation::add || o == Operation::direct || o == Operation::set ||
-        o == Operation::write || o == Operation::temperature)
-        text += " " + number_word(edit.value) + (edit.unit == Unit::norm ? " norm" : "");
+    if (has_value(edit.operation)) text += " " + number_word(edit.value) + (edit.unit == Unit::norm ? " norm" : "");
     if (edit.without_value_bias) text += " without value bias";
     if (edit.without_first) text += " without first";
     if (!edit.positions.empty()) text += " @" + positions_text(edit.positions);

@@ -17,11 +17,14 @@
 namespace headlight::model {
 namespace {
 
-/// Keeps only the logits of a pass.
+/// Keeps only the logits of a pass, and shows `watch` what it wants.
 class Logits : public Observer {
 public:
-    bool wants(HookPoint point) const override { return point.hook == Hook::logits; }
-    at::Tensor visit(HookPoint, at::Tensor t) override {
+    explicit Logits(Observer* watch) : watch_(watch) {}
+    bool wants(HookPoint point) const override { return point.hook == Hook::logits || (watch_ && watch_->wants(point)); }
+    at::Tensor visit(HookPoint point, at::Tensor t) override {
+        if (watch_ && watch_->wants(point)) t = watch_->visit(point, t);
+        if (point.hook != Hook::logits) return t;
         const at::Tensor row = t.select(0, t.size(0) - 1).to(at::kCPU, at::kDouble).contiguous();
         row_.assign(row.data_ptr<double>(), row.data_ptr<double>() + row.numel());
         return t;
@@ -29,6 +32,7 @@ public:
     const std::vector<double>& row() const { return row_; }
 
 private:
+    Observer* watch_;
     std::vector<double> row_;
 };
 
@@ -92,18 +96,24 @@ std::optional<ErrorFacts> why_no_continuation(const Model& model) {
 }
 
 Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& options,
-                   const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress) {
+                   const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress,
+                   const GenerateWatch& watch) {
     check(model, prompt, options);
     const at::NoGradGuard no_gradient;
     KvCache cache(model.config().n_layers);
-    Logits logits;
+    Logits logits(watch.decoder), of_encoder(watch.encoder);
     Sampler sampler(options);
     Generated out;
     auto start = std::chrono::steady_clock::now();
     ForwardInput input{.ids = prompt, .type_ids = {}};
-    if (!options.source.empty()) input.source = encode(*model.part(Stack::encoder), {options.source, {}}, logits, cancel, {});
+    if (!options.source.empty()) input.source = encode(*model.part(Stack::encoder), {options.source, {}}, of_encoder, cancel, {});
     for (std::int64_t i = 0; i < options.tokens; ++i) {
         if (progress) progress({"Writing", "token", i, options.tokens});
+        if (watch.begin_pass) {
+            const bool anew = cache.tokens() == 0 || !rotation_stays(model.config(), cache.tokens(), cache.tokens() + 1);
+            const std::int64_t rows = static_cast<std::int64_t>(input.ids.size()) + (anew ? cache.tokens() : 0);
+            watch.begin_pass(anew ? 0 : cache.tokens(), rows);
+        }
         forward_cached(model, input, cache, logits, cancel);
         const std::int64_t id = sampler.draw(logits.row());
         if (i == 0) {

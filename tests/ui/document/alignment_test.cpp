@@ -6,30 +6,6 @@
 namespace headlight::ui {
 namespace alignment_test {
 
-using Strings = std::vector<std::string>;
-using Indices = std::vector<std::int64_t>;
-
-TEST(Alignment, TokensBehindAnInsertionMoveAlong) {
-    EXPECT_EQ(align_tokens({"a", "b", "c"}, {"a", "x", "y", "b", "c"}), (Indices{0, 3, 4}));
-    EXPECT_EQ(align_tokens({"a", "b", "c"}, {"b", "c"}), (Indices{-1, 0, 1}));
-}
-
-TEST(Alignment, WhatStaysBetweenTwoEditsIsFound) {
-    EXPECT_EQ(align_tokens({"s", "a", "b", "c", "d", "e"}, {"s", "x", "b", "c", "y", "e"}), (Indices{0, -1, 2, 3, -1, 5}));
-    EXPECT_EQ(align_tokens({"a", "b", "a", "b"}, {"b", "a", "b", "a", "b"}), (Indices{1, 2, 3, 4}));
-}
-
-TEST(Alignment, NothingInCommonAndNothingAtAll) {
-    EXPECT_EQ(align_tokens({"a"}, {"b"}), (Indices{-1}));
-    EXPECT_EQ(align_tokens({"a", "b"}, {}), (Indices{-1, -1}));
-    EXPECT_TRUE(align_tokens({}, {"a"}).empty());
-}
-
-TEST(Alignment, RepeatedHeadDoesNotOverlapTheTail) {
-    EXPECT_EQ(align_tokens({"a", "a"}, {"a", "a", "a"}), (Indices{0, 1}));
-    EXPECT_EQ(align_tokens({"a", "a", "a"}, {"a"}), (Indices{0, -1, -1}));
-}
-
 TEST(Alignment, PinsGoWithTheirTokensOrGo) {
     figure::Selection s;
     s.pinned_queries = {Position(1), Position(2)};

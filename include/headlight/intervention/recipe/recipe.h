@@ -63,6 +63,12 @@ inline constexpr EnumRow<Operation> operations[] = {
 constexpr const auto& enum_rows(Operation) { return operations; }
 constexpr bool is_of_pattern(Operation o) noexcept { return o >= Operation::knockout; }
 
+/// Its words have a number.
+constexpr bool has_value(Operation o) noexcept {
+    return o == Operation::scale || o == Operation::clamp || o == Operation::add || o == Operation::direct ||
+           o == Operation::set || o == Operation::write || o == Operation::temperature;
+}
+
 /// The tensor that is edited, as a layer's own attention calls it. `norm`: every scale that a norm divides by.
 enum class Site {
     embed,

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/text/alignment.h"
+
+#include <algorithm>
+
+namespace headlight::text {
+
+namespace {
+
+constexpr std::size_t kMostComparisons = 1u << 20;
+
+}  // namespace
+
+std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+    std::vector<std::int64_t> to(before.size(), -1);
+    const std::size_t shorter = std::min(before.size(), after.size());
+    std::size_t head = 0, tail = 0;
+    while (head < shorter && before[head] == after[head]) to[head] = static_cast<std::int64_t>(head), ++head;
+    while (tail < shorter - head && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) {
+        to[before.size() - 1 - tail] = static_cast<std::int64_t>(after.size() - 1 - tail);
+        ++tail;
+    }
+    const std::size_t rows = before.size() - head - tail, cols = after.size() - head - tail;
+    if (rows == 0 || cols == 0 || rows > kMostComparisons / cols) return to;
+    // length[i][j]: longest common subsequence of the rests that start at i and j
+    std::vector<std::uint32_t> length((rows + 1) * (cols + 1), 0);
+    const auto at = [&](std::size_t i, std::size_t j) -> std::uint32_t& { return length[i * (cols + 1) + j]; };
+    for (std::size_t i = rows; i-- > 0;) {
+        for (std::size_t j = cols; j-- > 0;) {
+            at(i, j) = before[head + i] == after[head + j] ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
+        }
+    }
+    for (std::size_t i = 0, j = 0; i < rows && j < cols;) {
+        if (before[head + i] == after[head + j]) {
+            to[head + i++] = static_cast<std::int64_t>(head + j++);
+        } else if (at(i + 1, j) >= at(i, j + 1)) {
+            ++i;
+        } else {
+            ++j;
+        }
+    }
+    return to;
+}
+
+}  // namespace headlight::text
