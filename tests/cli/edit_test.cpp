@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// --edit and --recipe as a user gives them.
+#include "headlight/io/safetensors.h"
+#include "tests/cli/program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace headlight {
+namespace edit_test {
+
+using test::headlight;
+using test::Outcome;
+using test::slurp;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kText = "The doctor asked the nurse because she was late.";
+
+TEST(Edits, ReachTheFileOfATrace) {
+    const TempFolder folder;
+    const auto file = folder / "t.safetensors";
+    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_z,*hook_pattern", "--edit",
+                                       "zero L3H1", "--edit", "knockout L2H0 END<-1", "--out", file});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    EXPECT_EQ(store.metadata().at("edits"), R"(["zero L3H1","knockout L2H0 END<-1"])");
+    const io::TensorView& z = *store.find("blocks.3.attn.hook_z");
+    std::vector<float> values(static_cast<std::size_t>(z.numel()));
+    std::memcpy(values.data(), z.bytes.data(), z.bytes.size());
+    for (std::int64_t p = 0; p < z.shape[0]; ++p)
+        for (std::int64_t d = 0; d < z.shape[2]; ++d) {
+            EXPECT_EQ(values[static_cast<std::size_t>((p * z.shape[1] + 1) * z.shape[2] + d)], 0.0F);
+            EXPECT_NE(values[static_cast<std::size_t>((p * z.shape[1] + 2) * z.shape[2] + d)], 0.0F);
+        }
+}
+
+TEST(Edits, AreInTheFigureAndInItsCommand) {
+    const TempFolder folder;
+    const auto file = folder / "f.json", again = folder / "again.json", plain = folder / "plain.json";
+    const std::vector<std::string> figure = {"render", "novella-7m", "--text", kText,     "--view",
+                                             "matrix", "--layer",    "3",      "--heads", "1"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), figure.begin(), figure.end());
+        return headlight(more);
+    };
+    ASSERT_EQ(with({"--edit", "uniform L3H1", "--out", file}).code, 0);
+    ASSERT_EQ(with({"--out", plain}).code, 0);
+    const auto json = nlohmann::json::parse(slurp(file));
+    EXPECT_EQ(json["provenance"]["options"]["edits"], "uniform L3H1");
+    EXPECT_THAT(json["provenance"]["command"].get<std::string>(), HasSubstr("--edit 'uniform L3H1'"));
+    EXPECT_NE(slurp(file), slurp(plain));
+    // The same from a file of the recipe.
+    const auto recipe =
+        folder.write("r.json", R"({"headlight":"recipe 1","edits":[{"op":"uniform","site":"pattern","where":"L3H1"},
+        {"on":false,"op":"zero","site":"z","where":"L0H0"}]})");
+    ASSERT_EQ(with({"--recipe", recipe, "--out", again}).code, 0);
+    EXPECT_EQ(slurp(again), slurp(file));
+}
+
+TEST(Edits, ChangeWhatAnAnalysisReads) {
+    const std::vector<std::string> plain = {"analyze", "predictions", "novella-7m", "--text", kText, "--top", "1"};
+    std::vector<std::string> edited = plain;
+    edited.insert(edited.end(), {"--edit", "zero L5.mlp"});
+    const Outcome usual = headlight(plain), other = headlight(edited);
+    ASSERT_EQ(other.code, 0) << other.err;
+    EXPECT_NE(usual.out, other.out);
+    EXPECT_THAT(other.out, HasSubstr("zero L5.mlp_out"));
+    std::vector<std::string> nothing = plain;
+    nothing.insert(nothing.end(), {"--edit", "off zero L5.mlp"});
+    EXPECT_EQ(headlight(nothing).out, usual.out);
+}
+
+TEST(Edits, OfAContinuationStandBesideTheUnedited) {
+    const std::vector<std::string> plain = {"generate", "novella-7m", "--text", "The old doctor", "--tokens", "8"};
+    std::vector<std::string> edited = plain;
+    edited.insert(edited.end(), {"--edit", "zero L5.mlp", "--edit", "scale L4.attn 3"});
+    const std::string usual = headlight(plain).out;
+    const Outcome outcome = headlight(edited);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, testing::StartsWith("unedited: The old doctor"));
+    EXPECT_THAT(outcome.out, HasSubstr("\nedited:   The old doctor"));
+    EXPECT_EQ(std::ranges::count(outcome.out, '['), 2);
+    edited.push_back("--json");
+    const auto json = nlohmann::json::parse(headlight(edited).out);
+    const auto ids = json["ids"].get<std::vector<std::int64_t>>(),
+               before = json["unedited"]["ids"].get<std::vector<std::int64_t>>();
+    const auto at = json["first_difference"].get<std::size_t>();
+    ASSERT_LT(at, ids.size());
+    EXPECT_EQ(std::vector(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(at)),
+              std::vector(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(at)));
+    EXPECT_NE(ids[at], before[at]);
+    EXPECT_EQ("The old doctor" + json["unedited"]["text"].get<std::string>() + "\n", usual);
+    EXPECT_EQ(json["edits"], (std::vector<std::string>{"zero L5.mlp_out", "scale L4.attn_out 3"}));
+}
+
+TEST(Edits, ThatCannotBeReadNameThePlace) {
+    const Outcome outcome = headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "knokout L3H1 4<-2"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("column 1 of \"knokout L3H1 4<-2\""));
+    EXPECT_THAT(outcome.err, HasSubstr("Did you mean \"knockout\"?"));
+    EXPECT_THAT(headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "zero L6H0"}).err,
+                HasSubstr("0 to 5"));
+    EXPECT_THAT(
+        headlight({"render", "novella-7m", "--text", kText, "--view", "importance", "--edit", "zero L3H1", "--out", "x.svg"}).err,
+        HasSubstr("without the edits"));
+}
+
+}  // namespace edit_test
+}  // namespace headlight
