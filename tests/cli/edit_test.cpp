@@ -98,6 +98,15 @@ TEST(Edits, OfAContinuationStandBesideTheUnedited) {
     EXPECT_EQ(json["edits"], (std::vector<std::string>{"zero L5.mlp_out", "scale L4.attn_out 3"}));
 }
 
+TEST(Edits, AreComparedByWhatTheyDoToAPrediction) {
+    const Outcome outcome = headlight({"analyze", "edits", "novella-7m", "--text", kText, "--edit", "zero L5.mlp", "--edit",
+                                       "off zero L0H0", "--edit", "scale L4.attn 3", "--token", " and"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("edit,on,logit_alone"));
+    EXPECT_THAT(outcome.out, HasSubstr("off zero L0H0,0,,,,"));
+    EXPECT_EQ(headlight({"analyze", "edits", "novella-7m", "--text", kText}).code, 2);
+}
+
 TEST(Edits, ThatCannotBeReadNameThePlace) {
     const Outcome outcome = headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "knokout L3H1 4<-2"});
     EXPECT_EQ(outcome.code, 1);

@@ -123,6 +123,11 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze reach novella-7m --text-file chapter.txt --out reach.csv",
       "headlight analyze reach novella-7m --text-file chapter.txt --passage \"the secret word is marmalade\" --out needle.csv"},
      define_analyze_reach},
+    {"analyze edits",
+     "What each edit of a recipe does to one prediction: alone, and together with those before it.",
+     {"headlight analyze edits novella-7m --text \"The doctor asked the nurse.\" --edit \"zero L3H1\" --edit \"scale L4.mlp 0.5\"",
+      "headlight analyze edits novella-7m --text \"The old doctor\" --recipe recipe.json --token \" was\" --out effects.csv"},
+     define_analyze_edits},
 };
 
 }  // namespace

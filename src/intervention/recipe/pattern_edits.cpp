@@ -278,10 +278,21 @@ void PatternEdits::change(Row& row, const PatternStep& step, const std::vector<s
 
 at::Tensor PatternEdits::at_pattern(const at::Tensor& pattern) {
     const std::int64_t queries = pattern.size(1), keys = pattern.size(2), start = rows_->start(queries);
-    at::Tensor wide = pattern.to(at::kCPU).to(at::kDouble).clone(at::MemoryFormat::Contiguous);
+    std::vector<std::int64_t> used;  // of a long text a pattern in float64 is large
+    for (const PatternStep& step : steps_) {
+        used.insert(used.end(), step.heads.begin(), step.heads.end());
+        if (step.edit.operation == Operation::swap) used.push_back(step.other_head);
+    }
+    std::ranges::sort(used);
+    used.erase(std::ranges::unique(used).begin(), used.end());
+    const at::Tensor heads = at::tensor(used, at::TensorOptions(at::kLong)).to(pattern.device());
+    at::Tensor wide = pattern.index_select(0, heads).to(at::kCPU).to(at::kDouble).contiguous();
     at::Tensor share = sinks_.defined() && share_.defined() ? share_.clone() : at::Tensor();
     auto* data = wide.data_ptr<double>();
-    const auto row_at = [&](std::int64_t head, std::int64_t r) { return data + (head * queries + r) * keys; };
+    const auto row_at = [&](std::int64_t head, std::int64_t r) {
+        const auto slot = std::ranges::lower_bound(used, head) - used.begin();
+        return data + (slot * queries + r) * keys;
+    };
     bool changed = false;
     for (std::size_t index = 0; index < steps_.size(); ++index) {
         const PatternStep& step = steps_[index];
@@ -311,7 +322,10 @@ at::Tensor PatternEdits::at_pattern(const at::Tensor& pattern) {
                 if (share.defined()) share[head][r].fill_(row.sink);
             }
     }
-    return changed ? wide.to(pattern.device(), pattern.scalar_type()) : pattern;
+    if (!changed) return pattern;
+    at::Tensor out = pattern.clone(at::MemoryFormat::Contiguous);
+    out.index_copy_(0, heads, wide.to(pattern.device(), pattern.scalar_type()));
+    return out;
 }
 
 }  // namespace headlight::intervention

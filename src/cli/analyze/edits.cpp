@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/recipe/effects.h"
+
+#include "cli/analyze/analyses.h"
+#include "cli/analyze/analysis.h"
+
+namespace headlight::cli {
+namespace {
+
+struct EditsCommand : Analysis {
+    std::int64_t position = -1;
+    TokenArgument token{"--token"};
+
+    void add(Definition& definition) {
+        add_index(definition, "--position", position, "where the prediction is read, from 0 (default: the last token)");
+        token.add(definition, "the token that is watched (default: the likeliest of the unedited run)");
+    }
+
+    Result run(const Console& console) const {
+        const Loaded loaded = load(console);
+        if (loaded.recipe.edits.empty()) throw UsageError("there is nothing to compare: give --edit WORDS or --recipe FILE");
+        const auto sources = sources_of(loaded);
+        const auto own = trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).own;
+        const Position at(position >= 0 ? position : model::reads_pictures(loaded.model->config()) ? 0 : own.size() - 1);
+        const auto found =
+            intervention::effects_of(*sources, loaded.recipe, at, token.id(loaded, console), loaded.cancel, console.progress());
+        console.clear_progress();
+        Result out{.table = intervention::table_of(found), .facts = facts_of(*loaded.model)};
+        out.fact("text", loaded.prompt.picture ? loaded.prompt.image : loaded.prompt.text);
+        out.fact("position", found.position.value).fact("token", token_fact(*loaded.tokenizer, found.token));
+        return std::move(out.fact("unedited_logit", std::to_string(found.unedited.logit))
+                             .fact("unedited_log_probability", std::to_string(found.unedited.log_probability)));
+    }
+};
+
+}  // namespace
+
+Action define_analyze_edits(Definition& definition, const Frontend&) {
+    return define_analysis<EditsCommand>(definition, kRun | kImage);
+}
+
+}  // namespace headlight::cli
