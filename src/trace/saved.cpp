@@ -206,6 +206,20 @@ model::ModelConfig config_of(const fs::path& file, const Content& content, const
     return config;
 }
 
+/// The edits that the run was under, in words.
+std::vector<std::string> edits_in(const Content& content, const fs::path& file) {
+    const std::string text = value(content, "edits");
+    if (text.empty()) return {};
+    std::vector<std::string> edits;
+    const nlohmann::json json = io::parse_json(text, file);
+    if (!json.is_array()) fail_saved(file, "The edits of the trace cannot be read", "edits", "a list of texts", text);
+    for (const nlohmann::json& edit : json) {
+        if (!edit.is_string()) fail_saved(file, "The edits of the trace cannot be read", "edits", "a list of texts", text);
+        edits.push_back(edit.get<std::string>());
+    }
+    return edits;
+}
+
 std::unique_ptr<Trace::Internals> internals_of(const Content& content, text::Encoding encoding, const Prompt& prompt,
                                                std::shared_ptr<const text::Tokenizer> tokenizer) {
     auto t = std::make_unique<Trace::Internals>();
@@ -255,6 +269,7 @@ std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Co
         if (const auto found = decoder.tensors.find({*model::in_decoder(own.hook), own.layer}); found != decoder.tensors.end())
             across->stored[own] = found->second;
     auto of_target = internals_of(content, target, prompt, tokenizer);
+    of_target->edits = of_source->edits = across->edits = edits_in(content, file);
     add_row_warning(rows, of_target->info);
     of_target->model = model;
     of_target->stored = std::move(decoder.tensors);
@@ -278,6 +293,7 @@ std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& con
     prompt.pair = std::move(text.pair);
     const auto tokenizer = tokenizer_of(text.encoding, file);
     auto t = internals_of(content, std::move(text.encoding), prompt, tokenizer);
+    t->edits = edits_in(content, file);
     add_row_warning(rows, t->info);
     config.vocab_size = tokenizer->vocab_size();
     t->model = model::outline(std::move(config), file, value(content, "model_hash"));

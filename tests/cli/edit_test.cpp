@@ -37,6 +37,13 @@ TEST(Edits, ReachTheFileOfATrace) {
             EXPECT_EQ(values[static_cast<std::size_t>((p * z.shape[1] + 1) * z.shape[2] + d)], 0.0F);
             EXPECT_NE(values[static_cast<std::size_t>((p * z.shape[1] + 2) * z.shape[2] + d)], 0.0F);
         }
+    // A figure of the file says what it was made under.
+    const auto figure = folder / "f.json";
+    ASSERT_EQ(headlight({"render", file, "--view", "matrix", "--layer", "2", "--heads", "0", "--out", figure}).code, 0);
+    const auto provenance = nlohmann::json::parse(slurp(figure))["provenance"];
+    EXPECT_EQ(provenance["options"]["edits"], "zero L3H1; knockout L2H0 END<-1");
+    EXPECT_THAT(provenance["command"].get<std::string>(), testing::Not(HasSubstr("--edit")));
+    EXPECT_EQ(headlight({"render", file, "--view", "matrix", "--edit", "zero L3H1", "--out", figure}).code, 2);
 }
 
 TEST(Edits, AreInTheFigureAndInItsCommand) {

@@ -208,7 +208,8 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
     else if (runs && (!request.batch || request.batch->own_text))
         line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
-    for (const std::string& words : trace::edits_of(trace)) line += " --edit " + shell_word(words);
+    if (runs)
+        for (const std::string& words : trace::edits_of(trace)) line += " --edit " + shell_word(words);
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         line += " --attention " + attention;
