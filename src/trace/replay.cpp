@@ -5,6 +5,7 @@
 #include "headlight/trace/edited.h"
 #include "headlight/trace/saved.h"
 #include "model/run/stacked.h"
+#include "model/run/watch.h"
 #include "trace/memory.h"
 #include "trace/recorder.h"
 #include "trace/stacked_variant.h"
@@ -119,7 +120,7 @@ model::Generated generate_edited(const model::Model& model, const std::vector<st
     const auto& encoder = model.part(model::Stack::encoder);
     Editor of_decoder(resolve_interventions(model.config(), interventions, encoder != nullptr));
     Editor of_encoder(encoder ? resolve_interventions(encoder->config(), interventions, true) : Hooked{});
-    return model::generate(model, prompt, options, {}, cancel, progress, {&of_encoder, &of_decoder, begin_pass});
+    return model::generate_watched(model, prompt, options, {}, cancel, progress, {&of_encoder, &of_decoder, begin_pass});
 }
 
 void replay_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,

@@ -23,17 +23,6 @@ struct GenerateOptions {
     std::vector<std::int64_t> end = {};     ///< tokens that end the text; the one that occurs is returned as the last
 };
 
-class Observer;
-
-/// Who sees, and may replace, the tensors of the passes (src/model/run/forward.h).
-struct GenerateWatch {
-    Observer* encoder = nullptr;
-    Observer* decoder = nullptr;  ///< of a model of one stack too
-    /// Before each pass: the position of its first row in the text, and its rows; those behind the prompt have one, but where the
-    /// rotation of earlier keys changes with the length of the text.
-    std::function<void(std::int64_t first_row, std::int64_t rows)> begin_pass{};
-};
-
 struct Generated {
     std::vector<std::int64_t> ids;      ///< of the new tokens
     std::vector<double> probabilities;  ///< of each, before temperature and cuts
@@ -49,8 +38,7 @@ std::optional<ErrorFacts> why_no_continuation(const Model&);
 /// The likeliest token is the first one of equal logits. Errors: an empty prompt, a model that is bidirectional
 /// or has no unembedding, options outside their ranges, more tokens than a model with learned positions has room for.
 Generated generate(const Model&, const std::vector<std::int64_t>& prompt, const GenerateOptions&,
-                   const std::function<void(std::int64_t)>& on_token = {}, const CancelToken& = {}, const Progress& = {},
-                   const GenerateWatch& = {});
+                   const std::function<void(std::int64_t)>& on_token = {}, const CancelToken& = {}, const Progress& = {});
 
 /// The tokens that end a text as the model's files say: eos_token_id of generation_config.json, of config.json, or of a
 /// GGUF file's vocabulary. Empty where none does.

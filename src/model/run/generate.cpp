@@ -7,6 +7,7 @@
 #include "model/internals.h"
 #include "model/run/kv_cache.h"
 #include "model/run/sampler.h"
+#include "model/run/watch.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -96,8 +97,13 @@ std::optional<ErrorFacts> why_no_continuation(const Model& model) {
 }
 
 Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& options,
-                   const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress,
-                   const GenerateWatch& watch) {
+                   const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress) {
+    return generate_watched(model, prompt, options, on_token, cancel, progress, {});
+}
+
+Generated generate_watched(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& options,
+                           const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress,
+                           const GenerateWatch& watch) {
     check(model, prompt, options);
     const at::NoGradGuard no_gradient;
     KvCache cache(model.config().n_layers);
