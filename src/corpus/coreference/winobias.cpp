@@ -10,7 +10,8 @@
 namespace headlight::corpus {
 namespace {
 
-/// Their table 1. A sentence has two of them, and marks only the one that the pronoun refers to.
+/// Their lists of occupations (male_occupations.txt and female_occupations.txt, 20 each). A sentence has two of them, and marks
+/// only the one that the pronoun refers to.
 constexpr std::array<std::string_view, 40> kOccupations{
     "accountant",  "analyst",     "assistant", "attendant", "auditor",      "baker",       "carpenter",
     "cashier",     "ceo",         "chief",     "cleaner",   "clerk",        "cook",        "construction worker",
@@ -62,12 +63,14 @@ public:
                 text.text += c;
             open = c == '[' || (open && c != ']');
         }
-        if (open || marked.size() != 2) lines_.fail("A line does not mark a pronoun and a person", "two parts in brackets", line);
-        const auto pronoun = std::ranges::find_if(marked, [&](const Mention& m) { return is_pronoun(part(text.text, m)); });
-        if (pronoun == marked.end()) lines_.fail("A line marks no pronoun", "[he], [she], [his], [her] …", line);
-        const Mention is = *pronoun;
-        marked.erase(pronoun);
-        Mention first = marked.front(), second = other_person(text.text, first);
+        // Some sentences mark two pronouns of the person: "because [she] needed to cut [her] hair". The first one is asked.
+        const auto others =
+            std::ranges::stable_partition(marked, [&](const Mention& m) { return is_pronoun(part(text.text, m)); });
+        if (open || others.size() != 1)
+            lines_.fail("A line does not mark one person", "one part in brackets beside the pronoun", line);
+        if (others.size() == marked.size()) lines_.fail("A line marks no pronoun", "[he], [she], [his], [her] …", line);
+        const Mention is = marked.front();
+        Mention first = trimmed(text.text, others.front()), second = other_person(text.text, first);
         if (second.end == 0)
             lines_.fail("The other person of a line is not known", "a second occupation of WinoBias, such as \"the nurse\"", line,
                         "Only the occupations of Zhao et al. 2018, table 1, are recognised");
@@ -82,6 +85,14 @@ private:
             text.substr(static_cast<std::size_t>(m.begin), static_cast<std::size_t>(m.end - m.begin)));
     }
     static bool is_pronoun(const std::string& folded) { return std::ranges::find(kPronouns, folded) != kPronouns.end(); }
+
+    /// Without white space inside the brackets: "[ physician]".
+    static Mention trimmed(const std::string& text, Mention m) {
+        while (m.begin < m.end && text[static_cast<std::size_t>(m.begin)] == ' ') ++m.begin;
+        while (m.begin < m.end && text[static_cast<std::size_t>(m.end - 1)] == ' ') --m.end;
+        m.head_begin = m.begin, m.head_end = m.end;
+        return m;
+    }
 
     /// The first occupation that is not the marked person, with its article.
     static Mention other_person(const std::string& text, const Mention& marked) {
