@@ -99,6 +99,15 @@ private:
             }
             document_.push_back(node);
         }
+        const auto first_word = static_cast<std::int32_t>(text.words.size()),
+                   sentence = text.words.empty() ? 0 : text.words.back().sentence + 1;
+        for (Word& word : pending_.words) {
+            if (word.head >= 0) word.head += first_word;
+            word.begin += byte;
+            word.end += byte;
+            word.sentence = sentence;
+            text.words.push_back(std::move(word));
+        }
         text.text += pending_.text;
         for (TextNote& each : pending_.notes) text.notes.push_back(std::move(each));
         for (const ConlluReader::EntityMark& mark : marks_.entities) add_marks(spans, mark, first + mark.node);

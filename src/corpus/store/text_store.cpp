@@ -24,7 +24,8 @@ std::string meta_of(const Text& text) {
     json words = json::array();
     for (const Word& w : text.words) {
         json& word = words.emplace_back(json{w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
-        if (!w.features.empty()) word.push_back(w.features);
+        if (!w.features.empty() || w.sentence > 0) word.push_back(w.features);
+        if (w.sentence > 0) word.push_back(w.sentence);
     }
     json meta = {{"id", text.id}, {"document", text.document}};
     if (!text.fields.empty()) meta["fields"] = text.fields;
@@ -60,7 +61,8 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
     if (meta.contains("words"))
         for (const json& w : meta["words"])
             text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7),
-                                  w.size() > 8 ? w.at(8).get<std::string>() : std::string()});
+                                  w.size() > 8 ? w.at(8).get<std::string>() : std::string(),
+                                  w.size() > 9 ? w.at(9).get<std::int32_t>() : 0});
     if (meta.contains("mentions")) {
         for (const json& m : meta["mentions"]) text.mentions.push_back({m.at(0), m.at(1), m.at(2), m.at(3), m.at(4)});
         const int task = meta.at("task");

@@ -39,8 +39,14 @@ const ExactWeights::Sentence& ExactWeights::sentence(std::int64_t number) {
                      .found = "layer " + std::to_string(head_.layer.value) + ", head " + std::to_string(head_.head.value)});
     const Chunk& chunk = texts_.chunk(number);
     const Text& text = texts_.text(chunk.text);
-    const WordTokens tokens = word_tokens(text, chunk.encoding, chunk.first_byte);
-    sentence.words = text.words.size();
+    const IndexedWords words = indexed_words({.number = number,
+                                              .text = text,
+                                              .first_byte = chunk.first_byte,
+                                              .first_query = chunk.first_query,
+                                              .whole = chunk.whole,
+                                              .encoding = chunk.encoding});
+    const WordTokens tokens = word_tokens(words.text, chunk.encoding, chunk.first_byte);
+    sentence.words = words.text.words.size();
     OneHead reader(head_, tokens, sentence.attention);
     trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
                                                         static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),

@@ -18,8 +18,16 @@ constexpr Eigen::Index kColumnsAtATime = 256;
 struct Arc {
     std::int64_t sentence = 0;
     const IndexedSentence* of = nullptr;
-    std::int64_t word = 0, head = 0;
+    std::int64_t word = 0, head = 0, first = 0, last = 0;  ///< first and last: of the words of its sentence, behind the last
 };
+
+/// tree_problem() of words [first, last).
+std::string sentence_problem(const std::vector<Word>& words, std::int32_t first, std::int32_t last) {
+    std::vector<Word> own(words.begin() + first, words.begin() + last);
+    for (Word& word : own)
+        if (word.head >= 0) word.head -= first;
+    return tree_problem(own);
+}
 
 bool covered(const Arc& arc, ArcDirection direction, bool causal) {
     if (!causal) return true;
@@ -32,7 +40,7 @@ bool predicted(const Arc& arc, ArcDirection direction, std::int64_t head, std::i
 }
 
 bool offset_hits(const Arc& arc, std::int64_t offset) {
-    return std::clamp<std::int64_t>(arc.word + offset, 0, std::ssize(arc.of->words) - 1) == arc.head;
+    return std::clamp<std::int64_t>(arc.word + offset, arc.first, arc.last - 1) == arc.head;
 }
 
 /// Ties go to the shortest, then to the one on the left.
@@ -138,8 +146,12 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
     std::vector<bool> half_b;
     for (const auto& [number, sentence] : index.sentences()) {
         half_b.push_back(in_half_b(sentence.id));
-        table.no_trees += !tree_problem(sentence.words).empty();
+        std::int32_t first = 0, last = 0;
         for (std::size_t w = 0; w < sentence.words.size(); ++w) {
+            if (std::cmp_equal(w, last)) {
+                std::tie(first, last) = sentence_of(sentence.words, last);
+                table.no_trees += !sentence_problem(sentence.words, first, last).empty();
+            }
             const Word& word = sentence.words[w];
             if (word.head < 0) continue;
             const auto head = static_cast<std::size_t>(word.head);
@@ -151,7 +163,7 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
                 ++table.shared_arcs;
                 continue;
             }
-            const Arc arc{table.sentences, &sentence, static_cast<std::int64_t>(w), word.head};
+            const Arc arc{table.sentences, &sentence, static_cast<std::int64_t>(w), word.head, first, last};
             by_relation["all"].push_back(arc);
             if (!word.relation.empty()) by_relation[word.relation].push_back(arc);
             if (const std::size_t colon = word.relation.find(':'); colon != std::string::npos)

@@ -96,18 +96,65 @@ AccumulatorKind words_kind() {
             }};
 }
 
+IndexedWords indexed_words(const TextRun& run) {
+    IndexedWords out;
+    const std::vector<Word>& words = run.text.words;
+    if (words.empty()) return out;
+    if (words.size() > kMostWords) {
+        out.cut = run.begins;
+        return out;
+    }
+    if (words.back().sentence == words.front().sentence) {  // a treebank's sentence
+        out.cut = run.begins && !run.whole;
+        if (run.whole) out.text.words = words;
+        return out;
+    }
+    // Bytes of the tokens that no earlier chunk has counted, and of all tokens.
+    std::int64_t counted = -1, end = run.first_byte;
+    for (std::int64_t t = 0; t < run.encoding.size(); ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        if (run.encoding.special[at]) continue;
+        if (t >= run.first_query && counted < 0) counted = run.first_byte + run.encoding.offsets[at].begin;
+        end = run.first_byte + run.encoding.offsets[at].end;
+    }
+    for (std::int32_t first = 0, last = 0; first < std::ssize(words); first = last) {
+        last = sentence_of(words, first).second;
+        const std::int64_t ends = words[static_cast<std::size_t>(last - 1)].end;
+        if (counted < 0 || ends <= counted || ends > end) continue;
+        if (words[static_cast<std::size_t>(first)].begin < run.first_byte) {
+            ++out.cut;
+            continue;
+        }
+        if (out.text.words.empty()) out.first = first;
+        for (std::int32_t w = first; w < last; ++w) {
+            Word& word = out.text.words.emplace_back(words[static_cast<std::size_t>(w)]);
+            if (word.head >= 0) word.head -= out.first;
+        }
+    }
+    return out;
+}
+
+std::pair<std::int32_t, std::int32_t> sentence_of(std::span<const Word> words, std::int32_t word) {
+    const std::int32_t number = words[static_cast<std::size_t>(word)].sentence;
+    std::int32_t first = word, last = word + 1;
+    while (first > 0 && words[static_cast<std::size_t>(first - 1)].sentence == number) --first;
+    while (last < std::ssize(words) && words[static_cast<std::size_t>(last)].sentence == number) ++last;
+    return {first, last};
+}
+
 std::unique_ptr<Accumulator> WordIndex::fresh() const { return std::make_unique<WordIndex>(n_layers_, n_heads_, causal_); }
 
 namespace {
 
 class SentencePatterns final : public TextPatterns {
 public:
-    SentencePatterns(const TextRun& run, std::int64_t n_layers, std::int64_t n_heads)
-        : tokens(word_tokens(run.text, run.encoding, run.first_byte)),
+    SentencePatterns(const TextRun& run, IndexedWords of, std::int64_t n_layers, std::int64_t n_heads)
+        : tokens(word_tokens(of.text, run.encoding, run.first_byte)),
           n_heads_(n_heads),
           heads_(static_cast<std::size_t>(n_layers * n_heads)) {
         sentence.id = run.text.id;
-        sentence.words = run.text.words;
+        sentence.first_word = of.first;
+        sentence.words = std::move(of.text.words);
         for (Word& word : sentence.words) word.xpos.clear(), word.features.clear();
         for (const auto& of_word : tokens.of_word) sentence.read.push_back(!of_word.empty());
         for (const WordHeadArray& array : kWordHeadArrays) (sentence.*array.values).assign(sentence.words.size() * heads_, 0);
@@ -120,11 +167,12 @@ public:
                           column = static_cast<std::size_t>(head.layer.value * n_heads_ + head.head.value);
         for (std::size_t i = 0; i < n; ++i) {
             const std::size_t at = i * heads_ + column;
+            const auto [first, last] = sentence_of(sentence.words, static_cast<std::int32_t>(i));
             // `step` apart: a row of the attention for what the word attends to, a column for what attends to it.
             const auto best = [&](const double* weights, std::size_t step, std::int16_t& word, std::int16_t& weight) {
                 double largest = 0;
                 word = -1;
-                for (std::size_t j = 0; j < n; ++j)
+                for (auto j = static_cast<std::size_t>(first); j < static_cast<std::size_t>(last); ++j)
                     if (j != i && weights[j * step] > largest) {
                         largest = weights[j * step];
                         word = static_cast<std::int16_t>(j);
@@ -151,15 +199,14 @@ private:
 }  // namespace
 
 std::unique_ptr<TextPatterns> WordIndex::patterns_of(const TextRun& run) const {
-    if (run.text.words.empty() || !run.whole || run.text.words.size() > kMostWords) return nullptr;
-    return std::make_unique<SentencePatterns>(run, n_layers_, n_heads_);
+    IndexedWords of = indexed_words(run);
+    if (of.text.words.empty()) return nullptr;
+    return std::make_unique<SentencePatterns>(run, std::move(of), n_layers_, n_heads_);
 }
 
 void WordIndex::add(const TextRun& run, TextPatterns* patterns) {
-    if (!patterns) {
-        counts_.left_out += !run.text.words.empty() && run.begins;
-        return;
-    }
+    counts_.left_out += indexed_words(run).cut;
+    if (!patterns) return;
     auto& read = dynamic_cast<SentencePatterns&>(*patterns);
     counts_.shared_tokens += read.tokens.shared;
     counts_.unread_words += read.tokens.without;
@@ -185,17 +232,19 @@ void WordIndex::save(Arrays& arrays) const {
     strings.save(arrays);
 
     std::vector<std::int64_t> numbers, ends, spans;
-    std::vector<std::int32_t> ids, texts;
+    std::vector<std::int32_t> ids, texts, first_words, sentence_numbers;
     std::vector<std::int16_t> word_heads;
     std::vector<std::uint8_t> flags;
     for (const auto& [number, sentence] : sentences_) {
         numbers.push_back(number);
         ids.push_back(strings[sentence.id]);
+        first_words.push_back(sentence.first_word);
         for (std::size_t w = 0; w < sentence.words.size(); ++w) {
             const Word& word = sentence.words[w];
             for (const std::string* s : {&word.form, &word.upos, &word.relation}) texts.push_back(strings[*s]);
             spans.insert(spans.end(), {word.begin, word.end});
             word_heads.push_back(static_cast<std::int16_t>(word.head));
+            sentence_numbers.push_back(word.sentence);
             flags.push_back(static_cast<std::uint8_t>((word.shares_span ? 1 : 0) | (sentence.read[w] ? 2 : 0)));
         }
         ends.push_back(std::ssize(word_heads));
@@ -208,6 +257,8 @@ void WordIndex::save(Arrays& arrays) const {
     arrays.put<std::int64_t>("words.bytes", {n, 2}, spans);
     arrays.put<std::int16_t>("words.head", {n}, word_heads);
     arrays.put<std::uint8_t>("words.flags", {n}, flags);
+    arrays.put<std::int32_t>("words.first_word", {s}, first_words);
+    arrays.put<std::int32_t>("words.sentence", {n}, sentence_numbers);
     for (const WordHeadArray& array : kWordHeadArrays) {
         std::vector<std::int16_t> all;
         all.reserve(static_cast<std::size_t>(n * heads()));
@@ -238,6 +289,12 @@ void WordIndex::load(const Arrays& arrays) {
     const auto texts = arrays.get<std::int32_t>("words.form_upos_relation", {n, 3});
     const auto spans = arrays.get<std::int64_t>("words.bytes", {n, 2});
     const auto flags = arrays.get<std::uint8_t>("words.flags", {n});
+    // Stores of earlier versions have one sentence a text.
+    const bool documents = arrays.has("words.sentence");
+    const auto sentence_numbers =
+        documents ? arrays.get<std::int32_t>("words.sentence", {n}) : std::vector<std::int32_t>(static_cast<std::size_t>(n));
+    const auto first_words =
+        documents ? arrays.get<std::int32_t>("words.first_word", {s}) : std::vector<std::int32_t>(static_cast<std::size_t>(s));
     const bool ordered = std::ranges::is_sorted(ends) && std::ranges::is_sorted(numbers);
     if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) broken_index("words.text_end");
 
@@ -248,6 +305,7 @@ void WordIndex::load(const Arrays& arrays) {
         if (!is_new) broken_index("words.text");
         IndexedSentence& sentence = place->second;
         sentence.id = strings.at(ids[text]);
+        if (sentence.first_word = first_words[text]; sentence.first_word < 0) broken_index("words.first_word");
         for (std::int64_t w = first; w < ends[text]; ++w) {
             const auto at = static_cast<std::size_t>(w);
             if (word_heads[at] < -1 || word_heads[at] >= count) broken_index("words.head");
@@ -258,7 +316,8 @@ void WordIndex::load(const Arrays& arrays) {
                                       .head = word_heads[at],
                                       .begin = spans[2 * at],
                                       .end = spans[2 * at + 1],
-                                      .shares_span = (flags[at] & 1) != 0});
+                                      .shares_span = (flags[at] & 1) != 0,
+                                      .sentence = sentence_numbers[at]});
             sentence.read.push_back((flags[at] & 2) != 0);
         }
     }

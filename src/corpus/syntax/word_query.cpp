@@ -153,7 +153,8 @@ std::int64_t WordQuery::each_case(const Meaning& meaning, Visit&& visit) const {
             if (!sentence.read[static_cast<std::size_t>(w)] || !meaning.from.matches(word)) continue;
             targets.clear();
             bool any = false;
-            for (std::int32_t t = 0; t < n; ++t) {
+            const auto [first, last] = sentence_of(sentence.words, w);
+            for (std::int32_t t = first; t < last; ++t) {
                 const Word& target = sentence.words[static_cast<std::size_t>(t)];
                 const bool is_target = meaning.its_head ? word.head == t
                                        : meaning.its    ? target.head == w && meaning.to.matches(target)
@@ -293,8 +294,10 @@ std::vector<Interval> WordQuery::shares(std::size_t condition, const std::vector
 
 std::string marked_sentence(const IndexedSentence& sentence, std::int32_t bracketed, std::int32_t braced) {
     std::string out;
-    std::int64_t end = sentence.words.empty() ? 0 : sentence.words.front().begin, shared = -1;
-    for (std::int32_t w = 0; w < std::ssize(sentence.words); ++w) {
+    if (sentence.words.empty()) return out;
+    const auto [first, last] = sentence_of(sentence.words, std::max(bracketed, 0));
+    std::int64_t end = sentence.words[static_cast<std::size_t>(first)].begin, shared = -1;
+    for (std::int32_t w = first; w < last; ++w) {
         const Word& word = sentence.words[static_cast<std::size_t>(w)];
         if (word.begin > end || (word.shares_span && word.begin == shared)) out += ' ';
         const bool brackets = w == bracketed, braces = w == braced;

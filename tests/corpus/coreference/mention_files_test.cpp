@@ -161,7 +161,12 @@ TEST(CoreferenceFiles, WinobiasFindsThePersonThatIsNotMarked) {
     EXPECT_EQ(anti[0].pair, "x/stereotyped_type1.txt.dev:1");
     EXPECT_THAT(mentions_of(anti[0]), ElementsAre("pronoun:she/she", "other:The CEO/The CEO",
                                                   "pronoun:the construction worker/the construction worker"));
-    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] left.\n"), HasSubstr("two parts in brackets"));
+    // As some lines of the published files: two pronouns of one person, and a space inside the brackets.
+    const std::vector<Text> odd =
+        read(MentionFormat::winobias, "3 The nurse met [ physician] because [he] wanted [his] book.\n", "pro_stereotyped.txt");
+    EXPECT_THAT(mentions_of(odd.at(0)), ElementsAre("pronoun:he/he", "other:The nurse/The nurse", "pronoun:physician/physician"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] left.\n"), HasSubstr("no pronoun"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met [the nurse] and [he] left.\n"), HasSubstr("one person"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met the smith and [he] left.\n"), HasSubstr("other person"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "[The cook] left [he].\n"), HasSubstr("its number"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The [cook] left [he].\n"), HasSubstr("do not match"));
@@ -188,7 +193,7 @@ TEST(CoreferenceFiles, AreRecognisedAndKeptInAStore) {
         EXPECT_EQ(again.texts[i].task, texts[i].task);
         EXPECT_EQ(again.texts[i].pair, texts[i].pair);
         EXPECT_EQ(texts[i].mentions.empty(), i == 1) << texts[i].id;
-        EXPECT_EQ(texts[i].words.empty(), i != 1) << texts[i].id;
+        EXPECT_EQ(texts[i].words.empty(), i > 1) << texts[i].id;
         if (i == 1) continue;
         // Other annotations are other texts for the results of a block.
         Text other = texts[i];

@@ -30,8 +30,8 @@ constexpr const auto& enum_rows(MentionFormat) { return mention_formats; }
 /// file's name.
 std::optional<MentionFormat> mention_format(const std::filesystem::path&);
 
-/// Reads text by text: a document (CorefUD, CoNLL-2012) or a line. Text::words stays empty. Byte order marks and CR before LF
-/// are removed. Errors name file, line and value.
+/// Reads text by text: a document (CorefUD, CoNLL-2012) or a line. Text::words are those of CorefUD, with the sentences of the
+/// document; else there are none. Byte order marks and CR before LF are removed. Errors name file, line and value.
 class MentionReader {
 public:
     using Lines = std::function<bool(std::string& line)>;

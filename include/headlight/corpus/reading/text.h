@@ -19,6 +19,7 @@ struct Word {
                  end = 0;      ///< bytes of Text::text. Words of a multiword token that is not their concatenation share its span
     bool shares_span = false;  ///< set for such words: arcs inside the span are left out and counted
     std::string features{};    ///< FEATS: "Number=Sing|Person=3"
+    std::int32_t sentence = 0;  ///< number of its sentence in the text, which is one sentence unless it is a document
 };
 
 /// A mention of an entity, of a text with coreference.
@@ -44,7 +45,7 @@ struct Text {
     std::string id{};                             ///< "FILE:LINE", or the treebank's sent_id
     std::string document{};                       ///< the file, or the treebank's newdoc id
     std::string text{};                           ///< UTF-8
-    std::vector<Word> words{};                    ///< of a treebank, else empty
+    std::vector<Word> words{};                    ///< of a treebank or of CorefUD, else empty; sentences one after another
     std::map<std::string, std::string> fields{};  ///< further columns of a record, for filters
     std::vector<Mention> mentions{};              ///< of a text with coreference; chains by head, then begin
     MentionTask task = MentionTask::chains;
