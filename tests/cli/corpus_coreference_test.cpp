@@ -143,8 +143,8 @@ TEST(CorpusCoreference, GapAsksACausalModelWhereBothNamesStandBeforeThePronoun) 
     ASSERT_NO_FATAL_FAILURE(run(file, store));
     const Outcome outcome = headlight({"corpus", "coref", store, "--draws", "50"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("GAP: 5 texts, 4 cases, of which 1 have a name after the pronoun"),
-                                   HasSubstr("1 pronouns refer to neither name")));
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("GAP: 5 texts, 4 cases, of which 1 has a name after the pronoun"),
+                                   HasSubstr("1 pronoun refers to neither name and is left out")));
     const std::vector<Row> rows = rows_of(outcome.out, "gap");
     ASSERT_EQ(rows.size(), 48u);
     for (Row row : rows) {

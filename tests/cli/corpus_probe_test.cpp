@@ -42,5 +42,41 @@ TEST(CorpusProbe, ProbesEveryLayerAndKeepsItsStatesAndDirections) {
               0);
 }
 
+TEST(CorpusProbe, HasFourKinds) {
+    const test::TempFolder folder;
+    const std::string store = folder / "store",
+                      bank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
+    ASSERT_EQ(
+        headlight({"corpus", "run", "novella-7m", "--texts", bank, "--limit", "60", "--measure", "heads", "--out", store}).code,
+        0);
+    const auto structural = headlight({"corpus", "probe", store, "--probe", "structural", "--rank", "2,4", "--draws", "20"});
+    ASSERT_EQ(structural.code, 0) << structural.err;
+    EXPECT_THAT(structural.out, testing::StartsWith("\"layer\",\"rank\",\"uuas\",\"uuas_low\""));
+    EXPECT_THAT(structural.out, HasSubstr("\n6,4,"));
+    const auto mix =
+        headlight({"corpus", "probe", store, "--probe", "mix", "--labels", "upos", "--seeds", "1", "--out", folder / "m.json"});
+    ASSERT_EQ(mix.code, 0) << mix.err;
+    EXPECT_THAT(mix.err, HasSubstr("expected layer"));
+    EXPECT_EQ(io::read_json(folder / "m.json")["rows"].size(), 7u);
+    const auto attention = headlight({"corpus", "probe", store, "--probe", "attention", "--out", folder / "a.npz"});
+    ASSERT_EQ(attention.code, 0) << attention.err;
+    EXPECT_EQ(io::read_npz(folder / "a.npz").arrays.at("to_head").shape, (std::vector<std::int64_t>{6, 8}));
+    const auto heads = headlight({"corpus", "probe", store, "--labels", "upos", "--no-controls", "--heads", "2"});
+    ASSERT_EQ(heads.code, 0) << heads.err;
+    EXPECT_THAT(heads.out, testing::StartsWith("\"task\",\"class\",\"probe_layer\",\"layer\",\"head\""));
+    for (const char* view : {"corpus-probe", "corpus-structural", "corpus-mix", "corpus-arcs"}) {
+        const auto plot = headlight({"corpus", "plot", store, "--view", view, "--out", folder / "p.svg"});
+        EXPECT_EQ(plot.code, 0) << view << plot.err;
+    }
+    EXPECT_EQ(headlight({"corpus", "plot", store, "--view", "corpus-probe", "--label", "NOUN", "--out", folder / "p.svg"}).code,
+              0);
+    // An option of another kind is a mistake, not ignored.
+    EXPECT_THAT(headlight({"corpus", "probe", store, "--rank", "4"}).err,
+                HasSubstr("--rank: a probe of kind linear does not have it"));
+    EXPECT_EQ(headlight({"corpus", "probe", store, "--probe", "attention", "--labels", "upos"}).code, 2);
+    EXPECT_EQ(headlight({"corpus", "plot", store, "--view", "corpus-arcs", "--labels", "upos", "--out", folder / "p.svg"}).code,
+              2);
+}
+
 }  // namespace
 }  // namespace headlight::cli

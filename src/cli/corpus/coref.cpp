@@ -35,14 +35,16 @@ int coref(const CorefArguments& arguments, const Console& console) {
         std::int64_t asked = 0;
         for (const auto& row : table.rows)
             if (row.score == score) asked = row.n;
-        std::string line =
-            std::string(title) + ": " + with_commas(counts.texts) + " texts, " + with_commas(counts.cases) + " cases";
-        if (asked < counts.cases)
-            line += ", of which " + with_commas(counts.cases - asked) +
-                    (score == corpus::CoreferenceScore::chains ? " have no earlier mention in their chunk"
-                     : index.causal()                          ? " have a name after the pronoun or beyond the chunk"
-                                                               : " have a name beyond the chunk");
-        if (counts.neither > 0) line += "; " + with_commas(counts.neither) + " pronouns refer to neither name and are left out";
+        std::string line = std::string(title) + ": " + counted(counts.texts, "text") + ", " + counted(counts.cases, "case");
+        if (const std::int64_t lost = counts.cases - asked; lost > 0)
+            line += ", of which " + with_commas(lost) + (lost == 1 ? " has " : " have ") +
+                    (score == corpus::CoreferenceScore::chains
+                         ? "no earlier mention in " + std::string(lost == 1 ? "its" : "their") + " chunk"
+                     : index.causal() ? "a name after the pronoun or beyond the chunk"
+                                      : "a name beyond the chunk");
+        if (counts.neither > 0)
+            line += "; " + counted(counts.neither, "pronoun") +
+                    (counts.neither == 1 ? " refers to neither name and is left out" : " refer to neither name and are left out");
         notes.push_back(line);
     }
     result.notes(notes, console);

@@ -32,10 +32,13 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     const Offscreen offscreen;
     figure::CorpusRequest& request = arguments.request;
     const figure::CorpusView& view = figure::corpus_view(request.view);
-    if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.of_question || view.of_head))
+    if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.head_optional || view.of_head))
         throw UsageError("--layer: name the head as well (--head)");
-    // A question shows the best head unless one is named.
-    const bool any = arguments.head < 0 && view.of_question;
+    if (!view.of_labels() && !request.labels.empty()) throw UsageError("--labels: " + view.id + " is not of labels");
+    if (!view.of_classes && !(request.label.empty() && request.predicted.empty()))
+        throw UsageError("--label: " + view.id + " has no confusion matrix");
+    if (request.label.empty() && !request.predicted.empty()) throw UsageError("--predicted: name the label as well (--label)");
+    const bool any = arguments.head < 0 && view.head_optional;
     request.head =
         any ? HeadId{Layer(-1), Head(-1)} : HeadId{Layer(arguments.layer), Head(std::max<std::int64_t>(arguments.head, 0))};
     request.neuron = {Layer(arguments.layer), Neuron(arguments.neuron)};
@@ -73,20 +76,31 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     definition.app
         ->add_option("--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %")
         ->type_name("EXPR");
-    definition.app->add_option("--labels", options->request.labels, "corpus-probe: labels that headlight corpus probe has probed")
+    definition.app
+        ->add_option("--labels", options->request.labels,
+                     "corpus-probe, corpus-mix: labels that headlight corpus probe has probed")
         ->type_name("LABELS");
+    definition.app
+        ->add_option("--label", options->request.label, "corpus-probe: the label of the confusion matrix whose words are listed")
+        ->type_name("CLASS");
+    definition.app
+        ->add_option("--predicted", options->request.predicted, "corpus-probe: the class that it is taken for; else itself")
+        ->type_name("CLASS");
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
     };
     options->layer_option = index("--layer", options->layer, "the layer, from 0");
-    definition.app->add_option("--head", options->head, "corpus-distance, corpus-examples, corpus-question: the head, from 0")
+    definition.app
+        ->add_option("--head", options->head,
+                     "corpus-distance, corpus-examples, corpus-question, corpus-coreference: the head, from 0")
         ->type_name("N")
         ->check(counted_from_zero());
     index("--neuron", options->neuron, "corpus-neuron: the neuron, from 0");
-    options->model_option = definition.app
-                                ->add_option("--model", options->model.typed,
-                                             "corpus-removal, corpus-neuron: the store's model, which runs texts again")
-                                ->type_name("MODEL");
+    options->model_option =
+        definition.app
+            ->add_option("--model", options->model.typed,
+                         "corpus-removal, corpus-neuron, corpus-probe: the store's model, which runs texts again")
+            ->type_name("MODEL");
     definition.kinds[options->model_option] = ValueKind::model;
     options->picture.add_theme(definition);
     options->picture.add_size(definition);

@@ -40,6 +40,8 @@ void OpenedStore::add_facts(Result& result, const Console& console, const std::s
                      console);
 }
 
+std::string counted(std::int64_t n, const std::string& thing) { return with_commas(n) + ' ' + thing + (n == 1 ? "" : "s"); }
+
 OpenedStore open_merged(const std::string& folder) {
     const corpus::Manifest manifest = corpus::read_manifest(folder);
     return {folder, manifest, corpus::read_merged(folder, manifest)};

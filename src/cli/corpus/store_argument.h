@@ -28,6 +28,9 @@ struct OpenedStore {
 };
 OpenedStore open_merged(const std::string& folder);
 
+/// "1 text", "2,001 texts"
+std::string counted(std::int64_t n, const std::string& thing);
+
 /// STORE
 CLI::Option* add_store_argument(Definition&, std::string& folder, const std::string& name = "STORE",
                                 const std::string& help = "the folder that headlight corpus run has made");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/probe/labels.h"
 
+#include "corpus/probe/token_spans.h"
 #include "headlight/base/enum_table.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
@@ -26,11 +27,6 @@ namespace utf8 = headlight::text::utf8;
 
 constexpr std::int32_t kDeepest = 8;
 constexpr std::string_view kFeature = "feature:", kField = "field:";
-
-/// A stretch of a text's bytes.
-struct Bytes {
-    std::int64_t begin = 0, end = 0;
-};
 
 /// An example before its tokens are known.
 struct Wanted {
@@ -218,9 +214,7 @@ private:
 };
 
 [[noreturn]] void fail_unknown(std::string_view labels) {
-    std::vector<std::string> known{std::string(kArc)};
-    for (const WordLabel& each : kWordLabels) known.emplace_back(each.word);
-    const std::string near = nearest(std::string(labels), known);
+    const std::string near = nearest(std::string(labels), treebank_labels());
     throw Error({.problem = "There are no such labels",
                  .item = "--labels",
                  .expected = label_words(),
@@ -228,7 +222,8 @@ private:
                  .hint = near.empty() ? "" : "Did you mean " + near + "?"});
 }
 
-/// Tokens whose bytes overlap the span; none if it is not wholly in the chunk, or belongs to the chunk before it.
+}  // namespace
+
 TokenSpan tokens_of(const Bytes& span, const Chunk& chunk) {
     if (span.begin < chunk.first_byte || span.end > chunk.end_byte) return {};
     const headlight::text::Encoding& encoding = chunk.encoding;
@@ -245,12 +240,17 @@ TokenSpan tokens_of(const Bytes& span, const Chunk& chunk) {
     return out.end > chunk.first_query ? out : TokenSpan{};
 }
 
-}  // namespace
+std::vector<std::string> treebank_labels() {
+    std::vector<std::string> out;
+    for (const WordLabel& each : kWordLabels) out.emplace_back(each.word);
+    out.emplace_back(kArc);
+    return out;
+}
 
 std::string label_words() {
     std::string out;
-    for (const WordLabel& each : kWordLabels) out += std::string(each.word) + ", ";
-    return out + "arc, feature:NAME, field:NAME or a file";
+    for (const std::string& each : treebank_labels()) out += each + ", ";
+    return out + "feature:NAME, field:NAME or a file";
 }
 
 LabelledExamples read_labels(TextStore& texts, std::string_view labels, const CancelToken& cancel) {
@@ -314,17 +314,14 @@ LabelledExamples read_labels(TextStore& texts, std::string_view labels, const Ca
     std::ranges::sort(out.classes);
     const auto repeated = std::ranges::unique(out.classes);
     out.classes.erase(repeated.begin(), repeated.end());
-    const auto few = [&](const std::string& problem, const std::string& expected) {
-        throw Error({.problem = problem,
+    if (out.classes.size() < 2)
+        throw Error({.problem = "A probe needs labels of at least two classes",
                      .item = "labels " + out.task,
-                     .expected = expected,
+                     .expected = "two classes",
                      .found = std::to_string(out.examples.size()) + " examples of " + std::to_string(out.classes.size()) +
                               (out.classes.size() == 1 ? " class (" + out.classes.front() + ")" : " classes") +
                               (out.unlabelled > 0 ? "; " + std::to_string(out.unlabelled) + " without the label" : ""),
                      .hint = out.examples.empty() && !file ? "Labels of words need a store of a treebank" : ""});
-    };
-    if (out.classes.size() < 2) few("A probe needs labels of at least two classes", "two classes");
-    if (out.examples.size() < out.classes.size()) few("There are fewer examples than classes", "as many examples as classes");
     for (std::size_t i = 0; i < names.size(); ++i)
         out.examples[i].label = static_cast<std::int32_t>(std::ranges::lower_bound(out.classes, names[i]) - out.classes.begin());
     return out;

@@ -152,6 +152,13 @@ ProbeSplit split_examples(const LabelledExamples& of, TextStore& texts, std::uin
                          .expected = "at least 2",
                          .found = std::to_string(examples->size()),
                          .hint = "Use more texts, or smaller ones (corpus run --unit line): whole texts go into one part"});
+    if (split.train.size() < of.classes.size())
+        throw Error({.problem = "The training part has fewer examples than classes",
+                     .item = "labels " + of.task,
+                     .expected = "at least " + std::to_string(of.classes.size()) + " examples for " +
+                                 std::to_string(of.classes.size()) + " classes",
+                     .found = std::to_string(split.train.size()),
+                     .hint = "Use more texts, or labels that several examples share"});
     std::ranges::sort(split.train, {},
                       [&](std::size_t e) { return std::pair(draw(seed, static_cast<std::int64_t>(e), kOrder), e); });
 

@@ -64,17 +64,6 @@ Described described(const Manifest& manifest, const fs::path& store) {
     return found;
 }
 
-void check_model(const Manifest& manifest, const StatesOptions& options) {
-    const auto fail = [&](const std::string& what, const std::string& expected, const std::string& found) {
-        throw Error(
-            {.problem = "The store is of another " + what, .file = options.store.string(), .expected = expected, .found = found});
-    };
-    if (options.model->hash() != manifest.model_hash)
-        fail("model", manifest.model + " " + manifest.model_hash, options.model->config().name + " " + options.model->hash());
-    if (const std::string hash = tokenizer_hash(*options.tokenizer); hash != manifest.tokenizer_hash)
-        fail("tokenizer", manifest.tokenizer_hash, hash);
-}
-
 /// One layer of a file.
 class StoredLayer final : public LayerStates {
 public:
@@ -192,6 +181,17 @@ void write_layers(const StatesOptions& options, TextStore& texts, std::int64_t f
 }
 
 }  // namespace
+
+void check_model(const Manifest& manifest, const StatesOptions& options) {
+    const auto fail = [&](const std::string& what, const std::string& expected, const std::string& found) {
+        throw Error(
+            {.problem = "The store is of another " + what, .file = options.store.string(), .expected = expected, .found = found});
+    };
+    if (options.model->hash() != manifest.model_hash)
+        fail("model", manifest.model + " " + manifest.model_hash, options.model->config().name + " " + options.model->hash());
+    if (const std::string hash = tokenizer_hash(*options.tokenizer); hash != manifest.tokenizer_hash)
+        fail("tokenizer", manifest.tokenizer_hash, hash);
+}
 
 std::int64_t state_layers(const Manifest& manifest, const StatesOptions& options) {
     const std::int64_t there = described(manifest, options.store).layers;

@@ -142,8 +142,12 @@ TreeScore score_depths(const TreeSentence& sentence, std::span<const float> pred
     return score;
 }
 
-TreeScores tree_scores(std::span<const TreeScore> sentences) {
+bool counts_for_spearman(const TreeScore& score) {
     constexpr std::int64_t kShortest = 5, kLongest = 50;
+    return score.words >= kShortest && score.words <= kLongest && !std::isnan(score.spearman);
+}
+
+TreeScores tree_scores(std::span<const TreeScore> sentences) {
     std::int64_t edges = 0, hits = 0, rooted = 0, roots = 0;
     std::map<std::int64_t, std::pair<double, std::int64_t>> by_length;
     for (const TreeScore& score : sentences) {
@@ -151,7 +155,7 @@ TreeScores tree_scores(std::span<const TreeScore> sentences) {
         hits += score.hits;
         rooted += score.has_root;
         roots += score.root_hit;
-        if (score.words < kShortest || score.words > kLongest || std::isnan(score.spearman)) continue;
+        if (!counts_for_spearman(score)) continue;
         auto& [sum, n] = by_length[score.words];
         sum += score.spearman;
         ++n;

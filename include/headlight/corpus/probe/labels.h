@@ -41,11 +41,13 @@ struct LabelledExamples {
 /// arc (of a word and its head: the relation), feature:NAME of a treebank; field:NAME of records, one label a text; or a file of
 /// tab-separated values with a header: `text` (the id), `label`, and either nothing else (a label of the whole text), or `begin`
 /// and `end` in characters, and `begin2` and `end2` for pairs.
-/// Errors: a label that the store does not have, one class only, fewer examples than classes; of a file: a missing column, a text
-/// that is not in the store, a span that is not in its text, with the line.
+/// Errors: a label that the store does not have, one class only; of a file: a missing column, a text that is not in the store, a
+/// span that is not in its text, with the line.
 LabelledExamples read_labels(TextStore& texts, std::string_view labels, const CancelToken& = {});
 /// The words that read_labels() knows, for help and errors.
 std::string label_words();
+/// Those of the words of a treebank: upos, xpos, relation, depth, arc.
+std::vector<std::string> treebank_labels();
 
 /// 80 % of the texts train the probe, 10 % choose its penalty, 10 % test it: by a hash of the text's id and the seed.
 ProbePart part_of_text(std::string_view id, std::uint64_t seed) noexcept;

@@ -4,8 +4,10 @@
 
 #include "headlight/analyze/table.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/probe/direction_heads.h"
 #include "headlight/corpus/probe/labels.h"
 #include "headlight/corpus/probe/linear_probe.h"
+#include "headlight/corpus/probe/probe_kind.h"
 #include "headlight/corpus/probe/states.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 
@@ -45,7 +47,7 @@ struct ProbeSplit {
     double majority = kNaN;                             ///< accuracy on the test part of the most frequent training label
     double most_frequent_label = kNaN;  ///< of the most frequent training label of the type; of unseen ones the majority's
 };
-/// Error: a part without examples.
+/// Errors: a part with less than two examples, fewer training examples than classes.
 ProbeSplit split_examples(const LabelledExamples&, TextStore& texts, std::uint64_t seed);
 
 struct ProbeOptions {
@@ -83,6 +85,7 @@ struct ProbeResult {
     std::int64_t unlabelled = 0, without = 0;  ///< as in LabelledExamples
     std::vector<ProbeExample> tested{};        ///< the test part
     std::vector<LayerProbe> layers{};
+    DirectionHeads heads{};  ///< of the best layer; empty: not asked for
     /// The layer with the highest accuracy; ties go to the first. Error without a layer.
     const LayerProbe& best() const;
 };
@@ -101,6 +104,5 @@ std::string json_members(const ProbeResult&);
 void write_probe(const std::filesystem::path& store, const Manifest&, const ProbeResult&);
 /// Error: there is none of the task, naming those that are there; one of other texts; a damaged file.
 ProbeResult read_probe(const std::filesystem::path& store, const Manifest&, const std::string& task);
-std::vector<std::string> probe_tasks(const std::filesystem::path& store);
 
 }  // namespace headlight::corpus

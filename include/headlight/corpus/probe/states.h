@@ -36,6 +36,8 @@ struct StatesOptions {
     std::shared_ptr<const headlight::text::Tokenizer> tokenizer{};
 };
 
+/// Error for a model or a tokenizer other than the store's.
+void check_model(const Manifest&, const StatesOptions&);
 /// The number of layers with states: one more than the model has blocks. 0: no files, and no model.
 std::int64_t state_layers(const Manifest&, const StatesOptions&);
 /// Calls `use` for each layer in ascending order. Files stay for later probes where all layers fit the budget. Errors: a model or

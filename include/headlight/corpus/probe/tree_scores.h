@@ -46,6 +46,8 @@ struct TreeScores {
     double root_accuracy = kNaN;  ///< share of sentences
 };
 TreeScores tree_scores(std::span<const TreeScore>);
+/// Whether a sentence counts for TreeScores::spearman.
+bool counts_for_spearman(const TreeScore&);
 
 /// Rank correlation; equal values share the mean of their ranks. NaN where all of one side are equal.
 double spearman(std::span<const float> a, std::span<const float> b);
