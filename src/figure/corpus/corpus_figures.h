@@ -4,11 +4,15 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/coreference/coreference.h"
 #include "headlight/corpus/heads/head_means.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/neurons/removal.h"
+#include "headlight/corpus/probe/arc_run.h"
+#include "headlight/corpus/probe/mix_run.h"
 #include "headlight/corpus/probe/probe.h"
+#include "headlight/corpus/probe/structural_run.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/relations.h"
 #include "headlight/corpus/syntax/tag_attention.h"
@@ -18,6 +22,7 @@
 #include <Eigen/Core>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace headlight::figure {
@@ -53,7 +58,20 @@ std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus:
                                         const QString& title, const QString& description);
 
 // probe_figure.cpp
-std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult&, const QString& words);
+/// `label` and `predicted`: the classes of the cell of the confusion matrix whose words are listed; empty: none, and in place of
+/// `predicted` the label itself. Error for a class that does not exist.
+std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult&, const std::string& label, const std::string& predicted,
+                                     const QString& words);
+
+// tree_probe_figures.cpp
+std::unique_ptr<Figure> structural_figure(const corpus::StructuralResult&, const QString& words);
+std::unique_ptr<Figure> mix_figure(const corpus::MixResult&, const QString& words);
+std::unique_ptr<Figure> arc_figure(const corpus::ArcResult&, const QString& words);
+
+// coreference_figure.cpp
+/// Cases of `chosen`; a head that does not exist stands for the best one of each score.
+std::unique_ptr<Figure> coreference_figure(const corpus::MentionIndex&, const corpus::CoreferenceTable&, HeadId chosen,
+                                           corpus::TextStore& texts, const QString& words);
 
 // neuron_figures.cpp
 /// `removed` null: without the removal test.

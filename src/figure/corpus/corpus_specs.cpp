@@ -146,6 +146,44 @@ std::unique_ptr<Figure> make_removal(const StorePtr& stored, const CorpusRequest
                           words_of(*stored));
 }
 
+/// The labels of a request, or the first ones that the store has probed.
+std::string task_of(const StorePtr& stored, const CorpusRequest& request, corpus::ProbeKind kind) {
+    const std::vector<std::string> tasks = corpus::probe_tasks(stored->folder, kind);
+    const std::string task = !request.labels.empty() || tasks.empty() ? request.labels : tasks.front();
+    return task.empty() ? "upos" : task;
+}
+
+/// The heads of the directions are those of the probe's run, or found with the model at hand.
+std::unique_ptr<Figure> make_probe(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    corpus::ProbeResult probe =
+        corpus::read_probe(stored->folder, stored->manifest, task_of(stored, request, corpus::ProbeKind::linear));
+    if (probe.heads.empty() && request.model)
+        probe.heads = corpus::direction_heads(stored->manifest,
+                                              {.store = stored->folder, .model = request.model, .tokenizer = request.tokenizer},
+                                              probe, probe.best(), cancel);
+    return probe_figure(probe, request.label, request.predicted, words_of(*stored));
+}
+
+std::shared_ptr<const corpus::MentionIndex> mentions_in(const StorePtr& stored) {
+    return stored->results->get(
+        Whole<corpus::MentionIndex>(), [&] { return corpus::MentionIndex::read(stored->merged.arrays); },
+        [](const corpus::MentionIndex& index) {
+            std::int64_t bytes = 0;
+            for (const auto& [number, chunk] : index.chunks())
+                bytes += 64 * std::ssize(chunk.mentions) + 4 * std::ssize(chunk.to) + 4 * std::ssize(chunk.names);
+            return bytes;
+        });
+}
+
+std::unique_ptr<Figure> make_coreference(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    const auto index = mentions_in(stored);
+    const auto table = stored->results->get(
+        Whole<corpus::CoreferenceTable>(), [&] { return corpus::coreference_table(*index, stored->text_of_chunk, {}, cancel); },
+        [](const corpus::CoreferenceTable& of) { return std::ssize(of.rows) * std::int64_t{sizeof(corpus::CoreferenceRow)}; });
+    corpus::TextStore texts(stored->folder, stored->manifest);
+    return coreference_figure(*index, *table, request.head, texts, words_of(*stored));
+}
+
 const std::vector<CorpusView>& all_views() {
     static const std::vector<CorpusView> views = {
         {.id = "corpus-heads",
@@ -228,18 +266,45 @@ const std::vector<CorpusView>& all_views() {
          .group = "Words",
          .gathered = "words",
          .of_question = true,
+         .head_optional = true,
          .make = [](const StorePtr& s, const CorpusRequest& r,
                     const CancelToken&) { return question_figure(*words_in(s), r.question, r.head, words_of(*s)); }},
+        {.id = "corpus-coreference",
+         .title = "Coreference",
+         .group = "Words",
+         .gathered = "mentions",
+         .head_optional = true,
+         .make = make_coreference},
         {.id = "corpus-probe",
          .title = "Probes of labels",
-         .group = "Words",
-         .of_labels = true,
+         .group = "Probes",
+         .probe = corpus::ProbeKind::linear,
+         .of_classes = true,
+         .runs_texts = true,
+         .make = make_probe},
+        {.id = "corpus-mix",
+         .title = "Mixed layers",
+         .group = "Probes",
+         .probe = corpus::ProbeKind::mix,
          .make =
              [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
-                 const std::vector<std::string> tasks = corpus::probe_tasks(s->folder);
-                 const std::string task = !r.labels.empty() || tasks.empty() ? r.labels : tasks.front();
-                 return probe_figure(corpus::read_probe(s->folder, s->manifest, task.empty() ? "upos" : task), words_of(*s));
+                 return mix_figure(corpus::read_layer_mix(s->folder, s->manifest, task_of(s, r, corpus::ProbeKind::mix)),
+                                   words_of(*s));
              }},
+        {.id = "corpus-structural",
+         .title = "Structural probe",
+         .group = "Probes",
+         .probe = corpus::ProbeKind::structural,
+         .make =
+             [](const StorePtr& s, const CorpusRequest&, const CancelToken&) {
+                 return structural_figure(corpus::read_structural(s->folder, s->manifest), words_of(*s));
+             }},
+        {.id = "corpus-arcs",
+         .title = "Attention probe",
+         .group = "Probes",
+         .probe = corpus::ProbeKind::attention,
+         .make = [](const StorePtr& s, const CorpusRequest&,
+                    const CancelToken&) { return arc_figure(corpus::read_arcs(s->folder, s->manifest), words_of(*s)); }},
         {.id = "corpus-neuron",
          .title = "Triggers of a neuron",
          .group = "Neurons",
@@ -337,8 +402,10 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     if (view.of_measure) option("measure", request.measure);
     if (view.of_axes) option("x", request.x), option("y", request.y);
     if (view.of_question) option("question", request.question);
-    if (view.of_labels && !request.labels.empty()) option("labels", request.labels);
-    if (view.of_head || (view.of_question && request.head.layer.value >= 0))
+    if (view.of_labels() && !request.labels.empty()) option("labels", request.labels);
+    if (view.of_classes && !request.label.empty())
+        option("label", request.label), option("predicted", request.predicted.empty() ? request.label : request.predicted);
+    if (view.of_head || (view.head_optional && request.head.layer.value >= 0))
         option("layer", std::to_string(request.head.layer.value)), option("head", std::to_string(request.head.head.value));
     if (view.of_neuron)
         option("layer", std::to_string(request.neuron.layer.value)),

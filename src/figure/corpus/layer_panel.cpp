@@ -3,6 +3,8 @@
 
 #include "headlight/figure/core/number_text.h"
 
+#include <cmath>
+
 namespace headlight::figure {
 
 void add_interval(plot::Panel& panel, const std::string& name, plot::Color color, const std::vector<corpus::Interval>& values) {
@@ -18,8 +20,7 @@ void add_interval(plot::Panel& panel, const std::string& name, plot::Color color
         s.tip = [values, label = QString::fromStdString(name)](std::size_t l) {
             return QStringLiteral("layer %1  %2 %3 (%4 to %5)")
                 .arg(l)
-                .arg(label, draw::number_text(values[l].mean, 3), draw::number_text(values[l].low, 3),
-                     draw::number_text(values[l].high, 3));
+                .arg(label, number_text(values[l].mean, 3), number_text(values[l].low, 3), number_text(values[l].high, 3));
         };
         panel.series.push_back(std::move(s));
     };
@@ -36,6 +37,54 @@ plot::Panel layer_panel(const char* title, std::size_t layers) {
     panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
     panel.y.label = QStringLiteral("share of examples");
     panel.y.from_zero = true;
+    return panel;
+}
+
+QString with_interval(const corpus::Interval& of) {
+    const QString mean = number_text(of.mean, 3);
+    if (!std::isfinite(of.low)) return mean;
+    return QStringLiteral("%1 (%2 to %3)").arg(mean, number_text(of.low, 3), number_text(of.high, 3));
+}
+
+plot::Panel head_panel(const std::vector<HeadDot>& heads, const QString& title, const QString& label, double even) {
+    const std::int64_t layers = heads.empty() ? 1 : heads.back().head.layer.value + 1;
+    plot::Panel panel;
+    panel.title = title;
+    panel.x.label = QStringLiteral("layer");
+    panel.x.integer = true;
+    panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
+    panel.y.label = label;
+    panel.y.from_zero = true;
+    plot::Series dots, line;
+    dots.color = line.color = {plot::Color::Role::accent};
+    line.kind = plot::Series::Kind::line;
+    line.width = 1.75;
+    std::vector<double> sums(static_cast<std::size_t>(layers)), counts = sums;
+    for (const HeadDot& of : heads) {
+        dots.x.push_back(static_cast<double>(of.head.layer.value));
+        dots.y.push_back(of.value.mean);
+        dots.heads.push_back(of.head);
+        if (!std::isfinite(of.value.mean)) continue;
+        sums[static_cast<std::size_t>(of.head.layer.value)] += of.value.mean;
+        ++counts[static_cast<std::size_t>(of.head.layer.value)];
+    }
+    for (std::size_t l = 0; l < sums.size(); ++l) {
+        line.x.push_back(static_cast<double>(l));
+        line.y.push_back(counts[l] > 0 ? sums[l] / counts[l] : kNaN);
+    }
+    dots.tip = [heads, even](std::size_t i) {
+        return QStringLiteral("%1  %2%3")
+            .arg(head_name(heads[i].head), with_interval(heads[i].value),
+                 std::isfinite(even) ? QStringLiteral(" · even attention %1").arg(number_text(even, 3)) : QString());
+    };
+    line.tip = [means = line.y](std::size_t i) {
+        return QStringLiteral("layer %1  mean %2").arg(i).arg(number_text(means[i], 3));
+    };
+    panel.series.push_back(std::move(line));
+    panel.series.push_back(std::move(dots));
+    if (std::isfinite(even))
+        panel.references.push_back(
+            {.name = QStringLiteral("even attention"), .at = even, .color = {plot::Color::Role::muted}, .dashed = true});
     return panel;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/plot/plot_data.h"
+#include "headlight/base/ids.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 
 #include <string>
@@ -14,5 +15,16 @@ namespace headlight::figure {
 plot::Panel layer_panel(const char* title, std::size_t layers);
 /// A line with its interval as two thin ones. [layer]
 void add_interval(plot::Panel&, const std::string& name, plot::Color, const std::vector<corpus::Interval>&);
+
+/// A number of a head with its interval.
+struct HeadDot {
+    HeadId head;
+    corpus::Interval value;
+};
+/// A dot for each head by layer and a line through the layers' means; `even`: a dashed line for uniform attention, unless NaN.
+plot::Panel head_panel(const std::vector<HeadDot>&, const QString& title, const QString& label, double even);
+
+/// "0.12 (0.11 to 0.13)"
+QString with_interval(const corpus::Interval&);
 
 }  // namespace headlight::figure

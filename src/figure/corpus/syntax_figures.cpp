@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures of heads over a treebank: the best head of each relation, parts of speech, attention along dependencies.
 #include "figure/corpus/corpus_figures.h"
-#include "figure/plot/plot_data.h"
+#include "figure/corpus/layer_panel.h"
 #include "figure/table/table_figure.h"
 #include "headlight/figure/core/number_text.h"
 
@@ -11,9 +11,6 @@
 
 namespace headlight::figure {
 namespace {
-
-using plot::Color;
-using plot::Series;
 
 QString percent(double share) { return std::isfinite(share) ? QString::number(100 * share, 'f', 1) : QStringLiteral("–"); }
 
@@ -83,62 +80,6 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
     }
     section.empty = QStringLiteral("No relation has %1 arcs that this direction covers.").arg(corpus::kFewArcs);
     return section;
-}
-
-/// A number of a head with its interval.
-struct HeadDot {
-    HeadId head;
-    corpus::Interval value;
-};
-
-/// "0.12 (0.11 to 0.13)"
-QString with_interval(const corpus::Interval& of) {
-    const QString mean = draw::number_text(of.mean, 3);
-    if (!std::isfinite(of.low)) return mean;
-    return QStringLiteral("%1 (%2 to %3)").arg(mean, draw::number_text(of.low, 3), draw::number_text(of.high, 3));
-}
-
-/// A dot for each head by layer, a line through the layers' means, and a dashed line for uniform attention.
-plot::Panel by_layer(const std::vector<HeadDot>& heads, const QString& title, const QString& label, double even) {
-    const std::int64_t layers = heads.empty() ? 1 : heads.back().head.layer.value + 1;
-    plot::Panel panel;
-    panel.title = title;
-    panel.x.label = QStringLiteral("layer");
-    panel.x.integer = true;
-    panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
-    panel.y.label = label;
-    panel.y.from_zero = true;
-    Series dots, line;
-    dots.color = line.color = {Color::Role::accent};
-    line.kind = Series::Kind::line;
-    line.width = 1.75;
-    std::vector<double> sums(static_cast<std::size_t>(layers)), counts = sums;
-    for (const HeadDot& of : heads) {
-        dots.x.push_back(static_cast<double>(of.head.layer.value));
-        dots.y.push_back(of.value.mean);
-        dots.heads.push_back(of.head);
-        if (!std::isfinite(of.value.mean)) continue;
-        sums[static_cast<std::size_t>(of.head.layer.value)] += of.value.mean;
-        ++counts[static_cast<std::size_t>(of.head.layer.value)];
-    }
-    for (std::size_t l = 0; l < sums.size(); ++l) {
-        line.x.push_back(static_cast<double>(l));
-        line.y.push_back(counts[l] > 0 ? sums[l] / counts[l] : kNaN);
-    }
-    dots.tip = [heads, even](std::size_t i) {
-        return QStringLiteral("%1  %2%3")
-            .arg(head_name(heads[i].head), with_interval(heads[i].value),
-                 std::isfinite(even) ? QStringLiteral(" · even attention %1").arg(draw::number_text(even, 3)) : QString());
-    };
-    line.tip = [means = line.y](std::size_t i) {
-        return QStringLiteral("layer %1  mean %2").arg(i).arg(draw::number_text(means[i], 3));
-    };
-    panel.series.push_back(std::move(line));
-    panel.series.push_back(std::move(dots));
-    if (std::isfinite(even))
-        panel.references.push_back(
-            {.name = QStringLiteral("even attention"), .at = even, .color = {Color::Role::muted}, .dashed = true});
-    return panel;
 }
 
 }  // namespace
@@ -234,8 +175,8 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
                               .arg(QString::fromStdString(sentence.id), weight_words(one),
                                    QString::fromStdString(sentence.words[static_cast<std::size_t>(one.target)].form));
                 row.click = {{"chunk", std::to_string(one.text)},
-                             {"word", std::to_string(one.word)},
-                             {"target", std::to_string(one.target)},
+                             {"word", std::to_string(one.word + sentence.first_word)},
+                             {"target", std::to_string(one.target + sentence.first_word)},
                              {"layer", std::to_string(shown.layer.value)},
                              {"head", std::to_string(shown.head.value)}};
                 section.rows.push_back(std::move(row));
@@ -272,8 +213,8 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
         }
         if (heads.empty()) continue;
         const std::string_view name = corpus::kTokenTags[tag];
-        out.panels.push_back(
-            by_layer(heads, QString::fromUtf8(name.data(), qsizetype(name.size())), QStringLiteral("share of attention"), even));
+        out.panels.push_back(head_panel(heads, QString::fromUtf8(name.data(), qsizetype(name.size())),
+                                        QStringLiteral("share of attention"), even));
     }
     out.table = [table = corpus::table_of(shares)] { return table; };
     out.description = QStringLiteral(
@@ -294,9 +235,9 @@ std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment
         along.push_back({of.head, of.alignment});
         far.push_back({of.head, of.distance});
     }
-    out.panels.push_back(by_layer(along, QStringLiteral("dependency alignment"), QStringLiteral("share of attention"),
-                                  heads.empty() ? kNaN : heads.front().base));
-    out.panels.push_back(by_layer(far, QStringLiteral("distance"), QStringLiteral("tokens"), kNaN));
+    out.panels.push_back(head_panel(along, QStringLiteral("dependency alignment"), QStringLiteral("share of attention"),
+                                    heads.empty() ? kNaN : heads.front().base));
+    out.panels.push_back(head_panel(far, QStringLiteral("distance"), QStringLiteral("tokens"), kNaN));
     out.table = [table = corpus::table_of(heads)] { return table; };
     out.description = QStringLiteral(
         "Which share of a head's attention runs between words of which one depends on the other, and how far it goes on average; what "

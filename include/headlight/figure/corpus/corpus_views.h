@@ -6,6 +6,7 @@
 #include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
+#include "headlight/corpus/probe/probe_kind.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/model/model.h"
@@ -13,9 +14,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headlight::figure {
 
@@ -25,8 +28,9 @@ struct CorpusRequest {
     std::string measure = "induction";               ///< views of one measure of heads
     std::string x = "mean_distance", y = "entropy";  ///< of the scatter
     std::string labels{};                            ///< of a probe: "upos"; empty: the first one of the store
+    std::string label{}, predicted{};                ///< of a probe's confusion matrix: the cell whose words are listed
     std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
-    HeadId head{};                                   ///< views of one head
+    HeadId head{};                                   ///< views of one head; {-1, -1}: the best one, where head_optional
     analyze::NeuronId neuron{};                      ///< views of one neuron
     /// The model that ran the store's texts, for views that run some of them again; null: there is none at hand.
     std::shared_ptr<const model::Model> model{};
@@ -41,10 +45,15 @@ struct CorpusView {
     std::string title;       ///< "Relations"
     std::string group;       ///< "Heads", "Words", "Neurons"
     std::string gathered{};  ///< the kind of accumulator that it needs: "words"; empty: none
-    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false, of_question = false,
-         of_labels = false;   ///< which options of the request apply
+    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
+         of_question = false;                  ///< which options of the request apply
+    bool head_optional = false;                ///< cases of the best head are shown unless one is named
+    std::optional<corpus::ProbeKind> probe{};  ///< it shows what such a probe has left in the store
+    bool of_labels() const noexcept { return probe && corpus::learns_labels(*probe); }
+    bool of_classes = false;  ///< label and predicted apply
     std::string in_window{};  ///< view of a text that can take the measures of its axes
-    /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron has a part more with it.
+    /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron and corpus-probe have a part
+    /// more with it.
     bool runs_texts = false;
     /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.
     std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
