@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Background work of the corpus page: runs, rereading the store, files.
 #include "headlight/base/error.h"
+#include "headlight/corpus/probe/make_probe.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/export/export.h"
@@ -85,6 +86,37 @@ void CorpusWindow::reread(Reread when) {
                 });
 }
 
+void CorpusWindow::probe() {
+    const figure::CorpusView* view = current_view();
+    if (!stored_ || !view || !view->probe || jobs_.busy(Jobs::Lane::corpus)) return;
+    probing_ = true;
+    outcome_ = Outcome::stopped;
+    progress_->setRange(0, 0);
+    say({});
+    jobs_.start(Jobs::Lane::corpus,
+                QStringLiteral("Probing %1").arg(view->of_labels() ? labels_->currentText() : QString()).trimmed(),
+                [self = QPointer(this), kind = *view->probe, labels = labels_->currentText().toStdString(), stored = stored_,
+                 opened = document_.model()](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    corpus::StatesOptions states{.store = stored->folder};
+                    // The states of all tokens may be in the store; else what is missing is said there.
+                    if (opened.model && opened.model->hash() == stored->manifest.model_hash)
+                        states.model = opened.model, states.tokenizer = opened.tokenizer;
+                    corpus::make_probe(kind, labels, states, cancel, progress);
+                    return [self] {
+                        if (self) self->outcome_ = Outcome::finished;
+                    };
+                });
+    show_work();
+}
+
+void CorpusWindow::show_probe() {
+    stopping_ = false;
+    if (outcome_ == Outcome::stopped) say(QStringLiteral("Stopped. The states of the tokens are kept once they are complete"));
+    if (outcome_ != Outcome::finished) return;
+    fill_labels();
+    refresh();
+}
+
 void CorpusWindow::stop() {
     if (exporting_) jobs_.cancel(Jobs::Lane::file);
     if (!jobs_.busy(Jobs::Lane::corpus)) return;
@@ -106,16 +138,20 @@ void CorpusWindow::end_run() {
 
 /// Shows the current work and enables what can be started meanwhile.
 void CorpusWindow::show_work() {
-    const bool runs = !running_.isEmpty();
+    const bool runs = !running_.isEmpty() || probing_;
     if (exporting_ && !runs) progress_->setRange(0, 0);
     progress_->setVisible(runs || exporting_);
     stop_->setVisible(runs || exporting_);
     stop_->setEnabled(!stopping_);
     stop_->setText(stopping_ ? QStringLiteral("Stopping …") : QStringLiteral("Stop"));
     run_->setEnabled(!runs);
+    probe_->setEnabled(stored_ && !runs);
     run_->setToolTip(runs ? QStringLiteral("A run goes on") : QString());
+    probe_->setToolTip(
+        probing_ ? QStringLiteral("A probe goes on")
+                 : QStringLiteral("Fits the probe to this store with its defaults; headlight corpus probe has options"));
     export_->setEnabled(stored_ && !exporting_);
-    const bool growing = runs && stored_ && stored_->folder == running_.toStdString();
+    const bool growing = !running_.isEmpty() && stored_ && stored_->folder == running_.toStdString();
     use_->setEnabled(stored_ && !growing);
     use_->setToolTip(growing ? QStringLiteral("Once the run has ended")
                              : QStringLiteral("Mosaic, finder and scatter take the measures of this store beside the text's, and "
@@ -197,7 +233,7 @@ void CorpusWindow::use() {
 
 /// A run outlives the page that shows it.
 void CorpusWindow::done(int result) {
-    setAttribute(Qt::WA_DeleteOnClose, running_.isEmpty());
+    setAttribute(Qt::WA_DeleteOnClose, running_.isEmpty() && !probing_);
     QDialog::done(result);
 }
 

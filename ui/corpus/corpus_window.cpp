@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/corpus/corpus_window.h"
 
-#include "headlight/corpus/probe/probe.h"
+#include "headlight/corpus/probe/labels.h"
+#include "headlight/corpus/probe/probe_kind.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/word_tokens.h"
 #include "headlight/figure/core/number_text.h"
@@ -16,6 +17,7 @@
 #include <QVBoxLayout>
 
 #include <set>
+#include <tuple>
 
 namespace headlight::ui {
 namespace {
@@ -62,6 +64,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       x_(new QComboBox),
       y_(new QComboBox),
       labels_(new QComboBox),
+      probe_(new QPushButton(QStringLiteral("Run probe"))),
       layer_(index_box("Layer")),
       head_(index_box("Head")),
       neuron_(index_box("Neuron")),
@@ -95,7 +98,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
         if (!stored_) facts_->setText(progress_->toolTip());
     });
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
-        if (lane == Jobs::Lane::corpus) end_run();
+        if (lane == Jobs::Lane::corpus) std::exchange(probing_, false) ? show_probe() : end_run();
         if (lane == Jobs::Lane::file) exporting_ = false;
         show_work();
     });
@@ -112,7 +115,7 @@ CorpusWindow::~CorpusWindow() {
 
 void CorpusWindow::build() {
     auto* open = new QPushButton(QStringLiteral("Open store …"));
-    for (QPushButton* button : {run_, open, stop_, use_, export_}) button->setAutoDefault(false);
+    for (QPushButton* button : {run_, open, stop_, use_, export_, probe_}) button->setAutoDefault(false);
     show_work();
     progress_->setFixedWidth(220);
     progress_->setTextVisible(false);  // the style draws a thin bar
@@ -133,6 +136,10 @@ void CorpusWindow::build() {
     y_->setAccessibleName(QStringLiteral("Upwards"));
     question_->setPlaceholderText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));
     labels_->setAccessibleName(QStringLiteral("Labels of the probe"));
+    labels_->setToolTip(QStringLiteral("What the probe predicts: %1").arg(QString::fromStdString(corpus::label_words())));
+    labels_->setEditable(true);
+    labels_->setInsertPolicy(QComboBox::NoInsert);
+    labels_->setMinimumContentsLength(14);
     question_->setAccessibleName(QStringLiteral("Question about words"));
     auto* top = new QHBoxLayout;
     top->addWidget(run_);
@@ -149,6 +156,7 @@ void CorpusWindow::build() {
           static_cast<QWidget*>(y_), static_cast<QWidget*>(layer_), static_cast<QWidget*>(head_), static_cast<QWidget*>(neuron_)})
         controls->addWidget(control);
     controls->addWidget(labels_);
+    controls->addWidget(probe_);
     controls->addWidget(question_, 1);
     controls->addStretch();
     auto* right = new QWidget;
@@ -174,11 +182,16 @@ void CorpusWindow::build() {
     connect(stop_, &QPushButton::clicked, this, &CorpusWindow::stop);
     connect(export_, &QPushButton::clicked, this, &CorpusWindow::ask_for_file);
     connect(views_, &QTreeWidget::currentItemChanged, this, [this] {
+        clicked_ = false;
         show_controls();
         refresh();
     });
-    for (QComboBox* box : {measure_, x_, y_, labels_})
-        connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
+    for (QComboBox* box : {measure_, x_, y_}) connect(box, &QComboBox::currentIndexChanged, this, &CorpusWindow::refresh);
+    connect(labels_, &QComboBox::currentIndexChanged, this, [this] {
+        cell_ = {};
+        refresh();
+    });
+    connect(probe_, &QPushButton::clicked, this, &CorpusWindow::probe);
     connect(layer_, &QSpinBox::valueChanged, this, &CorpusWindow::bound_boxes);  // layers may differ in width
     for (QSpinBox* box : {layer_, head_, neuron_}) connect(box, &QSpinBox::valueChanged, this, &CorpusWindow::refresh);
     connect(question_, &QLineEdit::returnPressed, this, [this] {
@@ -277,16 +290,17 @@ void CorpusWindow::choose_view(const QString& id) {
 
 figure::CorpusRequest CorpusWindow::request() const {
     figure::CorpusRequest out;
-    out.view.clear();
-    if (const QTreeWidgetItem* item = views_->currentItem()) out.view = item->data(0, Qt::UserRole).toString().toStdString();
+    const figure::CorpusView* const view = current_view();
+    out.view = view ? view->id : std::string();
     const auto id = [](const QComboBox* box) { return box->currentData().toString().toStdString(); };
     if (measure_->count() > 0) out.measure = id(measure_), out.x = id(x_), out.y = id(y_);
     out.head = {Layer(layer_->value()), Head(head_->value())};
-    if (!clicked_ && question_->isVisibleTo(this)) out.head = {Layer(-1), Head(-1)};  // the best one
+    if (!clicked_ && view && view->head_optional) out.head = {Layer(-1), Head(-1)};  // the best one
     out.neuron = {Layer(layer_->value()), Neuron(neuron_->value())};
-    out.labels = labels_->currentText().toStdString();
+    if (view && view->of_labels()) out.labels = labels_->currentText().toStdString();
+    if (view && view->of_classes) std::tie(out.label, out.predicted) = cell_;
     out.question = question_->text().trimmed().toStdString();
-    if (!out.view.empty() && figure::corpus_view(out.view).runs_texts) {
+    if (view && view->runs_texts) {
         out.model = document_.model().model;
         out.tokenizer = document_.model().tokenizer;
     }
@@ -302,15 +316,34 @@ void CorpusWindow::fill_labels() {
     const QSignalBlocker quiet(labels_);
     const QString chosen = labels_->currentText();
     labels_->clear();
-    for (const std::string& task : corpus::probe_tasks(stored_->folder)) labels_->addItem(QString::fromStdString(task));
+    if (const figure::CorpusView* view = current_view(); view && view->of_labels() && stored_) {
+        std::vector<std::string> names = corpus::probe_tasks(stored_->folder, *view->probe);
+        const auto probed = std::ssize(names);
+        if (stored_->manifest.treebank)
+            for (const std::string& each : corpus::treebank_labels())
+                if (std::ranges::find(names, each) == names.end()) names.push_back(each);
+        for (std::ptrdiff_t i = 0; i < std::ssize(names); ++i) {
+            labels_->addItem(QString::fromStdString(names[static_cast<std::size_t>(i)]));
+            if (i >= probed)
+                labels_->setItemData(static_cast<int>(i), QStringLiteral("not probed yet: Run probe"), Qt::ToolTipRole);
+        }
+    }
+    if (labels_->findText(chosen) < 0 && !chosen.isEmpty() && labels_->isVisibleTo(this)) labels_->addItem(chosen);
     labels_->setCurrentIndex(std::max(0, labels_->findText(chosen)));
+    if (labels_->currentText() != chosen) cell_ = {};
+}
+
+/// Null: none is chosen.
+const figure::CorpusView* CorpusWindow::current_view() const {
+    const QTreeWidgetItem* item = views_->currentItem();
+    const QString id = item ? item->data(0, Qt::UserRole).toString() : QString();
+    return id.isEmpty() ? nullptr : &figure::corpus_view(id.toStdString());
 }
 
 void CorpusWindow::show_controls() {
-    const QTreeWidgetItem* item = views_->currentItem();
-    const QString id = item ? item->data(0, Qt::UserRole).toString() : QString();
     static const figure::CorpusView none;
-    const figure::CorpusView& view = id.isEmpty() ? none : figure::corpus_view(id.toStdString());
+    const figure::CorpusView* const chosen = current_view();
+    const figure::CorpusView& view = chosen ? *chosen : none;
     measure_label_->setVisible(view.of_measure || view.of_axes);
     measure_label_->setText(view.of_axes ? QStringLiteral("Measures") : QStringLiteral("Measure"));
     measure_->setVisible(view.of_measure);
@@ -319,9 +352,11 @@ void CorpusWindow::show_controls() {
     layer_->setVisible(view.of_head || view.of_neuron);
     head_->setVisible(view.of_head);
     neuron_->setVisible(view.of_neuron);
-    labels_->setVisible(view.of_labels);
+    labels_->setVisible(view.of_labels());
+    probe_->setVisible(view.probe.has_value());
     question_->setVisible(view.of_question);
     canvas_->set_lasso(view.id == "corpus-map");
+    fill_labels();
 }
 
 void CorpusWindow::refresh() {
@@ -355,10 +390,19 @@ void CorpusWindow::open_store(const QString& folder) {
 
 void CorpusWindow::clicked(const figure::Hit& hit) {
     Places places;
-    static const std::set<std::string> known = {"chunk", "query", "key", "word", "target", "layer", "head"};
-    for (const auto& [name, value] : hit.options)
+    static const std::set<std::string> known = {"chunk", "query",  "query_last", "key", "key_last",
+                                                "word",  "target", "layer",      "head"};
+    std::pair<std::string, std::string> cell;
+    for (const auto& [name, value] : hit.options) {
         if (known.contains(name)) places[name] = std::stoll(value);
+        if (name == "label") cell.first = value;
+        if (name == "predicted") cell.second = value;
+    }
     if (places.contains("chunk")) return open_example(places);
+    if (!cell.first.empty()) {
+        cell_ = cell;
+        return refresh();
+    }
     if (!hit.head) return;
     {
         const QSignalBlocker layer(layer_), head(head_);
@@ -368,9 +412,7 @@ void CorpusWindow::clicked(const figure::Hit& hit) {
     clicked_ = true;
     selection_.focus_head(*hit.head);
     Q_EMIT head_chosen(*hit.head);
-    if (const auto* item = views_->currentItem();
-        item && figure::corpus_view(item->data(0, Qt::UserRole).toString().toStdString()).of_question)
-        refresh();
+    if (const figure::CorpusView* view = current_view(); view && view->head_optional) refresh();
 }
 
 void CorpusWindow::open_example(const Places& places) {
@@ -393,9 +435,13 @@ void CorpusWindow::open_example(const Places& places) {
                     const corpus::WordTokens words = corpus::word_tokens(text, at.encoding, at.first_byte);
                     // A chunk by itself, and other models, may have other tokens: the pins are matched by bytes.
                     const text::Encoding now = tokenizer ? tokenizer->encode(example.text.toStdString()) : at.encoding;
-                    const auto pins = [&](const char* token, const char* word) {
+                    const auto pins = [&](const std::string& token, const char* word) {
                         std::vector<std::int64_t> then;
-                        if (places.contains(token)) then.push_back(places.at(token));
+                        if (const auto first = places.find(token); first != places.end()) {
+                            const auto last = places.find(token + "_last");
+                            const std::int64_t end = last == places.end() ? first->second : last->second;
+                            for (std::int64_t t = first->second; t <= end; ++t) then.push_back(t);
+                        }
                         if (places.contains(word)) then = words.of_word.at(static_cast<std::size_t>(places.at(word)));
                         std::vector<Position> out;
                         for (const std::int64_t t : then)

@@ -37,6 +37,8 @@ public:
     FigureCanvas& canvas() { return *canvas_; }
     QTreeWidget& views() { return *views_; }
     QComboBox& measure() { return *measure_; }
+    QComboBox& labels() { return *labels_; }
+    QPushButton& probe_button() { return *probe_; }
     QLineEdit& question() { return *question_; }
     QSpinBox& layer() { return *layer_; }
     QSpinBox& head() { return *head_; }
@@ -71,13 +73,17 @@ private:
     enum class Reread { in_passing, last };
     void reread(Reread);
     void end_run();
+    /// Runs the probe that the view shows, of the labels of the box.
+    void probe();
+    void show_probe();
     void stop();
     void show_work();
     void show_failed(Jobs::Lane, const Failure&);
     void show_controls();
     void restyle();
     void clicked(const figure::Hit&);
-    /// Reads a number from the options of a clicked mark: "chunk", and "query" and "key" (tokens) or "word" and "target".
+    /// Numbers from the options of a clicked mark: "chunk", and "query" and "key" (tokens, of several the first and "query_last",
+    /// "key_last") or "word" and "target".
     using Places = std::map<std::string, std::int64_t>;
     void open_example(const Places&);
     void use();
@@ -87,6 +93,7 @@ private:
     void ask_for_store();
     void ask_for_file();
     void say(const QString&, bool wrong = false);
+    const figure::CorpusView* current_view() const;
     figure::CorpusRequest request() const;
     /// Without the open model where another one ran the store. Hashing reads the weights: not for the GUI thread.
     static figure::CorpusRequest for_store(figure::CorpusRequest, const corpus::StoredCorpus&);
@@ -96,18 +103,20 @@ private:
     SelectionModel selection_;  ///< only for the figures on this page
     figure::StorePtr stored_;
     std::shared_ptr<figure::Figure> figure_;
-    QString running_;           ///< folder of the store of the current run
-    OpenModel running_with_;    ///< the window may open another model meanwhile
-    QTimer reread_;             ///< during a run
-    bool clicked_ = false;      ///< a head of the answer was selected
-    bool follows_run_ = false;  ///< no other store was opened meanwhile
+    QString running_;                           ///< folder of the store of the current run
+    OpenModel running_with_;                    ///< the window may open another model meanwhile
+    QTimer reread_;                             ///< during a run
+    bool clicked_ = false;                      ///< a head of the answer was selected
+    std::pair<std::string, std::string> cell_;  ///< of a confusion matrix, selected: label and prediction
+    bool follows_run_ = false;                  ///< no other store was opened meanwhile
     enum class Outcome { stopped, finished, failed } outcome_ = Outcome::stopped;  ///< of the run
-    bool stopping_ = false, exporting_ = false;
+    bool stopping_ = false, exporting_ = false, probing_ = false;
     bool figure_failed_ = false;  ///< reported by the message
     QTreeWidget* views_;
     FigureCanvas* canvas_;
     QLabel *facts_, *message_, *pointed_, *measure_label_;
     QComboBox *measure_, *x_, *y_, *labels_;
+    QPushButton* probe_;
     QSpinBox *layer_, *head_, *neuron_;
     QLineEdit* question_;
     QProgressBar* progress_;
