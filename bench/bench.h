@@ -54,6 +54,8 @@ Results prediction(const Subject&);  ///< lens, promoted tokens, attribution and
 Results circuits(const Subject&);    ///< eigenvalues, ranks and composition scores, and importance
 // maps.cpp
 Results maps(const Subject&);  ///< one head of 5,000 points by t-SNE and UMAP, PCA of 144 heads: processor time
+// probes.cpp
+Results probes(const Subject&);  ///< linear probes of 25,000 made-up words with the path of penalties
 // tokenizer.cpp
 Results tokenizer(const Subject&);  ///< MB/s on one thread, processor time
 // figures.cpp

@@ -19,9 +19,10 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},   {"capture", capture},   {"corpus", corpus},          {"memory", memory},     {"load", load},
-    {"generate", generate}, {"measures", measures}, {"prediction", prediction},  {"circuits", circuits}, {"tokenizer", tokenizer},
-    {"ui", figures},        {"map", maps},          {"map-drawing", map_drawing}};
+    {"forward", forward},   {"capture", capture},        {"corpus", corpus},     {"memory", memory},
+    {"load", load},         {"generate", generate},      {"measures", measures}, {"prediction", prediction},
+    {"circuits", circuits}, {"tokenizer", tokenizer},    {"probes", probes},     {"ui", figures},
+    {"map", maps},          {"map-drawing", map_drawing}};
 
 struct Arguments {
     std::vector<std::string> names;
@@ -94,7 +95,8 @@ int run(const Arguments& o, const cli::Console& console) {
         throw cli::UsageError("--tokens: a text has at least one token");
     model::start_runtime(o.threads);
     const TemporaryFolder temporary;
-    if (o.names != std::vector<std::string>{"tokenizer"}) {
+    const auto without_model = [](const std::string& name) { return name == "tokenizer" || name == "probes"; };
+    if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
             console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
             write_random_gpt2(temporary.path);
