@@ -113,6 +113,41 @@ TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
     EXPECT_THAT(search.err, HasSubstr("regular expression"));
 }
 
+TEST(Map, OfPicturesIsOfTheirPatches) {
+    const std::string tests = HEADLIGHT_SOURCE_DIR "/tests/fixtures/", vit = tests + "models/vit";
+    const TempFolder folder;
+    const Outcome rows = headlight({"map", vit, "--image", tests + "pictures", "--out", folder / "m.csv"});
+    ASSERT_EQ(rows.code, 0) << rows.err;
+    EXPECT_THAT(rows.err, HasSubstr("3 pictures, "));
+    EXPECT_THAT(test::slurp(folder / "m.csv"), HasSubstr(",query,1,"));
+    const std::string shapes = tests + "pictures/shapes.png";
+    const Outcome one = headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--out", folder / "m.svg"});
+    ASSERT_EQ(one.code, 0) << one.err;
+    const std::string svg = test::slurp(folder / "m.svg");
+    EXPECT_THAT(svg, HasSubstr("--image " + shapes));
+    EXPECT_THAT(svg, HasSubstr("of 1 picture"));
+    const Outcome points =
+        headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--no-thumbnails", "--out", folder / "p.svg"});
+    ASSERT_EQ(points.code, 0) << points.err;
+    const auto images = [](const std::string& text) {
+        std::size_t count = 0;
+        for (std::size_t at = text.find("<image"); at != std::string::npos; at = text.find("<image", at + 1)) ++count;
+        return count;
+    };
+    EXPECT_GT(images(svg), images(test::slurp(folder / "p.svg")) + 10);
+
+    const Outcome text = headlight({"map", vit, "--text", "a", "--out", folder / "m.csv"});
+    EXPECT_EQ(text.code, 1);
+    EXPECT_THAT(text.err, HasSubstr("reads pictures"));
+    const Outcome picture = headlight({"map", "novella-7m", "--image", shapes, "--out", folder / "m.csv"});
+    EXPECT_EQ(picture.code, 1);
+    EXPECT_THAT(picture.err, HasSubstr("reads texts"));
+    const TempFolder nothing;
+    const Outcome empty = headlight({"map", vit, "--image", nothing.path().string(), "--out", folder / "m.csv"});
+    EXPECT_EQ(empty.code, 1);
+    EXPECT_THAT(empty.err, HasSubstr("no pictures"));
+}
+
 TEST(Map, ReportsWhatItCannotDraw) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);

@@ -2,11 +2,10 @@
 #include "ui/canvas/figure_canvas.h"
 
 #include <QEvent>
-#include <QNativeGestureEvent>
 #include <QPaintEvent>
 #include <QPainter>
 #include <QScrollBar>
-#include <QToolTip>
+#include <QWheelEvent>
 
 #include <cmath>
 #include <new>
@@ -18,7 +17,6 @@ namespace {
 
 constexpr double smallest_zoom = 1;
 constexpr double smallest_scale = 0.5, largest_scale = 3;  ///< of figures that are no maps
-constexpr double zoom_step = 1.2;
 constexpr int refine_ms = 20;
 constexpr int fade_ms = 120;  ///< figures that come sooner need no fading
 constexpr int veil = 165;     ///< opacity of the ground over an outdated figure
@@ -30,13 +28,7 @@ bool pins_something(const figure::Hit& hit) {
 
 }  // namespace
 
-FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstractScrollArea(parent), selection_(selection) {
-    setFrameShape(QFrame::NoFrame);
-    setProperty("kind", "canvas");
-    setFocusPolicy(Qt::StrongFocus);
-    viewport()->setMouseTracking(true);
-    viewport()->setAutoFillBackground(false);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : Canvas(parent), selection_(selection) {
     painted_ = selection_.get();
     refine_.setSingleShot(true);
     connect(&refine_, &QTimer::timeout, this, [this] {
@@ -101,7 +93,7 @@ void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
     stale_ = false;
     set_outdated(false);
     painted_ = selection_.get();
-    if (figure_) setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
+    if (figure_) describe(figure_.get());
     relayout();
     if (!same_view) horizontalScrollBar()->setValue(figure_ && figure_->begins_at_right() ? horizontalScrollBar()->maximum() : 0);
     hover_again();
@@ -113,12 +105,6 @@ void FigureCanvas::set_style(const figure::Style& style) {
     style_.zoom = zoom;
     style_.exporting = false;
     relayout();
-}
-
-void FigureCanvas::set_placeholder(const QString& title, const QString& text) {
-    placeholder_ = {title, text};
-    if (!figure_) setAccessibleDescription(placeholder_.words());
-    viewport()->update();
 }
 
 void FigureCanvas::set_stale(bool stale) {
@@ -191,6 +177,7 @@ QPointF FigureCanvas::origin() const {
 
 QPointF FigureCanvas::to_viewport(QPointF p) const { return p * style_.zoom + origin(); }
 QPointF FigureCanvas::to_figure(QPointF p) const { return (p - origin()) / style_.zoom; }
+QRectF FigureCanvas::in_viewport(const QRectF& area) const { return {to_viewport(area.topLeft()), area.size() * style_.zoom}; }
 
 void FigureCanvas::reveal(const QRectF& part, int covered) {
     if (!figure_ || figure_->zoomable()) return;
@@ -343,7 +330,7 @@ void FigureCanvas::mousePressEvent(QMouseEvent* event) {
     brush_.reset();
     if (event->button() != Qt::LeftButton || !figure_ || stale_) return;
     guarded([&] { brush_room_ = figure_->brush_area(to_figure(event->position())); });
-    if (brush_room_) brush_room_ = QRectF(to_viewport(brush_room_->topLeft()), brush_room_->size() * style_.zoom);
+    if (brush_room_) brush_room_ = in_viewport(*brush_room_);
 }
 
 void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
@@ -405,32 +392,7 @@ void FigureCanvas::wheelEvent(QWheelEvent* event) {
         hover(event->position());
         return;
     }
-    zoom_by(std::pow(zoom_step, event->angleDelta().y() / 120.0), event->position());
-    hover(event->position());
-    event->accept();
-}
-
-bool FigureCanvas::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const figure::Hit hit = hit_at(help->pos());
-        if (hit.tip.isEmpty()) {
-            QToolTip::hideText();
-        } else {
-            const QRectF area(to_viewport(hit.area.topLeft()), hit.area.size() * style_.zoom);
-            QToolTip::showText(help->globalPos(), hit.tip, viewport(), area.isEmpty() ? QRect() : area.toAlignedRect());
-        }
-        return true;
-    }
-    if (event->type() == QEvent::Leave) leave();
-    if (event->type() == QEvent::NativeGesture) {
-        const auto* gesture = static_cast<QNativeGestureEvent*>(event);
-        if (gesture->gestureType() == Qt::ZoomNativeGesture) {
-            zoom_by(1 + gesture->value(), gesture->position());
-            return true;
-        }
-    }
-    return QAbstractScrollArea::viewportEvent(event);
+    zoom_by_wheel(*event);
 }
 
 void FigureCanvas::keyPressEvent(QKeyEvent* event) {

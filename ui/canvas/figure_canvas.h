@@ -3,10 +3,9 @@
 
 #include "headlight/base/error.h"
 #include "headlight/figure/core/figure.h"
-#include "ui/canvas/placeholder.h"
+#include "ui/canvas/canvas.h"
 #include "ui/document/selection_model.h"
 
-#include <QAbstractScrollArea>
 #include <QTimer>
 
 #include <functional>
@@ -16,7 +15,7 @@ namespace headlight::ui {
 
 /// Shows any figure: lays it out, scrolls or zooms and pans it, sets the hover of the selection, and emits clicks, whose
 /// meaning others decide.
-class FigureCanvas : public QAbstractScrollArea {
+class FigureCanvas : public Canvas {
     Q_OBJECT
 public:
     explicit FigureCanvas(SelectionModel&, QWidget* parent = nullptr);
@@ -25,8 +24,6 @@ public:
     void set_figure(std::shared_ptr<figure::Figure>);
     const std::shared_ptr<figure::Figure>& shown() const { return figure_; }
     void set_style(const figure::Style&);
-    const figure::Style& style_in_use() const { return style_; }
-    void set_placeholder(const QString& title, const QString& text);
     /// The figure is of an older text than the selection: keep painting the selection it was made for.
     void set_stale(bool);
     /// The figure is of another view or model than what is chosen, whose own is on its way: after a moment it is painted
@@ -49,16 +46,16 @@ public:
     const figure::Selection& selection() const { return selection_.get(); }
     double zoom() const { return style_.zoom; }
     /// Maps show more detail, other figures are scaled.
-    void zoom_by(double factor, QPointF around_viewport);
+    void zoom_by(double factor, QPointF around_viewport) override;
     /// A step in (1) or out (-1) changes something.
     bool can_zoom(int direction) const;
-    void zoom_to_fit();
+    void zoom_to_fit() override;
     QSizeF content_size() const { return content_; }
     /// From figure units to the viewport; for tests and for screen readers.
     QPointF to_viewport(QPointF figure_point) const;
     QPointF to_figure(QPointF viewport_point) const;
     /// What is there; nothing while an old figure waits for its successor.
-    figure::Hit hit_at(QPointF viewport_point);
+    figure::Hit hit_at(QPointF viewport_point) override;
     /// Scrolls a figure that is larger than the canvas until a row or a part of it can be seen, this far from the edges:
     /// headings and legends stand there.
     void reveal(const QRectF& part, int covered = 110);
@@ -89,7 +86,6 @@ protected:
     void mouseReleaseEvent(QMouseEvent*) override;
     void mouseDoubleClickEvent(QMouseEvent*) override;
     void wheelEvent(QWheelEvent*) override;
-    bool viewportEvent(QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
 
 private:
@@ -102,21 +98,21 @@ private:
     void update_scroll_bars();
     void raise_revision();
     void selection_changed(bool hover_only);
-    void hover(QPointF viewport_point);
+    bool has_figure() const override { return figure_ != nullptr; }
+    void hover(QPointF viewport_point) override;
+    QRectF in_viewport(const QRectF& area) const override;
     void hover_again();
     void brush_to(QPointF viewport_point);
     void paint_brush(QPainter&) const;
-    void leave();
+    void leave() override;
     QPointF origin() const;
 
     SelectionModel& selection_;
     std::shared_ptr<figure::Figure> figure_;
-    figure::Style style_;
     figure::Selection painted_;  ///< what the figure is painted with
     QSizeF content_;
     QSize margin_{0, 0};
-    Placeholder placeholder_;
-    std::optional<QPointF> press_, pan_from_;
+    std::optional<QPointF> pan_from_;
     std::optional<QRectF> brush_room_;  ///< of the viewport: the plot
     std::optional<QPolygonF> brush_;    ///< drawn in it
     bool lasso_ = false;
@@ -124,7 +120,7 @@ private:
     std::optional<QPointF> pointer_;  ///< of the viewport, while a tip of this canvas is announced
     QTimer refine_;                   ///< paints again while a figure refines its pixels
     QTimer fade_;
-    bool panning_ = false, stale_ = false, outdated_ = false, double_click_ = false;
+    bool panning_ = false, stale_ = false, outdated_ = false;
     bool in_panel_ = false;
     quint64 revision_ = 0;
 };

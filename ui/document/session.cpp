@@ -7,6 +7,7 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/json_file.h"
 
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -152,6 +153,20 @@ struct Read {
     }
 };
 
+/// [layer, head], both from 0.
+std::optional<HeadId> read_head(const json& object, const char* key, const char* problem, const std::filesystem::path& file) {
+    std::vector<std::int64_t> numbers;
+    read(object, key, numbers);
+    if (numbers.empty()) return std::nullopt;
+    if (numbers.size() != 2 || numbers[0] < 0 || numbers[1] < 0)
+        throw Error(ErrorFacts{.problem = problem,
+                               .file = file.string(),
+                               .item = key,
+                               .expected = "[layer, head], both from 0",
+                               .found = object.at(key).dump()});
+    return HeadId{Layer(numbers[0]), Head(numbers[1])};
+}
+
 json options_json(const ViewOptions& o) {
     json object = {{"attention", enum_word(o.attention)},  {"view_options", o.values},
                    {"predictions", o.predictions},         {"measure", o.measure},
@@ -181,17 +196,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
             throw Error(facts);
         }
     }
-    std::vector<std::int64_t> detail;
-    read(j, "detail", detail);
-    if (!detail.empty()) {
-        if (detail.size() != 2 || detail[0] < 0 || detail[1] < 0)
-            throw Error(ErrorFacts{.problem = "The session opens the detail of no head",
-                                   .file = file.string(),
-                                   .item = "detail",
-                                   .expected = "[layer, head], both from 0",
-                                   .found = j.at("detail").dump()});
-        o.detail = HeadId{Layer(detail[0]), Head(detail[1])};
-    }
+    o.detail = read_head(j, "detail", "The session opens the detail of no head", file);
     read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);
     read(j, "measure_to_data", o.measure_to_data);
@@ -200,6 +205,78 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read(j, "texts", o.batch_file);
     read(j, "corpus", o.corpus);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
+}
+
+/// Fields of the map's page, of one kind each, for writing and for reading.
+template <class Page, class Field>
+void visit_map(Page& p, const Field& field) {
+    field("open", p.open);
+    field("texts", p.order.texts);
+    field("attention", p.order.gather.stack);
+    field("rotated", p.order.gather.rotated);
+    field("method", p.order.options.projection);
+    field("preset", p.order.options.preset);
+    field("factor", p.order.options.scale);
+    field("with_apart", p.order.options.with_apart);
+    field("color", p.look.color);
+    field("size_by_norm", p.look.size_by_norm);
+    field("queries", p.look.queries);
+    field("keys", p.look.keys);
+    field("apart", p.look.apart);
+    field("token_labels", p.look.token_labels);
+    field("region_labels", p.look.region_labels);
+    field("thumbnails", p.look.thumbnails);
+    field("search", p.search);
+    field("search_by", p.search_by);
+    field("sentence", p.sentence);
+}
+
+json map_json(const MapPage& p) {
+    json object = {{"tokens", p.order.gather.budget},
+                   {"seed", p.order.options.seed},
+                   {"dims", p.order.options.dims},
+                   {"iterations", p.order.options.iterations},
+                   {"zoom", p.look.zoom},
+                   {"middle", {p.look.middle.x(), p.look.middle.y()}},
+                   {"yaw", p.look.yaw},
+                   {"pitch", p.look.pitch}};
+    visit_map(p, [&](const char* key, const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_enum_v<T>)
+            object[key] = enum_word(value);
+        else if constexpr (std::is_same_v<T, QString>)
+            object[key] = value.toStdString();
+        else
+            object[key] = value;
+    });
+    if (p.look.single) object["head"] = {p.look.single->layer.value, p.look.single->head.value};
+    return object;
+}
+
+void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
+    visit_map(p, [&](const char* key, auto& value) {
+        if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
+            read_enum(j, key, value, file);
+        else
+            read(j, key, value);
+    });
+    const auto whole = [&](const char* key, auto& value, double low, double high) {
+        auto number = static_cast<double>(value);
+        read_number(j, key, number, low, high, file);
+        value = static_cast<std::decay_t<decltype(value)>>(number);
+    };
+    whole("tokens", p.order.gather.budget, 0, 10'000'000);
+    whole("seed", p.order.options.seed, 0, std::numeric_limits<int>::max());
+    p.order.gather.seed = p.order.options.seed;
+    whole("dims", p.order.options.dims, 2, 3);
+    whole("iterations", p.order.options.iterations, 0, 100'000);
+    read_number(j, "zoom", p.look.zoom, 0.5, 200, file);
+    read_number(j, "yaw", p.look.yaw, -360, 360, file);
+    read_number(j, "pitch", p.look.pitch, -90, 90, file);
+    std::vector<double> middle{p.look.middle.x(), p.look.middle.y()};
+    read(j, "middle", middle);
+    if (middle.size() == 2) p.look.middle = {middle[0], middle[1]};
+    p.look.single = read_head(j, "head", "The session shows the map of no head", file);
 }
 
 }  // namespace
@@ -228,6 +305,7 @@ std::string to_json(const Session& s) {
           {"found_pins", s.state.selection.found_pins},
           {"neuron", neuron}}},
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
+        {"map", map_json(s.map)},
     };
     if (!s.state.prompt.image.isEmpty()) document["image"] = s.state.prompt.image.toStdString();
     return document.dump(2) + "\n";
@@ -278,6 +356,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             read_view(j.at("views"), "right", s.views.right, file);
             read(j.at("views"), "split", s.views.split);
         }
+        if (j.contains("map")) read_map(j.at("map"), s.map, file);
         return s;
     } catch (const WrongKind& wrong) {
         throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind",

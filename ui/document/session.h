@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/state.h"
+#include "ui/map/map_page.h"
 
 #include <filesystem>
 
@@ -14,6 +15,7 @@ struct Session {
     QString model;  ///< as typed, relative paths made absolute
     State state;
     OpenViews views;
+    MapPage map{};
     bool operator==(const Session&) const = default;
 };
 

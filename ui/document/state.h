@@ -106,6 +106,7 @@ struct TextExample {
     std::vector<Position> queries, keys;  ///< to pin
     std::optional<HeadId> head;           ///< that it is an example of
     std::optional<analyze::NeuronId> neuron;
+    QString image{};  ///< a picture's file in place of a text
 };
 
 }  // namespace headlight::ui

@@ -3,9 +3,7 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QNativeGestureEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <QWheelEvent>
 
 #include <algorithm>
@@ -15,22 +13,16 @@
 namespace headlight::ui {
 namespace {
 
-constexpr double wheel_step = 1.2;
 constexpr int drag_px = 5;
 constexpr double degrees_a_px = 0.4;
 constexpr double lasso_step = 2;  ///< px between two corners
+constexpr double least_single = 0.6, filled = 0.95;
 
 }  // namespace
 
-MapCanvas::MapCanvas(QWidget* parent) : QAbstractScrollArea(parent) {
-    setFrameShape(QFrame::NoFrame);
-    setProperty("kind", "canvas");
-    setFocusPolicy(Qt::StrongFocus);
+MapCanvas::MapCanvas(QWidget* parent) : Canvas(parent) {
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    viewport()->setMouseTracking(true);
-    viewport()->setAutoFillBackground(false);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
 }
 
 void MapCanvas::set_figure(std::shared_ptr<figure::MapFigure> figure) {
@@ -38,15 +30,9 @@ void MapCanvas::set_figure(std::shared_ptr<figure::MapFigure> figure) {
     if (figure_) {
         figure_->set_look(look_);
         look_ = figure_->look();  // without settings that do not apply to this map
-        setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
+        describe(figure_.get());
     }
     Q_EMIT look_changed();
-    viewport()->update();
-}
-
-void MapCanvas::set_placeholder(const QString& title, const QString& text) {
-    placeholder_ = {title, text};
-    if (!figure_) setAccessibleDescription(placeholder_.words());
     viewport()->update();
 }
 
@@ -66,7 +52,7 @@ void MapCanvas::edit(const std::function<void(figure::MapLook&)>& change) {
     if (figure_) {
         figure_->set_look(look_);
         look_ = figure_->look();
-        if (figure_->view() != view) setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
+        if (figure_->view() != view) describe(figure_.get());
     }
     Q_EMIT look_changed();
     viewport()->update();
@@ -145,6 +131,11 @@ void MapCanvas::zoom_by(double factor, QPointF about) {
     if (!figure_) return;
     lay_out();
     const figure::MapLook to = figure_->zoomed(factor, about);
+    const QSizeF room = figure_->room().size();
+    if (look_.single && factor < 1 && look_.zoom <= least_single) return Q_EMIT zoomed_out_of(*look_.single);
+    if (const auto head = look_.single ? std::nullopt : figure_->head_at(about);
+        head && factor > 1 && figure_->cell_side() * factor > filled * std::min(room.width(), room.height()))
+        return Q_EMIT zoomed_into({figure_->map().heads[*head].layer, figure_->map().heads[*head].head});
     edit([&](figure::MapLook& look) { look.zoom = to.zoom, look.middle = to.middle; });
 }
 
@@ -182,6 +173,12 @@ void MapCanvas::resizeEvent(QResizeEvent*) {
 
 // --- the pointer ----------------------------------------------------------------------------------------------------
 
+figure::Hit MapCanvas::hit_at(QPointF at) {
+    if (!figure_) return {};
+    lay_out();
+    return figure_->hit_test(at, style_, selection_);
+}
+
 void MapCanvas::hover(QPointF at) {
     if (!figure_) return;
     lay_out();
@@ -191,7 +188,7 @@ void MapCanvas::hover(QPointF at) {
         figure_->set_look(look_);
         viewport()->update();
     }
-    const figure::Hit hit = figure_->hit_test(at, style_, selection_);
+    const figure::Hit hit = hit_at(at);
     if (!lasso_tool_) viewport()->setCursor(point || (hit.head && !look_.single) ? Qt::PointingHandCursor : Qt::ArrowCursor);
     Q_EMIT pointed_at(hit.tip, point);
 }
@@ -281,34 +278,10 @@ void MapCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void MapCanvas::wheelEvent(QWheelEvent* event) {
     if (!figure_ || event->angleDelta().y() == 0) return event->ignore();
-    zoom_by(std::pow(wheel_step, event->angleDelta().y() / 120.0), event->position());
-    hover(event->position());
-    event->accept();
+    zoom_by_wheel(*event);
 }
 
 /// Keys are handled by the page.
 void MapCanvas::keyPressEvent(QKeyEvent* event) { event->ignore(); }
-
-bool MapCanvas::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) leave();
-    if (event->type() == QEvent::ToolTip && figure_) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        lay_out();
-        const figure::Hit hit = figure_->hit_test(help->pos(), style_, selection_);
-        if (hit.tip.isEmpty())
-            QToolTip::hideText();
-        else
-            QToolTip::showText(help->globalPos(), hit.tip, viewport(), hit.area.toAlignedRect());
-        return true;
-    }
-    if (event->type() == QEvent::NativeGesture) {
-        const auto* gesture = static_cast<QNativeGestureEvent*>(event);
-        if (gesture->gestureType() == Qt::ZoomNativeGesture) {
-            zoom_by(1 + gesture->value(), gesture->position());
-            return true;
-        }
-    }
-    return QAbstractScrollArea::viewportEvent(event);
-}
 
 }  // namespace headlight::ui

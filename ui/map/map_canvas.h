@@ -2,9 +2,7 @@
 #pragma once
 
 #include "headlight/figure/map/map_figure.h"
-#include "ui/canvas/placeholder.h"
-
-#include <QAbstractScrollArea>
+#include "ui/canvas/canvas.h"
 
 #include <functional>
 #include <memory>
@@ -15,7 +13,7 @@ namespace headlight::ui {
 
 /// Shows a map of queries and keys: the wheel zooms, dragging moves or turns it, Shift-dragging draws a lasso. Clicks are
 /// reported as signals.
-class MapCanvas : public QAbstractScrollArea {
+class MapCanvas : public Canvas {
     Q_OBJECT
 public:
     explicit MapCanvas(QWidget* parent = nullptr);
@@ -23,9 +21,7 @@ public:
     /// Null: only the placeholder is shown. The look is kept.
     void set_figure(std::shared_ptr<figure::MapFigure>);
     const std::shared_ptr<figure::MapFigure>& figure() const { return figure_; }
-    void set_placeholder(const QString& title, const QString& text);
     void set_style(const figure::Style&);
-    const figure::Style& style_in_use() const { return style_; }
     /// The head with the frame.
     void set_focus_head(HeadId);
     const figure::Selection& selection() const { return selection_; }
@@ -33,6 +29,8 @@ public:
     const figure::MapLook& look() const { return look_; }
     /// Changes the look, also of the figure.
     void edit(const std::function<void(figure::MapLook&)>&);
+    /// Places of the figure are those of this size and look from now on.
+    void lay_out();
     /// A head has a newer picture.
     void set_head(map::HeadMap);
     /// Visible heads, in the order of the map.
@@ -40,8 +38,9 @@ public:
     /// Draws a lasso without Shift.
     void set_lasso(bool on);
     bool lasso() const { return lasso_tool_; }
-    void zoom_by(double factor, QPointF about);
-    void zoom_to_fit();
+    void zoom_by(double factor, QPointF about) override;
+    void zoom_to_fit() override;
+    figure::Hit hit_at(QPointF) override;
     void turn_by(double yaw, double pitch);
     bool solid() const;  ///< the map has three dimensions
     /// The position of a point in the viewport.
@@ -60,6 +59,9 @@ Q_SIGNALS:
     void head_clicked(headlight::HeadId head);
     void point_clicked(const headlight::figure::MapPoint& point);
     void double_clicked(headlight::HeadId head);
+    /// The matrix was zoomed until one cell fills the canvas; the single head until it is small.
+    void zoomed_into(headlight::HeadId head);
+    void zoomed_out_of(headlight::HeadId head);
     /// Empty and none when the pointer has left.
     void pointed_at(const QString& tip, std::optional<headlight::figure::MapPoint> point);
     void lassoed(const std::vector<std::int32_t>& points);
@@ -74,26 +76,22 @@ protected:
     void mouseReleaseEvent(QMouseEvent*) override;
     void mouseDoubleClickEvent(QMouseEvent*) override;
     void wheelEvent(QWheelEvent*) override;
-    bool viewportEvent(QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
     void scrollContentsBy(int, int) override {}
 
 private:
     enum class Drag { none, move, turn, lasso };
-    void lay_out();
-    void hover(QPointF);
-    void leave();
+    bool has_figure() const override { return figure_ != nullptr; }
+    void hover(QPointF) override;
+    void leave() override;
     Drag drag_for(const QMouseEvent&) const;
 
     std::shared_ptr<figure::MapFigure> figure_;
     figure::MapLook look_;
-    figure::Style style_;
     figure::Selection selection_;
-    Placeholder placeholder_;
-    std::optional<QPointF> press_;
     QPointF last_;
     Drag drag_ = Drag::none;
-    bool lasso_tool_ = false, double_click_ = false;
+    bool lasso_tool_ = false;
 };
 
 }  // namespace headlight::ui

@@ -2,11 +2,11 @@
 #include "ui/map/map_facts.h"
 
 #include "headlight/analyze/pattern/pattern_view.h"
-#include "headlight/map/scale/layout.h"
 #include "headlight/trace/encoded.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -76,20 +76,20 @@ void hide_first(Matrix& pattern) {
 
 const char* nearness_word(map::Preset preset) noexcept { return preset == map::Preset::scores ? "q·k" : "distance"; }
 
-std::vector<NearPoint> nearest_before_projection(const map::MapVectors& vectors, std::size_t head, const map::MapOptions& options,
-                                                 std::int32_t point, std::size_t most) {
-    const map::HeadVectors& of = vectors.heads.at(head);
+std::vector<NearPoint> nearest_before_projection(const MapTexts& texts, std::size_t head, const map::MapOptions& options,
+                                                 std::int32_t point, std::size_t most, const CancelToken& cancel) {
+    const map::HeadVectors& of = texts.vectors().heads.at(head);
     std::vector<NearPoint> found;
     if (!of.broken.empty()) return found;
     const std::int64_t queries = of.query_rows().count, count = queries + of.key_rows().count;
     const bool key = point >= queries, by_score = options.preset == map::Preset::scores;
-    const map::Placed placed = map::placed(vectors, of, options);
-    const map::Rows rows = placed.rows();
+    const std::shared_ptr<const map::Placed> placed = texts.placed(head, options);
+    const map::Rows rows = placed->rows();
     const auto raw = [&](std::int64_t i) { return i < queries ? of.query_rows().row(i) : of.key_rows().row(i - queries); };
     const auto value = [&](std::int64_t i) {
         if (by_score) return dot(raw(point), raw(i), of.width);
         const float *a = rows.row(point), *b = rows.row(i);
-        if (placed.metric == map::Metric::cosine) {
+        if (placed->metric == map::Metric::cosine) {
             const double lengths = std::sqrt(dot(a, a, rows.width) * dot(b, b, rows.width));
             return lengths > 0 ? 1 - dot(a, b, rows.width) / lengths : 1.0;
         }
@@ -100,8 +100,10 @@ std::vector<NearPoint> nearest_before_projection(const map::MapVectors& vectors,
         }
         return std::sqrt(square);
     };
-    for (std::int64_t i = key ? 0 : queries; i < (key ? queries : count); ++i)
-        if (!placed.apart[static_cast<std::size_t>(i)]) found.push_back({static_cast<std::int32_t>(i), value(i)});
+    for (std::int64_t i = key ? 0 : queries; i < (key ? queries : count); ++i) {
+        if (i % 1024 == 0) cancel.throw_if_cancelled();
+        if (!placed->apart[static_cast<std::size_t>(i)]) found.push_back({static_cast<std::int32_t>(i), value(i)});
+    }
     const auto nearer = [&](const NearPoint& a, const NearPoint& b) {
         if (a.value != b.value) return by_score ? a.value > b.value : a.value < b.value;
         return a.point < b.point;
@@ -137,15 +139,38 @@ std::shared_ptr<const trace::Trace> MapTexts::run(std::size_t text, const Cancel
     if (!can_run()) return nullptr;
     {
         const std::lock_guard lock(mutex_);
-        if (last_ && last_text_ == text) return last_;
+        const auto known = std::ranges::find(kept_, text, &Kept::text);
+        if (known != kept_.end()) {
+            kept_.splice(kept_.begin(), kept_, known);
+            return known->run;
+        }
     }
+    // Only what weights and their values are made of: all of it would fill the budget with a few texts.
+    const bool rotary = opened_.model->config().positions == model::Positions::rotary;
     trace::CapturePlan plan;
+    plan.globs = {rotary ? "*attn.hook_rot_q" : "*attn.hook_q", rotary ? "*attn.hook_rot_k" : "*attn.hook_k", "*attn.hook_v"};
     plan.overview = false;
     const auto made = trace::run_encoded(opened_.model, opened_.tokenizer,
                                          encoded(vectors_->tokens, range(text, false), *opened_.tokenizer), plan, cancel);
     const std::lock_guard lock(mutex_);
-    last_text_ = text;
-    return last_ = made;
+    kept_.push_front({text, made});
+    std::int64_t bytes = 0;
+    for (auto at = kept_.begin(); at != kept_.end();) {
+        bytes += at->run->bytes();
+        at = bytes > budget_ && at != kept_.begin() ? kept_.erase(at) : std::next(at);
+    }
+    return made;
+}
+
+std::shared_ptr<const map::Placed> MapTexts::placed(std::size_t head, const map::MapOptions& options) const {
+    {
+        const std::lock_guard lock(mutex_);
+        if (placed_ && placed_of_ == std::pair(head, options)) return placed_;
+    }
+    const auto made = std::make_shared<const map::Placed>(map::placed(*vectors_, vectors_->heads.at(head), options));
+    const std::lock_guard lock(mutex_);
+    placed_of_ = {head, options};
+    return placed_ = made;
 }
 
 AttentionFound attention_of(const MapTexts& texts, const AttentionAsked& asked, const CancelToken& cancel,

@@ -3,16 +3,18 @@
 #pragma once
 
 #include "headlight/base/job.h"
-#include "headlight/map/options.h"
+#include "headlight/map/scale/layout.h"
 #include "headlight/map/vectors.h"
 #include "headlight/text/tokenizer.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/open_model.h"
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::ui {
@@ -22,10 +24,6 @@ struct NearPoint {
     std::int32_t point = 0;
     double value = 0;
 };
-/// The nearest points of the other role by the preset's definition of nearness, before projection; tokens that are apart are
-/// excluded unless they count.
-std::vector<NearPoint> nearest_before_projection(const map::MapVectors&, std::size_t head, const map::MapOptions&,
-                                                 std::int32_t point, std::size_t most);
 /// "q·k" or "distance".
 const char* nearness_word(map::Preset) noexcept;
 
@@ -47,18 +45,33 @@ public:
     bool can_run() const;
     /// Whether its tokens are patches.
     bool of_pictures() const;
-    /// The run of a text; null: the model reads two texts at once, and no run is kept.
+    /// The run of a text; null: the model reads two texts at once, and no run is kept. Runs stay for the next point while they
+    /// fit into `budget`; the one asked for longest ago goes first.
     std::shared_ptr<const trace::Trace> run(std::size_t text, const CancelToken&) const;
+    void set_budget(std::int64_t bytes) { budget_ = bytes; }
+    /// The points of a head before projection; the last ones are kept.
+    std::shared_ptr<const map::Placed> placed(std::size_t head, const map::MapOptions&) const;
 
 private:
     std::shared_ptr<const map::MapVectors> vectors_;
     OpenModel opened_;
     std::vector<std::shared_ptr<const trace::Trace>> traces_;
     std::vector<map::TokenRange> queries_, keys_;
+    std::int64_t budget_ = std::int64_t{512} << 20;
     mutable std::mutex mutex_;
-    mutable std::size_t last_text_ = 0;
-    mutable std::shared_ptr<const trace::Trace> last_;
+    struct Kept {
+        std::size_t text;
+        std::shared_ptr<const trace::Trace> run;
+    };
+    mutable std::list<Kept> kept_;  ///< the one asked for last comes first
+    mutable std::shared_ptr<const map::Placed> placed_;
+    mutable std::pair<std::size_t, map::MapOptions> placed_of_;
 };
+
+/// The nearest points of the other role by the preset's definition of nearness, before projection; tokens that are apart are
+/// excluded unless they count.
+std::vector<NearPoint> nearest_before_projection(const MapTexts&, std::size_t head, const map::MapOptions&, std::int32_t point,
+                                                 std::size_t most, const CancelToken& = {});
 
 /// How to read the attention of a point.
 struct AttentionAsked {

@@ -2,6 +2,7 @@
 // Points of the map: hovered, selected, found by a search, inside the lasso.
 #include "headlight/figure/core/number_text.h"
 #include "headlight/map/gather/gather.h"
+#include "headlight/map/pictures.h"
 #include "headlight/text/alignment.h"
 #include "ui/map/map_window.h"
 
@@ -56,9 +57,9 @@ void MapWindow::ask_nearest(const figure::MapPoint& point) {
     if (!texts_) return;
     jobs_.start(
         Jobs::Lane::map_near, {},
-        [self = QPointer(this), texts = texts_, options = run_->options(), point](const CancelToken&,
+        [self = QPointer(this), texts = texts_, options = run_->options(), point](const CancelToken& cancel,
                                                                                   const Progress&) -> Jobs::Deliver {
-            const auto near = nearest_before_projection(texts->vectors(), point.head, options, point.point, nearest_pointed);
+            const auto near = nearest_before_projection(*texts, point.head, options, point.point, nearest_pointed, cancel);
             return [self, near, point, texts, preset = options.preset] {
                 if (!self || self->texts_ != texts || !self->canvas_->figure() || self->near_ != point) return;
                 const figure::MapFigure& figure = *self->canvas_->figure();
@@ -79,6 +80,12 @@ void MapWindow::ask_nearest(const figure::MapPoint& point) {
         });
 }
 
+void MapWindow::choose_by_hand(const figure::MapPoint& point) {
+    if (!canvas_->figure() || !texts_) return;
+    choose_point(point);
+    pin_token(point);
+}
+
 void MapWindow::choose_point(const figure::MapPoint& point) {
     const auto& figure = canvas_->figure();
     if (!figure || !texts_) return;
@@ -94,6 +101,17 @@ void MapWindow::choose_point(const figure::MapPoint& point) {
     ask_attention();
 }
 
+/// A point of the window's own text is a token of its views. In the cells of all heads points are too small to mean one.
+void MapWindow::pin_token(const figure::MapPoint& point) {
+    if (!canvas_->look().single || !linked() || !shown_.texts.isEmpty() || drawn_trace_.lock() != document_.run_trace()) return;
+    const figure::MapToken token = figure::map_token(canvas_->figure()->map(), point.point);
+    figure::Selection next = document_.selection().get();
+    next.pinned_queries = token.key ? std::vector<Position>{} : std::vector{token.position()};
+    next.pinned_keys = token.key ? std::vector{token.position()} : std::vector<Position>{};
+    next.found_pins = false;
+    document_.selection().set(next);
+}
+
 void MapWindow::forget_point() {
     jobs_.cancel(Jobs::Lane::map_attention);
     token_->clear();
@@ -103,19 +121,19 @@ void MapWindow::forget_point() {
 /// Includes the nearest points of the other role.
 void MapWindow::ask_attention() {
     if (!texts_ || !token_->point()) return;
-    jobs_.start(
-        Jobs::Lane::map_attention, QStringLiteral("Reading attention"),
-        [self = QPointer(this), texts = texts_, options = run_->options(), asked = token_->asked()](
-            const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
-            const auto near = nearest_before_projection(texts->vectors(), asked.head, options, asked.point, nearest_shown);
-            const AttentionFound found = attention_of(*texts, asked, cancel, progress);
-            return [self, texts, found, near, preset = options.preset] {
-                if (!self || self->texts_ != texts || !self->canvas_->figure()) return;
-                self->token_->show_attention(found);
-                self->token_->show_nearest(*self->canvas_->figure(), *texts, near, QString::fromUtf8(nearness_word(preset)));
-                self->show_lines();
-            };
-        });
+    jobs_.start(Jobs::Lane::map_attention, QStringLiteral("Reading attention"),
+                [self = QPointer(this), texts = texts_, options = run_->options(), asked = token_->asked()](
+                    const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    const auto near = nearest_before_projection(*texts, asked.head, options, asked.point, nearest_shown, cancel);
+                    const AttentionFound found = attention_of(*texts, asked, cancel, progress);
+                    return [self, texts, found, near, preset = options.preset] {
+                        if (!self || self->texts_ != texts || !self->canvas_->figure()) return;
+                        self->token_->show_attention(found);
+                        self->token_->show_nearest(*self->canvas_->figure(), *texts, near,
+                                                   QString::fromUtf8(nearness_word(preset)));
+                        self->show_lines();
+                    };
+                });
 }
 
 /// Lines for the selected point's attention, and for the nearest points of the hovered one.
@@ -141,8 +159,10 @@ void MapWindow::open_text() {
     TextExample example;
     // The window's own text is already open, with its pair.
     std::vector<Position> pins{token.position()};
-    if (!shown_.texts.isEmpty()) {
-        const auto text = static_cast<std::size_t>(token.text());
+    const auto text = static_cast<std::size_t>(token.text());
+    if (!shown_.texts.isEmpty() && map.pictures) {
+        example.image = QString::fromStdString(map.pictures->shown.at(text).file);
+    } else if (!shown_.texts.isEmpty()) {
         example.text = QString::fromStdString(texts_->text(text, token.key));
         // A part of a longer text may have other tokens by itself.
         const map::TokenRange range = texts_->range(text, token.key);
@@ -178,16 +198,18 @@ void MapWindow::search() {
             const auto of_keys = hits.begin() + static_cast<std::ptrdiff_t>(map::query_count(map));
             const std::vector<std::uint8_t> of_queries(hits.begin(), of_keys);
             std::vector<std::pair<HeadId, double>> rows;
-            for (const map::HeadHits& hit : map::heads_by_tightness(map, of_queries))
+            const std::vector<map::HeadHits> ranked = map::heads_by_tightness(map, of_queries);
+            for (const map::HeadHits& hit : ranked)
                 rows.emplace_back(HeadId{map.heads[hit.head].layer, map.heads[hit.head].head}, hit.dispersion);
             const std::int64_t queries = count_of(of_queries), keys = std::count(of_keys, hits.end(), 1);
-            return [self, texts, hits, rows, queries, keys, kind, sought] {
+            return [self, texts, hits, ranked, rows, queries, keys, kind, sought] {
                 if (!self || self->texts_ != texts || !self->canvas_->figure()) return;
                 const QString words = QString::fromStdString(sought);
                 self->searched_ = sought;
                 self->searched_by_ = kind;
-                self->canvas_->edit(
-                    [&](figure::MapLook& look) { figure::mark_points(look, self->canvas_->figure()->map(), hits, words); });
+                self->canvas_->edit([&](figure::MapLook& look) {
+                    figure::mark_points(look, self->canvas_->figure()->map(), hits, ranked, words);
+                });
                 self->found_->clear();
                 if (queries + keys == 0) return self->search_note_->setText(QStringLiteral("No token is “%1”.").arg(words));
                 self->search_note_->setText(
@@ -227,6 +249,7 @@ void MapWindow::take_lasso(const std::vector<std::int32_t>& points) {
     canvas_->edit([&](figure::MapLook& look) {
         look.marked = marked;
         look.marked_words = words;
+        look.spreads.reset();
     });
     lasso_note_->setText(words + u'.');
     jobs_.start(
@@ -264,6 +287,7 @@ void MapWindow::clear_hits() {
     canvas_->edit([](figure::MapLook& look) {
         look.marked.reset();
         look.marked_words.clear();
+        look.spreads.reset();
     });
 }
 
@@ -272,9 +296,9 @@ void MapWindow::clear_marks() {
     jobs_.cancel(Jobs::Lane::map_shares);
     near_lines_.clear();
     forget_point();
-    canvas_->edit([this](figure::MapLook& look) {
+    canvas_->edit([](figure::MapLook& look) {
         const auto guests = look.guests;
-        forget_marks(look);
+        look = kept_look(look);
         look.guests = guests;
     });
 }
@@ -286,16 +310,16 @@ void MapWindow::step_point(int by) {
     const auto index = canvas_->figure()->index_of(canvas_->selection().focus);
     if (!index) return;
     const auto chosen = canvas_->look().chosen;
-    if (!chosen) return choose_point({*index, 0});
+    if (!chosen) return choose_by_hand({*index, 0});
     const figure::MapToken token = figure::map_token(map, chosen->point);
     const map::TokenRange range = texts_->range(static_cast<std::size_t>(token.text()), token.key);
     const std::int64_t to = static_cast<std::int64_t>(token.at) + by;
-    if (to >= range.first && to < range.second) choose_point({*index, chosen->point + by});
+    if (to >= range.first && to < range.second) choose_by_hand({*index, chosen->point + by});
 }
 
 /// The nearest point on that side of the chosen one, in the single view.
 void MapWindow::step_towards(QPointF way) {
-    if (const auto point = canvas_->next_point(canvas_->look().chosen, way)) choose_point(*point);
+    if (const auto point = canvas_->next_point(canvas_->look().chosen, way)) choose_by_hand(*point);
 }
 
 /// The sentence that is typed, among the points of the map.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/map/gather/gather.h"
-#include "headlight/map/options.h"
+#include "ui/map/map_page.h"
 #include "ui/style/popover.h"
 
 #include <QCheckBox>
@@ -10,13 +9,6 @@
 #include <QSpinBox>
 
 namespace headlight::ui {
-
-/// The map to draw.
-struct MapOrder {
-    QString texts;  ///< a file, a folder or a corpus store; empty: the text of the window
-    map::GatherOptions gather;
-    map::MapOptions options;
-};
 
 /// The options that are not in the row above the map: the choice of texts, of vectors, and their scale.
 class MapOptionsPopover : public Popover {

@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/map/map_request.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/map/gather/gather.h"
 #include "ui/map/map_window.h"
 
@@ -55,10 +56,6 @@ void prune(const std::filesystem::path& folder) {
     std::call_once(once, [&] { prune_now(folder); });
 }
 
-bool same_vectors(const map::GatherOptions& a, const map::GatherOptions& b) {
-    return a.rotated == b.rotated && a.stack == b.stack && a.budget == b.budget && a.seed == b.seed;
-}
-
 }  // namespace
 
 /// Heads whose pictures have changed since the page last took them.
@@ -76,7 +73,7 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
     else if (order.gather.stack == model::Stack::whole)
         order.gather.stack = document_.attention();
     const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
-    if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no text yet"), true);
+    if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no %1 yet").arg(input_word()), true);
     // A saved trace is read twice, for the model and for its run.
     const bool of_saved = whole && is_saved(opened) && whole->model()->folder() == opened.model->folder();
     if (whole && whole->model() != opened.model && !of_saved) return;  // the run of the open model follows
@@ -85,7 +82,7 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
         return document_.set_attention(order.gather.stack);  // which draws it
     }
     const bool same = !anew && texts_ && texts_->opened().model == opened.model && order.texts == shown_.texts &&
-                      same_vectors(order.gather, shown_.gather) && drawn_trace_.lock() == whole;
+                      order.gather == shown_.gather && drawn_trace_.lock() == whole;
     order_ = order;
     show_options();
     say({});
@@ -100,6 +97,12 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
             if (!texts && whole)
                 texts = std::make_shared<const MapTexts>(map::gather({whole}, order.gather), opened,
                                                          std::vector{trace::part_of(whole, order.gather.stack)});
+            if (!texts && reads_pictures(opened)) {
+                map::GatheredPictures found =
+                    map::gather_pictures(opened.model, opened.tokenizer, figure::picture_files(order.texts.toStdString()),
+                                         figure::read_picture, order.gather, cancel, progress);
+                texts = std::make_shared<const MapTexts>(found.vectors, opened, std::move(found.runs));
+            }
             if (!texts)
                 texts = std::make_shared<const MapTexts>(
                     map::gather_texts(opened.model, opened.tokenizer, map::texts_of(order.texts.toStdString(), {}, cancel),
@@ -149,17 +152,6 @@ void MapWindow::show_options() {
     preset_->setCurrentIndex(preset_->findData(static_cast<int>(order_.options.preset)));
 }
 
-/// Clears marks, lines and guests, which belong to the previous texts.
-void MapWindow::forget_marks(figure::MapLook& look) const {
-    look.marked.reset();
-    look.marked_words.clear();
-    look.chosen.reset();
-    look.hovered.reset();
-    look.lines.clear();
-    look.guests.reset();
-    look.lasso.clear();
-}
-
 void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const MapTexts> texts,
                          std::shared_ptr<figure::MapFigure> figure) {
     const bool other_texts = texts_ != texts;
@@ -169,7 +161,7 @@ void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const
     forget_nearest();
     canvas_->set_figure(nullptr);
     canvas_->edit([&](figure::MapLook& look) {
-        if (other_texts) forget_marks(look);
+        if (other_texts) look = kept_look(look);
         look.guests.reset();
         look.lines.clear();
         look.hovered.reset();
@@ -309,6 +301,7 @@ figure::MapRequest MapWindow::request() const {
     if (const auto whole = drawn_trace_.lock()) {
         out.text = whole->text_a();
         if (!whole->text_b().empty()) out.text += "\t" + whole->text_b();
+        if (whole->picture().pixels) out.texts = whole->picture().file;
         out.dtype = whole->info().dtype;
     }
     out.gather = shown_.gather;

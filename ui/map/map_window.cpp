@@ -4,18 +4,12 @@
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 
-#include <QAbstractItemView>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
-#include <QHeaderView>
 #include <QKeyEvent>
-#include <QMenu>
 #include <QSettings>
 #include <QSignalBlocker>
-#include <QSplitter>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <utility>
@@ -23,385 +17,10 @@
 namespace headlight::ui {
 namespace {
 
-constexpr int frame_ms = 33, typing_ms = 200, near_ms = 90, first_ms = 250;
 constexpr double key_zoom = 1.25, key_turn = 10;
 constexpr int widest_name = 200;  ///< px, of a file on its button
 
-template <class Enum, std::size_t N>
-QComboBox* choice(const EnumRow<Enum> (&rows)[N], const char* name) {
-    auto* box = new QComboBox;
-    for (const EnumRow<Enum>& row : rows) {
-        const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
-        box->addItem(text(row.title), static_cast<int>(row.value));
-        box->setItemData(box->count() - 1, text(row.note), Qt::ToolTipRole);
-    }
-    box->setAccessibleName(QString::fromUtf8(name));
-    box->setToolTip(QString::fromUtf8(name));
-    return box;
-}
-
-QComboBox* color_choice() {
-    auto* box = new QComboBox;
-    for (const auto& row : figure::map_colors) {
-        QString words = QString::fromUtf8(row.title.data(), qsizetype(row.title.size()));
-        box->addItem(QStringLiteral("Colour: ") + words, static_cast<int>(row.value));
-    }
-    box->setAccessibleName(QStringLiteral("Colour of the points"));
-    box->setMaxVisibleItems(20);
-    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    box->setMinimumContentsLength(20);
-    box->view()->setMinimumWidth(230);
-    return box;
-}
-
-QTreeWidget* list(const QStringList& columns, const char* name) {
-    auto* tree = new QTreeWidget;
-    tree->setHeaderLabels(columns);
-    tree->setUniformRowHeights(true);
-    tree->setFrameShape(QFrame::NoFrame);
-    tree->setAccessibleName(QString::fromUtf8(name));
-    tree->setRootIsDecorated(false);
-    tree->viewport()->setAutoFillBackground(false);
-    QFont small = tree->font();
-    small.setPixelSize(12);
-    tree->setFont(small);
-    tree->header()->setMinimumSectionSize(58);
-    for (int c = 1; c < columns.size(); ++c) tree->headerItem()->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
-    tree->header()->setStretchLastSection(false);
-    tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
-    for (int c = 1; c < columns.size(); ++c) tree->header()->setSectionResizeMode(c, QHeaderView::ResizeToContents);
-    return tree;
-}
-
-QLabel* note_label() {
-    auto* label = new QLabel;
-    label->setProperty("role", "note");
-    label->setWordWrap(true);
-    return label;
-}
-
-/// Switches of the look, each with the member it toggles.
-struct LookSwitch {
-    const char* title;
-    bool figure::MapLook::*on;
-};
-constexpr LookSwitch look_switches[] = {{"Queries", &figure::MapLook::queries},
-                                        {"Keys", &figure::MapLook::keys},
-                                        {"First and special tokens", &figure::MapLook::apart},
-                                        {"Size by length of the vector", &figure::MapLook::size_by_norm},
-                                        {"Tokens beside points", &figure::MapLook::token_labels},
-                                        {"Names of regions", &figure::MapLook::region_labels}};
-
 }  // namespace
-
-MapWindow::MapWindow(Document& document, Jobs& jobs, QWidget* parent)
-    : QDialog(parent),
-      document_(document),
-      jobs_(jobs),
-      canvas_(new MapCanvas),
-      token_(new TokenPanel),
-      more_(new MapOptionsPopover(this)),
-      message_(note_label()),
-      pointed_(new QLabel),
-      head_name_(new QLabel),
-      search_note_(note_label()),
-      lasso_note_(note_label()),
-      method_(choice(map::projections, "Projection")),
-      dims_(new QComboBox),
-      preset_(choice(map::presets, "What counts as near")),
-      color_(color_choice()),
-      search_kind_(choice(map::search_kinds, "Kind of search")),
-      search_(new QLineEdit),
-      typed_(new QLineEdit),
-      found_(list({QStringLiteral("Head"), QStringLiteral("Spread")}, "Heads by closeness of the hits")),
-      shares_(list({QStringLiteral("More of"), QStringLiteral("Points"), QStringLiteral("Here"), QStringLiteral("Else")},
-                   "Over-represented inside the lasso")),
-      progress_(new QProgressBar),
-      texts_button_(new QPushButton),
-      more_button_(new QPushButton(QStringLiteral("More …"))),
-      show_button_(new QPushButton(QStringLiteral("Show"))),
-      pause_(new QPushButton(QStringLiteral("Pause"))),
-      stop_(new QPushButton(QStringLiteral("Stop"))),
-      export_(new QPushButton(QStringLiteral("Export …"))),
-      all_heads_(new QPushButton(QStringLiteral("All heads"))),
-      lasso_tool_(new QToolButton),
-      side_(new QStackedWidget) {
-    setObjectName(QStringLiteral("MapWindow"));
-    setWindowTitle(QStringLiteral("Map of queries and keys"));
-    setWindowFlag(Qt::WindowMaximizeButtonHint);
-    build();
-    connect_parts();
-    restyle();
-    take_look();
-    show_work();
-    canvas_->set_placeholder(QStringLiteral("Queries and keys of all heads"),
-                             QStringLiteral("Type a text in the window, or choose a file of texts."));
-    follow_selection();
-    resize(1240, 840);
-    setMinimumSize(760, 520);
-    if (document_.run_trace()) draw(order_);
-}
-
-MapWindow::~MapWindow() {
-    jobs_.disconnect(this);
-    for (const auto lane : {Jobs::Lane::map, Jobs::Lane::map_attention, Jobs::Lane::map_near, Jobs::Lane::map_marks,
-                            Jobs::Lane::map_shares, Jobs::Lane::map_guests})
-        jobs_.cancel(lane);
-}
-
-// --- parts ----------------------------------------------------------------------------------------------------------
-
-QLayout* MapWindow::top_row() {
-    auto* menu = new QMenu(texts_button_);
-    connect(menu->addAction(QStringLiteral("The text of the window")), &QAction::triggered, this, [this] {
-        MapOrder order = order_;
-        order.texts.clear();
-        draw(order);
-    });
-    connect(menu->addAction(QStringLiteral("A file of texts …")), &QAction::triggered, this, [this] { ask_for_texts(false); });
-    connect(menu->addAction(QStringLiteral("A folder of texts, or a corpus store …")), &QAction::triggered, this,
-            [this] { ask_for_texts(true); });
-    texts_button_->setMenu(menu);
-    texts_button_->setProperty("menu", true);
-    texts_button_->setAccessibleName(QStringLiteral("Texts"));
-    dims_->addItem(QStringLiteral("2-D"), 2);
-    dims_->addItem(QStringLiteral("3-D"), 3);
-    dims_->setAccessibleName(QStringLiteral("Dimensions"));
-    preset_->setCurrentIndex(preset_->findData(static_cast<int>(order_.options.preset)));
-    progress_->setFixedWidth(120);
-    progress_->setTextVisible(false);
-    for (QPushButton* button : {texts_button_, more_button_, show_button_, pause_, stop_, export_, all_heads_})
-        button->setAutoDefault(false);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(8);
-    row->addWidget(texts_button_);
-    for (QComboBox* box : {method_, dims_, preset_}) row->addWidget(box);
-    row->addWidget(more_button_);
-    row->addStretch(1);
-    row->addWidget(progress_);
-    row->addWidget(pause_);
-    row->addWidget(stop_);
-    row->addWidget(export_);
-    return row;
-}
-
-QLayout* MapWindow::look_row() {
-    auto* menu = new QMenu(show_button_);
-    for (const LookSwitch& look : look_switches) {
-        QAction* action = menu->addAction(QString::fromUtf8(look.title));
-        action->setCheckable(true);
-        action->setChecked(canvas_->look().*look.on);
-        connect(action, &QAction::toggled, this,
-                [this, on = look.on](bool checked) { canvas_->edit([&](figure::MapLook& l) { l.*on = checked; }); });
-        show_actions_.push_back(action);
-    }
-    show_button_->setMenu(menu);
-    show_button_->setProperty("menu", true);
-    lasso_tool_->setText(QStringLiteral("Lasso"));
-    lasso_tool_->setProperty("kind", "button");
-    lasso_tool_->setCheckable(true);
-    lasso_tool_->setToolTip(QStringLiteral("Draw around points of one head (or hold Shift)"));
-    head_name_->setProperty("role", "title");
-    search_->setPlaceholderText(QStringLiteral("Search all heads"));
-    search_->setAccessibleName(QStringLiteral("Search all heads"));
-    search_->setClearButtonEnabled(true);
-    search_kind_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    search_kind_->setMinimumContentsLength(9);
-    search_kind_->view()->setMinimumWidth(170);
-    search_->setMinimumWidth(150);
-    search_->setMaximumWidth(260);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(8);
-    row->addWidget(all_heads_);
-    row->addWidget(head_name_);
-    row->addWidget(color_);
-    row->addWidget(show_button_);
-    row->addWidget(lasso_tool_);
-    row->addStretch(1);
-    row->addWidget(search_kind_);
-    row->addWidget(search_, 2);
-    return row;
-}
-
-QWidget* MapWindow::side() {
-    auto* all = new QWidget;
-    auto* column = new QVBoxLayout(all);
-    column->setContentsMargins(14, 0, 0, 0);
-    auto* tabs = new QHBoxLayout;
-    tabs->setSpacing(2);
-    const char* const names[] = {"Token", "Search", "Lasso"};
-    for (int i = 0; i < 3; ++i) {
-        auto* tab = new QToolButton;
-        tab->setText(QString::fromUtf8(names[i]));
-        tab->setProperty("kind", "tab");
-        tab->setCheckable(true);
-        tab->setAutoExclusive(true);
-        tab->setFocusPolicy(Qt::TabFocus);
-        connect(tab, &QToolButton::clicked, this, [this, i] { side_->setCurrentIndex(i); });
-        tabs->addWidget(tab);
-        tabs_.push_back(tab);
-    }
-    tabs->addStretch();
-    tabs_[0]->setChecked(true);
-    const auto page = [this](QLabel* note, QTreeWidget* rows) {
-        auto* widget = new QWidget;
-        auto* lines = new QVBoxLayout(widget);
-        lines->setContentsMargins(0, 0, 0, 0);
-        lines->addWidget(note);
-        lines->addWidget(rows, 1);
-        side_->addWidget(widget);
-    };
-    side_->addWidget(token_);
-    page(search_note_, found_);
-    page(lasso_note_, shares_);
-    search_note_->setText(
-        QStringLiteral("Points of the tokens that are found stand out in every head, and heads are listed by how "
-                       "tightly these stand."));
-    lasso_note_->setText(
-        QStringLiteral("Draw around points of one head with Shift: what they have more of than the others is "
-                       "listed here."));
-    typed_->setPlaceholderText(QStringLiteral("Type a sentence into the map"));
-    typed_->setAccessibleName(QStringLiteral("Sentence whose points appear in every head"));
-    typed_->setToolTip(QStringLiteral("Its queries and keys appear in every head as you type; the map’s own points stay"));
-    typed_->setClearButtonEnabled(true);
-    column->addWidget(typed_);
-    column->addLayout(tabs);
-    column->addWidget(side_, 1);
-    all->setMinimumWidth(220);
-    return all;
-}
-
-void MapWindow::build() {
-    auto* split = new QSplitter;
-    split->addWidget(canvas_);
-    split->addWidget(side());
-    split->setHandleWidth(1);
-    split->setStretchFactor(0, 1);
-    split->setStretchFactor(1, 0);
-    split->setCollapsible(0, false);
-    split->setSizes({900, 290});
-    canvas_->setAccessibleName(QStringLiteral("Map"));
-    pointed_->setProperty("role", "note");
-    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* all = new QVBoxLayout(this);
-    all->setContentsMargins(16, 12, 16, 8);
-    all->setSpacing(8);
-    all->addLayout(top_row());
-    all->addLayout(look_row());
-    all->addWidget(message_);
-    all->addWidget(split, 1);
-    all->addWidget(pointed_);
-    message_->hide();
-    setTabOrder(texts_button_, method_);
-    canvas_->setFocus();
-}
-
-void MapWindow::connect_parts() {
-    for (QComboBox* box : {method_, dims_, preset_})
-        connect(box, &QComboBox::currentIndexChanged, this, &MapWindow::take_controls);
-    connect(more_, &MapOptionsPopover::changed, this, &MapWindow::take_controls);
-    connect(more_button_, &QPushButton::clicked, this, [this] {
-        if (const auto& model = document_.model().model) {
-            const model::ModelConfig& c = model->config();
-            more_->bound_to(c.stack == model::Stack::decoder, c.positions == model::Positions::rotary);
-        }
-        more_->show_order(order_);
-        more_->show_below(more_button_);
-    });
-    connect(color_, &QComboBox::currentIndexChanged, this, [this] {
-        canvas_->edit([&](figure::MapLook& l) { l.color = static_cast<figure::MapColor>(color_->currentData().toInt()); });
-    });
-    connect(lasso_tool_, &QToolButton::toggled, canvas_, &MapCanvas::set_lasso);
-    connect(all_heads_, &QPushButton::clicked, this, [this] {
-        if (canvas_->look().single)
-            show_head(std::nullopt);
-        else
-            show_head(canvas_->selection().focus);
-    });
-    connect(pause_, &QPushButton::clicked, this, &MapWindow::pause_or_go_on);
-    connect(stop_, &QPushButton::clicked, this, &MapWindow::stop);
-    connect(export_, &QPushButton::clicked, this, [this] {
-        if (canvas_->figure() && run_) Q_EMIT export_asked(exportable());
-    });
-    connect(canvas_, &MapCanvas::head_clicked, this, &MapWindow::choose_head);
-    connect(canvas_, &MapCanvas::point_clicked, this, [this](const figure::MapPoint& point) {
-        chosen_before_ = canvas_->look().chosen;
-        choose_point(point);
-    });
-    connect(canvas_, &MapCanvas::double_clicked, this, [this](HeadId head) {
-        if (canvas_->look().single) return show_head(std::nullopt);
-        // The first of the two clicks may have hit a point of the cell, which was not meant.
-        canvas_->edit([this](figure::MapLook& look) { look.chosen = chosen_before_; });
-        if (!chosen_before_) forget_point();
-        show_head(head);
-    });
-    connect(canvas_, &MapCanvas::pointed_at, this, &MapWindow::point_at);
-    connect(canvas_, &MapCanvas::lassoed, this, &MapWindow::take_lasso);
-    connect(canvas_, &MapCanvas::look_changed, this, &MapWindow::take_look);
-    connect(token_, &TokenPanel::asks, this, &MapWindow::ask_attention);
-    connect(token_, &TokenPanel::lines_changed, this, &MapWindow::show_lines);
-    connect(token_, &TokenPanel::point_wanted, this, &MapWindow::choose_point);
-    connect(token_, &TokenPanel::open_wanted, this, &MapWindow::open_text);
-    for (QTimer* timer : {&first_pause_, &search_pause_, &near_pause_, &typing_pause_}) timer->setSingleShot(true);
-    search_pause_.setInterval(typing_ms);
-    typing_pause_.setInterval(typing_ms);
-    near_pause_.setInterval(near_ms);
-    first_pause_.setInterval(first_ms);
-    connect(&first_pause_, &QTimer::timeout, this, [this] {  // not for each head on the way to another
-        const auto single = canvas_->look().single;
-        if (const auto index = single && canvas_->figure() ? canvas_->figure()->index_of(*single) : std::nullopt)
-            put_first(*index);
-    });
-    frames_.setInterval(frame_ms);
-    connect(&frames_, &QTimer::timeout, this, &MapWindow::take_changes);
-    connect(&search_pause_, &QTimer::timeout, this, &MapWindow::search);
-    connect(&typing_pause_, &QTimer::timeout, this, &MapWindow::place_guests);
-    connect(typed_, &QLineEdit::textChanged, this, [this] { typing_pause_.start(); });
-    connect(typed_, &QLineEdit::returnPressed, this, &MapWindow::place_guests);
-    connect(&near_pause_, &QTimer::timeout, this, [this] {
-        if (near_) ask_nearest(*near_);
-    });
-    connect(search_, &QLineEdit::textChanged, this, [this] { search_pause_.start(); });
-    connect(search_, &QLineEdit::returnPressed, this, &MapWindow::search);
-    connect(search_kind_, &QComboBox::currentIndexChanged, this, &MapWindow::search);
-    found_->header()->setSectionResizeMode(1, QHeaderView::Fixed);
-    found_->header()->resizeSection(1, 84);
-    const auto go = [this](QTreeWidgetItem* item) {
-        const QVariantList head = item->data(0, Qt::UserRole).toList();
-        if (head.size() == 2) show_head(HeadId{Layer(head[0].toLongLong()), Head(head[1].toLongLong())});
-    };
-    connect(found_, &QTreeWidget::itemClicked, this, go);
-    connect(found_, &QTreeWidget::itemActivated, this, go);
-    connect(&Appearance::instance(), &Appearance::changed, this, &MapWindow::restyle);
-    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
-        if (!hover_only) follow_selection();
-    });
-    connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        restyle();
-        if (change == Document::Change::model) name_model();
-        const bool other = change == Document::Change::trace || change == Document::Change::model;
-        if (!other || !order_.texts.isEmpty() || !document_.run_trace()) return;
-        if (drawn_trace_.lock() == document_.run_trace() && linked()) return;
-        MapOrder order = order_;
-        order.gather.stack = model::Stack::whole;  // the one that the window shows
-        draw(order);
-    });
-    connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
-        if (lane != Jobs::Lane::map) return;
-        progress_->setRange(0, static_cast<int>(step.total));
-        progress_->setValue(static_cast<int>(step.done));
-        progress_->setToolTip(
-            QStringLiteral("%1: %2 of %3")
-                .arg(QString::fromStdString(step.what), figure::count_text(step.done), figure::count_text(step.total)));
-    });
-    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
-        if (lane == Jobs::Lane::map) end_run();
-        show_work();
-    });
-    connect(&jobs_, &Jobs::failed, this, &MapWindow::show_failed);
-}
-
-// --- state ----------------------------------------------------------------------------------------------------------
 
 void MapWindow::restyle() {
     figure::Style style;
@@ -427,6 +46,49 @@ void MapWindow::name_model() {
         say({});
 }
 
+MapPage MapWindow::page() const {
+    return {.open = isVisible(),
+            .order = order_,
+            .look = kept_look(canvas_->look()),
+            .search_by = static_cast<map::SearchKind>(search_kind_->currentData().toInt()),
+            .search = search_->text(),
+            .sentence = typed_->text()};
+}
+
+void MapWindow::restore(const MapPage& page) {
+    {
+        const QSignalBlocker color(color_), kind(search_kind_), search(search_), typed(typed_);
+        color_->setCurrentIndex(color_->findData(static_cast<int>(page.look.color)));
+        search_kind_->setCurrentIndex(search_kind_->findData(static_cast<int>(page.search_by)));
+        search_->setText(page.search);
+        typed_->setText(page.sentence);
+    }
+    canvas_->edit([&](figure::MapLook& look) {
+        const figure::MapLook now = std::exchange(look, kept_look(page.look));
+        look.marked = now.marked, look.marked_words = now.marked_words, look.spreads = now.spreads, look.guests = now.guests;
+    });
+    show_switches();
+    order_ = page.order;
+    show_options();
+    if (!order_.texts.isEmpty() || document_.run_trace()) draw(order_);
+    if (texts_) search();
+    if (texts_) place_guests();
+    told_ = this->page();
+}
+
+/// Opening the page and texts that settle change nothing that a session keeps.
+void MapWindow::tell_page() {
+    if (!told_) return;
+    MapPage now = page();
+    // Where one looks is kept, but is no change to save.
+    now.open = told_->open;
+    now.look.zoom = told_->look.zoom, now.look.middle = told_->look.middle;
+    now.look.yaw = told_->look.yaw, now.look.pitch = told_->look.pitch;
+    if (*told_ == now) return;
+    told_ = now;
+    Q_EMIT page_changed();
+}
+
 void MapWindow::say(const QString& text, bool wrong) {
     set_style_property(*message_, "role", wrong ? "error" : "note");
     message_->setText(text);
@@ -449,11 +111,13 @@ void MapWindow::show_work() {
     export_->setEnabled(canvas_->figure() != nullptr);
     const QString name = texts_button_->fontMetrics().elidedText(QFileInfo(QDir::cleanPath(order_.texts)).fileName(),
                                                                  Qt::ElideMiddle, widest_name);
-    texts_button_->setText(order_.texts.isEmpty() ? QStringLiteral("Text of the window")
+    texts_button_->setText(order_.texts.isEmpty() ? (reads_pictures(document_.model()) ? QStringLiteral("Picture of the window")
+                                                                                       : QStringLiteral("Text of the window"))
                                                   : QString(name).replace(u'&', QLatin1String("&&")));
     texts_button_->setToolTip(order_.texts);
     const bool typable = texts_ && !texts_->of_pictures() && !texts_->vectors().crossed();
     typed_->setEnabled(typable);
+    tell_page();
 }
 
 void MapWindow::take_controls() {
@@ -477,6 +141,12 @@ void MapWindow::take_look() {
     lasso_tool_->setEnabled(single.has_value());
     if (!single) lasso_tool_->setChecked(false);
     if (run_) run_->show_first(canvas_->visible_heads());
+    tell_page();
+}
+
+/// What the open model reads.
+QString MapWindow::input_word() const {
+    return reads_pictures(document_.model()) ? QStringLiteral("picture") : QStringLiteral("text");
 }
 
 /// Whether the map is of the window's model.
@@ -584,8 +254,10 @@ void MapWindow::keyPressEvent(QKeyEvent* event) {
 
 void MapWindow::ask_for_texts(bool folder) {
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
-    const QString chosen = folder ? QFileDialog::getExistingDirectory(this, QStringLiteral("Texts of the map"), start)
-                                  : QFileDialog::getOpenFileName(this, QStringLiteral("Texts of the map"), start);
+    const QString title =
+        reads_pictures(document_.model()) ? QStringLiteral("Pictures of the map") : QStringLiteral("Texts of the map");
+    const QString chosen =
+        folder ? QFileDialog::getExistingDirectory(this, title, start) : QFileDialog::getOpenFileName(this, title, start);
     if (chosen.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(chosen).path());
     MapOrder order = order_;

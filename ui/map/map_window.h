@@ -34,13 +34,17 @@ namespace headlight::ui {
 class MapWindow : public QDialog {
     Q_OBJECT
 public:
-    MapWindow(Document&, Jobs&, QWidget* parent = nullptr);
+    /// Opens with what a session has kept.
+    MapWindow(Document&, Jobs&, const MapPage& = {}, QWidget* parent = nullptr);
     ~MapWindow() override;
 
     /// Draws a map; the previous one stays until the new one is ready. Errors appear in the message line.
     /// `anew`: the texts are read again, though they are those on screen.
     void draw(const MapOrder&, bool anew = false);
     const MapOrder& order() const { return order_; }
+    /// As a session keeps it.
+    MapPage page() const;
+    void restore(const MapPage&);
     /// Shows one head by itself; none: all of them.
     void show_head(std::optional<HeadId>);
     /// The current picture.
@@ -81,6 +85,8 @@ Q_SIGNALS:
     /// Emitted to open a text of the map, with a token and a head.
     void example_chosen(const headlight::ui::TextExample& example);
     void export_asked(const headlight::ui::Exportable& what);
+    /// page() is another now, by the user's doing.
+    void page_changed();
     /// "What am I seeing?"
     void explanation_asked(const QString& title, const QString& text);
 
@@ -88,13 +94,16 @@ protected:
     void keyPressEvent(QKeyEvent*) override;
 
 private:
-    // --- map_window.cpp: the page ----------------------------------------------------------------------------------------
+    // --- map_build.cpp: widgets ------------------------------------------------------------------------------------------
     void build();
     QLayout* top_row();
     QLayout* look_row();
     QWidget* side();
     void connect_parts();
+    // --- map_window.cpp: the page ----------------------------------------------------------------------------------------
     void restyle();
+    void show_switches();
+    void tell_page();
     void show_work();
     void say(const QString&, bool wrong = false);
     void take_controls();
@@ -103,6 +112,7 @@ private:
     void choose_head(HeadId);
     void follow_selection();
     bool linked() const;
+    QString input_word() const;
     bool step_back();
     void ask_for_texts(bool folder);
 
@@ -120,12 +130,13 @@ private:
     void name_model();
     void show_options();
     void put_first(std::size_t head);
-    void forget_marks(figure::MapLook&) const;
     figure::MapRequest request() const;
 
     // --- map_marks.cpp: points, search, lasso ----------------------------------------------------------------------------
     void point_at(const QString& tip, std::optional<figure::MapPoint>);
     void choose_point(const figure::MapPoint&);
+    void choose_by_hand(const figure::MapPoint&);
+    void pin_token(const figure::MapPoint&);
     void ask_attention();
     void forget_point();
     void ask_nearest(const figure::MapPoint&);
@@ -158,6 +169,7 @@ private:
     map::SearchKind searched_by_ = map::SearchKind::token;
     QString other_model_;  ///< the message that the map is not of the open model; empty: it is
     bool paused_ = false, stopped_ = false, following_ = false;
+    std::optional<MapPage> told_;  ///< the last page_changed() was about it
 
     MapCanvas* canvas_;
     TokenPanel* token_;

@@ -19,6 +19,7 @@ namespace headlight::ui {
 namespace {
 
 constexpr double line_height = 34, token_height = 20, pad = 3, number_size = 10;
+constexpr double most_patch = 36;  ///< px
 
 QFont token_font() { return figure::ui_font(13); }
 
@@ -47,18 +48,26 @@ std::vector<QRectF> SentenceView::flow(double width) const {
     const QFontMetricsF metrics(token_font());
     std::vector<QRectF> out;
     double x = 0, y = 0;
-    for (const QString& token : content_.tokens) {
+    const auto first_patch = std::ranges::find_if(content_.patches, [](const QImage& patch) { return !patch.isNull(); });
+    const auto words = first_patch == content_.patches.end() ? content_.tokens.size() : first_patch - content_.patches.begin();
+    for (const QString& token : content_.tokens.first(words)) {
         const double w = metrics.horizontalAdvance(token) + 2 * pad;
         if (x > 0 && x + w > width) x = 0, y += line_height;
         out.emplace_back(x, y, w, token_height);
         x += w + 1;
+    }
+    if (words > 0) y += line_height;
+    const double side = std::min(most_patch, std::floor(width / std::max(1, content_.columns)));
+    for (qsizetype i = words; i < content_.tokens.size(); ++i) {
+        const auto patch = int(i - words);
+        out.emplace_back(patch % content_.columns * side, y + patch / content_.columns * side, side, side);
     }
     return out;
 }
 
 int SentenceView::heightForWidth(int width) const {
     const std::vector<QRectF> places = flow(width);
-    return places.empty() ? 0 : int(std::ceil(places.back().top() + line_height));
+    return places.empty() ? 0 : int(std::ceil(places.back().top() + std::max(line_height, places.back().height() + 4)));
 }
 
 QSize SentenceView::sizeHint() const { return {220, heightForWidth(std::max(width(), 220))}; }
@@ -74,9 +83,27 @@ int SentenceView::token_at(QPointF at) const {
     return hit == places.end() ? -1 : int(hit - places.begin());
 }
 
+/// A patch, covered by as much colour as it has of the largest weight.
+void SentenceView::paint_patch(QPainter& painter, int token, const QRectF& box, double share) const {
+    const figure::Theme& theme = Appearance::instance().theme();
+    QColor tint = content_.keys ? theme.negative : theme.positive, ground = theme.canvas;
+    painter.drawImage(box, content_.patches[std::size_t(token)]);
+    if (!content_.weights.empty()) {
+        ground.setAlphaF(0.45F);
+        painter.fillRect(box, ground);
+        tint.setAlphaF(float(0.85 * share));
+        painter.fillRect(box, tint);
+    }
+    const bool line = std::ranges::find(content_.lines, token) != content_.lines.end();
+    if (!line && token != content_.chosen) return;
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(token == content_.chosen ? theme.text : content_.keys ? theme.negative : theme.positive, 2));
+    painter.drawRect(box.adjusted(1, 1, -1, -1));
+}
+
 void SentenceView::paintEvent(QPaintEvent*) {
     QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::SmoothPixmapTransform);
     const figure::Theme& theme = Appearance::instance().theme();
     const QColor role = content_.keys ? theme.negative : theme.positive;
     const std::vector<QRectF> places = flow(width());
@@ -86,6 +113,10 @@ void SentenceView::paintEvent(QPaintEvent*) {
         const QRectF& box = places[std::size_t(i)];
         const bool line = std::ranges::find(content_.lines, i) != content_.lines.end();
         const float weight = std::size_t(i) < content_.weights.size() ? content_.weights[std::size_t(i)] : 0;
+        if (std::size_t(i) < content_.patches.size() && !content_.patches[std::size_t(i)].isNull()) {
+            paint_patch(painter, i, box, most > 0 ? double(weight / most) : 0);
+            continue;
+        }
         if (most > 0 && weight > 0) {
             QColor tint = role;
             tint.setAlphaF(0.45F * std::sqrt(weight / std::max(most, 0.2F)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QImage>
 #include <QStringList>
 #include <QWidget>
 
@@ -16,10 +17,12 @@ public:
 
     struct Content {
         QStringList tokens;
-        std::vector<float> weights;  ///< [token]; empty: not known yet
-        std::vector<int> lines;      ///< tokens that have a line in the map
-        int chosen = -1;             ///< the selected token; -1: in another text
-        bool keys = true;            ///< the listed tokens are keys (else queries)
+        std::vector<float> weights;     ///< [token]; empty: not known yet
+        std::vector<int> lines;         ///< tokens that have a line in the map
+        int chosen = -1;                ///< the selected token; -1: in another text
+        bool keys = true;               ///< the listed tokens are keys (else queries)
+        std::vector<QImage> patches{};  ///< [token] of a picture, null for class tokens; empty: the tokens are words
+        int columns = 0;                ///< patches side by side
     };
     void set_content(Content);
     const Content& content() const { return content_; }
@@ -41,6 +44,7 @@ protected:
 
 private:
     std::vector<QRectF> flow(double width) const;
+    void paint_patch(QPainter&, int token, const QRectF&, double share) const;
     int token_at(QPointF) const;
 
     Content content_;

@@ -2,6 +2,7 @@
 #include "ui/map/token_panel.h"
 
 #include "headlight/figure/core/number_text.h"
+#include "headlight/map/pictures.h"
 #include "ui/style/appearance.h"
 
 #include <QHBoxLayout>
@@ -120,11 +121,18 @@ void TokenPanel::show_point(const figure::MapFigure& figure, const MapTexts& tex
     SentenceView::Content content;
     for (std::int64_t i = range.first; i < range.second; ++i)
         content.tokens << figure::map_token_text(listed.tokens[static_cast<std::size_t>(i)]);
+    if (map.pictures) {
+        content.columns = static_cast<int>(map.pictures->columns);
+        for (std::int64_t i = range.first; i < range.second; ++i)
+            content.patches.push_back(figure.thumbnail(static_cast<std::int32_t>(i)));
+    }
     content.chosen = map.source.tokens.empty() ? static_cast<int>(token.position().value) : -1;
     content.keys = !token.key;
     sentence_->set_content(std::move(content));
-    text_title_->setText(token.key ? QStringLiteral("Queries of text %1 that attend to it").arg(text)
-                                   : QStringLiteral("Attended-to keys in text %1").arg(text));
+    const QString what = map.pictures ? QStringLiteral("picture") : QStringLiteral("text");
+    text_title_->setText(token.key ? QStringLiteral("Queries of %1 %2 that attend to it").arg(what).arg(text)
+                                   : QStringLiteral("Attended-to keys in %1 %2").arg(what).arg(text));
+    open_->setText(QStringLiteral("Open this %1 in the window").arg(what));
     note_->setText(QStringLiteral("Reading its attention …"));
     nearest_->clear();
     nearest_title_->clear();

@@ -346,7 +346,12 @@ void MainWindow::open_corpus() {
 
 void MainWindow::open_map() {
     if (!map_) {
-        map_ = new MapWindow(*document_, *jobs_, this);
+        map_ = new MapWindow(*document_, *jobs_, map_page_, this);
+        connect(map_, &MapWindow::page_changed, this, [this] { document_->set_modified(true); });
+        connect(map_, &QDialog::finished, this, [this] {
+            map_page_ = map_->page();
+            map_page_.open = false;
+        });
         map_->setAttribute(Qt::WA_DeleteOnClose);
         connect(map_, &MapWindow::example_chosen, this, &MainWindow::show_text_example);
         connect(map_, &MapWindow::export_asked, this, [this](const Exportable& what) {
@@ -371,6 +376,7 @@ void MainWindow::show_text_example(const TextExample& example) {
         state.prompt.text = example.text;
         state.prompt.pair.clear();
     }
+    if (!example.image.isEmpty()) state.prompt.image = example.image;
     next.pinned_queries = example.queries;
     next.pinned_keys = example.keys;
     next.found_pins = false;

@@ -165,7 +165,7 @@ void MainWindow::connect_parts() {
                 break;
             case Document::Change::views: show_views(); break;
             case Document::Change::file: show_title(); break;
-            case Document::Change::trace:
+            case Document::Change::trace: restore_map(); break;
             case Document::Change::prompt:
             case Document::Change::options:
             case Document::Change::filter:
@@ -331,7 +331,7 @@ void MainWindow::open(const QString& what) {
     }
     if (is_picture(what)) return open_picture(what);
     if (is_text(what)) return open_text(what);
-    session_views_ = false;
+    session_views_ = restores_map_ = false;
     const std::string place = model::without_tower(what.toStdString()).string(), tower = model::tower_of(what.toStdString());
     const QFileInfo file(QString::fromStdString(place));
     document_->open_model(
@@ -414,7 +414,8 @@ void MainWindow::open_text(const QString& name) {
 Session MainWindow::session() const {
     const State state = document_->state();
     const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
-    return {state.model.isEmpty() ? built_in : state.model, state, document_->views()};
+    return {state.model.isEmpty() ? built_in : state.model, state, document_->views(),
+            map_ && map_->isVisible() ? map_->page() : map_page_};
 }
 
 void MainWindow::apply_session(const Session& session, const QString& file) {
@@ -424,6 +425,17 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
     document_->restore(state, file);
     document_->set_views(session.views);
     history_->clear();
+    map_page_ = session.map;
+    restores_map_ = session.map.open || map_;
+    restore_map();
+}
+
+/// Now, or when the model and its text are there.
+void MainWindow::restore_map() {
+    if (!restores_map_ || !document_->up_to_date()) return;
+    restores_map_ = false;
+    if (map_) return map_->restore(map_page_);
+    open_map();
 }
 
 bool MainWindow::save_to(const QString& file) {

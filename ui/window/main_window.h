@@ -63,6 +63,7 @@ public:
     Session session() const;
     /// `file`: where it comes from, for messages about it; empty: it is the program's own copy.
     void apply_session(const Session&, const QString& file = {});
+    void restore_map();
     bool save_to(const QString& file);
     void show_failure(const Failure&);
     /// A file was cut short while it was mapped. One of the open model: says so and offers to open the model again, until that
@@ -178,6 +179,8 @@ private:
     std::vector<QAction*> examples_;
     QPointer<CorpusWindow> corpus_;
     QPointer<MapWindow> map_;
+    MapPage map_page_;           ///< of the page when it was last open
+    bool restores_map_ = false;  ///< the page opens when the session's text has been run
     QPointer<Tour> tour_;
     std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
     int last_width_ = 0;

@@ -6,6 +6,7 @@
 #include "headlight/base/ids.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ struct HeadMap {
     std::string poor;  ///< why the picture should not be trusted; empty if it can be
 };
 
+struct MapPictures;
+
 struct QueryKeyMap {
     MapTokens tokens;            ///< the tokens of the queries, and of the keys if `source` is empty
     MapTokens source{};          ///< cross attention: the tokens of the keys, with the same text numbers
@@ -71,8 +74,9 @@ struct QueryKeyMap {
     Projection projection = Projection::pca;
     bool rotated = false;  ///< queries and keys after the rotation
     std::uint64_t seed = 0;
-    std::string model{};               ///< its name
-    std::vector<std::string> notes{};  ///< for the caption: score terms missing from q·k, which part is mapped
+    std::string model{};                            ///< its name
+    std::vector<std::string> notes{};               ///< for the caption: score terms missing from q·k, which part is mapped
+    std::shared_ptr<const MapPictures> pictures{};  ///< null: the tokens are those of texts
 };
 
 inline const MapTokens& key_tokens(const QueryKeyMap& map) noexcept {

@@ -36,8 +36,9 @@ struct MapVectors {
     std::int64_t layers = 0, heads_per_layer = 0;
     bool causal = false, rotated = false;
     std::string model;
-    std::vector<std::string> notes{};  ///< for captions: score terms missing from q·k, which part is mapped
-    std::vector<std::string> texts{};  ///< [text] as it was read; of an encoder-decoder model the source
+    std::vector<std::string> notes{};               ///< for captions: score terms missing from q·k, which part is mapped
+    std::vector<std::string> texts{};               ///< [text] as it was read; of an encoder-decoder model the source
+    std::shared_ptr<const MapPictures> pictures{};  ///< null: the tokens are those of texts
 
     const MapTokens& key_tokens() const noexcept { return source.tokens.empty() ? tokens : source; }
     bool crossed() const noexcept { return !source.tokens.empty(); }

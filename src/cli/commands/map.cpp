@@ -5,6 +5,7 @@
 #include "cli/run_text.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/map/map_request.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/map/gather/gather.h"
 #include "headlight/map/run/map_run.h"
 #include "headlight/map/tables.h"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 namespace headlight::cli {
 namespace {
@@ -27,6 +29,7 @@ struct MapArguments {
     bool points = false;
     PictureOptions picture;
     ResultFile out;
+    std::string image;  ///< a picture or a folder of them
 
     bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
@@ -43,10 +46,11 @@ std::vector<HeadId> chosen_heads(const MapArguments& a, const model::ModelConfig
 
 /// "61 texts, 2,498 tokens, 12 texts left out by seed 0; "
 std::string counts_of(const map::QueryKeyMap& map) {
-    return with_commas(std::ssize(map.tokens.names)) + " texts, " + with_commas(std::ssize(map.tokens.tokens)) + " tokens" +
-           (map.tokens.left_out > 0
-                ? ", " + with_commas(map.tokens.left_out) + " texts left out by seed " + std::to_string(map.seed)
-                : "") +
+    const std::string input = map.pictures ? " picture" : " text";
+    const auto counted = [](std::int64_t n, const std::string& what) { return with_commas(n) + what + (n == 1 ? "" : "s"); };
+    return counted(std::ssize(map.tokens.names), input) + ", " + counted(std::ssize(map.tokens.tokens), " token") +
+           (map.tokens.left_out > 0 ? ", " + counted(map.tokens.left_out, input) + " left out by seed " + std::to_string(map.seed)
+                                    : "") +
            "; ";
 }
 
@@ -72,11 +76,12 @@ std::string summary(const map::QueryKeyMap& map) {
 void mark_what_is_sought(figure::MapRequest& request, const map::QueryKeyMap& map, const text::Tokenizer& tokenizer,
                          const Console& console) {
     if (request.mark.empty()) return;
-    std::vector<std::uint8_t> hits =
-        map::find_points(map, request.mark_by, request.mark, [&](std::int64_t id) { return tokenizer.bytes_of(id); });
+    map::TokenText spelled;
+    if (!map.pictures) spelled = [&](std::int64_t id) { return tokenizer.bytes_of(id); };
+    std::vector<std::uint8_t> hits = map::find_points(map, request.mark_by, request.mark, spelled);
     if (std::ranges::find(hits, 1) == hits.end()) return console.note("no token matches --mark " + request.mark);
     const std::vector<map::HeadHits> ranked = map::heads_by_tightness(map, hits);
-    figure::mark_points(request.look, map, std::move(hits), QString::fromStdString(request.mark));
+    figure::mark_points(request.look, map, std::move(hits), ranked, QString::fromStdString(request.mark));
     const map::HeadMap& tightest = map.heads[ranked.front().head];
     std::string line = request.look.marked_words.toStdString();
     if (map.heads.size() > 1 && std::isfinite(ranked.front().dispersion))
@@ -86,8 +91,8 @@ void mark_what_is_sought(figure::MapRequest& request, const map::QueryKeyMap& ma
 }
 
 void draw(const MapArguments& arguments, const Loaded& loaded, map::QueryKeyMap map, const Console& console) {
-    const Offscreen offscreen;
     figure::MapRequest request = arguments.request;
+    if (map.pictures) request.texts = arguments.image;
     request.dtype = arguments.compute.dtype;
     request.gather.stack = arguments.stack;
     request.options.dims = static_cast<int>(arguments.dims);
@@ -117,12 +122,16 @@ std::vector<corpus::Text> texts_of(const figure::MapRequest& request, const Cons
 int run_map(const MapArguments& arguments, const Console& console) {
     arguments.out.check();
     const figure::MapRequest& request = arguments.request;
-    if (request.texts.empty() == request.text.empty()) throw UsageError("Give --texts FILE or --text TEXT");
+    if (!request.texts.empty() + !request.text.empty() + !arguments.image.empty() != 1)
+        throw UsageError("Give --texts FILE, --text TEXT or, for models that read pictures, --image FILE");
+    std::optional<Offscreen> offscreen;  // Qt decodes pictures, too
+    if (arguments.is_picture() || !arguments.image.empty()) offscreen.emplace();
     if (arguments.dims == 2 && (request.look.yaw != 0 || request.look.pitch != 0))
         throw UsageError("--yaw and --pitch turn maps of --dims 3");
     map::MapOptions options = request.options;
     options.dims = static_cast<int>(arguments.dims);
-    const std::vector<corpus::Text> texts = texts_of(request, console);
+    std::vector<corpus::Text> texts;
+    if (arguments.image.empty()) texts = texts_of(request, console);
     const Loaded loaded = load_model(arguments.model, arguments.compute, console);
     map::GatherOptions gather = request.gather;
     gather.seed = options.seed;
@@ -132,7 +141,11 @@ int run_map(const MapArguments& arguments, const Console& console) {
                                       ? loaded.model->part(arguments.stack)->config()
                                       : loaded.model->config();
     gather.heads = chosen_heads(arguments, c);
-    const auto vectors = map::gather_texts(loaded.model, loaded.tokenizer, texts, gather, loaded.cancel, console.progress());
+    const auto vectors = arguments.image.empty()
+                             ? map::gather_texts(loaded.model, loaded.tokenizer, texts, gather, loaded.cancel, console.progress())
+                             : map::gather_pictures(loaded.model, loaded.tokenizer, figure::picture_files(arguments.image),
+                                                    figure::read_picture, gather, loaded.cancel, console.progress())
+                                   .vectors;
     console.clear_progress();
     map::MapRun run(vectors, options, arguments.cache);
     run.run(arguments.compute.threads, loaded.cancel, console.progress());
@@ -147,7 +160,10 @@ int run_map(const MapArguments& arguments, const Console& console) {
 
     Result result;
     result.facts = facts_of(*loaded.model);
-    result.fact("texts", request.texts.empty() ? request.text : request.texts)
+    result
+        .fact(map.pictures ? "image" : "texts", map.pictures            ? arguments.image
+                                                : request.texts.empty() ? request.text
+                                                                        : request.texts)
         .fact("tokens", std::ssize(map.tokens.tokens))
         .fact("texts_left_out", map.tokens.left_out)
         .fact("preset", std::string(enum_word(options.preset)))
@@ -183,6 +199,7 @@ void add_look(Definition& definition, MapArguments& o) {
     without("--no-keys", {&look.keys}, "pictures without keys");
     without("--no-apart", {&look.apart}, "pictures without first and special tokens");
     without("--no-labels", {&look.token_labels, &look.region_labels}, "pictures of one head: no names of tokens and regions");
+    without("--no-thumbnails", {&look.thumbnails}, "pictures of pictures: points in place of their patches");
     const auto angle = [&](const char* flag, double& value, const char* help) {
         app.add_option(flag, value, help)->type_name("DEGREES")->check(CLI::Range(-360.0, 360.0))->capture_default_str();
     };
@@ -206,7 +223,12 @@ Action define_map(Definition& definition, const Frontend&) {
                        "of an encoder-decoder model: source TAB target")
             ->type_name("FILE|STORE");
     definition.kinds[texts] = ValueKind::file;
-    app.add_option("--text", o->request.text, "one text")->type_name("TEXT")->excludes(texts);
+    CLI::Option* text = app.add_option("--text", o->request.text, "one text")->type_name("TEXT")->excludes(texts);
+    CLI::Option* image = app.add_option("--image", o->image, "for models that read pictures: a picture, or a folder of them")
+                             ->type_name("FILE|FOLDER")
+                             ->excludes(texts)
+                             ->excludes(text);
+    definition.kinds[image] = ValueKind::file;
     definition.add_enum("--method", o->request.options.projection, "how points are projected");
     app.add_option("--dims", o->dims, "axes of the picture: 2 or 3")
         ->type_name("N")

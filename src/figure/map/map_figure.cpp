@@ -42,7 +42,7 @@ bool of_one_head(MapColor color) { return color == MapColor::norm || color == Ma
 }  // namespace
 
 MapFigure::Parts::Parts(map::QueryKeyMap given)
-    : map((check(given), std::move(given))), facts(map_point_facts(map)), shares(map) {
+    : map((check(given), std::move(given))), facts(map_point_facts(map)), shares(map), thumbnails(map) {
     std::set<Layer> rows;
     std::set<Head> across;
     for (std::size_t i = 0; i < map.heads.size(); ++i) {
@@ -72,6 +72,7 @@ const std::vector<std::uint8_t>& MapFigure::Parts::colors(std::size_t head, bool
 void MapFigure::Parts::set_look(MapLook wanted) {
     const bool of_single = wanted.single.has_value();
     if (wanted.single && !index.contains(*wanted.single)) wanted.single.reset();
+    if (wanted.spreads && wanted.spreads->size() != map.heads.size()) wanted.spreads.reset();  // of another map
     if (!wanted.single && map.heads.size() == 1) wanted.single = HeadId{map.heads[0].layer, map.heads[0].head};
     if (wanted.single.has_value() != of_single) {  // zoom and middle mean other things there
         wanted.zoom = 1;
@@ -79,12 +80,10 @@ void MapFigure::Parts::set_look(MapLook wanted) {
     }
     wanted.zoom = std::clamp(wanted.zoom, wanted.single ? 0.5 : 1.0, 200.0);
     // Changes that follow the pointer, rings and lines do not affect labels, colours and the crowd.
-    const bool pointer_alone =
-        wanted.single == look.single && wanted.color == look.color && wanted.size_by_norm == look.size_by_norm &&
-        wanted.queries == look.queries && wanted.keys == look.keys && wanted.apart == look.apart &&
-        wanted.token_labels == look.token_labels && wanted.region_labels == look.region_labels && wanted.middle == look.middle &&
-        wanted.zoom == look.zoom && wanted.yaw == look.yaw && wanted.pitch == look.pitch && wanted.marked == look.marked &&
-        wanted.marked_words == look.marked_words;
+    MapLook without_pointer = wanted;
+    without_pointer.chosen = look.chosen, without_pointer.hovered = look.hovered;
+    without_pointer.lines = look.lines, without_pointer.guests = look.guests, without_pointer.lasso = look.lasso;
+    const bool pointer_alone = without_pointer == look;
     const bool first = shared_colors[0].empty() && own_colors.empty();
     look = std::move(wanted);
     if (pointer_alone && !first) return;
@@ -127,10 +126,13 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
     if (single()) {
         caption += wrapped(head_words(), ui_font(12), text);
     } else {
-        note = wrapped(
-            QStringLiteral("The number of a cell is its faithfulness: the rank correlation of score and nearness among the keys "
-                           "of a query’s own text, mean over queries. A hatched cell is a poor picture of its head."),
-            ui_font(11), text);
+        note =
+            wrapped((look.spreads ? QStringLiteral("The number of a cell is the spread of the highlighted points: the mean "
+                                                   "distance of two of them over that of any two points of their role.")
+                                  : QStringLiteral("The number of a cell is its faithfulness: the rank correlation of score and "
+                                                   "nearness among the keys of a query’s own text, mean over queries.")) +
+                        QStringLiteral(" A hatched cell is a poor picture of its head."),
+                    ui_font(11), text);
     }
     size.setWidth(width);
     legend_below = legend(nullptr);
@@ -315,7 +317,8 @@ std::optional<MapPoint> MapFigure::point_at(QPointF at) const {
     const MapPlane& plane = p.planes[*head];
     const std::array<const std::vector<std::uint8_t>*, 2> colors{&p.colors(*head, false), &p.colors(*head, true)};
     std::optional<MapPoint> best;
-    double nearest = reach * reach;
+    const double far_enough = std::max(reach, p.thumbnail_side(*head) / 2);
+    double nearest = far_enough * far_enough;
     for (std::size_t i = 0; i < plane.size(); ++i) {
         const bool front = p.look.marked && (*p.look.marked)[i];
         if (std::isnan(plane.x[i]) || (*colors[front])[i] == cloud_hidden) continue;
@@ -384,6 +387,18 @@ MapLook MapFigure::moved(QPointF by) const {
     const QRectF whole = matrix();
     const QPointF content = parts_->room.center() - whole.topLeft() - by;
     look.middle = QPointF(std::clamp(content.x() / whole.width(), 0.0, 1.0), std::clamp(content.y() / whole.height(), 0.0, 1.0));
+    return look;
+}
+
+MapLook MapFigure::around(HeadId id) const {
+    const Parts& p = *parts_;
+    MapLook look = p.look;
+    look.single.reset();
+    const auto place = [](const auto& all, auto one) {
+        return (static_cast<double>(std::ranges::lower_bound(all, one) - all.begin()) + 0.5) / static_cast<double>(all.size());
+    };
+    look.middle = {place(p.columns, id.head), place(p.layers, id.layer)};
+    look.zoom = std::max(1.0, 0.75 * std::min(p.room.width(), p.room.height()) / std::max(p.side, least_side));
     return look;
 }
 

@@ -223,8 +223,8 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
         const QFont font = ui_font(number, head.poor.empty() ? QFont::DemiBold : QFont::Normal);
         const double y = draw::centred_baseline(at.top() + (at.height() >= 56 ? 8 : 6), font);
         double free = at.width() - 8;
-        if (is_measured(head)) {
-            const QString words = two_places(double(head.faithfulness));
+        if (look.spreads || is_measured(head)) {
+            const QString words = two_places(look.spreads ? look.spreads->at(i) : double(head.faithfulness));
             draw::number(f.painter, {at.right() - 3, y}, words, font, head.poor.empty() ? f.theme().text : f.theme().muted);
             free -= draw::number_width(words, font) + 4;
         }
@@ -280,6 +280,7 @@ void MapFigure::Parts::paint_matrix(const Frame& f) const {
         if (f.style.dims({map.heads[i].layer, map.heads[i].head}))
             f.painter.fillRect(cell(i), draw::faded(f.theme().canvas, 1 - dimmed_strength));
         paint_cell(f, i);
+        paint_thumbnails(f, i);
         paint_guests(f, i);
         if (look.chosen) paint_ring(f, {i, look.chosen->point}, i == look.chosen->head);
         if (look.hovered && !f.style.exporting) paint_ring(f, {i, look.hovered->point}, i == look.hovered->head);

@@ -5,6 +5,7 @@
 #include "figure/map/map_colors.h"
 #include "figure/map/map_plane.h"
 #include "figure/map/map_regions.h"
+#include "figure/map/thumbnails.h"
 #include "headlight/figure/map/map_figure.h"
 
 #include <QImage>
@@ -22,6 +23,12 @@ namespace headlight::figure {
 
 inline constexpr double map_margin = 16;
 inline constexpr std::size_t most_discs = 20'000;  ///< points on screen, above which each is a pixel
+
+/// A random order, the same each time.
+inline std::uint32_t shuffled(std::uint32_t i) {
+    i ^= i >> 16, i *= 0x7feb352dU, i ^= i >> 15, i *= 0x846ca68bU;
+    return i ^ i >> 16;
+}
 
 /// Whether its quality is known, which it is not while a picture settles.
 inline bool is_measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
@@ -74,11 +81,17 @@ struct MapFigure::Parts {
     void paint_marked(const Frame&, std::size_t head) const;
     void paint_guests(const Frame&, std::size_t head) const;
     void paint_ring(const Frame&, const MapPoint&, bool strong) const;
+    // --- thumbnails.cpp --------------------------------------------------------------------------------------------------
+    /// px; 0: points are discs.
+    double thumbnail_side(std::size_t head) const;
+    bool drawn_as_patch(std::size_t head, std::size_t point) const;
+    void paint_thumbnails(const Frame&, std::size_t head) const;
 
     map::QueryKeyMap map;
     MapLook look;
     MapPointFacts facts;
     MapShares shares;
+    MapThumbnails thumbnails;
     std::vector<MapPlane> planes;
     std::map<HeadId, std::size_t> index;
     std::vector<Layer> layers;  ///< with a row of the matrix

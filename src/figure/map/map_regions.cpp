@@ -66,7 +66,7 @@ std::vector<int> peaks_of(const Density& density) {
 
 }  // namespace
 
-MapShares::MapShares(const map::QueryKeyMap& map, const std::vector<std::uint8_t>& drawn) {
+MapShares::MapShares(const map::QueryKeyMap& map) {
     std::map<std::pair<std::size_t, QString>, std::int32_t> known;
     std::unordered_map<std::string, std::int32_t> tokens;
     const auto value = [&](std::size_t kind, const QString& words) {
@@ -85,9 +85,17 @@ MapShares::MapShares(const map::QueryKeyMap& map, const std::vector<std::uint8_t
                               token.at < token.of.tags.size() && !token.of.tags[token.at].empty()
                                   ? value(4, QString::fromStdString(token.of.tags[token.at]))
                                   : -1});
+    }
+    count();
+}
+
+void MapShares::count(const std::vector<std::uint8_t>& drawn) {
+    counted_ = 0;
+    for (Value& value : values_) value.count = 0;
+    for (std::size_t i = 0; i < values_of_.size(); ++i) {
         if (!drawn.empty() && !drawn[i]) continue;
         ++counted_;
-        for (const std::int32_t v : values_of_.back())
+        for (const std::int32_t v : values_of_[i])
             if (v >= 0) ++values_[static_cast<std::size_t>(v)].count;
     }
 }
@@ -116,7 +124,9 @@ std::vector<MapShare> MapShares::of(const std::vector<std::int32_t>& points, dou
 
 std::vector<MapShare> over_represented(const map::QueryKeyMap& map, const std::vector<std::int32_t>& points,
                                        const std::vector<std::uint8_t>& drawn, double least) {
-    return MapShares(map, drawn).of(points, least);
+    MapShares shares(map);
+    shares.count(drawn);
+    return shares.of(points, least);
 }
 
 std::vector<MapRegion> map_regions(const MapPlane& plane, const CloudView& view, const std::vector<std::uint8_t>& drawn,

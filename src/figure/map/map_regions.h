@@ -14,8 +14,9 @@ namespace headlight::figure {
 /// Counts the values of a map's points once, for many sets of them.
 class MapShares {
 public:
+    explicit MapShares(const map::QueryKeyMap&);
     /// `drawn`: [point] 1: it counts; empty: all do.
-    explicit MapShares(const map::QueryKeyMap&, const std::vector<std::uint8_t>& drawn = {});
+    void count(const std::vector<std::uint8_t>& drawn = {});
     /// Log-odds ratio of each value with an informative prior of 50 points distributed as in the whole map (Monroe, Colaresi &
     /// Quinn 2008, Fightin' Words, eq. 16 to 22); values of at least two points of the set, sorted by z.
     std::vector<MapShare> of(const std::vector<std::int32_t>& points, double least) const;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <type_traits>
@@ -79,6 +80,7 @@ void put_look(CommandOptions& out, const MapRequest& r, const map::QueryKeyMap& 
     put.flag("no-keys", !look.keys);
     put.flag("no-apart", !look.apart);
     put.flag("no-labels", !look.token_labels && !look.region_labels);
+    put.flag("no-thumbnails", map.pictures && !look.thumbnails);
     if (!map.heads.empty() && map.heads.front().dims == 3) {
         put.option("yaw", look.yaw, plain.yaw);
         put.option("pitch", look.pitch, plain.pitch);
@@ -104,23 +106,29 @@ Provenance map_provenance(const model::Model& model, const map::QueryKeyMap& map
     put_look(out.options, request, map);
     out.command = "headlight map " + shell_word(model_reference(model.folder()));
     std::error_code ignored;
+    const char* const input = model::reads_pictures(model.config()) ? "image" : "texts";
     if (!request.texts.empty())
-        out.command += " --texts " + shell_word(std::filesystem::absolute(request.texts, ignored).lexically_normal().string());
+        out.command += std::string(" --") + input + " " +
+                       shell_word(std::filesystem::absolute(request.texts, ignored).lexically_normal().string());
     else
         out.command += " --text " + shell_word(request.text);
     if (out.dtype != "float32") out.command += " --dtype " + out.dtype;
     out.command += command_words(out.options) + " --out figure." + format;
-    if (!request.texts.empty()) out.options.insert(out.options.begin(), {"texts", request.texts});
+    if (!request.texts.empty()) out.options.insert(out.options.begin(), {input, request.texts});
     return out;
 }
 
-void mark_points(MapLook& look, const map::QueryKeyMap& map, std::vector<std::uint8_t> hits, const QString& sought) {
+void mark_points(MapLook& look, const map::QueryKeyMap& map, std::vector<std::uint8_t> hits,
+                 const std::vector<map::HeadHits>& ranked, const QString& sought) {
     const auto queries = static_cast<std::ptrdiff_t>(std::min(map::query_count(map), hits.size()));
     // A token has a query and a key; the source of a cross attention has tokens of its own.
     const auto counted = std::count(hits.begin(), map.source.tokens.empty() ? hits.begin() + queries : hits.end(), 1);
     look.marked_words =
         QStringLiteral("%1 of “%2”")
             .arg(draw::count_text(counted) + (counted == 1 ? QStringLiteral(" hit") : QStringLiteral(" hits")), sought);
+    auto spreads = std::make_shared<std::vector<double>>(map.heads.size(), std::numeric_limits<double>::quiet_NaN());
+    for (const map::HeadHits& head : ranked) spreads->at(head.head) = head.dispersion;
+    look.spreads = std::move(spreads);
     look.marked = std::make_shared<const std::vector<std::uint8_t>>(std::move(hits));
 }
 

@@ -57,10 +57,11 @@ QString map_caption(const map::QueryKeyMap& map) {
     const auto counted = [](std::int64_t n, const char* what) {
         return QStringLiteral("%1 %2%3").arg(draw::count_text(n), QLatin1String(what), n == 1 ? QString() : QStringLiteral("s"));
     };
+    const char* const input = map.pictures ? "picture" : "text";
     QStringList words{QStringLiteral("%1, preset %2").arg(title(enum_row(map.projection).title), title(enum_word(map.preset))),
                       QStringLiteral("%1 of %2")
-                          .arg(counted(std::ssize(map.tokens.tokens), "token"), counted(std::ssize(map.tokens.names), "text"))};
-    if (map.tokens.left_out > 0) words << counted(map.tokens.left_out, "text") + QStringLiteral(" left out");
+                          .arg(counted(std::ssize(map.tokens.tokens), "token"), counted(std::ssize(map.tokens.names), input))};
+    if (map.tokens.left_out > 0) words << counted(map.tokens.left_out, input) + QStringLiteral(" left out");
     words << QStringLiteral("seed %1").arg(map.seed);
     QString caption = plot::joined_words(words);
     for (const std::string& note : map.notes) caption += QStringLiteral(". ") + QString::fromStdString(note);
@@ -88,8 +89,10 @@ QString map_point_words(const map::QueryKeyMap& map, const map::HeadMap& head, s
         words << QString::fromStdString(token.of.tags[token.at]);
     const auto text = static_cast<std::size_t>(token.text());
     if (token.of.names.size() > 1)
-        words
-            << QStringLiteral("text %1, “%2”").arg(text).arg(QString::fromStdString(token.of.names.at(text)).left(40).trimmed());
+        words << QStringLiteral("%1 %2, “%3”")
+                     .arg(map.pictures ? QStringLiteral("picture") : QStringLiteral("text"))
+                     .arg(text)
+                     .arg(QString::fromStdString(token.of.names.at(text)).left(40).trimmed());
     if (at < head.norms.size()) words << QStringLiteral("length %1").arg(draw::value_text(double(head.norms[at])));
     if (at < head.trust.size() && std::isfinite(head.trust[at]))
         words << QStringLiteral("%1 % of its neighbours kept").arg(std::lround(100 * head.trust[at]));

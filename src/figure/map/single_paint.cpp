@@ -61,12 +61,6 @@ private:
     std::vector<int> counts_;
 };
 
-/// A random order, the same each time.
-std::uint32_t shuffled(std::uint32_t i) {
-    i ^= i >> 16, i *= 0x7feb352dU, i ^= i >> 15, i *= 0x846ca68bU;
-    return i ^ i >> 16;
-}
-
 }  // namespace
 
 void MapFigure::Parts::place_labels() {
@@ -79,6 +73,7 @@ void MapFigure::Parts::place_labels() {
             sizes.push_back(high > low ? 0.5F + 1.5F * std::clamp((norm - low) / (high - low), 0.0F, 1.2F) : 1.0F);
         if (sizes.size() != facts.size()) sizes.clear();
     }
+    if (thumbnail_side(head) > 0) return;  // the patches say what the points are
     const std::vector<std::uint8_t> shown_points = map_classes(facts, map.heads[head], look);
     Taken taken;
     Crowd crowd_counts(room);
@@ -98,6 +93,7 @@ void MapFigure::Parts::place_labels() {
         const RegionsOf wanted{head, pictures, look.yaw, look.pitch, {look.queries, look.keys, look.apart}};
         if (regions_of != wanted) {
             regions = map_regions(planes[head], view(head), drawn, most_regions);
+            shares.count(drawn);
             name_regions(regions, shares);
             regions_of = wanted;
         }
@@ -152,6 +148,7 @@ void MapFigure::Parts::paint_single(const Frame& f) const {
     f.painter.setClipRect(room.adjusted(-1, -1, 1, 1), Qt::IntersectClip);
     paint_crowd(f);
     if (f.vector && look.marked) paint_marked(f, shown());
+    paint_thumbnails(f, shown());
     paint_lines(f);
     paint_labels(f);
     paint_guests(f, shown());
@@ -258,7 +255,7 @@ void MapFigure::Parts::paint_lines(const Frame& f) const {
         const QColor color = map_role_color(f.theme(), facts.key(at));
         f.painter.setPen(QPen(f.theme().canvas, 1));
         f.painter.setBrush(color);
-        f.painter.drawEllipse(*to, 4, 4);
+        if (!drawn_as_patch(shown(), at)) f.painter.drawEllipse(*to, 4, 4);
         QString words = facts.text[at];
         if (!line.neighbour) words += QStringLiteral("  ") + draw::weight_text(double(line.weight));
         QRectF box(to->x() + 7, to->y() - 9, draw::text_width(words, font) + 8, 18);
@@ -329,12 +326,16 @@ void MapFigure::Parts::paint_ring(const Frame& f, const MapPoint& point, bool st
     if (i >= facts.size()) return;
     const auto at = place(point.head, i);
     if (!at) return;
-    const double r = strong ? 6 : 4;
+    const bool patch = drawn_as_patch(point.head, i);
+    const double r = patch ? thumbnail_side(point.head) / 2 + 2 : strong ? 6 : 4;
     f.painter.setBrush(Qt::NoBrush);
-    f.painter.setPen(QPen(f.theme().canvas, 4));
-    f.painter.drawEllipse(*at, r, r);
-    f.painter.setPen(QPen(strong ? f.theme().text : f.theme().accent, 2));
-    f.painter.drawEllipse(*at, r, r);
+    for (const QPen& pen : {QPen(f.theme().canvas, 4), QPen(strong ? f.theme().text : f.theme().accent, 2)}) {
+        f.painter.setPen(pen);
+        if (patch)
+            f.painter.drawRect(QRectF(at->x() - r, at->y() - r, 2 * r, 2 * r));
+        else
+            f.painter.drawEllipse(*at, r, r);
+    }
     if (!strong) return;
     const QFont font = ui_font(12, QFont::DemiBold);
     const QString words = facts.text[i];

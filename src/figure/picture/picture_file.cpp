@@ -7,6 +7,8 @@
 
 #include <QBuffer>
 #include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
 #include <QImageReader>
 
 #include <fcntl.h>
@@ -101,11 +103,29 @@ QImage image_of(const model::Picture& picture) {
         .copy();
 }
 
+QImage seen_of(const trace::PictureShown& shown) {
+    const model::PictureRect& r = shown.seen;
+    return image_of(*shown.pixels).copy(QRectF(r.x, r.y, r.width, r.height).toRect());
+}
+
 QStringList picture_patterns() {
     QStringList patterns;
     for (const QByteArray& format : QImageReader::supportedImageFormats())
         patterns += QStringLiteral("*.") + QString::fromLatin1(format);
     return patterns;
+}
+
+std::vector<std::string> picture_files(const std::filesystem::path& place) {
+    const QString path = QString::fromStdString(place.string());
+    if (!QFileInfo(path).isDir()) return {place.string()};
+    const QDir folder(path, {}, QDir::Name | QDir::IgnoreCase, QDir::Files);
+    std::vector<std::string> files;
+    for (const QString& name : folder.entryList(picture_patterns())) files.push_back(folder.filePath(name).toStdString());
+    if (files.empty())
+        throw Error({.problem = "The folder has no pictures",
+                     .file = place.string(),
+                     .expected = picture_patterns().join(QStringLiteral(", ")).toStdString()});
+    return files;
 }
 
 }  // namespace headlight::figure

@@ -19,9 +19,8 @@ namespace {
 /// What the model saw of the picture, at most so many pixels wide: a photograph's millions would only make work.
 constexpr int kWidestPicture = 1600;
 
-QImage seen_of(const trace::PictureShown& shown) {
-    const model::PictureRect& r = shown.seen;
-    QImage image = image_of(*shown.pixels).copy(QRectF(r.x, r.y, r.width, r.height).toRect());
+QImage drawn_part(const trace::PictureShown& shown) {
+    const QImage image = seen_of(shown);
     return image.width() > kWidestPicture ? image.scaledToWidth(kWidestPicture, Qt::SmoothTransformation) : image;
 }
 
@@ -61,7 +60,7 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
     const bool rollout = view.what == PictureViewOptions::What::rollout;
     const analyze::PatternOptions used = rollout ? analyze::PatternOptions{} : options;
     PictureViewData data;
-    data.picture = seen_of(shown);
+    data.picture = drawn_part(shown);
     data.file = QFileInfo(QString::fromStdString(shown.file)).fileName();
     data.rows = model::patch_rows(c), data.columns = model::patch_columns(c), data.class_tokens = c.class_tokens;
     data.layer = layer;

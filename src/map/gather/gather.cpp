@@ -7,6 +7,7 @@
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/corpus/store/text_store.h"
 #include "headlight/corpus/syntax/word_tokens.h"
+#include "headlight/map/pictures.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
@@ -41,6 +42,8 @@ std::string beginning_of(const std::string& text) {
     return out.substr(0, end) + "…";
 }
 
+std::string name_of(const trace::PictureShown& picture) { return std::filesystem::path(picture.file).filename().string(); }
+
 void check_heads(const model::ModelConfig& c, const std::vector<HeadId>& heads) {
     for (const HeadId& id : heads)
         if (id.layer.value < 0 || id.layer.value >= c.n_layers || id.head.value < 0 || id.head.value >= c.n_heads)
@@ -65,6 +68,7 @@ public:
                 if (options.heads.empty() || std::ranges::find(options.heads, HeadId{Layer(l), Head(h)}) != options.heads.end())
                     add_head(c, Layer(l), Head(h));
         note(c);
+        pictures_ = {model::patch_rows(c), model::patch_columns(c), c.class_tokens};
     }
 
     /// `tags` [token] of the trace's text; empty: not known.
@@ -75,6 +79,7 @@ public:
         out_.tokens.tags.insert(out_.tokens.tags.end(), tags.begin(), tags.end());
         out_.tokens.tags.resize(out_.tokens.tokens.size());
         tagged_ = tagged_ || !tags.empty();
+        if (trace.picture().pixels) pictures_.shown.push_back(trace.picture());
         if (trace.across_texts()) append(out_.source, trace.key_encoding(), trace, text, name);
         Layer read(-1);
         at::Tensor q, k;
@@ -95,6 +100,7 @@ public:
     std::shared_ptr<const MapVectors> finish() {
         std::size_t owner = 0;
         if (!tagged_) out_.tokens.tags.clear();
+        if (!pictures_.shown.empty()) out_.pictures = std::make_shared<const MapPictures>(std::move(pictures_));
         for (std::size_t i = 0; i < out_.heads.size(); ++i) {
             if (keys_[i]) owner = i;
             out_.heads[i].queries = queries_[i];
@@ -158,6 +164,7 @@ private:
     }
 
     MapVectors out_;
+    MapPictures pictures_;
     bool tagged_ = false;
     std::vector<std::shared_ptr<Numbers>> queries_, keys_;  ///< [head]; keys null: same as the previous head's
 };
@@ -232,7 +239,7 @@ std::shared_ptr<const MapVectors> gather(const std::vector<std::shared_ptr<const
         trace::require_weights(*whole->model());
         const auto trace = trace::part_of(whole, stack);
         if (!collector) collector.emplace(trace->config(), options);
-        collector->add(*trace, whole->picture().pixels ? whole->picture().file : beginning_of(whole->text_a()));
+        collector->add(*trace, whole->picture().pixels ? name_of(whole->picture()) : beginning_of(whole->text_a()));
     }
     return collector->finish();
 }
@@ -243,7 +250,7 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
                                                const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& whole = model->config();
     if (model::reads_pictures(whole))
-        throw Error({.problem = whole.name + " reads pictures", .hint = "A map of pictures is made of their runs"});
+        throw Error({.problem = whole.name + " reads pictures", .hint = "Give it pictures in place of texts"});
     const model::Stack stack = stack_of(whole, options.stack);
     const bool two_texts = whole.stack == model::Stack::decoder;
     const model::ModelConfig& c = two_texts && stack != model::Stack::decoder ? model->part(stack)->config() : whole;
@@ -293,6 +300,34 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
     result.model = whole.name;
     result.tokens.left_out = chosen.left_out;
     return collector.finish();
+}
+
+GatheredPictures gather_pictures(const std::shared_ptr<const model::Model>& model,
+                                 const std::shared_ptr<const headlight::text::Tokenizer>& tokenizer,
+                                 const std::vector<std::string>& files,
+                                 const std::function<std::shared_ptr<const model::Picture>(const std::string& file)>& read,
+                                 const GatherOptions& options, const CancelToken& cancel, const Progress& progress) {
+    const model::ModelConfig& c = model->config();
+    if (!model::reads_pictures(c))
+        throw Error({.problem = c.name + " reads texts", .hint = "Give it texts in place of pictures"});
+    const std::int64_t each = c.class_tokens + model::patch_rows(c) * model::patch_columns(c);
+    const ChosenTexts chosen = choose_texts(
+        std::ssize(files), [each](std::int64_t) { return each; }, options.budget, options.seed);
+    trace::CapturePlan plan = plan_of(c, options.rotated);
+    plan.globs.emplace_back("*attn.hook_v");
+    Collector collector(c, options);
+    check_memory(c, collector.result().heads.size(), chosen.tokens, plan);
+    GatheredPictures out;
+    std::int64_t done = 0;
+    for (const std::int64_t at : chosen.texts) {
+        if (progress) progress({"Running pictures", "picture", done++, std::ssize(chosen.texts)});
+        const std::string& file = files[static_cast<std::size_t>(at)];
+        out.runs.push_back(trace::run(model, tokenizer, {.image = file, .picture = read(file)}, plan, cancel));
+        collector.add(*out.runs.back(), name_of(out.runs.back()->picture()));
+    }
+    collector.result().tokens.left_out = chosen.left_out;
+    out.vectors = collector.finish();
+    return out;
 }
 
 std::vector<corpus::Text> texts_of(const std::filesystem::path& from, const std::function<void(corpus::LeftOut)>& left_out,

@@ -144,6 +144,7 @@ QueryKeyMap MapRun::map() const {
     out.seed = options_.seed;
     out.model = vectors_->model;
     out.notes = vectors_->notes;
+    out.pictures = vectors_->pictures;
     const std::lock_guard lock(mutex_);
     out.heads = maps_;
     return out;

@@ -4,6 +4,7 @@
 
 #include "figure/map/map_colors.h"
 #include "headlight/base/error.h"
+#include "headlight/map/pictures.h"
 #include "tests/figure/map/synthetic_map.h"
 
 #include <gtest/gtest.h>
@@ -260,6 +261,81 @@ TEST(MapFigure, TokensReadAsTheTextDoes) {
          {std::pair("Ġthe", "·the"), std::pair("▁the", "·the"), std::pair("Ċ", "⏎"), std::pair("Ã©t", "ét"),  // byte-level
           std::pair("été", "été"), std::pair("##ing", "##ing"), std::pair("", "∅")})
         EXPECT_EQ(map_token_text(token).toStdString(), text);
+}
+
+/// A picture of 3 x 2 patches of 10 px, each of one colour, and a class token before them.
+map::QueryKeyMap picture_map(std::vector<QRgb>& colors) {
+    map::QueryKeyMap map = synthetic_map(1, 2, 1, 7);
+    auto pictures = std::make_shared<map::MapPictures>();
+    *pictures = {2, 3, 1};
+    auto pixels = std::make_shared<model::Picture>();
+    pixels->width = 34, pixels->height = 20;  // 2 px at each side are cut off
+    pixels->rgb.resize(static_cast<std::size_t>(34 * 20 * 3));
+    for (int patch = 0; patch < 6; ++patch) colors.push_back(qRgb(40 * patch, 200 - 30 * patch, 60 + 20 * patch));
+    for (int y = 0; y < 20; ++y)
+        for (int x = 2; x < 32; ++x) {
+            const QRgb color = colors[static_cast<std::size_t>(y / 10 * 3 + (x - 2) / 10)];
+            const auto at = static_cast<std::size_t>((y * 34 + x) * 3);
+            pixels->rgb[at] = static_cast<std::uint8_t>(qRed(color));
+            pixels->rgb[at + 1] = static_cast<std::uint8_t>(qGreen(color));
+            pixels->rgb[at + 2] = static_cast<std::uint8_t>(qBlue(color));
+        }
+    pictures->shown.push_back({"six.png", pixels, {2, 0, 30, 20}});
+    map.pictures = pictures;
+    // Apart from each other, so that no patch covers another.
+    for (map::HeadMap& head : map.heads)
+        for (int i = 0; i < 14; ++i)
+            head.points[static_cast<std::size_t>(2 * i)] = static_cast<float>(i % 7),
+                                                     head.points[static_cast<std::size_t>(2 * i + 1)] =
+                                                         static_cast<float>(i / 7 * 3);
+    return map;
+}
+
+TEST(MapFigure, PatchesStandInPlaceOfTheirPoints) {
+    std::vector<QRgb> colors;
+    MapFigure figure(picture_map(colors), single(0, 1));
+    const QImage image = painted(figure);
+    for (std::int32_t point = 0; point < 14; ++point) {
+        const auto at = figure.place_of({1, point});
+        ASSERT_TRUE(at);
+        const QImage patch = figure.thumbnail(point);
+        if (point % 7 == 0) {
+            EXPECT_TRUE(patch.isNull()) << "a class token is a point";
+            continue;
+        }
+        const QRgb color = colors[static_cast<std::size_t>(point % 7 - 1)];
+        EXPECT_EQ(patch.pixel(patch.width() / 2, patch.height() / 2), color);
+        // Also beside the middle, where a disc would not reach.
+        for (const QPoint by : {QPoint(0, 0), QPoint(7, 7), QPoint(-7, 7)})
+            EXPECT_EQ(image.pixel(at->toPoint() + by), color) << point;
+        EXPECT_EQ(figure.point_at(*at + QPointF(9, 0)), (MapPoint{1, point})) << "the patch answers the pointer";
+    }
+    MapLook look = single(0, 1);
+    look.thumbnails = false;
+    figure.set_look(look);
+    const QImage discs = painted(figure);
+    for (std::int32_t point = 1; point < 7; ++point)
+        EXPECT_NE(discs.pixel(figure.place_of({1, point})->toPoint()), colors[static_cast<std::size_t>(point - 1)]);
+    // Unmarked patches are faint.
+    look.thumbnails = true;
+    auto marked = std::make_shared<std::vector<std::uint8_t>>(14);
+    (*marked)[3] = 1;
+    look.marked = marked;
+    figure.set_look(look);
+    const QImage search = painted(figure);
+    EXPECT_EQ(search.pixel(figure.place_of({1, 3})->toPoint()), colors[2]);
+    EXPECT_NE(search.pixel(figure.place_of({1, 4})->toPoint()), colors[3]);
+    EXPECT_TRUE(map_caption(figure.map()).contains(QStringLiteral("7 tokens of 1 picture")));
+}
+
+TEST(MapFigure, TheMatrixAroundAHeadHasItsCellInTheMiddle) {
+    MapFigure figure(synthetic_map(6, 8, 1, 20));
+    show(figure, {});
+    const HeadId head{Layer(3), Head(4)};
+    show(figure, figure.around(head));
+    const QRectF cell = *figure.place_of_head(head);
+    EXPECT_LT(QLineF(cell.center(), figure.room().center()).length(), 4);
+    EXPECT_NEAR(figure.cell_side() / std::min(figure.room().width(), figure.room().height()), 0.75, 0.01);
 }
 
 TEST(MapFigure, WrongMapsAreRefused) {

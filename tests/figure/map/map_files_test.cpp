@@ -91,10 +91,15 @@ TEST_F(MapFiles, ArraysAreThoseOfTheHeadsShown) {
 TEST_F(MapFiles, MarksCountTokensAndTheirQueriesAndKeys) {
     const map::QueryKeyMap map = synthetic_map(1, 1, 2, 8);
     MapLook look;
-    mark_points(look, map, map::find_points(map, map::SearchKind::positions, "1-2"), QStringLiteral("1-2"));
+    const auto hits = map::find_points(map, map::SearchKind::positions, "1-2");
+    mark_points(look, map, hits, map::heads_by_tightness(map, hits), QStringLiteral("1-2"));
     EXPECT_EQ(look.marked_words, QStringLiteral("4 hits of “1-2”"));
     EXPECT_EQ(std::ranges::count(*look.marked, 1), 8);
     EXPECT_EQ((*look.marked)[16 + 1], 1);
+    // Cells show how tightly they stand.
+    ASSERT_TRUE(look.spreads);
+    EXPECT_EQ(look.spreads->size(), 1u);
+    EXPECT_GT(look.spreads->at(0), 0);
 }
 
 TEST_F(MapFiles, FilesKeepTheAnglesOfThreeDimensions) {

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/run/run.h"
+#include "headlight/map/pictures.h"
 #include "headlight/trace/tensors.h"
 #include "tests/support/temp_folder.h"
 
@@ -209,6 +210,38 @@ TEST(Gather, CutsATextThatIsLongerThanTheContextIntoParts) {
     const auto found = gather_texts(gpt2.model, gpt2.tokenizer, lines({text}), {.budget = 0});
     EXPECT_GT(found->tokens.names.size(), 1u);
     EXPECT_LT(*std::ranges::max_element(found->tokens.position), gpt2.model->config().context_length);
+}
+
+TEST(Gather, OfPicturesHasTheirPatchesAndThePixelsThatTheyAreOf) {
+    const Opened vit = fixture("vit");
+    const auto read = [](const std::string& file) {
+        auto picture = std::make_shared<model::Picture>();
+        picture->width = picture->height = 40;
+        picture->rgb.resize(40 * 40 * 3, static_cast<std::uint8_t>(file.size() * 20));
+        for (std::size_t i = 0; i < picture->rgb.size(); i += 7) picture->rgb[i] = static_cast<std::uint8_t>(i % 251);
+        return std::shared_ptr<const model::Picture>(picture);
+    };
+    const auto found = gather_pictures(vit.model, vit.tokenizer, {"folder/a.png", "folder/bb.png"}, read);
+    const model::ModelConfig& c = vit.model->config();
+    const auto each = static_cast<std::size_t>(c.class_tokens + model::patch_rows(c) * model::patch_columns(c));
+    ASSERT_EQ(found.runs.size(), 2u);
+    ASSERT_TRUE(found.vectors->pictures);
+    EXPECT_EQ(found.vectors->tokens.tokens.size(), 2 * each);
+    EXPECT_EQ(found.vectors->tokens.names, (std::vector<std::string>{"a.png", "bb.png"}));
+    EXPECT_EQ(found.vectors->pictures->class_tokens, c.class_tokens);
+    EXPECT_EQ(found.vectors->pictures->rows * found.vectors->pictures->columns + c.class_tokens,
+              std::ssize(found.runs[0]->labels()));
+    EXPECT_EQ(found.vectors->pictures->shown.at(1).pixels->rgb[1], 120);
+    const HeadVectors& head = found.vectors->heads.at(1);
+    const at::Tensor keys = trace::tensor(*found.runs[1], {model::Hook::k, head.layer}).select(1, head.head.value);
+    for (std::int64_t i = 0; i < keys.size(0); ++i)
+        for (std::int64_t d = 0; d < head.width; ++d)
+            ASSERT_EQ(head.key_rows().row(static_cast<std::int64_t>(each) + i)[d], keys[i][d].item<float>());
+    const auto one =
+        gather_pictures(vit.model, vit.tokenizer, {"a.png", "b.png", "c.png"}, read, {.budget = static_cast<std::int64_t>(each)});
+    EXPECT_EQ(one.vectors->tokens.left_out, 2);
+    const Opened gpt2 = fixture("gpt2");
+    EXPECT_THROW(gather_pictures(gpt2.model, gpt2.tokenizer, {"a.png"}, read), Error);
 }
 
 TEST(Gather, FindsNumbersThatAreNotFinite) {

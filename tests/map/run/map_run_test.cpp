@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -174,13 +175,18 @@ TEST(MapRun, DrawsWhatHasNoExtentAndSaysWhatIsBroken) {
             equal->heads[0].queries = equal->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 1.5F);
             auto constant = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
             constant->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 0.0F);
-            for (const auto& vectors : {one, equal, constant}) {
+            auto shifted = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            shifted->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 0.75F);
+            for (const auto& vectors : {one, equal, constant, shifted}) {
                 const QueryKeyMap map = made(vectors, options, 1);
                 ASSERT_EQ(map.heads[0].points.size(), point_count(map) * 2);
                 for (const float value : map.heads[0].points) ASSERT_TRUE(std::isfinite(value));
             }
             auto broken = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
-            broken->heads[0].broken = "The query of token 3 holds NaN";
+            auto queries = std::make_shared<std::vector<float>>(*broken->heads[0].queries);
+            (*queries)[3 * 8 + 2] = std::numeric_limits<float>::quiet_NaN();
+            broken->heads[0].queries = queries;
+            broken->heads[0].broken = not_finite(broken->heads[0]);
             EXPECT_EQ(made(broken, options, 1).heads[0].poor, "The query of token 3 holds NaN");
         }
 }

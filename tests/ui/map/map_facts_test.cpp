@@ -128,6 +128,32 @@ TEST_F(MapFacts, TheMeanOverTextsIsOfThoseThatReachThePosition) {
     EXPECT_THROW(attention_of(MapTexts(vectors, opened), {.head = head, .point = 0, .over_texts = true}, cancel), Cancelled);
 }
 
+TEST_F(MapFacts, RunsStayForTheNextPointWithinTheBudget) {
+    MapTexts texts(vectors, opened);
+    const auto first = texts.run(0, {}), second = texts.run(1, {});
+    EXPECT_EQ(texts.run(0, {}), first) << "it is not run again";
+    EXPECT_LT(first->bytes(), runs[0]->bytes() / 2) << "queries, keys and values alone";
+    // Room for two: the one asked for longest ago goes.
+    texts.set_budget(first->bytes() + second->bytes() + 1);
+    const auto third = texts.run(2, {});
+    EXPECT_EQ(texts.run(2, {}), third);
+    EXPECT_EQ(texts.run(0, {}), first);
+    EXPECT_NE(texts.run(1, {}), second);
+    const AttentionFound again = attention_of(texts, {.head = head, .point = query_at(1, 3)}, {});
+    expect_near(again.weights, weights(1)[3]);
+}
+
+TEST_F(MapFacts, TheNearestCanBeCancelledAndPlaceAHeadOnce) {
+    const MapTexts texts(vectors, opened);
+    const map::MapOptions options{.preset = map::Preset::balanced};
+    const auto placed = texts.placed(head, options);
+    EXPECT_EQ(texts.placed(head, options), placed);
+    EXPECT_NE(texts.placed(head + 1, options), placed);
+    const CancelToken cancel;
+    cancel.cancel();
+    EXPECT_THROW(nearest_before_projection(texts, head, options, 0, 3, cancel), Cancelled);
+}
+
 TEST_F(MapFacts, TheNearestByScoresAreThoseOfTheLargestProducts) {
     const map::HeadVectors& of = vectors->heads[head];
     const map::Rows queries = of.query_rows(), keys = of.key_rows();
@@ -141,7 +167,7 @@ TEST_F(MapFacts, TheNearestByScoresAreThoseOfTheLargestProducts) {
             all.push_back({static_cast<std::int32_t>(queries.count + k), product});
     }
     std::ranges::sort(all, [](const NearPoint& a, const NearPoint& b) { return a.value > b.value; });
-    const auto found = nearest_before_projection(*vectors, head, {.preset = map::Preset::scores}, point, 4);
+    const auto found = nearest_before_projection(MapTexts(vectors, opened), head, {.preset = map::Preset::scores}, point, 4);
     ASSERT_EQ(found.size(), 4u);
     for (std::size_t i = 0; i < found.size(); ++i) {
         EXPECT_EQ(found[i].point, all[i].point) << i;
@@ -193,8 +219,8 @@ TEST_F(MapFacts, TheNearestByDistanceAreThoseOfAFullSort) {
             for (std::size_t i = 0; i < others.size(); ++i)
                 if (!apart(i)) all.emplace_back(distance(own[at], others[i]), i + (of_key ? 0 : queries.size()));
             std::ranges::sort(all);
-            const auto found =
-                nearest_before_projection(*vectors, head, {.preset = preset}, of_key ? key_at(1, 3) : query_at(1, 3), all.size());
+            const auto found = nearest_before_projection(MapTexts(vectors, opened), head, {.preset = preset},
+                                                         of_key ? key_at(1, 3) : query_at(1, 3), all.size());
             ASSERT_EQ(found.size(), all.size());
             for (std::size_t i = 0; i < found.size(); ++i) {
                 EXPECT_EQ(found[i].point, all[i].second) << i << (cosine ? " cosine" : " Euclid") << (of_key ? " of a key" : "");

@@ -126,6 +126,36 @@ TEST_F(MapModels, APicturesPatchesArePoints) {
     page().search_field().setText(QStringLiteral("1-3"));
     ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked != nullptr; }));
     EXPECT_EQ(std::ranges::count(*page().canvas().look().marked, 1), 6);
+    // Beside the map the picture itself, and the command names it.
+    const SentenceView::Content& content = page().token_panel().sentence().content();
+    ASSERT_EQ(std::ssize(content.patches), window.document().trace()->tokens());
+    EXPECT_TRUE(content.patches[0].isNull()) << "[CLS]";
+    EXPECT_FALSE(content.patches[1].isNull());
+    EXPECT_EQ(page().token_panel().sentence().place(2).top(), page().token_panel().sentence().place(1).top());
+    const Exportable what = page().exportable();
+    const auto provenance = what.provenance(*what.figure({}), {}, "png");
+    EXPECT_NE(provenance.command.find("--image " HEADLIGHT_SOURCE_DIR "/tests/fixtures/pictures/shapes.png"), std::string::npos)
+        << provenance.command;
+}
+
+TEST_F(MapModels, AFolderOfPicturesIsOneMapAndEachOpensInTheWindow) {
+    open(QStringLiteral("models/vit"));
+    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
+    ASSERT_TRUE(settle());
+    show_map();
+    MapOrder order = page().order();
+    order.texts = fixtures + QStringLiteral("pictures");
+    page().draw(order);
+    ASSERT_TRUE(drawn()) << page().message().text().toStdString();
+    ASSERT_EQ(shown().tokens.names, (std::vector<std::string>{"scene.png", "shapes.png", "turned.jpg"}));
+    const auto each = static_cast<std::int32_t>(map::query_count(shown()) / 3);
+    Q_EMIT page().canvas().point_clicked({0, 3});  // of the scene
+    ASSERT_TRUE(drawn());
+    page().token_panel().open_button().click();
+    ASSERT_TRUE(wait_for([&] { return window.document().prompt().image.endsWith(QStringLiteral("scene.png")); }));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(selected().pinned_queries, std::vector<Position>{Position(3)});
+    EXPECT_EQ(window.document().trace()->tokens(), each);
 }
 
 }  // namespace map_models_test

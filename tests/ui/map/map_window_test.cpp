@@ -11,6 +11,7 @@
 #include <QMouseEvent>
 #include <QSettings>
 #include <QSignalSpy>
+#include <QWheelEvent>
 
 #include <algorithm>
 #include <cmath>
@@ -122,6 +123,8 @@ TEST_F(MapPage, AClickedQueryShowsTheModelsAttention) {
     ASSERT_TRUE(page().token_panel().point());
     // Points may lie upon each other: what was hit counts.
     const figure::MapToken token = figure::map_token(shown(), page().token_panel().point()->point);
+    EXPECT_EQ(token.key ? selected().pinned_keys : selected().pinned_queries, std::vector{token.position()})
+        << "the token is pinned in every view";
     if (!token.key) {
         const auto row = analyze::pattern_row(*trace, {head}, token.position().value, {});
         const auto& weights = page().token_panel().sentence().content().weights;
@@ -277,6 +280,97 @@ TEST_F(MapPage, ASavedRunIsRefusedWithTheReasonAndTheMapStays) {
     ASSERT_TRUE(wait_for([&] { return !page().message().text().isEmpty(); }));
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("the model's weights"))) << page().message().text().toStdString();
     EXPECT_EQ(page().canvas().figure(), before);
+}
+
+TEST_F(MapPage, TheWheelGoesIntoAHeadAndOutAgain) {
+    const HeadId head{Layer(3), Head(5)};
+    QWidget* viewport = page().canvas().viewport();
+    const auto roll = [&](int steps) {
+        for (int i = 0; i < std::abs(steps); ++i) {
+            const QPointF at = page().canvas().middle_of(head).value_or(QRectF(viewport->rect()).center());
+            QWheelEvent event(at, viewport->mapToGlobal(at), {}, {0, steps > 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
+                              Qt::NoScrollPhase, false);
+            QCoreApplication::sendEvent(viewport, &event);
+            if (page().canvas().look().single.has_value() == (steps > 0)) return;
+        }
+    };
+    roll(30);
+    ASSERT_EQ(page().canvas().look().single, head);
+    EXPECT_EQ(page().canvas().look().zoom, 1);
+    roll(-30);
+    ASSERT_FALSE(page().canvas().look().single);
+    const QRectF cell = *page().canvas().area_of(head), room = page().canvas().figure()->room();
+    EXPECT_TRUE(room.contains(cell.center())) << "the head that one comes from is in sight";
+    EXPECT_GT(cell.height(), room.height() / 2);
+    roll(-30);
+    EXPECT_EQ(page().canvas().look().zoom, 1) << "and all heads after that";
+}
+
+TEST_F(MapPage, ASessionKeepsThePage) {
+    MapOrder order = of_texts(6);
+    order.options.projection = map::Projection::umap;
+    order.options.preset = map::Preset::balanced;
+    order.options.iterations = 30;
+    order.options.dims = 3;
+    order.options.seed = order.gather.seed = 4;
+    order.gather.budget = 90;
+    page().draw(order);
+    ASSERT_TRUE(drawn());
+    page().show_head(HeadId{Layer(2), Head(6)});
+    page().color().setCurrentIndex(page().color().findData(static_cast<int>(figure::MapColor::position)));
+    page().show_action(1).setChecked(false);
+    page().canvas().turn_by(30, 10);
+    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::substring)));
+    page().search_field().setText(QStringLiteral("urs"));
+    page().typed_field().setText(QStringLiteral("A nurse asked."));
+    ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked && page().canvas().look().guests; }));
+    const QString file = folder.filePath(QStringLiteral("map.headlight"));
+    const Session saved = window.session();
+    save_session(saved, file.toStdString());
+    EXPECT_EQ(load_session(file.toStdString()), saved);
+    const std::vector<float> before = shown().heads.at(22).points;
+
+    // The page keeps its options while it is closed, too.
+    page().close();
+    ASSERT_TRUE(wait_for([&] { return !window.map(); }));
+    EXPECT_FALSE(window.session().map.open);
+    EXPECT_EQ(window.session().map.order, saved.map.order);
+    window.action(Command::map).trigger();
+    page().method().setCurrentIndex(page().method().findData(static_cast<int>(map::Projection::pca)));
+    page().search_field().clear();
+    page().close();
+    ASSERT_TRUE(wait_for([&] { return !window.map(); }));
+
+    window.open(file);
+    ASSERT_TRUE(wait_for([&] { return window.map() != nullptr; }));
+    ASSERT_TRUE(drawn());
+    ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked && page().canvas().look().guests; }));
+    EXPECT_FALSE(window.document().modified()) << "opening it changes nothing";
+    EXPECT_EQ(window.session().map, saved.map);
+    EXPECT_EQ(page().method().currentData().toInt(), static_cast<int>(map::Projection::umap));
+    EXPECT_EQ(page().color().currentData().toInt(), static_cast<int>(figure::MapColor::position));
+    EXPECT_FALSE(page().show_action(1).isChecked());
+    EXPECT_EQ(page().canvas().look().single, (HeadId{Layer(2), Head(6)}));
+    EXPECT_EQ(page().canvas().look().yaw, 30);
+    EXPECT_EQ(shown().heads.at(22).points, before) << "the same picture";
+    page().show_action(1).setChecked(true);
+    EXPECT_TRUE(window.document().modified());
+
+    for (const auto& [from, to, item] :
+         {std::tuple("\"dims\": 3", "\"dims\": 4", "dims"), std::tuple("\"method\": \"umap\"", "\"method\": \"map\"", "method"),
+          std::tuple("\"zoom\": 1.0", "\"zoom\": -1", "zoom"),
+          std::tuple("\"sentence\": \"A nurse asked.\"", "\"sentence\": 3", "sentence")}) {
+        std::string text = to_json(saved);
+        const std::size_t at = text.find(from);
+        ASSERT_NE(at, std::string::npos) << from;
+        text.replace(at, std::string_view(from).size(), to);
+        try {
+            session_from_json(text, "a.headlight");
+            ADD_FAILURE() << item;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().item, item);
+        }
+    }
 }
 
 TEST_F(MapPage, EscEndsALassoThatIsBeingDrawn) {

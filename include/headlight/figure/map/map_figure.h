@@ -7,6 +7,7 @@
 #include "headlight/figure/core/figure.h"
 #include "headlight/map/query_key_map.h"
 
+#include <QImage>
 #include <QPolygonF>
 
 #include <array>
@@ -60,15 +61,19 @@ struct MapLook {
     bool size_by_norm = false;
     bool queries = true, keys = true, apart = true;  ///< which points are drawn; apart: first and special tokens
     bool token_labels = true, region_labels = true;
+    bool thumbnails = true;     ///< patches of pictures in place of their points, where there is room
     QPointF middle{0, 0};       ///< centre of the view; single: in the plane, box -1 to 1; matrix: in the picture, 0 to 1
     double zoom = 1;            ///< 1: the box or the matrix fills the area
     double yaw = 0, pitch = 0;  ///< 3-D: degrees about the upright axis, then about the horizontal one
     std::shared_ptr<const std::vector<std::uint8_t>> marked{};  ///< [point] 1: highlighted, the others grey; null: none is
     QString marked_words{};                                     ///< description of the marked points: "120 hits of “the”"
+    std::shared_ptr<const std::vector<double>> spreads{};  ///< [head] of the marked points, map::HeadHits; null: none is known
     std::optional<MapPoint> chosen{}, hovered{};
     std::vector<MapLine> lines{};  ///< of the single view
     std::shared_ptr<const MapGuests> guests{};
     std::vector<QPointF> lasso{};  ///< figure units, while it is drawn
+
+    bool operator==(const MapLook&) const = default;
 };
 
 class MapFigure final : public Figure {
@@ -85,6 +90,8 @@ public:
     const MapLook& look() const;
     void set_look(MapLook);
 
+    /// The patch of a picture; null for a point that is none.
+    QImage thumbnail(std::int32_t point) const;
     /// The nearest drawn point within a few px.
     std::optional<MapPoint> point_at(QPointF) const;
     /// The head whose plane is there.
@@ -100,6 +107,8 @@ public:
     /// The look after zooming about a position or moving the content by px.
     MapLook zoomed(double factor, QPointF about) const;
     MapLook moved(QPointF by) const;
+    /// The look of the matrix with one head's cell as large as the area, but for a margin.
+    MapLook around(HeadId) const;
     /// px of a head's cell at this zoom, of the matrix.
     double cell_side() const;
 

@@ -16,7 +16,7 @@
 namespace headlight::figure {
 
 struct MapRequest {
-    std::string texts, text;        ///< a file, folder or store; or one text
+    std::string texts, text;        ///< a file, folder or store, of texts or pictures; or one text
     std::string dtype = "float32";  ///< of the model's computation
     map::GatherOptions gather;
     map::MapOptions options;
@@ -29,7 +29,8 @@ struct MapRequest {
 /// With the command that reproduces the file. A lasso, a zoom and pointer selections are not part of it.
 Provenance map_provenance(const model::Model&, const map::QueryKeyMap&, const MapRequest&, const std::string& format);
 
-/// Marks the points of tokens found: `hits` as from map::find_points().
-void mark_points(MapLook&, const map::QueryKeyMap&, std::vector<std::uint8_t> hits, const QString& sought);
+/// Marks the points of tokens found: `hits` as from map::find_points(), `ranked` from map::heads_by_tightness().
+void mark_points(MapLook&, const map::QueryKeyMap&, std::vector<std::uint8_t> hits, const std::vector<map::HeadHits>& ranked,
+                 const QString& sought);
 
 }  // namespace headlight::figure

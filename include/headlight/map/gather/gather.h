@@ -24,6 +24,8 @@ struct GatherOptions {
     std::vector<HeadId> heads{};               ///< empty: all
     std::int64_t budget = 2500;                ///< tokens; 0: all texts
     std::uint64_t seed = 0;                    ///< of the choice of texts
+
+    bool operator==(const GatherOptions&) const = default;
 };
 
 /// Numbers of the used texts, in their order, and their total number of tokens.
@@ -47,6 +49,17 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
                                                const std::shared_ptr<const headlight::text::Tokenizer>&,
                                                const std::vector<corpus::Text>&, const GatherOptions& = {},
                                                const CancelToken& = {}, const Progress& = {});
+
+/// The same for pictures, with their runs, which keep values as well.
+struct GatheredPictures {
+    std::shared_ptr<const MapVectors> vectors;
+    std::vector<std::shared_ptr<const trace::Trace>> runs;
+};
+/// `read` decodes a file. Errors: a model that reads texts, those of `read` and of a run.
+GatheredPictures gather_pictures(const std::shared_ptr<const model::Model>&,
+                                 const std::shared_ptr<const headlight::text::Tokenizer>&, const std::vector<std::string>& files,
+                                 const std::function<std::shared_ptr<const model::Picture>(const std::string& file)>& read,
+                                 const GatherOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// The texts of a file or folder (corpus::read_texts, line by line) or of a corpus store. Errors as there.
 std::vector<corpus::Text> texts_of(const std::filesystem::path& file_or_store,
