@@ -213,6 +213,7 @@ void visit_map(Page& p, const Field& field) {
     field("open", p.open);
     field("texts", p.order.texts);
     field("attention", p.order.gather.stack);
+    field("one_head", p.order.one_head);
     field("rotated", p.order.gather.rotated);
     field("method", p.order.options.projection);
     field("preset", p.order.options.preset);

@@ -36,6 +36,7 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
       iterations_(count_box(100'000, 50, QStringLiteral("default of the method"))),
       attention_(new QComboBox),
       scale_(new QComboBox),
+      one_head_(new QCheckBox(QStringLiteral("The selected head alone"))),
       rotated_(new QCheckBox(QStringLiteral("After the rotation by positions"))),
       with_apart_(new QCheckBox(QStringLiteral("Count first and special tokens"))) {
     fill(attention_, model::stacks);
@@ -47,6 +48,7 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
     iterations_->setAccessibleName(QStringLiteral("Iterations"));
     attention_->setAccessibleName(QStringLiteral("Attention"));
     scale_->setAccessibleName(QStringLiteral("Scale"));
+    one_head_->setToolTip(QStringLiteral("Queries and keys of one head fit into memory for far more tokens than those of all"));
     rotated_->setToolTip(QStringLiteral("Rotary models: q·k after the rotation has the distance of the tokens in it"));
     with_apart_->setToolTip(QStringLiteral(
         "They are attention sinks and outliers; unless counted, they are excluded from axes, neighbours and quality"));
@@ -54,6 +56,7 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
     form->setContentsMargins(16, 12, 16, 12);
     form->setHorizontalSpacing(16);
     form->addRow(QStringLiteral("Tokens at most"), tokens_);
+    form->addRow(one_head_);
     form->addRow(QStringLiteral("Seed"), seed_);
     form->addRow(QStringLiteral("Attention"), attention_);
     form->addRow(QStringLiteral("Scale"), scale_);
@@ -62,7 +65,8 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
     form->addRow(with_apart_);
     for (QSpinBox* box : {tokens_, seed_, iterations_}) connect(box, &QSpinBox::valueChanged, this, &MapOptionsPopover::changed);
     for (QComboBox* box : {attention_, scale_}) connect(box, &QComboBox::currentIndexChanged, this, &MapOptionsPopover::changed);
-    for (QCheckBox* box : {rotated_, with_apart_}) connect(box, &QCheckBox::toggled, this, &MapOptionsPopover::changed);
+    for (QCheckBox* box : {one_head_, rotated_, with_apart_})
+        connect(box, &QCheckBox::toggled, this, &MapOptionsPopover::changed);
 }
 
 void MapOptionsPopover::show_order(const MapOrder& order) {
@@ -72,6 +76,7 @@ void MapOptionsPopover::show_order(const MapOrder& order) {
     iterations_->setValue(order.options.iterations);
     attention_->setCurrentIndex(std::max(0, attention_->findData(static_cast<int>(order.gather.stack))));
     scale_->setCurrentIndex(std::max(0, scale_->findData(static_cast<int>(order.options.scale))));
+    one_head_->setChecked(order.one_head);
     rotated_->setChecked(order.gather.rotated);
     with_apart_->setChecked(order.options.with_apart);
 }
@@ -79,6 +84,7 @@ void MapOptionsPopover::show_order(const MapOrder& order) {
 void MapOptionsPopover::read_into(MapOrder& order) const {
     order.gather.budget = tokens_->value();
     order.gather.seed = order.options.seed = static_cast<std::uint64_t>(seed_->value());
+    order.one_head = one_head_->isChecked();
     order.gather.rotated = rotated_->isChecked();
     order.gather.stack =
         attention_->isEnabled() ? static_cast<model::Stack>(attention_->currentData().toInt()) : model::Stack::whole;

@@ -24,6 +24,7 @@ public:
     QSpinBox& tokens() { return *tokens_; }
     QSpinBox& seed() { return *seed_; }
     QComboBox& attention() { return *attention_; }
+    QCheckBox& one_head() { return *one_head_; }
     QCheckBox& rotated() { return *rotated_; }
     QCheckBox& with_apart() { return *with_apart_; }
 
@@ -33,7 +34,7 @@ Q_SIGNALS:
 private:
     QSpinBox *tokens_, *seed_, *iterations_;
     QComboBox *attention_, *scale_;
-    QCheckBox *rotated_, *with_apart_;
+    QCheckBox *one_head_, *rotated_, *with_apart_;
 };
 
 }  // namespace headlight::ui

@@ -12,9 +12,10 @@ namespace headlight::ui {
 
 /// The map to draw.
 struct MapOrder {
-    QString texts{};  ///< a file, a folder or a corpus store; empty: the text of the window
-    map::GatherOptions gather{};
+    QString texts{};              ///< a file, a folder or a corpus store; empty: the text of the window
+    map::GatherOptions gather{};  ///< `heads` is set from one_head
     map::MapOptions options{};
+    bool one_head = false;  ///< the selected head alone, of as many tokens as one likes
     bool operator==(const MapOrder&) const = default;
 };
 

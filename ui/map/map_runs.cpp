@@ -72,6 +72,8 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
         order.gather.stack = model::Stack::whole;
     else if (order.gather.stack == model::Stack::whole)
         order.gather.stack = document_.attention();
+    order.gather.heads.clear();
+    if (order.one_head) order.gather.heads = {canvas_->selection().focus};
     const std::shared_ptr<const trace::Trace> whole = order.texts.isEmpty() ? document_.run_trace() : nullptr;
     if (order.texts.isEmpty() && !whole) return say(QStringLiteral("The window shows no %1 yet").arg(input_word()), true);
     // A saved trace is read twice, for the model and for its run.

@@ -47,8 +47,10 @@ void MapWindow::name_model() {
 }
 
 MapPage MapWindow::page() const {
+    MapOrder order = order_;
+    order.gather.heads.clear();  // the selection says which
     return {.open = isVisible(),
-            .order = order_,
+            .order = order,
             .look = kept_look(canvas_->look()),
             .search_by = static_cast<map::SearchKind>(search_kind_->currentData().toInt()),
             .search = search_->text(),
@@ -169,6 +171,7 @@ void MapWindow::choose_head(HeadId head) {
     const auto& figure = canvas_->figure();
     const auto index = figure ? figure->index_of(head) : std::nullopt;
     if (canvas_->look().single && canvas_->look().single != head && index) show_head(head);
+    if (figure && !index && order_.one_head) draw(order_);  // of this one
     if (!following_ && linked()) {
         following_ = true;
         document_.selection().focus_head(head);
@@ -202,8 +205,10 @@ void MapWindow::step_head(int layers, int heads) {
     if (!figure) return;
     HeadId to = canvas_->selection().focus;
     to.layer.value += layers, to.head.value += heads;
-    if (!figure->index_of(to)) return;
-    choose_head(to);
+    const map::QueryKeyMap& map = figure->map();
+    const bool exists =
+        to.layer.value >= 0 && to.layer.value < map.layers && to.head.value >= 0 && to.head.value < map.heads_per_layer;
+    if (order_.one_head ? exists : figure->index_of(to).has_value()) choose_head(to);
 }
 
 /// One step of Esc; false if there was nothing left to clear.

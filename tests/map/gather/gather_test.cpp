@@ -217,7 +217,7 @@ TEST(Gather, OfPicturesHasTheirPatchesAndThePixelsThatTheyAreOf) {
     const auto read = [](const std::string& file) {
         auto picture = std::make_shared<model::Picture>();
         picture->width = picture->height = 40;
-        picture->rgb.resize(40 * 40 * 3, static_cast<std::uint8_t>(file.size() * 20));
+        picture->rgb.resize(40 * 40 * 3, static_cast<std::uint8_t>(file.size() * 10));
         for (std::size_t i = 0; i < picture->rgb.size(); i += 7) picture->rgb[i] = static_cast<std::uint8_t>(i % 251);
         return std::shared_ptr<const model::Picture>(picture);
     };
@@ -231,7 +231,7 @@ TEST(Gather, OfPicturesHasTheirPatchesAndThePixelsThatTheyAreOf) {
     EXPECT_EQ(found.vectors->pictures->class_tokens, c.class_tokens);
     EXPECT_EQ(found.vectors->pictures->rows * found.vectors->pictures->columns + c.class_tokens,
               std::ssize(found.runs[0]->labels()));
-    EXPECT_EQ(found.vectors->pictures->shown.at(1).pixels->rgb[1], 120);
+    EXPECT_EQ(found.vectors->pictures->shown.at(1).pixels->rgb[1], 130);
     const HeadVectors& head = found.vectors->heads.at(1);
     const at::Tensor keys = trace::tensor(*found.runs[1], {model::Hook::k, head.layer}).select(1, head.head.value);
     for (std::int64_t i = 0; i < keys.size(0); ++i)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/projection/pca.h"
+#include "tests/map/golden.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::map {
@@ -24,6 +26,24 @@ TEST(Pca, FindsTheAxesOfAPlaneInSpaceAndTheirShares) {
     EXPECT_NEAR(scores[0], 3, 1e-5);
     EXPECT_NEAR(scores[1], -1, 1e-5);
     EXPECT_EQ(scores[2], 0);
+}
+
+TEST(Pca, IsThatOfScikitLearnUpToSigns) {
+    const Rows x = golden::points();
+    const Pca pca = fit_pca(x, 3);
+    const std::vector<float> scores = pca.scores(x), theirs = golden::values<float>("pca");
+    const std::vector<double> explained = golden::values<double>("explained");
+    ASSERT_EQ(scores.size(), theirs.size());
+    for (std::size_t d = 0; d < 3; ++d) {
+        EXPECT_NEAR(pca.explained[d], explained[d], 1e-6);
+        double same = 0, largest = 0;
+        for (std::size_t i = d; i < scores.size(); i += 3) {
+            same += static_cast<double>(scores[i]) * static_cast<double>(theirs[i]);
+            largest = std::max(largest, std::abs(static_cast<double>(theirs[i])));
+        }
+        for (std::size_t i = d; i < scores.size(); i += 3)
+            ASSERT_NEAR(scores[i], (same > 0 ? 1 : -1) * static_cast<double>(theirs[i]), 1e-6 * largest) << d << " " << i;
+    }
 }
 
 TEST(Pca, TakesNoAccountOfRowsApart) {

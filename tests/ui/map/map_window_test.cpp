@@ -306,6 +306,32 @@ TEST_F(MapPage, TheWheelGoesIntoAHeadAndOutAgain) {
     EXPECT_EQ(page().canvas().look().zoom, 1) << "and all heads after that";
 }
 
+TEST_F(MapPage, OneHeadIsTheSelectedOne) {
+    window.document().selection().focus_head({Layer(1), Head(2)});
+    MapOrder order = of_texts(30);
+    order.one_head = true;
+    order.gather.budget = 0;
+    page().draw(order);
+    ASSERT_TRUE(drawn());
+    const auto only = [&] { return std::pair(shown().heads.size(), HeadId{shown().heads[0].layer, shown().heads[0].head}); };
+    EXPECT_EQ(only(), std::pair(std::size_t{1}, HeadId{Layer(1), Head(2)}));
+    EXPECT_EQ(shown().tokens.names.size(), 30u);
+    EXPECT_EQ(page().canvas().look().single, (HeadId{Layer(1), Head(2)}));
+    page().canvas().setFocus();
+    QTest::keyClick(&page(), Qt::Key_Down);
+    ASSERT_TRUE(drawn());
+    EXPECT_EQ(only().second, (HeadId{Layer(2), Head(2)}));
+    EXPECT_EQ(selected().focus, (HeadId{Layer(2), Head(2)}));
+    window.document().selection().focus_head({Layer(5), Head(7)});
+    ASSERT_TRUE(drawn());
+    EXPECT_EQ(only().second, (HeadId{Layer(5), Head(7)}));
+    QTest::keyClick(&page(), Qt::Key_Down);
+    ASSERT_TRUE(drawn());
+    EXPECT_EQ(only().second, (HeadId{Layer(5), Head(7)})) << "the last layer";
+    EXPECT_TRUE(window.session().map.order.one_head);
+    EXPECT_TRUE(window.session().map.order.gather.heads.empty());
+}
+
 TEST_F(MapPage, ASessionKeepsThePage) {
     MapOrder order = of_texts(6);
     order.options.projection = map::Projection::umap;
