@@ -5,6 +5,7 @@
 #include "headlight/figure/map/map_figure.h"
 
 #include <QImage>
+#include <QPolygonF>
 
 #include <cmath>
 #include <random>
@@ -54,18 +55,17 @@ Results map_drawing(const Subject& subject) {
     const Selection selection;
     Results results;
     const auto frames = [&](MapFigure& figure, const char* what, const std::function<void(int)>& change) {
-        std::vector<double> took;
-        for (int i = 0; i < kMapFrames; ++i) {
-            subject.cancel.throw_if_cancelled();
-            took.push_back(milliseconds([&] {
-                change(i);
-                figure.layout(image.size(), style, selection);
-                image.fill(style.theme->canvas);
-                QPainter painter(&image);
-                figure.paint(painter, QRectF(image.rect()), style, selection);
-            }));
-        }
-        results.push_back({0, what, median(took), "ms"});
+        int i = 0;
+        const Rounds took = rounds_of(kMapFrames, {[&] {
+                                          change(i++);
+                                          figure.layout(image.size(), style, selection);
+                                          image.fill(style.theme->canvas);
+                                          QPainter painter(&image);
+                                          figure.paint(painter, QRectF(image.rect()), style, selection);
+                                      }},
+                                      subject.cancel);
+        results.push_back({0, what, medians(took.wall)[0], "ms"});
+        results.push_back({0, std::string(what) + ", processor time", medians(took.processor)[0], "ms"});
     };
     const auto with = [](MapFigure& figure, const std::function<void(MapLook&)>& change) {
         MapLook look = figure.look();
@@ -82,6 +82,14 @@ Results map_drawing(const Subject& subject) {
     with(flat, [](MapLook& l) { l.marked = nullptr; });
     frames(flat, "hover", [&](int i) {
         with(flat, [&](MapLook& l) { l.hovered = flat.point_at({100.0 + 30 * i, 150.0 + 30 * i}); });
+    });
+    with(flat, [](MapLook& l) { l.hovered.reset(), l.single = HeadId{Layer(5), Head(5)}; });
+    frames(flat, "lasso around points of one head", [&](int i) {
+        with(flat, [&](MapLook& l) {
+            if (i == 0) l.lasso.clear();
+            l.lasso.push_back({800 + (200.0 + i) * std::cos(0.26 * i), 560 + (200.0 + i) * std::sin(0.26 * i)});
+            flat.points_in(QPolygonF(QList<QPointF>(l.lasso.begin(), l.lasso.end())));
+        });
     });
     MapFigure solid(random_map(3));
     frames(solid, "orbit in three dimensions", [&](int i) { with(solid, [&](MapLook& l) { l.yaw = 3 * i, l.pitch = i; }); });

@@ -130,7 +130,8 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
             wrapped((look.spreads ? QStringLiteral("The number of a cell is the spread of the highlighted points: the mean "
                                                    "distance of two of them over that of any two points of their role.")
                                   : QStringLiteral("The number of a cell is its faithfulness: the rank correlation of score and "
-                                                   "nearness among the keys of a query’s own text, mean over queries.")) +
+                                                   "nearness among the keys of a query’s own %1, mean over queries.")
+                                        .arg(map.pictures ? QStringLiteral("picture") : QStringLiteral("text"))) +
                         QStringLiteral(" A hatched cell is a poor picture of its head."),
                     ui_font(11), text);
     }
@@ -185,7 +186,7 @@ QRectF MapFigure::Parts::cell(std::size_t head) const {
 QRectF MapFigure::Parts::plane(std::size_t head) const {
     const QRectF at = cell(head);
     if (single()) return at;
-    const double strip = at.height() >= 56 ? 13 : 0, pad = at.height() >= 30 ? 3 : 1;
+    const double pad = at.height() >= 30 ? 3 : 1, strip = number_strip(at.height());
     const QRectF inner = at.adjusted(pad, strip + pad, -pad, -pad);
     const double s = std::min(inner.width(), inner.height());
     return QRectF(inner.center().x() - s / 2, inner.center().y() - s / 2, s, s);

@@ -218,10 +218,10 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
     f.painter.setBrush(Qt::NoBrush);
     f.painter.setPen(chosen ? QPen(f.theme().accent, 2) : draw::hairline(f.theme().line, f.style));
     f.painter.drawRect(at);
-    const double number = at.height() >= 56 ? 10.5 : at.height() >= 26 ? 8.5 : 0;
-    if (number > 0) {
-        const QFont font = ui_font(number, head.poor.empty() ? QFont::DemiBold : QFont::Normal);
-        const double y = draw::centred_baseline(at.top() + (at.height() >= 56 ? 8 : 6), font);
+    const double strip = number_strip(at.height());
+    if (strip > 0) {
+        const QFont font = ui_font(strip > 10 ? 10.5 : 8.5, head.poor.empty() ? QFont::DemiBold : QFont::Normal);
+        const double y = draw::centred_baseline(at.top() + (strip > 10 ? 8 : 6), font);
         double free = at.width() - 8;
         if (look.spreads || is_measured(head)) {
             const QString words = two_places(look.spreads ? look.spreads->at(i) : double(head.faithfulness));

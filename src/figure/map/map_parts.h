@@ -30,6 +30,9 @@ inline std::uint32_t shuffled(std::uint32_t i) {
     return i ^ i >> 16;
 }
 
+/// px above the points of a cell, for its number; 0: too small for one.
+inline double number_strip(double cell) { return cell >= 56 ? 13 : cell >= 34 ? 10 : 0; }
+
 /// Whether its quality is known, which it is not while a picture settles.
 inline bool is_measured(const map::HeadMap& head) { return !head.trust.empty() || !head.poor.empty(); }
 
