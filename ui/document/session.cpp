@@ -212,7 +212,6 @@ template <class Page, class Field>
 void visit_map(Page& p, const Field& field) {
     field("open", p.open);
     field("texts", p.order.texts);
-    field("attention", p.order.gather.stack);
     field("one_head", p.order.one_head);
     field("rotated", p.order.gather.rotated);
     field("method", p.order.options.projection);
@@ -250,6 +249,7 @@ json map_json(const MapPage& p) {
         else
             object[key] = value;
     });
+    if (p.order.gather.stack != model::Stack::whole) object["attention"] = enum_word(p.order.gather.stack);
     if (p.look.single) object["head"] = {p.look.single->layer.value, p.look.single->head.value};
     return object;
 }
@@ -261,6 +261,7 @@ void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
         else
             read(j, key, value);
     });
+    read_enum(j, "attention", p.order.gather.stack, file);
     const auto whole = [&](const char* key, auto& value, double low, double high) {
         auto number = static_cast<double>(value);
         read_number(j, key, number, low, high, file);

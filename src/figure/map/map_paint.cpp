@@ -234,10 +234,10 @@ void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {
     }
     if (!head.poor.empty() && at.height() >= 130) {
         const QFont font = ui_font(10);
-        const QRectF strip(at.left() + 1, at.bottom() - 16, at.width() - 2, 15);
-        f.painter.fillRect(strip, draw::faded(f.theme().canvas, 0.85));
-        draw::text(f.painter, {strip.left() + 3, draw::centred_baseline(strip.center().y(), font)},
-                   draw::elided(QString::fromStdString(head.poor), font, strip.width() - 6), font, f.theme().muted);
+        const QRectF reason(at.left() + 1, at.bottom() - 16, at.width() - 2, 15);
+        f.painter.fillRect(reason, draw::faded(f.theme().canvas, 0.85));
+        draw::text(f.painter, {reason.left() + 3, draw::centred_baseline(reason.center().y(), font)},
+                   draw::elided(QString::fromStdString(head.poor), font, reason.width() - 6), font, f.theme().muted);
     }
     if (head.iterations < head.iterations_wanted) {
         const double done = double(head.iterations) / head.iterations_wanted;

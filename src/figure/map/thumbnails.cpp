@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace headlight::figure {
 namespace {
@@ -47,13 +48,13 @@ double MapFigure::Parts::thumbnail_side(std::size_t head) const {
     if (thumbnails.empty() || !look.thumbnails) return 0;
     const QRectF at = plane(head);
     const double plane_side = std::min(at.width(), at.height()) * (single() ? look.zoom : 1);
-    const double side = thumbnail_share * plane_side / std::sqrt(static_cast<double>(facts.size()));
-    return side < least_thumbnail ? 0 : std::min(side, most_thumbnail);
+    const double across = thumbnail_share * plane_side / std::sqrt(static_cast<double>(facts.size()));
+    return across < least_thumbnail ? 0 : std::min(across, most_thumbnail);
 }
 
 void MapFigure::Parts::paint_thumbnails(const Frame& f, std::size_t head) const {
-    const double side = thumbnail_side(head);
-    if (side <= 0) return;
+    const double across = thumbnail_side(head);
+    if (across <= 0) return;
     const std::vector<QRgb> palette = map_palette(look.color, f.theme());
     const MapPlane& p = planes[head];
     const CloudView cloud = view(head);
@@ -79,9 +80,9 @@ void MapFigure::Parts::paint_thumbnails(const Frame& f, std::size_t head) const 
         if (patch.isNull() || !at) continue;
         const double near = solid ? far_thumbnail + (1 - far_thumbnail) * (d.order + 1) / 2 : 1;
         f.painter.setOpacity(look.marked && !d.front ? grey_thumbnail : near);
-        const QRectF box(at->x() - side / 2, at->y() - side / 2, side, side);
+        const QRectF box(at->x() - across / 2, at->y() - across / 2, across, across);
         f.painter.drawImage(box, patch);
-        f.painter.setPen(QPen(QColor::fromRgb(palette[colors(head, d.front)[d.point]]), side < 14 ? 1 : 2));
+        f.painter.setPen(QPen(QColor::fromRgb(palette[colors(head, d.front)[d.point]]), across < 14 ? 1 : 2));
         f.painter.setBrush(Qt::NoBrush);
         f.painter.drawRect(box);
     }

@@ -13,7 +13,7 @@ namespace headlight::map {
 namespace {
 
 /// Incremented when the same options give a different picture.
-constexpr const char* kFormat = "headlight map 3";
+constexpr const char* kFormat = "headlight map 2";
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
     return folder / (key + ".safetensors");

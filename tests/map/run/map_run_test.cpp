@@ -128,7 +128,7 @@ TEST(MapRun, TakesFinishedHeadsFromTheCacheAndRefusesOtherVersions) {
         bytes.assign(std::istreambuf_iterator<char>(in), {});
     }
     std::string other = bytes;
-    other.replace(other.find("headlight map 3"), 15, "headlight map 0");
+    other.replace(other.find("headlight map 2"), 15, "headlight map 0");
     std::ofstream(file, std::ios::binary | std::ios::trunc) << other;
     EXPECT_FALSE(read_cached(folder.path(), key));
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes.substr(0, bytes.size() / 2);
