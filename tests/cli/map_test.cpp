@@ -119,7 +119,7 @@ TEST(Map, OfPicturesIsOfTheirPatches) {
     const Outcome rows = headlight({"map", vit, "--image", tests + "pictures", "--out", folder / "m.csv"});
     ASSERT_EQ(rows.code, 0) << rows.err;
     EXPECT_THAT(rows.err, HasSubstr("3 pictures, "));
-    EXPECT_THAT(test::slurp(folder / "m.csv"), HasSubstr(",query,1,"));
+    EXPECT_THAT(test::slurp(folder / "m.csv"), HasSubstr("\"query\",1,5,\"r2c1\""));
     const std::string shapes = tests + "pictures/shapes.png";
     const Outcome one = headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--out", folder / "m.svg"});
     ASSERT_EQ(one.code, 0) << one.err;
