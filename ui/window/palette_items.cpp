@@ -16,13 +16,20 @@ namespace {
 
 constexpr std::size_t most_found = 200;  ///< places of a text that a list shows; a list of thousands is not read
 
-/// The words around a place of a text, on one line.
-QString words_around(const QString& text, qsizetype begin, qsizetype end) {
-    constexpr qsizetype around = 28;
-    const qsizetype from = std::max<qsizetype>(0, begin - around), to = std::min(text.size(), end + around);
-    QString words = text.mid(from, to - from).simplified();
+/// The words around bytes [begin, end) of a text, on one line.
+QString words_around(std::string_view text, std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t around = 32;
+    const auto size = std::int64_t(text.size());
+    const auto inside = [&](std::int64_t at) {
+        return at > 0 && at < size && (static_cast<unsigned char>(text[std::size_t(at)]) & 0xC0) == 0x80;
+    };
+    std::int64_t from = std::clamp<std::int64_t>(begin - around, 0, size),
+                 to = std::clamp<std::int64_t>(end + around, from, size);
+    while (inside(from)) ++from;  // not in the middle of a character
+    while (inside(to)) --to;
+    QString words = QString::fromUtf8(text.data() + from, to - from).simplified();
     if (from > 0) words.prepend(u'…');
-    if (to < text.size()) words.append(u'…');
+    if (to < size) words.append(u'…');
     return words;
 }
 
@@ -48,12 +55,18 @@ std::vector<PaletteItem> MainWindow::token_items(const QString& typed) const {
     if (!document_->trace()) return items;
     const trace::Trace& trace = *document_->trace();
     const bool across = trace.across_texts();
+    const bool with_words = !across && !trace.part(model::Stack::cross) && trace.tokens() >= TextRuler::least_tokens;
     const auto add = [&](const std::vector<text::TokenLabel>& labels, const QString& where, bool of_source) {
         for (std::size_t i = 0; i < labels.size() && items.size() < most_found; ++i) {
             const QString text = QString::fromStdString(labels[i].continuation + labels[i].text);
             const int score = match_score(typed, QString(text).remove(u'·'), false);
             if (score < 0) continue;
             PaletteItem item = place_item(text, where.arg(i), Position(std::int64_t(i)), of_source);
+            const text::Encoding& encoding = of_source ? trace.key_encoding() : trace.encoding();
+            // Of the many places of a long text the words around tell which one it is.
+            if (with_words && i < encoding.offsets.size() && encoding.sequence[i] == 0)
+                item.text +=
+                    QStringLiteral("   ") + words_around(trace.text_a(), encoding.offsets[i].begin, encoding.offsets[i].end);
             item.rank = score;
             items.push_back(std::move(item));
         }
@@ -75,7 +88,8 @@ std::vector<PaletteItem> MainWindow::places_for(const QString& typed) const {
                                    QStringLiteral("position %1").arg(number), Position(number), false));
     for (PaletteItem& item : token_items(typed)) items.push_back(std::move(item));
     if (trace->across_texts() || trace->part(model::Stack::cross) || items.size() >= most_found) return items;
-    const QString text = QString::fromStdString(trace->text_a());
+    const std::string& bytes_of_text = trace->text_a();
+    const QString text = QString::fromStdString(bytes_of_text);
     const text::Encoding& encoding = trace->encoding();
     std::size_t token = 0;
     qsizetype counted = 0;
@@ -89,7 +103,7 @@ std::vector<PaletteItem> MainWindow::places_for(const QString& typed) const {
             ++token;
         if (token == encoding.offsets.size()) break;
         if (encoding.offsets[token].end >= end) continue;  // within one token, which is found by its label
-        PaletteItem item = place_item(words_around(text, at, at + typed.size()), QStringLiteral("position %1").arg(token),
+        PaletteItem item = place_item(words_around(bytes_of_text, bytes, end), QStringLiteral("position %1").arg(token),
                                       Position(std::int64_t(token)), false);
         item.rank = 0;
         items.push_back(std::move(item));

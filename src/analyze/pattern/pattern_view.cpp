@@ -8,6 +8,7 @@
 #include "analyze/pattern/pooling.h"
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <limits>
@@ -307,7 +308,8 @@ PatternAxes pooled_axes(const PatternAxes& axes, std::int64_t side) {
             const AxisItem& last = items[static_cast<std::size_t>((c + 1) * count / cells - 1)];
             AxisItem& item = out.emplace_back(items[static_cast<std::size_t>(c * count / cells)]);
             if (item.first == last.first) continue;
-            item.label += " … " + last.label;
+            item.label = with_commas(item.first.value) + " " + item.continuation + item.label + " … " + last.label;
+            item.continuation.clear();
             item.count = last.first.value + last.count - item.first.value;
         }
         return out;

@@ -75,6 +75,11 @@ Panel depth_panel(const ReachPtr& all, Layer layer) {
     panel.x.high = 100;
     panel.x.tight = true;
     panel.references.push_back({QStringLiteral("uniform attention"), 1.0 / Reach::depths, {Color::Role::muted}, false, true});
+    // The middle of a text has hundredths where its ends have halves.
+    panel.y.from_zero = false;
+    panel.y.log = true;
+    panel.y.low = 1e-4;
+    panel.y.high = 1;
     if (std::isnan(all->of({layer, Head(0)}).by_depth.front()))
         panel.empty = QStringLiteral("no query has %1 keys").arg(Reach::deep_enough);
     return panel;
@@ -85,7 +90,7 @@ Panel section_panel(const ReachPtr& all, HeadId id) {
     panel.title = QStringLiteral("By paragraph, %1").arg(head_name(id));
     panel.x.label = QStringLiteral("paragraph");
     panel.x.integer = true;
-    panel.y.label = QStringLiteral("share, from later paragraphs");
+    panel.y.label = QStringLiteral("share of later queries");
     panel.y.from_zero = true;
     Series s;
     s.kind = Series::Kind::bars;

@@ -349,7 +349,9 @@ TEST(PooledAxes, NameTheCellsOfAPooledMap) {
         EXPECT_EQ(item.first.value, next);
         next += item.count;
         for (std::int64_t p = item.first.value; p < next; ++p) EXPECT_EQ(axes.query_row(Position(p)), c);
-        EXPECT_TRUE(item.label.starts_with(whole.queries[static_cast<std::size_t>(item.first.value)].label));
+        EXPECT_TRUE(item.label.starts_with(std::to_string(item.first.value) + " " +
+                                           whole.queries[static_cast<std::size_t>(item.first.value)].label))
+            << item.label;
         EXPECT_TRUE(item.label.ends_with(whole.queries[static_cast<std::size_t>(next - 1)].label));
         for (std::int64_t k = 0; k < side; ++k) {
             const AxisItem& key = axes.keys[static_cast<std::size_t>(k)];
