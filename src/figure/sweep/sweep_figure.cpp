@@ -277,7 +277,7 @@ private:
         if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
         out += QStringLiteral("  effect ") + sweep_number(of.effect);
         if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + sweep_number(of.normalized);
-        if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(number(of.low), sweep_number(of.high));
+        if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(sweep_number(of.low), sweep_number(of.high));
         if (of.pairs > 1) out += QStringLiteral("  %1 of %2 pairs agree").arg(of.agreeing).arg(of.pairs);
         if (of.state == CellState::certain) out += QStringLiteral("  nothing that is measured depends on it");
         return out;
