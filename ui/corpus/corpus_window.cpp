@@ -439,8 +439,8 @@ void CorpusWindow::open_example(const Places& places) {
                         std::vector<std::int64_t> then;
                         if (const auto first = places.find(token); first != places.end()) {
                             const auto last = places.find(token + "_last");
-                            const std::int64_t end = last == places.end() ? first->second : last->second;
-                            for (std::int64_t t = first->second; t <= end; ++t) then.push_back(t);
+                            const std::int64_t final_token = last == places.end() ? first->second : last->second;
+                            for (std::int64_t t = first->second; t <= final_token; ++t) then.push_back(t);
                         }
                         if (places.contains(word)) then = words.of_word.at(static_cast<std::size_t>(places.at(word)));
                         std::vector<Position> out;

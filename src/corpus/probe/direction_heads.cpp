@@ -28,7 +28,7 @@ at::Tensor directions_of(const LayerProbe& probe, bool pairs) {
     const std::int64_t sides = pairs ? 2 : 1;
     return at::from_blob(const_cast<float*>(rows.data()), {rows.rows(), sides, rows.cols() / sides}, at::kFloat)
         .transpose(0, 1)
-        .contiguous();
+        .clone(at::MemoryFormat::Contiguous);  // the matrix ends here
 }
 
 /// Sums over examples of each class of what heads and stream have along all directions.

@@ -32,9 +32,9 @@ void add_intervals(MixResult& out, const LayerMix& mix, const std::vector<std::i
         for (Eigen::Index l = 0; l < layers; ++l) sums(row, l) += mix.steps[static_cast<std::size_t>(l)].hits[i];
     }
     const Bootstrap bootstrap(texts, options);
-    const std::vector<Interval> scores = bootstrap.means(sums, weights),
-                                gains = bootstrap.differences(sums.rightCols(layers - 1), weights, sums.leftCols(layers - 1),
-                                                              weights);
+    const std::vector<Interval> scores = bootstrap.means(sums, weights);
+    const Bootstrap::Columns each = weights.replicate(1, layers - 1);
+    const std::vector<Interval> gains = bootstrap.differences(sums.rightCols(layers - 1), each, sums.leftCols(layers - 1), each);
     for (std::size_t l = 0; l < mix.steps.size(); ++l) {
         MixRow& of = out.rows.emplace_back(MixRow{.layer = static_cast<std::int64_t>(l),
                                                   .score = scores[l],

@@ -4,7 +4,6 @@
 #include "corpus/probe/kept_probe.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/probe/trees.h"
-#include "headlight/corpus/statistics/quantile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +40,7 @@ PartOfTrees part_of_trees(const StoredTrees& trees, ProbePart part) {
 class TreeBootstrap {
 public:
     TreeBootstrap(const PartOfTrees& part, const BootstrapOptions& options)
-        : part_(part), options_(options), draws_(static_cast<std::int64_t>(part.texts), options) {}
+        : part_(part), draws_(static_cast<std::int64_t>(part.texts), options) {}
 
     Interval share(const std::vector<TreeScore>& scores, double (*hits)(const TreeScore&),
                    double (*cases)(const TreeScore&)) const {
@@ -53,36 +52,19 @@ public:
         return draws_.mean(terms);
     }
 
-    /// The mean over lengths of the means over sentences: of every draw anew.
+    /// The mean over lengths of the means over sentences: a sentence counts 1 / sentences of its length.
     Interval spearman(const std::vector<TreeScore>& scores) const {
-        std::map<std::int64_t, Eigen::Index> lengths;
+        std::map<std::int64_t, double> sentences;
         for (const TreeScore& score : scores)
-            if (counts_for_spearman(score)) lengths.emplace(score.words, 0);
-        if (lengths.empty()) return {};
-        Eigen::Index next = 0;
-        for (auto& [length, column] : lengths) column = next++;
-        Bootstrap::Columns sums = Bootstrap::Columns::Zero(static_cast<Eigen::Index>(part_.texts), next), weights = sums;
+            if (counts_for_spearman(score)) ++sentences[score.words];
+        std::vector<TextTerm> terms(part_.texts);
         for (std::size_t s = 0; s < scores.size(); ++s) {
             if (!counts_for_spearman(scores[s])) continue;
-            const auto unit = static_cast<Eigen::Index>(part_.units[s]), column = lengths.at(scores[s].words);
-            sums(unit, column) += scores[s].spearman;
-            weights(unit, column) += 1;
+            const double weight = 1 / sentences.at(scores[s].words);
+            terms[part_.units[s]].sum += weight * scores[s].spearman;
+            terms[part_.units[s]].weight += weight;
         }
-        Interval out{.mean = tree_scores(scores).spearman};
-        if (part_.texts < 2) return out;
-        const Bootstrap::Columns drawn = draws_.drawn_means(sums, weights);
-        std::vector<double> values;
-        for (Eigen::Index d = 0; d < drawn.rows(); ++d) {
-            double sum = 0;
-            std::int64_t n = 0;
-            for (Eigen::Index c = 0; c < drawn.cols(); ++c)
-                if (std::isfinite(drawn(d, c))) sum += drawn(d, c), ++n;
-            if (n > 0) values.push_back(sum / static_cast<double>(n));
-        }
-        std::ranges::sort(values);
-        out.low = quantile(values, (1 - options_.level) / 2);
-        out.high = quantile(values, (1 + options_.level) / 2);
-        return out;
+        return draws_.mean(terms);
     }
 
     void score_distances_of(const std::vector<TreeScore>& scores, TreeIntervals& out) const {
@@ -100,7 +82,6 @@ public:
 
 private:
     const PartOfTrees& part_;
-    const BootstrapOptions& options_;
     Bootstrap draws_;
 };
 

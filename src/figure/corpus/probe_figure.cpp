@@ -261,7 +261,7 @@ TableSection frequent_errors(const corpus::ProbeResult& probe, const Confusions&
 }
 
 /// The class of a name; error names the nearest.
-std::size_t class_of(const corpus::ProbeResult& probe, const std::string& name) {
+std::size_t class_index(const corpus::ProbeResult& probe, const std::string& name) {
     const auto found = std::ranges::find(probe.classes, name);
     if (found == probe.classes.end()) {
         const std::string near = nearest(name, probe.classes);
@@ -289,7 +289,7 @@ std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult& probe, const std
     const corpus::LayerProbe& layer = probe.best();
     const Confusions confusions = confusions_of(probe, layer);
     std::optional<std::pair<std::size_t, std::size_t>> chosen;
-    if (!label.empty()) chosen = {class_of(probe, label), class_of(probe, predicted.empty() ? label : predicted)};
+    if (!label.empty()) chosen = {class_index(probe, label), class_index(probe, predicted.empty() ? label : predicted)};
     out.parts.push_back(accuracies(probe, words));
     if (!probe.heads.empty()) out.parts.push_back(heads_of_directions(probe));
     out.parts.push_back(confusion_matrix(probe, layer, chosen));

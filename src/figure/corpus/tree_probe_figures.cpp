@@ -14,16 +14,17 @@
 namespace headlight::figure {
 namespace {
 
-using Role = plot::Color::Role;
+using TreeRole = plot::Color::Role;
 
 /// Of the ranks of a structural probe, the largest one in the accent.
 plot::Color rank_color(std::size_t index, std::size_t count) {
-    constexpr Role others[] = {Role::clark_orange, Role::clark_sea, Role::clark_purple, Role::clark_grey, Role::clark_green};
-    return index + 1 == count ? plot::Color{Role::accent} : plot::Color{others[index % std::size(others)]};
+    constexpr TreeRole others[] = {TreeRole::clark_orange, TreeRole::clark_sea, TreeRole::clark_purple, TreeRole::clark_grey,
+                                   TreeRole::clark_green};
+    return index + 1 == count ? plot::Color{TreeRole::accent} : plot::Color{others[index % std::size(others)]};
 }
 
 plot::Reference chain_line(double at) {
-    return {.name = QStringLiteral("chain of words"), .at = at, .color = {Role::muted}, .dashed = true};
+    return {.name = QStringLiteral("chain of words"), .at = at, .color = {TreeRole::muted}, .dashed = true};
 }
 
 /// One quantity by layer, a line for each rank.
@@ -55,7 +56,7 @@ plot::Panel bar_panel(const char* title, const char* label, const std::vector<do
     panel.y.from_zero = std::ranges::none_of(values, [](double v) { return v < 0; });
     plot::Series bars;
     bars.kind = plot::Series::Kind::bars;
-    bars.color = {Role::accent};
+    bars.color = {TreeRole::accent};
     bars.strength = 0.8;
     for (std::size_t l = 0; l < values.size(); ++l) {
         if (!std::isfinite(values[l])) continue;
@@ -69,7 +70,7 @@ plot::Panel bar_panel(const char* title, const char* label, const std::vector<do
     if (std::isfinite(mean))
         panel.references.push_back({.name = QStringLiteral("%1 %2").arg(QString::fromUtf8(mean_name), number_text(mean, 2)),
                                     .at = mean,
-                                    .color = {Role::clark_orange},
+                                    .color = {TreeRole::clark_orange},
                                     .vertical = true,
                                     .dashed = true});
     return panel;
@@ -147,13 +148,13 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
         weights.push_back(row.weight);
         gains.push_back(row.gain.mean);
     }
-    add_interval(score, "probe", {Role::accent}, scores);
+    add_interval(score, "probe", {TreeRole::accent}, scores);
     score.references = {
         {.name = QStringLiteral("most frequent label of the word"),
          .at = result.most_frequent_label,
-         .color = {Role::clark_sea},
+         .color = {TreeRole::clark_sea},
          .dashed = true},
-        {.name = QStringLiteral("most frequent label"), .at = result.majority, .color = {Role::muted}, .dashed = true}};
+        {.name = QStringLiteral("most frequent label"), .at = result.majority, .color = {TreeRole::muted}, .dashed = true}};
     out.panels = {std::move(score), bar_panel("weights of all layers", "softmax(s)", weights, result.centre, "centre of gravity"),
                   bar_panel("gain of each layer", "score − the one before", gains, result.expected.mean, "expected layer")};
     out.table = [table = corpus::table_of(result)] { return table; };
@@ -181,19 +182,18 @@ std::unique_ptr<Figure> arc_figure(const corpus::ArcResult& result, const QStrin
             all = result.rows[i].accuracy;
         else
             alone.push_back(result.rows[i].accuracy);
-    plot::Panel panel = layer_panel("", std::max<std::size_t>(alone.size(), 1));
-    panel.y.label = QStringLiteral("share of words (UAS)");
-    panel.y.high = 1;
-    add_interval(panel, "heads of one layer", {Role::accent}, alone);
+    plot::Panel panel = layer_panel("UAS", std::max<std::size_t>(alone.size(), 1));
+    panel.y.label = QStringLiteral("share of words");
+    add_interval(panel, "heads of one layer", {TreeRole::accent}, alone);
     panel.references = {{.name = QStringLiteral("all heads %1").arg(with_interval(all)),
                          .at = all.mean,
-                         .color = {Role::clark_orange},
+                         .color = {TreeRole::clark_orange},
                          .dashed = true},
                         {.name = QStringLiteral("word at distance %1%2")
                                      .arg(result.offset > 0 ? QStringLiteral("+") : QString(),
                                           number_text(static_cast<double>(result.offset), 0)),
                          .at = result.baseline.mean,
-                         .color = {Role::muted},
+                         .color = {TreeRole::muted},
                          .dashed = true}};
     by_layer.panels.push_back(std::move(panel));
     StackedParts out;
@@ -206,10 +206,15 @@ std::unique_ptr<Figure> arc_figure(const corpus::ArcResult& result, const QStrin
             "scored. Thin lines: 95 % over sentences. %1. Clark et al. 2019, section 5.")
             .arg(words);
     out.parts.push_back(plot::plot_figure(std::move(by_layer)));
-    out.parts.push_back(arc_weights(result, result.probe.to_head, QStringLiteral("Weights of the word's attention to its head"),
-                                    QStringLiteral("w, of the probe of all heads.")));
-    out.parts.push_back(arc_weights(result, result.probe.from_head, QStringLiteral("Weights of the head's attention to the word"),
-                                    QStringLiteral("u, of the probe of all heads.")));
+    StackedParts weights;
+    weights.view = out.view;
+    weights.across = true;
+    weights.parts.push_back(
+        arc_weights(result, result.probe.to_head, QStringLiteral("Attention to the head"),
+                    QStringLiteral("w: weight of the word's attention to its head, in the probe of all heads.")));
+    weights.parts.push_back(arc_weights(result, result.probe.from_head, QStringLiteral("Attention from the head"),
+                                        QStringLiteral("u: weight of the head's attention to the word.")));
+    out.parts.push_back(stacked_figure(std::move(weights)));
     out.table = [table = corpus::table_of(result)] { return table; };
     out.arrays = [arrays = corpus::arrays_of(result)] { return arrays; };
     return stacked_figure(std::move(out));

@@ -11,7 +11,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double most_cell = 32, least_square = 7, label_gap = 6, most_label = 120, grid_scale_width = 150,
+constexpr double most_cell = 32, least_square = 7, grid_label_gap = 6, most_label = 120, grid_scale_width = 150,
                  grid_scale_height = 46;
 
 const QFont& grid_font() { return ui_font(10.5); }
@@ -40,13 +40,13 @@ public:
         const double left =
             page_margin +
             std::min(most_label, std::max(widest, draw::text_width(data_.row_word + QStringLiteral("  ↓"), grid_font()))) +
-            label_gap;
+            grid_label_gap;
         const auto columns = static_cast<double>(std::max<std::size_t>(data_.columns.size(), 1));
         cell_ = std::clamp(std::floor((width - left - page_margin) / columns), least_square, most_cell);
         column_fit_ = draw::fit_columns(column_widths, cell_, 13, most_label);
         row_fit_ = draw::fit_rows(row_widths, cell_, 13, most_label);
         const double top =
-            12 + table_title_height + 15 * static_cast<double>(note_.size()) + 8 + 16 + column_fit_.extent + label_gap;
+            12 + table_title_height + 15 * static_cast<double>(note_.size()) + 8 + 16 + column_fit_.extent + grid_label_gap;
         cells_ = {left, top, cell_ * columns, cell_ * static_cast<double>(data_.rows.size())};
         numbers_fit_ = !data_.numbers.empty() && std::ranges::all_of(data_.numbers, [&](const QString& number) {
             return draw::number_width(number, grid_font()) + 4 <= cell_;
@@ -112,23 +112,23 @@ private:
     }
 
     void paint_names(QPainter& painter, double top, const Theme& theme) const {
-        draw::text(painter, {cells_.left() - label_gap, cells_.top() - label_gap}, data_.row_word + QStringLiteral("  ↓"),
-                   grid_font(), theme.faint, draw::Align::right);
+        draw::text(painter, {cells_.left() - grid_label_gap, cells_.top() - grid_label_gap},
+                   data_.row_word + QStringLiteral("  ↓"), grid_font(), theme.faint, draw::Align::right);
         draw::text(painter, {cells_.left(), top + 11}, data_.column_word + QStringLiteral("  →"), grid_font(), theme.faint);
         for (std::size_t c = 0; c < data_.columns.size(); c += static_cast<std::size_t>(column_fit_.stride)) {
             const QRectF at = cell(0, c);
             const draw::Label label{.continuation = {}, .text = data_.columns[c]};
             if (column_fit_.upwards)
                 draw::token_upwards(painter,
-                                    {at.left(), at.top() - label_gap - column_fit_.extent, at.width(), column_fit_.extent}, label,
-                                    grid_font(), theme, theme.muted);
+                                    {at.left(), at.top() - grid_label_gap - column_fit_.extent, at.width(), column_fit_.extent},
+                                    label, grid_font(), theme, theme.muted);
             else
-                draw::text(painter, {at.center().x(), at.top() - label_gap}, data_.columns[c], grid_font(), theme.muted,
+                draw::text(painter, {at.center().x(), at.top() - grid_label_gap}, data_.columns[c], grid_font(), theme.muted,
                            draw::Align::center);
         }
         for (std::size_t r = 0; r < data_.rows.size(); r += static_cast<std::size_t>(row_fit_.stride)) {
             const QRectF at = cell(r, 0);
-            draw::text(painter, {at.left() - label_gap, draw::centred_baseline(at.center().y(), grid_font())},
+            draw::text(painter, {at.left() - grid_label_gap, draw::centred_baseline(at.center().y(), grid_font())},
                        draw::elided(data_.rows[r], grid_font(), most_label), grid_font(), theme.muted, draw::Align::right);
         }
     }

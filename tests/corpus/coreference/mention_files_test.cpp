@@ -73,7 +73,13 @@ TEST(CoreferenceFiles, CorefUdHasNestedCrossingAndDiscontinuousMentionsOverSente
         // e2's head is its fourth word; e1's is the word whose HEAD leaves it; the second part of e5 holds its head.
         EXPECT_THAT(mentions_of(texts[0]), ElementsAre("e1:The old king's/king", "e2:The old king's son/'s", "e9-x:son/son",
                                                        "e2:he/he", "e5:left he fell/fell", "e7:he fell there/fell"));
-        EXPECT_TRUE(texts[0].words.empty());
+        ASSERT_FALSE(texts[0].words.empty());
+        EXPECT_EQ(texts[0].words.front().sentence, 0);
+        EXPECT_EQ(texts[0].words.back().sentence, 1);
+        for (const Word& word : texts[0].words)
+            EXPECT_EQ(texts[0].text.substr(static_cast<std::size_t>(word.begin), static_cast<std::size_t>(word.end - word.begin)),
+                      word.form)
+                << "in the document";
         EXPECT_THAT(mentions_of(texts[1]), ElementsAre("e1:He/He")) << "chains are of their document";
     }
 }

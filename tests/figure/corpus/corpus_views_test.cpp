@@ -27,7 +27,7 @@ namespace corpus_views_test {
 
 namespace fs = std::filesystem;
 
-/// Made once: forty sentences of a treebank through the built-in model.
+/// Made once: sentences of a treebank through the built-in model.
 class CorpusViews : public testing::Test {
 protected:
     static void SetUpTestSuite() {
@@ -37,7 +37,7 @@ protected:
         run.setup.store = folder_->path() / "store";
         run.setup.model = model_ = model::Model::load(model);
         run.setup.tokenizer = tokenizer_ = trace::load_tokenizer(model);
-        run.setup.texts = {.from = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu", .limit = 40};
+        run.setup.texts = {.from = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu", .limit = 60};
         for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds())
             if (!kind.of_mentions) run.setup.options.measures.emplace_back(kind.id);
         corpus::run_corpus(run);
@@ -49,12 +49,14 @@ protected:
         const corpus::Manifest& manifest = stored_->manifest;
         const corpus::LabelledExamples upos = corpus::read_labels(texts, "upos");
         corpus::write_probe(run.setup.store, manifest, corpus::run_probe(manifest, states, upos, options));
-        corpus::write_layer_mix(run.setup.store, manifest,
-                                corpus::run_layer_mix(manifest, states, upos, {.fit = {.seeds = 1, .epochs = 1}}));
+        corpus::write_layer_mix(
+            run.setup.store, manifest,
+            corpus::run_layer_mix(manifest, states, upos, {.fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}));
         corpus::StructuralRunOptions structural{.ranks = {2, 4}, .fit = {}, .bootstrap = {.draws = 20}};
         structural.fit.epochs = 1;
         corpus::write_structural(run.setup.store, manifest, corpus::run_structural(manifest, states, structural));
-        corpus::write_arcs(run.setup.store, manifest, corpus::run_arcs(manifest, states, {.fit = {.iterations = 3}}));
+        corpus::write_arcs(run.setup.store, manifest,
+                           corpus::run_arcs(manifest, states, {.fit = {.iterations = 3}, .bootstrap = {}}));
     }
     static void TearDownTestSuite() {
         stored_.reset();
@@ -96,7 +98,7 @@ TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
         }
         EXPECT_NE(corpus_provenance(*stored_, request).command.find(view.id), std::string::npos);
     }
-    EXPECT_EQ(corpus::corpus_words(*stored_), "novella-7m over 40 texts");
+    EXPECT_EQ(corpus::corpus_words(*stored_), "novella-7m over 51 texts");
 }
 
 TEST_F(CorpusViews, TheMosaicHasTheMeansThatTheTableHas) {
@@ -169,18 +171,18 @@ TEST_F(CorpusViews, ACellOfTheConfusionMatrixListsItsWords) {
     std::map<std::pair<std::string, std::string>, QString> cells;
     for (double y = 0; y < size.height(); y += 4)
         for (double x = 0; x < size.width(); x += 4)
-            if (const Hit hit = figure->hit_test({x, y}, {}, {});
-                hit.kind == Hit::Kind::option && hit.tip.contains(u"predicted as"))
+            if (const Hit hit = figure->hit_test({x, y}, {}, {}); !hit.options.empty() && hit.options.front().first == "label")
                 cells[cell_of(hit)] = hit.tip;
     ASSERT_EQ(std::ssize(cells), confusion.size());
     const auto name = [&](Eigen::Index c) { return probe.classes[static_cast<std::size_t>(c)]; };
     for (Eigen::Index label = 0; label < confusion.rows(); ++label)
         for (Eigen::Index predicted = 0; predicted < confusion.cols(); ++predicted)
-            if (confusion.row(label).sum() > 0)
+            if (confusion.row(label).sum() > 0) {
                 EXPECT_TRUE(
                     cells.at({name(label), name(predicted)})
                         .contains(QStringLiteral(": %1 of %2 ").arg(confusion(label, predicted)).arg(confusion.row(label).sum())))
                     << cells.at({name(label), name(predicted)}).toStdString();
+            }
     // The words of a cell: their examples are all of the cell's, and a click opens the text of the first one.
     Eigen::Index label = 0, predicted = 0;
     confusion.maxCoeff(&label, &predicted);
