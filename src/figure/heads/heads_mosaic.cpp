@@ -33,7 +33,9 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF avail
     at.left = 24;
     at.top = 18;
     const double room = available.width() - at.left - 4;
-    const auto whole = [](double pitch) { return std::clamp(std::floor(pitch), MosaicLayout::least_pitch, most_pitch); };
+    const auto whole = [least = MosaicLayout::least_of(layers)](double pitch) {
+        return std::clamp(std::floor(pitch), least, most_pitch);
+    };
     const double across = room / double(heads);
     const double down =
         available.height() > 0 ? (available.height() - at.top - above_legend - mosaic_legend_height) / double(layers) : across;

@@ -16,7 +16,9 @@ struct MosaicLayout {
     double width = 0, height = 0;
     QRectF legend;
 
-    static constexpr double least_pitch = 3;  ///< smaller ones scroll
+    static constexpr std::int64_t many_layers = 24;
+    /// Smaller cells scroll; those of many layers are smaller, so that all of them are in sight.
+    static constexpr double least_of(std::int64_t layers) { return layers >= many_layers ? 3 : 6; }
 
     QRectF cell(HeadId) const;
     std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them
