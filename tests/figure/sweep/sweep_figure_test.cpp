@@ -35,7 +35,7 @@ SweepResult result_of(Grid grid, const std::vector<double>& values, std::size_t 
         cell.pairs = static_cast<std::int64_t>(pairs);
     }
     r.effects.assign(pairs, std::vector<double>(r.cells.size()));
-    for (const char* token : {"·The", "·queen", "·met", "·the"}) r.labels.push_back({.text = token});
+    for (const char* token : {"·The", "·queen", "·met", "·the"}) r.labels.emplace_back().text = token;
     return r;
 }
 
