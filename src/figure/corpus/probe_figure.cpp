@@ -38,6 +38,7 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
              .arg(count_text(probe.n_train), count_text(std::ssize(probe.tested)), count_text(std::ssize(probe.classes))),
          words});
     out.own_legends = true;
+    out.aspect = 0.85;  // the legend has up to five lines
     plot::Panel accuracy = layer_panel("accuracy", probe.layers.size());
     accuracy.y.label = QStringLiteral("share of examples");
     accuracy.y.high = 1;

@@ -113,8 +113,8 @@ private:
 
     void paint_names(QPainter& painter, double top, const Theme& theme) const {
         draw::text(painter, {cells_.left() - grid_label_gap, cells_.top() - grid_label_gap},
-                   data_.row_word + QStringLiteral("  ↓"), grid_font(), theme.faint, draw::Align::right);
-        draw::text(painter, {cells_.left(), top + 11}, data_.column_word + QStringLiteral("  →"), grid_font(), theme.faint);
+                   data_.row_word + QStringLiteral("  ↓"), grid_font(), theme.muted, draw::Align::right);
+        draw::text(painter, {cells_.left(), top + 11}, data_.column_word + QStringLiteral("  →"), grid_font(), theme.muted);
         for (std::size_t c = 0; c < data_.columns.size(); c += static_cast<std::size_t>(column_fit_.stride)) {
             const QRectF at = cell(0, c);
             const draw::Label label{.continuation = {}, .text = data_.columns[c]};
