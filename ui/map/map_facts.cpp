@@ -100,8 +100,9 @@ std::vector<NearPoint> nearest_before_projection(const MapTexts& texts, std::siz
         }
         return std::sqrt(square);
     };
-    for (std::int64_t i = key ? 0 : queries; i < (key ? queries : count); ++i) {
-        if (i % 1024 == 0) cancel.throw_if_cancelled();
+    const std::int64_t first = key ? 0 : queries;
+    for (std::int64_t i = first; i < (key ? queries : count); ++i) {
+        if ((i - first) % 1024 == 0) cancel.throw_if_cancelled();
         if (!placed->apart[static_cast<std::size_t>(i)]) found.push_back({static_cast<std::int32_t>(i), value(i)});
     }
     const auto nearer = [&](const NearPoint& a, const NearPoint& b) {

@@ -164,9 +164,15 @@ void MapFigure::Parts::paint_heads(QImage& image, double scale, const Style& sty
                        strength_of(static_cast<double>(facts.size()), box.width() * box.height() * scale * scale, dots)};
         if (look.marked && !front) tone.strength = std::min(tone.strength, grey_strength);
         const MapPlane& p = planes[i];
-        paint_points(
-            {p.x, p.y, p.z, colors(i, front), dots >= 1.2 && single() ? std::span<const float>(sizes) : std::span<const float>()},
-            cloud, tone, area, into);
+        std::vector<std::uint8_t> without_patches;  // which are faint themselves, so that discs would show through them
+        if (thumbnail_side(i) > 0) {
+            without_patches = colors(i, front);
+            for (std::size_t k = 0; k < without_patches.size(); ++k)
+                if (drawn_as_patch(i, k)) without_patches[k] = cloud_hidden;
+        }
+        const std::vector<std::uint8_t>& drawn = without_patches.empty() ? colors(i, front) : without_patches;
+        paint_points({p.x, p.y, p.z, drawn, dots >= 1.2 && single() ? std::span<const float>(sizes) : std::span<const float>()},
+                     cloud, tone, area, into);
     });
 }
 
