@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options.h"
+#include "cli/result_file.h"
+#include "cli/run_text.h"
+#include "headlight/base/numbers.h"
+#include "headlight/intervention/tasks/tasks.h"
+
+#include <algorithm>
+
+namespace headlight::cli {
+namespace {
+
+namespace iv = headlight::intervention;
+
+struct CheckTasksArguments {
+    ModelArgument model;
+    ComputeOptions compute;
+    ResultFile file;
+};
+
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(width, text.size()), ' ');
+    return text;
+}
+
+/// A line a check on standard output, where the table does not go there.
+std::string check_lines(const std::vector<iv::TaskCheck>& checks) {
+    std::string text;
+    for (const iv::TaskCheck& check : checks)
+        text += std::string(check.passed ? "pass  " : "FAIL  ") + padded(check.task, 14) + significant(check.value) + " (" +
+                check.expected + ")  " + check.what + "\n";
+    return text;
+}
+
+int run_check_tasks(const CheckTasksArguments& o, const Console& console) {
+    o.file.check();
+    const Loaded loaded = load_model(o.model, o.compute, console);
+    const Progress progress = console.progress();
+    Result result;
+    result.facts = facts_of(*loaded.model);
+    if (!iv::has_published_answers(loaded.model->config())) {
+        std::vector<iv::FittedTask> fitted;
+        std::vector<iv::TaskResult> results;
+        for (const iv::Task& task : iv::built_in_tasks()) {
+            fitted.push_back(iv::fit(task, *loaded.model, *loaded.tokenizer));
+            results.push_back(iv::run_task(fitted.back(), loaded.model, loaded.tokenizer, loaded.cancel, progress));
+        }
+        console.clear_progress();
+        result.table = iv::table_of(fitted, results);
+        result.notes({"published answers are of GPT-2 small; this model has another shape, so its numbers are not checked"},
+                     console);
+        o.file.write(result, console);
+        return 0;
+    }
+    const std::vector<iv::TaskCheck> checks = iv::check_tasks(loaded.model, loaded.tokenizer, loaded.cancel, progress);
+    console.clear_progress();
+    result.table = iv::table_of(checks);
+    if (o.file.path.empty())
+        console.result(check_lines(checks));
+    else
+        o.file.write(result, console);
+    const auto failed = std::ranges::count(checks, false, &iv::TaskCheck::passed);
+    console.note(failed == 0 ? "every check passed"
+                             : std::to_string(failed) + " of " + std::to_string(checks.size()) +
+                                   " checks failed: these are not the weights of GPT-2 small, or something is wrong");
+    return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Action define_check_tasks(Definition& definition, const Frontend&) {
+    auto o = std::make_shared<CheckTasksArguments>();
+    o->model.add(definition);
+    o->file.add(definition);
+    o->compute.add(definition);
+    return [o, console = definition.console] { return run_check_tasks(*o, *console); };
+}
+
+}  // namespace headlight::cli

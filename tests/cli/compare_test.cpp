@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/npz.h"
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace headlight {
+namespace compare_command_test {
+
+using nlohmann::json;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::Not;
+
+const char *kHe = "The nurse said he was late.", *kShe = "The nurse said she was late.",
+           *kThat = "The nurse said that she was late.";
+
+std::string fixture(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/" + name; }
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(CompareCommand, WritesARowForEveryHead) {
+    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 49u);
+    EXPECT_EQ(lines[0], "layer,head,js,js_max,tv,z_cosine,z_relative_l2");
+    EXPECT_THAT(lines[1], testing::StartsWith("0,0,"));
+}
+
+TEST(CompareCommand, ATextWithItselfHasNoDistance) {
+    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kHe});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    for (const std::string& line : lines_of(outcome.out))
+        if (!line.starts_with("layer")) EXPECT_THAT(line, testing::EndsWith(",0,0,0,1,0"));
+}
+
+TEST(CompareCommand, MeasuresAndMapsComeOnRequest) {
+    const TempFolder folder;
+    const std::string file = folder / "heads.json", npz = folder / "heads.npz";
+    Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kThat, "--measures", "--out", file});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json read = json::parse(test::slurp(file));
+    EXPECT_THAT(read["columns"].get<std::vector<std::string>>(), testing::Contains("entropy_difference"));
+    EXPECT_EQ(read["facts"]["other_text"], kThat);
+    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], "1");
+    // " he" against " that she": three rows of one text alone, which have no difference.
+    const std::size_t rows = read["query_tokens"].size();
+    ASSERT_EQ(read["difference"].size(), 48u);
+    ASSERT_EQ(read["difference"][0].size(), rows);
+    int empty = 0;
+    for (const json& row : read["difference"][0]) empty += row[0].is_null();
+    EXPECT_EQ(empty, 3);
+    outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kThat, "--out", npz});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const io::NpzContent content = io::read_npz(npz);
+    EXPECT_EQ(content.arrays.at("difference").shape,
+              (std::vector<std::int64_t>{48, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(rows)}));
+    EXPECT_EQ(content.texts.at("query_tokens").size(), rows);
+}
+
+TEST(CompareCommand, ATokenInPlaceOfAnotherStandsForIt) {
+    const TempFolder folder;
+    const std::string file = folder / "heads.json";
+    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--out", file});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json read = json::parse(test::slurp(file));
+    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], "0");
+    EXPECT_THAT(read["query_tokens"].get<std::vector<std::string>>(), testing::Contains("\u00b7he/\u00b7she"));
+}
+
+TEST(CompareCommand, EditsAreOfB) {
+    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--edit", "zero L2H3"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    // Nothing changes up to the head; its own pattern is as it was, what it puts together is gone.
+    const auto lines = lines_of(outcome.out);
+    for (std::size_t row = 1; row <= 24; ++row)
+        EXPECT_THAT(lines[row], testing::HasSubstr(row == 20 ? ",0,0,0,,1" : ",0,0,0,1,0"));
+    EXPECT_THAT(lines[25], Not(testing::EndsWith(",0,0,0,1,0")));
+}
+
+TEST(CompareCommand, LayersMatchingAndWeights) {
+    Outcome outcome =
+        headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--of", "layers", "--similarity", "rsa"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(lines_of(outcome.out).size(), 50u);
+    EXPECT_THAT(outcome.err, HasSubstr("position 0 is left out"));
+    outcome = headlight({"compare", fixture("models/gpt2"), "--other", fixture("models/gpt2-untied"), "--text", "The cat asked.",
+                         "--of", "match"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(lines_of(outcome.out)[0], "layer,head,partner_layer,partner_head,js");
+    outcome = headlight({"compare", fixture("models/gpt2"), "--other", fixture("models/gpt2"), "--of", "weights"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(lines_of(outcome.out)[1], testing::EndsWith(",0,1"));
+    EXPECT_THAT(outcome.out, HasSubstr("QK,1,1,"));
+}
+
+TEST(CompareCommand, ReportsWhatCannotBeCompared) {
+    const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
+        arguments.insert(arguments.begin(), "compare");
+        const Outcome outcome = headlight(arguments);
+        EXPECT_EQ(outcome.code, code) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(says));
+    };
+    fails({"novella-7m", "--text", kHe}, 2, "something to compare with");
+    fails({"novella-7m", "--text", "Yes", "--with", "Nurse"}, 1, "The two texts have no token in common");
+    const std::string gpt2 = fixture("models/gpt2"), bert = fixture("models/bert"), vit = fixture("models/vit");
+    fails({gpt2, "--other", fixture("models/gpt2-untied"), "--text", "The cat asked."}, 1, "2 layers of 4 heads");
+    // An encoder beside a decoder: heads have no common numbers, and --match says what is alike.
+    fails({gpt2, "--other", bert, "--text", "The cat asked."}, 1, "--match");
+    const Outcome matched = headlight({"compare", gpt2, "--other", bert, "--text", "The cat asked.", "--match"});
+    EXPECT_EQ(matched.code, 0) << matched.err;
+    EXPECT_THAT(matched.err, HasSubstr("different tokenizers"));
+    fails({gpt2, "--other", bert, "--of", "weights"}, 1, "two architectures");
+    fails({gpt2, "--other", vit, "--text", "The cat asked."}, 1, "picture");
+}
+
+}  // namespace compare_command_test
+}  // namespace headlight

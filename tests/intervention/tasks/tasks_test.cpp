@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/tasks/tasks.h"
+
+#include "headlight/base/error.h"
+#include "headlight/trace/trace.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace headlight::intervention {
+namespace tasks_test {
+
+const std::filesystem::path root = HEADLIGHT_SOURCE_DIR;
+
+struct Opened {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+};
+Opened opened(const std::string& folder) { return {model::Model::load(root / folder), text::Tokenizer::load(root / folder)}; }
+
+TEST(Tasks, EveryTaskHasPairsThatAreEachOthersOpposite) {
+    ASSERT_EQ(built_in_tasks().size(), 5u);
+    for (const Task& task : built_in_tasks()) {
+        EXPECT_GE(task.pairs.size(), 8u) << task.id;
+        std::set<std::string> texts;
+        for (const TaskPair& pair : task.pairs) {
+            EXPECT_NE(pair.clean, pair.corrupt);
+            texts.insert(pair.clean);
+            EXPECT_EQ(pair.year >= 0, task.kind == TaskKind::years);
+            EXPECT_EQ(pair.clean.find("[MASK]") != std::string::npos, task.kind == TaskKind::masked);
+        }
+        if (task.kind == TaskKind::years) continue;
+        for (const TaskPair& pair : task.pairs) EXPECT_TRUE(texts.contains(pair.corrupt)) << pair.corrupt;
+    }
+    EXPECT_THROW(task_called("oi"), Error);
+}
+
+TEST(Tasks, OfTheBuiltInModelAreThoseOfTransformers) {
+    const Opened novella = opened("models/novella-7m");
+    const nlohmann::json golden = nlohmann::json::parse(std::ifstream(root / "tests/golden/tasks.json"));
+    for (const auto& [id, expected] : golden.items()) {
+        SCOPED_TRACE(id);
+        const FittedTask fitted = fit(task_called(id), *novella.model, *novella.tokenizer);
+        ASSERT_EQ(std::ssize(fitted.pairs), expected["pairs"].get<std::int64_t>());
+        EXPECT_EQ(fitted.left_out, std::ssize(task_called(id).pairs) - std::ssize(fitted.pairs));
+        const TaskResult result = run_task(fitted, novella.model, novella.tokenizer);
+        if (fitted.pairs.empty()) {
+            EXPECT_FALSE(fitted.why_not.empty());
+            EXPECT_TRUE(std::isnan(result.clean));
+            continue;
+        }
+        EXPECT_NEAR(result.clean, expected["clean"].get<double>(), 1e-4);
+        EXPECT_NEAR(result.corrupt, expected["corrupt"].get<double>(), 1e-4);
+        EXPECT_NEAR(result.probability, expected["probability"].get<double>(), 1e-5);
+        EXPECT_EQ(result.right, expected["right"].get<double>());
+    }
+}
+
+TEST(Tasks, SayWhyAModelHasNone) {
+    const Opened novella = opened("models/novella-7m"), bert = opened("tests/fixtures/models/bert-mlm");
+    EXPECT_EQ(fit(task_called("masked-agreement"), *novella.model, *novella.tokenizer).why_not, "the model fills in no mask");
+    EXPECT_EQ(fit(task_called("agreement"), *bert.model, *bert.tokenizer).why_not, "the model does not predict the next token");
+    const FittedTask masked = fit(task_called("masked-agreement"), *bert.model, *bert.tokenizer);
+    for (const TaskPair& pair : masked.pairs) EXPECT_EQ(pair.clean.find("[MASK]"), pair.clean.rfind("[MASK]"));
+    EXPECT_THROW(check_tasks(novella.model, novella.tokenizer), Error);
+    EXPECT_FALSE(has_published_answers(novella.model->config()));
+}
+
+TEST(Tasks, PublishedAnswersAreOfTheShapeOfGpt2Small) {
+    model::ModelConfig c;
+    c.family = "gpt2";
+    c.n_layers = c.n_heads = 12;
+    c.d_model = 768;
+    c.vocab_size = 50257;
+    EXPECT_TRUE(has_published_answers(c));
+    c.n_heads = 16;
+    EXPECT_FALSE(has_published_answers(c));
+}
+
+}  // namespace tasks_test
+}  // namespace headlight::intervention
