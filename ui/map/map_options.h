@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "ui/map/map_page.h"
+#include "ui/document/session.h"
 #include "ui/style/popover.h"
 
 #include <QCheckBox>
