@@ -89,13 +89,13 @@ Bpe::Bpe(const Field& f)
 void Bpe::read_merges(const Field& merges) {
     std::uint32_t rank = 0;
     for (const Field& line : merges.items()) {
-        const nlohmann::json& json = line.json();
-        if (json.is_array() && json.size() == 2 && json[0].is_string() && json[1].is_string()) {
-            add_merge(line, json[0].get_ref<const std::string&>(), json[1].get_ref<const std::string&>(), rank++);
+        const nlohmann::json& value = line.json();
+        if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
+            add_merge(line, value[0].get_ref<const std::string&>(), value[1].get_ref<const std::string&>(), rank++);
             continue;
         }
-        if (!json.is_string()) line.fail_expected("\"a b\" or [\"a\", \"b\"]");
-        const std::string& text = json.get_ref<const std::string&>();
+        if (!value.is_string()) line.fail_expected("\"a b\" or [\"a\", \"b\"]");
+        const std::string& text = value.get_ref<const std::string&>();
         if (text.starts_with("#version")) continue;
         const std::size_t space = text.find(' ');
         if (space == text.npos || text.find(' ', space + 1) != text.npos) line.fail_expected("two parts with one space");
