@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logits of fixtures under forward hooks of transformers: heads zeroed, meaned and scaled, a neuron clamped, a vector added, an
-edge knocked out. Writes tests/golden/edits.json.
+"""Logits of fixtures under forward hooks of transformers: heads zeroed, meaned and scaled, a neuron clamped, a vector added. Writes
+tests/golden/edits.json.
 
     python tests/golden/edits.py
 """
@@ -8,6 +8,7 @@ import json
 import pathlib
 
 import torch
+from decoders import lifted
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -79,32 +80,35 @@ def add(layer, position, vector):
     return place
 
 
+def golden(model, ids):
+    usual = {}
+    z, _, _ = parts(model, 1)
+    seen = z.register_forward_pre_hook(lambda _, args: usual.update(z=args[0].clone()))
+    run(model, ids, [])
+    seen.remove()
+    d = getattr(model.config, "head_dim", None) or model.config.hidden_size // model.config.num_attention_heads
+    mean = usual["z"][0, :, d : 2 * d].mean(0)
+    unembedding = model.get_output_embeddings().weight[7]
+    cases = {
+        "zero L0H1": [head(0, 1, lambda x: 0 * x)],
+        "mean L1H1": [head(1, 1, lambda x: mean.expand_as(x))],
+        "scale L1H0 -1.5": [head(1, 0, lambda x: -1.5 * x)],
+        "clamp L0N5 4": [neuron(0, 5, 4.0)],
+        "add L0.resid_post token 7 2 @3": [add(0, 3, 2 * unembedding)],
+        "zero L0H1; scale L1H0 -1.5": [head(0, 1, lambda x: 0 * x), head(1, 0, lambda x: -1.5 * x)],
+    }
+    logits = {words: [round(x, 12) for x in run(model, ids, hooks)[-1].tolist()] for words, hooks in cases.items()}
+    return {"ids": ids[0].tolist(), "logits": logits}
+
+
 def main():
     out = {"text": TEXT, "models": {}}
     for name in ("gpt2", "llama-kv2", "gpt-neox"):
         folder = ROOT / "fixtures/models" / name
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager").eval()
         ids = AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt").input_ids
-        usual = {}
-        z, _, _ = parts(model, 1)
-        seen = z.register_forward_pre_hook(lambda _, args: usual.update(z=args[0].clone()))
-        run(model, ids, [])
-        seen.remove()
-        d = getattr(model.config, "head_dim", None) or model.config.hidden_size // model.config.num_attention_heads
-        mean = usual["z"][0, :, d : 2 * d].mean(0)
-        unembedding = model.get_output_embeddings().weight[7]
-        cases = {
-            "zero L0H1": [head(0, 1, lambda x: 0 * x)],
-            "mean L1H1": [head(1, 1, lambda x: mean.expand_as(x))],
-            "scale L1H0 -1.5": [head(1, 0, lambda x: -1.5 * x)],
-            "clamp L0N5 4": [neuron(0, 5, 4.0)],
-            "add L0.resid_post token 7 2 @3": [add(0, 3, 2 * unembedding)],
-            "zero L0H1; scale L1H0 -1.5": [head(0, 1, lambda x: 0 * x), head(1, 0, lambda x: -1.5 * x)],
-        }
-        out["models"][name] = {
-            "ids": ids[0].tolist(),
-            "logits": {words: [round(x, 12) for x in run(model, ids, hooks)[-1].tolist()] for words, hooks in cases.items()},
-        }
+        with lifted(model, True):
+            out["models"][name] = golden(model, ids)
     (ROOT / "golden/edits.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
 
 
