@@ -300,7 +300,7 @@ figure::CorpusRequest CorpusWindow::request() const {
     if (view && view->of_labels()) out.labels = labels_->currentText().toStdString();
     if (view && view->of_classes) std::tie(out.label, out.predicted) = cell_;
     out.question = question_->text().trimmed().toStdString();
-    if (view && view->runs_texts) {
+    if (view && view->with_model) {
         out.model = document_.model().model;
         out.tokenizer = document_.model().tokenizer;
     }

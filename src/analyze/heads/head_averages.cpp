@@ -5,14 +5,8 @@
 #include "headlight/trace/tensors.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::analyze {
-namespace {
-
-constexpr std::int64_t kFirstTokens = 10;  ///< Vig & Belinkov 2019: enough texts have so many
-
-}  // namespace
 
 void HeadAverages::add(const trace::Trace& trace) {
     const HeadTable one = head_table(trace, options_);
@@ -36,40 +30,32 @@ void HeadAverages::add(const trace::Trace& trace) {
     tokens_.push_back(trace.tokens());
 }
 
+FirstPairs HeadAverages::first_pairs() const {
+    return {.causal = causal_, .first_row = causal_ && !options_.with_first_row ? 1 : 0};
+}
+
 void HeadAverages::add_corner(const trace::Trace& trace) {
+    const FirstPairs pairs = first_pairs();
     const std::int64_t rows = std::min(kFirstTokens, trace.tokens());
-    std::vector<float> corner(static_cast<std::size_t>(sums_.n_layers * sums_.n_heads * kFirstTokens * kFirstTokens));
+    std::vector<float> corner(static_cast<std::size_t>(sums_.n_layers * sums_.n_heads * pairs.size()));
     auto* out = corner.data();
     for (std::int64_t layer = 0; layer < sums_.n_layers; ++layer)
-        for (std::int64_t head = 0; head < sums_.n_heads; ++head, out += kFirstTokens * kFirstTokens) {
+        for (std::int64_t head = 0; head < sums_.n_heads; ++head, out += pairs.size()) {
             const at::Tensor tile =
                 trace::pattern_rows(trace, Layer(layer), Head(head), 0, rows).narrow(1, 0, rows).to(at::kFloat).contiguous();
             const float* weights = tile.data_ptr<float>();
-            for (std::int64_t i = 0; i < rows; ++i) std::copy_n(weights + i * rows, rows, out + i * kFirstTokens);
+            for (std::int64_t i = 0; i < rows; ++i)
+                std::copy_n(weights + i * rows, std::min(pairs.keys(i), rows), out + pairs.at(i, 0));
         }
     corners_.push_back(std::move(corner));
 }
 
 double HeadAverages::variability(std::int64_t head) const {
-    double differences = 0, weights = 0;
-    const std::int64_t first = causal_ && !options_.with_first_row ? 1 : 0;
-    for (std::int64_t i = first; i < kFirstTokens; ++i) {
-        for (std::int64_t j = 0; j < (causal_ ? i + 1 : kFirstTokens); ++j) {
-            const auto at = static_cast<std::size_t>((head * kFirstTokens + i) * kFirstTokens + j);
-            const auto has = [&](std::size_t text) { return tokens_[text] > std::max(i, j); };
-            double sum = 0, count = 0;
-            for (std::size_t text = 0; text < corners_.size(); ++text) {
-                if (!has(text)) continue;
-                sum += static_cast<double>(corners_[text][at]);
-                count += 1;
-            }
-            if (count < 2) continue;  // its own mean: no difference to speak of
-            weights += sum;
-            for (std::size_t text = 0; text < corners_.size(); ++text)
-                if (has(text)) differences += std::abs(static_cast<double>(corners_[text][at]) - sum / count);
-        }
-    }
-    return weights > 0 ? differences / (2 * weights) : std::nan("");
+    const FirstPairs pairs = first_pairs();
+    std::vector<FirstWeights> texts;
+    for (std::size_t text = 0; text < corners_.size(); ++text)
+        texts.push_back({corners_[text].data() + head * pairs.size(), tokens_[text]});
+    return analyze::variability(texts, pairs).value();
 }
 
 HeadTable HeadAverages::table() const {

@@ -23,7 +23,7 @@ struct CompareArguments {
     ResultFile out;
 };
 
-std::vector<corpus::HeadMatch> matches_of(const OpenedStore& a, const OpenedStore& b) {
+std::vector<corpus::HeadMatch> matches_of(const corpus::StoredCorpus& a, const corpus::StoredCorpus& b) {
     a.require("distances");
     b.require("distances");
     return corpus::match_heads(corpus::HeadDistances(a.merged.arrays), corpus::HeadDistances(b.merged.arrays));
@@ -31,20 +31,19 @@ std::vector<corpus::HeadMatch> matches_of(const OpenedStore& a, const OpenedStor
 
 int compare(const CompareArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore a = open_merged(arguments.first), b = open_merged(arguments.second);
-    corpus::TextStore texts_a(a.folder, a.manifest), texts_b(b.folder, b.manifest);
+    const StorePtr a = corpus::read_store(arguments.first), b = corpus::read_store(arguments.second);
+    corpus::TextStore texts_a(a->folder, a->manifest), texts_b(b->folder, b->manifest);
     corpus::check_same_texts(texts_a, texts_b);
     Result result{.table = {}, .facts = {}};
     if (arguments.rows == CompareRows::heads) {
-        result.table = corpus::table_of(matches_of(a, b));
+        result.table = corpus::table_of(matches_of(*a, *b));
     } else {
-        a.require("heads");
-        b.require("heads");
-        const corpus::HeadTexts heads_a(a.merged.arrays, texts_a.text_of_chunk()),
-            heads_b(b.merged.arrays, texts_b.text_of_chunk());
+        a->require("heads");
+        b->require("heads");
+        const corpus::HeadTexts heads_a(a->merged.arrays, a->text_of_chunk), heads_b(b->merged.arrays, b->text_of_chunk);
         corpus::HeadPairs pairs;
         if (arguments.matched) {
-            for (const corpus::HeadMatch& match : matches_of(a, b))
+            for (const corpus::HeadMatch& match : matches_of(*a, *b))
                 if (match.matched) pairs.emplace_back(match.head, match.partner);
         } else {
             pairs = corpus::same_heads(heads_a, heads_b);
@@ -52,8 +51,8 @@ int compare(const CompareArguments& arguments, const Console& console) {
         result.table = corpus::table_of(corpus::compare_heads(heads_a, heads_b, pairs, arguments.bootstrap));
         add_bootstrap_facts(result, arguments.bootstrap);
     }
-    a.add_facts(result, console);
-    b.add_facts(result, console, "second");
+    add_facts(result, *a, console);
+    add_facts(result, *b, console, "second");
     arguments.out.write(result, console);
     return 0;
 }

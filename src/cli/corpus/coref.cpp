@@ -19,13 +19,13 @@ struct CorefArguments {
 
 int coref(const CorefArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore store = open_merged(arguments.store);
-    store.require("mentions");
+    const StorePtr store = corpus::read_store(arguments.store);
+    store->require("mentions");
     Result result;
-    store.add_facts(result, console);
-    const corpus::MentionIndex index = corpus::MentionIndex::read(store.merged.arrays);
-    corpus::TextStore texts(store.folder, store.manifest);
-    const corpus::CoreferenceTable table = corpus::coreference_table(index, texts.text_of_chunk(), arguments.bootstrap);
+    add_facts(result, *store, console);
+    const corpus::MentionIndex index = corpus::MentionIndex::read(store->merged.arrays);
+    corpus::TextStore texts(store->folder, store->manifest);
+    const corpus::CoreferenceTable table = corpus::coreference_table(index, store->text_of_chunk, arguments.bootstrap);
     add_bootstrap_facts(result, arguments.bootstrap);
     std::vector<std::string> notes;
     for (const auto& [score, word, title, note] : corpus::coreference_scores) {

@@ -15,26 +15,26 @@ struct DistancesArguments {
     ResultFile out;
 };
 
-void add_distance_facts(Result& result, const OpenedStore& store, const corpus::HeadDistances& distances,
+void add_distance_facts(Result& result, const corpus::StoredCorpus& store, const corpus::HeadDistances& distances,
                         const Console& console) {
-    store.add_facts(result, console);
+    add_facts(result, store, console);
     result.fact("queries", distances.queries()).fact("compared_queries", distances.drawn());
 }
 
-corpus::HeadDistances distances_of(const OpenedStore& store) {
+corpus::HeadDistances distances_of(const corpus::StoredCorpus& store) {
     store.require("distances");
     return corpus::HeadDistances(store.merged.arrays);
 }
 
 int distances(const DistancesArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore store = open_merged(arguments.store);
-    const corpus::HeadDistances distances = distances_of(store);
+    const StorePtr store = corpus::read_store(arguments.store);
+    const corpus::HeadDistances distances = distances_of(*store);
     Result result{.table = corpus::pairs_table(distances, arguments.sorted), .facts = {}};
-    add_distance_facts(result, store, distances, console);
-    if (store.manifest.chunks() > store.manifest.texts())
+    add_distance_facts(result, *store, distances, console);
+    if (store->manifest.chunks() > store->manifest.texts())
         result.notes({"standard errors treat chunks as independent; those of one text are correlated, and " +
-                      with_commas(store.manifest.texts()) + " texts have " + with_commas(store.manifest.chunks()) +
+                      with_commas(store->manifest.texts()) + " texts have " + with_commas(store->manifest.chunks()) +
                       " chunks: the true errors are larger"},
                      console);
     arguments.out.write(result, console);
@@ -43,11 +43,11 @@ int distances(const DistancesArguments& arguments, const Console& console) {
 
 int map(const DistancesArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore store = open_merged(arguments.store);
-    const corpus::HeadDistances distances = distances_of(store);
+    const StorePtr store = corpus::read_store(arguments.store);
+    const corpus::HeadDistances distances = distances_of(*store);
     const corpus::HeadMap map = corpus::head_map(distances, arguments.map);
     Result result{.table = corpus::map_table(distances, map, arguments.map), .facts = {}};
-    add_distance_facts(result, store, distances, console);
+    add_distance_facts(result, *store, distances, console);
     result.fact("stress", significant(map.scaling.stress))
         .fact("relative_stress", significant(map.scaling.relative_stress))
         .fact("starts", arguments.map.scaling.starts)

@@ -97,11 +97,10 @@ struct CorpusHeadsArguments {
 
 int heads(const CorpusHeadsArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore store = open_merged(arguments.store);
-    const corpus::HeadMeans means = corpus::head_means(
-        store.merged.arrays, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap);
+    const StorePtr store = corpus::read_store(arguments.store);
+    const corpus::HeadMeans means = corpus::head_means(store->merged.arrays, store->text_of_chunk, arguments.bootstrap);
     Result result{.table = corpus::table_of(means), .facts = {}};
-    store.add_facts(result, console);
+    add_facts(result, *store, console);
     result.fact("texts_run", means.texts).fact("first_row_of_causal_models", "left out");
     add_bootstrap_facts(result, arguments.bootstrap);
     arguments.out.write(result, console);

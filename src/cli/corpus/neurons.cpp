@@ -27,7 +27,7 @@ struct TriggersArguments {
 };
 
 /// How coefficients change when a token in front of a trigger is removed: of one neuron, or the means of layers.
-int removal(const TriggersArguments& arguments, const OpenedStore& store, Result& result, const Console& console) {
+int removal(const TriggersArguments& arguments, const corpus::StoredCorpus& store, Result& result, const Console& console) {
     const corpus::Neurons neurons(store.merged.arrays, store.manifest.options.seed);
     const CancelToken cancel = interruptible();
     const auto model = load_model(arguments.model.folder(), {}, cancel, console);
@@ -37,7 +37,7 @@ int removal(const TriggersArguments& arguments, const OpenedStore& store, Result
                               : corpus::drawn_neurons(neurons, arguments.sample, arguments.bootstrap.seed);
     corpus::RemovalOptions options = arguments.removed;
     options.seed = arguments.bootstrap.seed;
-    corpus::TextStore texts(arguments.store, store.manifest);
+    corpus::TextStore texts(store.folder, store.manifest);
     const std::vector<corpus::NeuronRemoval> found = corpus::removal_test(
         neurons, texts, model, trace::load_tokenizer(arguments.model.folder()), ids, options, cancel, console.progress());
     console.clear_progress();
@@ -60,22 +60,22 @@ int triggers(const TriggersArguments& arguments, const Console& console) {
         throw UsageError("--layer and --neuron name the neuron; --removal without both gives the means of layers");
     if (arguments.removal && !arguments.of_neuron() && arguments.layer_option->count() > 0)
         throw UsageError("--layer: name the neuron as well (--neuron); without both --removal gives the means of layers");
-    const OpenedStore store = open_merged(arguments.store);
-    store.require("neurons");
+    const StorePtr store = corpus::read_store(arguments.store);
+    store->require("neurons");
     if (arguments.removal) {
         Result result{.table = {}, .facts = {}};
-        store.add_facts(result, console);
-        return removal(arguments, store, result, console);
+        add_facts(result, *store, console);
+        return removal(arguments, *store, result, console);
     }
-    const corpus::Neurons neurons(store.merged.arrays);
-    corpus::TextStore texts(arguments.store, store.manifest);
+    const corpus::Neurons neurons(store->merged.arrays);
+    corpus::TextStore texts(store->folder, store->manifest);
     const Layer layer(arguments.layer);
     const Neuron neuron(arguments.neuron);
     Result result{.table = corpus::neuron_table(
                       neurons, layer, neuron,
                       [&](const corpus::Trigger& trigger) { return corpus::context_of(texts, trigger, arguments.before); }),
                   .facts = {}};
-    store.add_facts(result, console);
+    add_facts(result, *store, console);
     result.fact("layer", arguments.layer)
         .fact("neuron", arguments.neuron)
         .fact("tokens", neurons.tokens())
@@ -104,24 +104,23 @@ struct AgreementArguments {
 
 int agreement(const AgreementArguments& arguments, const Console& console) {
     arguments.out.check();
-    const OpenedStore store = open_merged(arguments.store);
+    const StorePtr store = corpus::read_store(arguments.store);
     Result result{.table = {}, .facts = {}};
     if (arguments.rows == AgreementRows::layers) {
-        store.require("agreement");
-        const corpus::Agreement agreement(store.merged.arrays);
-        result.table = corpus::table_of(corpus::layer_agreement(
-            agreement, corpus::TextStore(arguments.store, store.manifest).text_of_chunk(), arguments.bootstrap));
-        store.add_facts(result, console);
+        store->require("agreement");
+        const corpus::Agreement agreement(store->merged.arrays);
+        result.table = corpus::table_of(corpus::layer_agreement(agreement, store->text_of_chunk, arguments.bootstrap));
+        add_facts(result, *store, console);
         result.fact("examples", std::ssize(agreement.examples()));
         add_bootstrap_facts(result, arguments.bootstrap);
     } else {
-        store.require("neurons");
+        store->require("neurons");
         if (arguments.model_option->count() == 0)
             throw UsageError("--rows values, probability and surest read the model's values: give --model");
-        const corpus::Neurons neurons(store.merged.arrays);
+        const corpus::Neurons neurons(store->merged.arrays);
         const CancelToken cancel = interruptible();
         const auto model = load_model(arguments.model.folder(), {}, cancel, console);
-        store.require_model(*model);
+        store->require_model(*model);
         corpus::ValueAgreementOptions options = arguments.values;
         options.gain = !arguments.no_gain;
         const corpus::ValueAgreement found = corpus::value_agreement(neurons, *model, options, cancel, console.progress());
@@ -130,7 +129,7 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
                        : arguments.rows == AgreementRows::probability
                            ? corpus::probability_table(found)
                            : corpus::sure_values_table(found, *trace::load_tokenizer(arguments.model.folder()));
-        store.add_facts(result, console);
+        add_facts(result, *store, console);
         result.fact("values_read_through", options.gain ? "the final norm's gain" : "the unembedding alone");
     }
     arguments.out.write(result, console);

@@ -45,7 +45,7 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     const auto stored = corpus::read_store(arguments.store);
     const CancelToken cancel = interruptible();
     if (arguments.model_option->count() > 0) {
-        if (!view.runs_texts) throw UsageError("--model: " + view.id + " needs no model");
+        if (!view.with_model) throw UsageError("--model: " + view.id + " needs no model");
         const std::filesystem::path folder = arguments.model.folder();
         request.model = load_model(folder, {}, cancel, console);
         request.tokenizer = trace::load_tokenizer(folder);
@@ -99,7 +99,7 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     options->model_option =
         definition.app
             ->add_option("--model", options->model.typed,
-                         "corpus-removal, corpus-neuron, corpus-probe: the store's model, which runs texts again")
+                         "corpus-removal, corpus-values, corpus-neuron, corpus-examples, corpus-probe: the store's model")
             ->type_name("MODEL");
     definition.kinds[options->model_option] = ValueKind::model;
     options->picture.add_theme(definition);

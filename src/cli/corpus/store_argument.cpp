@@ -1,51 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/corpus/store_argument.h"
 
-#include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
-
-#include <algorithm>
 
 namespace headlight::cli {
 
-void OpenedStore::require(const std::string& measure) const {
-    if (std::ranges::find(manifest.options.measures, measure) != manifest.options.measures.end()) return;
-    throw headlight::Error({.problem = "The store lacks the requested data",
-                            .file = folder,
-                            .expected = measure,
-                            .found = manifest.measures_text(),
-                            .hint = "Make a store with headlight corpus run --measure " + measure});
-}
-
-void OpenedStore::require_model(const model::Model& model) const {
-    if (model.hash() == manifest.model_hash) return;
-    throw headlight::Error({.problem = "The store is of another model",
-                            .file = folder,
-                            .expected = manifest.model + " " + manifest.model_hash,
-                            .found = model.config().name + " " + model.hash()});
-}
-
-void OpenedStore::add_facts(Result& result, const Console& console, const std::string& which) const {
+void add_facts(Result& result, const corpus::StoredCorpus& store, const Console& console, const std::string& which) {
+    const corpus::Manifest& manifest = store.manifest;
     const std::string prefix = which.empty() ? "" : which + "_";
     result.fact(prefix + "model", manifest.model)
         .fact(prefix + "hash", manifest.model_hash)
         .fact(prefix + "dtype", manifest.dtype)
         .fact(prefix + "texts", manifest.texts())
-        .fact(prefix + "chunks", merged.chunks)
+        .fact(prefix + "chunks", store.merged.chunks)
         .fact(prefix + "context", manifest.options.context)
         .fact(prefix + "stride", manifest.options.stride);
-    if (merged.chunks < manifest.chunks())
-        result.notes({(which.empty() ? "" : "the " + which + " store: ") + "from " + with_commas(merged.chunks) + " of " +
+    if (store.merged.chunks < manifest.chunks())
+        result.notes({(which.empty() ? "" : "the " + which + " store: ") + "from " + with_commas(store.merged.chunks) + " of " +
                       with_commas(manifest.chunks()) + " chunks"},
                      console);
 }
 
 std::string counted(std::int64_t n, const std::string& thing) { return with_commas(n) + ' ' + thing + (n == 1 ? "" : "s"); }
-
-OpenedStore open_merged(const std::string& folder) {
-    const corpus::Manifest manifest = corpus::read_manifest(folder);
-    return {folder, manifest, corpus::read_merged(folder, manifest)};
-}
 
 CLI::Option* add_store_argument(Definition& definition, std::string& folder, const std::string& name, const std::string& help) {
     CLI::Option* option = definition.app->add_option(name, folder, help)->type_name(" ")->required();

@@ -5,28 +5,17 @@
 #include "cli/command.h"
 #include "cli/result_file.h"
 #include "headlight/corpus/statistics/bootstrap.h"
-#include "headlight/corpus/store/manifest.h"
-#include "headlight/corpus/store/segments.h"
-#include "headlight/model/model.h"
+#include "headlight/corpus/store/stored_corpus.h"
 
+#include <memory>
 #include <string>
 
 namespace headlight::cli {
 
-/// A store with the merged content of its segments.
-struct OpenedStore {
-    std::string folder;
-    corpus::Manifest manifest;
-    corpus::Merged merged;
+using StorePtr = std::shared_ptr<const corpus::StoredCorpus>;
 
-    /// Error if the store lacks `measure`, an id of corpus::accumulator_kinds(), explaining how to gather it.
-    void require(const std::string& measure) const;
-    /// Error if the model is not the one that ran the texts, naming both.
-    void require_model(const model::Model&) const;
-    /// Model, texts and options of the run; a note if not all chunks were run. `which`: of two stores, "second".
-    void add_facts(Result&, const Console&, const std::string& which = {}) const;
-};
-OpenedStore open_merged(const std::string& folder);
+/// Model, texts and options of the run; a note if not all chunks were run. `which`: of two stores, "second".
+void add_facts(Result&, const corpus::StoredCorpus&, const Console&, const std::string& which = {});
 
 /// "1 text", "2,001 texts"
 std::string counted(std::int64_t n, const std::string& thing);

@@ -32,14 +32,14 @@ struct TreebankArguments {
 
 /// A table from a store, and its facts.
 struct Answer {
-    OpenedStore store;
+    StorePtr store;
     Result result{};
     std::vector<std::string> notes{};
 
     Answer(const TreebankArguments& arguments, const std::string& measure, const Console& console)
-        : store(open_merged(arguments.store)) {
-        store.require(measure);
-        store.add_facts(result, console);
+        : store(corpus::read_store(arguments.store)) {
+        store->require(measure);
+        add_facts(result, *store, console);
     }
     void note_words_left_out(const corpus::WordIndex::Counts& counts) {
         if (counts.left_out > 0) notes.push_back(with_commas(counts.left_out) + " texts are longer than --context and left out");
@@ -62,7 +62,7 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
     arguments.out.check();
     if (!arguments.latex.empty()) io::check_writable(arguments.latex);
     Answer answer(arguments, "words", console);
-    const corpus::WordIndex index = corpus::WordIndex::read(answer.store.merged.arrays);
+    const corpus::WordIndex index = corpus::WordIndex::read(answer.store->merged.arrays);
     const corpus::RelationTable relations = corpus::relation_table(index, arguments.options);
     answer.note_words_left_out(index.counts());
     if (relations.shared_arcs > 0)
@@ -72,7 +72,9 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
         answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences do not form a tree");
     if (relations.unread_arcs > 0)
         answer.notes.push_back(with_commas(relations.unread_arcs) + " arcs of words without a token are left out");
-    answer.result.fact("sentences", relations.sentences).fact("arcs", relations.arcs);
+    answer.result.fact("sentences", relations.sentences)
+        .fact("arcs", relations.arcs)
+        .fact("dependencies", relations.enhanced ? "enhanced (DEPS)" : "basic (HEAD)");
     add_bootstrap_facts(answer.result, arguments.options.bootstrap);
     if (!arguments.latex.empty()) io::write_atomically(arguments.latex, corpus::latex_of(relations));
     answer.result.table = corpus::table_of(relations);
@@ -87,7 +89,7 @@ struct TagArguments : TreebankArguments {
 int tags(const TagArguments& arguments, const Console& console, bool alignment) {
     arguments.out.check();
     Answer answer(arguments, "tags", console);
-    const corpus::TagAttention attention = corpus::TagAttention::read(answer.store.merged.arrays);
+    const corpus::TagAttention attention = corpus::TagAttention::read(answer.store->merged.arrays);
     if (attention.left_out() > 0)
         answer.notes.push_back(with_commas(attention.left_out()) + " texts are longer than --context and left out");
     answer.result.fact("first_row_of_causal_models", "left out").fact("sentences", attention.texts());
@@ -108,7 +110,7 @@ struct QueryArguments : TreebankArguments {
 
 /// Cases of a head, with exact weights where the model is given.
 analyze::Table examples(const QueryArguments& arguments, const corpus::WordQuery& query, HeadId head,
-                        const corpus::WordIndex& index, const OpenedStore& store, const Console& console) {
+                        const corpus::WordIndex& index, const corpus::StoredCorpus& store, const Console& console) {
     if (arguments.model_option->count() == 0) return corpus::examples_of(query, 0, head, arguments.examples, index);
     const CancelToken cancel = interruptible();
     const std::filesystem::path folder = arguments.model.folder();
@@ -125,7 +127,7 @@ int query(const QueryArguments& arguments, const Console& console) {
     if (arguments.model_option->count() > 0 && arguments.examples == 0)
         throw UsageError("--model: exact weights are those of --examples");
     Answer answer(arguments, "words", console);
-    const corpus::WordIndex index = corpus::WordIndex::read(answer.store.merged.arrays);
+    const corpus::WordIndex index = corpus::WordIndex::read(answer.store->merged.arrays);
     const corpus::WordQuery query(arguments.expression, index);
     const std::vector<HeadId> heads = query.heads();
     answer.note_words_left_out(index.counts());
@@ -150,7 +152,7 @@ int query(const QueryArguments& arguments, const Console& console) {
         if (heads.empty())
             answer.result.table = corpus::examples_of(query, 0, {}, 0, index);
         else
-            answer.result.table = examples(arguments, query, heads.front(), index, answer.store, console);
+            answer.result.table = examples(arguments, query, heads.front(), index, *answer.store, console);
         answer.result.fact("weights", arguments.model_option->count() > 0 ? "exact" : "of the index");
     }
     return answer.write(arguments, console);
@@ -161,6 +163,8 @@ int query(const QueryArguments& arguments, const Console& console) {
 Action define_corpus_syntax(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SyntaxArguments>();
     options->add(definition);
+    definition.app->add_flag("--enhanced", options->options.enhanced,
+                             "the graph in the column DEPS: a word may have several heads, and any of them counts");
     definition.app->add_flag("--all", options->options.all_heads, "every head, not the best one of each relation and direction");
     add_bootstrap_options(definition, options->options.bootstrap);
     CLI::Option* latex =

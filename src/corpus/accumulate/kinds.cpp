@@ -2,6 +2,7 @@
 #include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/coreference/mention_index.h"
 #include "headlight/corpus/distances/head_distances.h"
+#include "headlight/corpus/heads/first_tokens.h"
 #include "headlight/corpus/heads/heads.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
@@ -12,7 +13,8 @@ namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
     static const std::vector<AccumulatorKind> kinds = {
-        heads_kind(), neurons_kind(), agreement_kind(), distances_kind(), words_kind(), tags_kind(), mentions_kind(),
+        heads_kind(),     variability_kind(), neurons_kind(), agreement_kind(),
+        distances_kind(), words_kind(),       tags_kind(),    mentions_kind(),
     };
     return kinds;
 }

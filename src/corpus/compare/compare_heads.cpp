@@ -23,7 +23,7 @@ TextValues chosen(const TextValues& all, const std::vector<Eigen::Index>& rows, 
 }
 
 double mean_over(const TextValues& x, const Eigen::ArrayXd& both, Eigen::Index column) {
-    const double weight = both.sum();
+    const double weight = (x.weights.col(column).array() * both).sum();
     return weight > 0 ? (x.values.col(column).array() * both).sum() / weight : kNaN;
 }
 
@@ -66,7 +66,8 @@ std::vector<HeadDifference> compare_heads(const HeadTexts& a, const HeadTexts& b
         const std::vector<Interval> differences = bootstrap.differences(of_a.values, of_a.weights, of_b.values, of_b.weights);
         for (std::size_t p = 0; p < pairs.size(); ++p) {
             const auto column = static_cast<Eigen::Index>(p);
-            const Eigen::ArrayXd both = of_a.weights.col(column).array() * of_b.weights.col(column).array();
+            const Eigen::ArrayXd both =
+                (of_a.weights.col(column).array() > 0 && of_b.weights.col(column).array() > 0).cast<double>();
             out.push_back({.measure = a.measures()[m],
                            .head = pairs[p].first,
                            .partner = pairs[p].second,

@@ -103,6 +103,7 @@ private:
                    sentence = text.words.empty() ? 0 : text.words.back().sentence + 1;
         for (Word& word : pending_.words) {
             if (word.head >= 0) word.head += first_word;
+            for (EnhancedArc& arc : word.enhanced) arc.head += first_word;
             word.begin += byte;
             word.end += byte;
             word.sentence = sentence;

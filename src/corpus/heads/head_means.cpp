@@ -19,7 +19,7 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
     out.heads = texts.heads();
     out.causal = heads_shape(merged).causal;
     out.texts = std::ssize(texts.texts());
-    const auto measures = std::ssize(out.measures);
+    const auto measures = std::ssize(out.measures) - (texts.first_tokens() ? 1 : 0);
     const auto count = merged.get<std::int64_t>("heads.count", {measures, out.layers, out.heads});
     const auto sums = merged.get<std::int64_t>("heads.sum", {measures, out.layers, out.heads, 2});
     const Bootstrap bootstrap(out.texts, options);
@@ -29,7 +29,12 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
         const std::vector<Interval> intervals = bootstrap.means(of_measure.values, of_measure.weights);
         out.by_text.insert(out.by_text.end(), intervals.begin(), intervals.end());
         for (Eigen::Index h = 0; h < of_measure.weights.cols(); ++h, ++at) {
-            out.with.push_back(static_cast<std::int64_t>(of_measure.weights.col(h).sum()));
+            out.with.push_back((of_measure.weights.col(h).array() > 0).count());
+            if (static_cast<std::int64_t>(m) == measures) {  // of several texts: no query has one of its own
+                out.rows.push_back(texts.first_tokens()->queries());
+                out.by_query.push_back(kNaN);
+                continue;
+            }
             out.rows.push_back(count[at]);
             const double sum = FixedSum::of(sums[2 * at], sums[2 * at + 1]).value();
             out.by_query.push_back(texts.is_maximum(m) || count[at] == 0 ? kNaN : sum / static_cast<double>(count[at]));

@@ -13,6 +13,7 @@ std::vector<std::string> measure_ids(const Arrays& merged) {
     std::vector<std::string> ids;
     std::istringstream joined(std::string(bytes.begin(), bytes.end()));
     for (std::string id; std::getline(joined, id, ',');) ids.push_back(id);
+    if (merged.has("variability.weights")) ids.emplace_back("variability");
     return ids;
 }
 

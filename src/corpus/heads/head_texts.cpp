@@ -46,14 +46,39 @@ HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text
         if (is_new) texts_.push_back(text);
         row_.push_back(at->second);
     }
+    if (!merged.has("variability.weights")) return;
+    first_.emplace(merged, 0);
+    if (first_->shape().layers != layers_ || first_->shape().heads != heads_)
+        throw Error({.problem = "The store is damaged", .item = "variability.shape", .expected = "the heads of heads.count"});
+    for (const std::int64_t chunk : first_->chunks()) {
+        const auto row = chunk >= 0 && chunk < std::ssize(text_of_chunk)
+                             ? row_of.find(text_of_chunk[static_cast<std::size_t>(chunk)])
+                             : row_of.end();
+        if (row == row_of.end())
+            throw Error({.problem = "The store's texts and results do not fit",
+                         .item = "variability.chunks",
+                         .found = std::to_string(chunk)});
+        first_row_.push_back(row->second);
+    }
+    measures_.emplace_back("variability");
 }
 
 TextValues HeadTexts::of(std::size_t measure) const {
-    const std::size_t heads = static_cast<std::size_t>(layers_ * heads_), measures = measures_.size();
+    const std::size_t heads = static_cast<std::size_t>(layers_ * heads_), measures = measures_.size() - (first_ ? 1 : 0);
     const bool largest = is_maximum(measure);
     TextValues out;
     out.values.setZero(std::ssize(texts_), static_cast<Eigen::Index>(heads));
     out.weights = out.values;
+    if (first_ && measure + 1 == measures_.size()) {
+        for (Eigen::Index h = 0; h < out.values.cols(); ++h) {
+            const analyze::VariabilityTerms terms = first_->variability(h);
+            for (std::size_t t = 0; t < first_row_.size(); ++t) {
+                out.values(first_row_[t], h) = terms.differences[t];
+                out.weights(first_row_[t], h) = terms.weights[t];
+            }
+        }
+        return out;
+    }
     for (std::size_t c = 0; c < row_.size(); ++c) {
         const std::int32_t* rows_of_layer = rows_.data() + (c * measures + measure) * static_cast<std::size_t>(layers_);
         const float* values = values_.data() + (c * measures + measure) * heads;

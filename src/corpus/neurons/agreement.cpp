@@ -305,28 +305,30 @@ analyze::Table table_of(const std::vector<LayerAgreement>& layers) {
 
 analyze::Table table_of(const ValueAgreement& found) {
     analyze::Table table;
-    table.columns = {"layer",       "neurons",         "triggered",   "agreeing",        "agreement_rate",
-                     "rank_lowest", "rank_quartile_1", "rank_median", "rank_quartile_3", "rank_highest"};
+    table.columns = {"layer",          "neurons",     "triggered",       "agreeing",    "agreement_rate",  "agreement_low",
+                     "agreement_high", "rank_lowest", "rank_quartile_1", "rank_median", "rank_quartile_3", "rank_highest"};
     table.definitions = {{"triggered", "neurons with a positive coefficient at a token that has a next one"},
                          {"agreeing", "of these, the value's likeliest token followed the strongest trigger"},
-                         {"agreement_rate", "agreeing / triggered"},
+                         {"agreement_rate", "agreeing / triggered; _low, _high: Wilson's 95 % interval"},
                          {"rank", "of the token behind the strongest trigger among the value's tokens; 0: the likeliest"}};
     for (std::size_t l = 0; l < found.layers.size(); ++l) {
         const LayerValues& x = found.layers[l];
-        table.add({static_cast<std::int64_t>(l), x.neurons, x.triggered, x.agreeing, x.rate(), x.rank.lowest, x.rank.lower,
-                   x.rank.median, x.rank.upper, x.rank.highest});
+        const Interval rate = x.rate();
+        table.add({static_cast<std::int64_t>(l), x.neurons, x.triggered, x.agreeing, rate.mean, rate.low, rate.high,
+                   x.rank.lowest, x.rank.lower, x.rank.median, x.rank.upper, x.rank.highest});
     }
     return table;
 }
 
 analyze::Table probability_table(const ValueAgreement& found) {
-    analyze::Table table{{"tenth", "lowest", "highest", "triggered", "agreeing", "agreement_rate"}, {}};
+    analyze::Table table{
+        {"tenth", "lowest", "highest", "triggered", "agreeing", "agreement_rate", "agreement_low", "agreement_high"}, {}};
     table.definitions = {{"tenth", "of the model's triggered neurons, by the probability of their value's likeliest token"},
                          {"lowest", "probability, and highest: the tenth's ends"}};
     for (std::size_t i = 0; i < found.by_probability.size(); ++i) {
         const ProbabilityTenth& x = found.by_probability[i];
-        table.add({static_cast<std::int64_t>(i), x.lowest, x.highest, x.triggered, x.agreeing,
-                   x.triggered > 0 ? static_cast<double>(x.agreeing) / static_cast<double>(x.triggered) : kNaN});
+        const Interval rate = x.rate();
+        table.add({static_cast<std::int64_t>(i), x.lowest, x.highest, x.triggered, x.agreeing, rate.mean, rate.low, rate.high});
     }
     return table;
 }

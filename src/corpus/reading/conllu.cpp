@@ -28,6 +28,24 @@ std::optional<std::int32_t> whole_number(std::string_view text) {
 
 std::string unless_blank(std::string_view column) { return column == "_" ? std::string() : std::string(column); }
 
+/// DEPS, "4:nsubj|8.1:conj:and": the arcs whose heads are words. nullopt: it is not such a list.
+std::optional<std::vector<EnhancedArc>> enhanced_arcs(std::string_view deps) {
+    std::vector<EnhancedArc> arcs;
+    if (deps == "_") return arcs;
+    while (!deps.empty()) {
+        const std::size_t end = std::min(deps.find('|'), deps.size()), colon = deps.substr(0, end).find(':');
+        if (colon == std::string_view::npos || colon + 1 == end) return std::nullopt;
+        const std::string_view head = deps.substr(0, colon);
+        const std::size_t dot = head.find('.');
+        const auto number = whole_number(head.substr(0, dot));
+        if (!number || (dot != std::string_view::npos && !whole_number(head.substr(dot + 1)))) return std::nullopt;
+        if (*number > 0 && dot == std::string_view::npos)
+            arcs.push_back({*number - 1, std::string(deps.substr(colon + 1, end - colon - 1))});
+        deps.remove_prefix(std::min(end + 1, deps.size()));
+    }
+    return arcs;
+}
+
 bool has_feature(std::string_view misc, std::string_view feature) {
     while (!misc.empty()) {
         const std::size_t end = std::min(misc.find('|'), misc.size());
@@ -242,6 +260,11 @@ void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
         if (!head) fail(line_, "HEAD is not a number", "the id of a word, 0 or _", std::string(columns[kHead]));
         word.head = *head - 1;
     }
+    auto enhanced = enhanced_arcs(columns[kDeps]);
+    if (!enhanced)
+        fail(line_, "DEPS is not a list of heads and relations", "HEAD:RELATION|HEAD:RELATION, or _",
+             std::string(columns[kDeps]));
+    word.enhanced = std::move(*enhanced);
     note_entities(words);
     sentence.words.push_back(std::move(word));
     sentence.lines.push_back(line_);
@@ -300,10 +323,13 @@ void ConlluReader::place_words(const Sentence& sentence, Text& out) {
 
 void ConlluReader::check_tree(const Sentence& sentence, Text& text) {
     const auto n = static_cast<std::int32_t>(text.words.size());
-    for (std::size_t i = 0; i < text.words.size(); ++i)
-        if (text.words[i].head >= n)
-            fail(sentence.lines[i], "HEAD is not a word of the sentence", "0 to " + std::to_string(n),
-                 std::to_string(text.words[i].head + 1));
+    for (std::size_t i = 0; i < text.words.size(); ++i) {
+        const auto check = [&](std::int32_t head, const char* problem) {
+            if (head >= n) fail(sentence.lines[i], problem, "0 to " + std::to_string(n), std::to_string(head + 1));
+        };
+        check(text.words[i].head, "HEAD is not a word of the sentence");
+        for (const EnhancedArc& arc : text.words[i].enhanced) check(arc.head, "A head in DEPS is not a word of the sentence");
+    }
     const std::string problem = tree_problem(text.words);
     if (problem.empty()) return;
     ++counts_.malformed;

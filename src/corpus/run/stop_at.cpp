@@ -57,7 +57,7 @@ std::optional<WidestInterval> widest_interval(const StoredCorpus& stored, const 
     const std::vector<Interval> intervals = Bootstrap(std::ssize(texts.texts()), options).means(of.values, of.weights);
     std::optional<WidestInterval> widest;
     for (std::int64_t h = 0; h < std::ssize(intervals); ++h) {
-        const auto with = static_cast<std::int64_t>(of.weights.col(h).sum());
+        const auto with = static_cast<std::int64_t>((of.weights.col(h).array() > 0).count());
         if (with == 0) continue;
         if (with < kTextsToStop) return std::nullopt;
         const Interval& interval = intervals[static_cast<std::size_t>(h)];

@@ -39,6 +39,15 @@ Bootstrap::Columns one_column(std::span<const TextTerm> terms, double TextTerm::
 
 }  // namespace
 
+Interval share_interval(std::int64_t hits, std::int64_t cases) noexcept {
+    if (cases <= 0) return {};
+    constexpr double z = 1.959963984540054;
+    const auto n = static_cast<double>(cases);
+    const double share = static_cast<double>(hits) / n, shrink = 1 + z * z / n, middle = (share + z * z / (2 * n)) / shrink,
+                 half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / shrink;
+    return {share, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
 Bootstrap::Bootstrap(std::int64_t texts, const BootstrapOptions& options) : texts_(texts), options_(options) {
     if (options.draws < 1 || !(options.level > 0 && options.level < 1))
         throw Error({.problem = "A bootstrap needs draws and a level",

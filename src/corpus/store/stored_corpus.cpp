@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/store/stored_corpus.h"
 
+#include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/store/text_store.h"
 
@@ -10,6 +11,23 @@ namespace headlight::corpus {
 
 bool StoredCorpus::has(std::string_view kind) const noexcept {
     return std::ranges::find(manifest.options.measures, kind) != manifest.options.measures.end();
+}
+
+void StoredCorpus::require(std::string_view kind) const {
+    if (has(kind)) return;
+    throw Error({.problem = "The store lacks the requested data",
+                 .file = folder.string(),
+                 .expected = std::string(kind),
+                 .found = manifest.measures_text(),
+                 .hint = "Make a store with headlight corpus run --measure " + std::string(kind)});
+}
+
+void StoredCorpus::require_model(const model::Model& model) const {
+    if (model.hash() == manifest.model_hash) return;
+    throw Error({.problem = "The store is of another model",
+                 .file = folder.string(),
+                 .expected = manifest.model + " " + manifest.model_hash,
+                 .found = model.config().name + " " + model.hash()});
 }
 
 std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& folder) {

@@ -24,8 +24,13 @@ std::string meta_of(const Text& text) {
     json words = json::array();
     for (const Word& w : text.words) {
         json& word = words.emplace_back(json{w.form, w.upos, w.xpos, w.relation, w.head, w.begin, w.end, w.shares_span});
-        if (!w.features.empty() || w.sentence > 0) word.push_back(w.features);
-        if (w.sentence > 0) word.push_back(w.sentence);
+        // Later fields may be left out at the end.
+        const bool has_arcs = !w.enhanced.empty();
+        if (!w.features.empty() || w.sentence > 0 || has_arcs) word.push_back(w.features);
+        if (w.sentence > 0 || has_arcs) word.push_back(w.sentence);
+        if (!has_arcs) continue;
+        json& arcs = word.emplace_back(json::array());
+        for (const EnhancedArc& arc : w.enhanced) arcs.push_back({arc.head, arc.relation});
     }
     json meta = {{"id", text.id}, {"document", text.document}};
     if (!text.fields.empty()) meta["fields"] = text.fields;
@@ -59,10 +64,13 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
     Text text{.id = meta.at("id"), .document = meta.at("document"), .text = std::move(content), .words = {}, .fields = {}};
     if (meta.contains("fields")) text.fields = meta["fields"].get<std::map<std::string, std::string>>();
     if (meta.contains("words"))
-        for (const json& w : meta["words"])
+        for (const json& w : meta["words"]) {
             text.words.push_back({w.at(0), w.at(1), w.at(2), w.at(3), w.at(4), w.at(5), w.at(6), w.at(7),
                                   w.size() > 8 ? w.at(8).get<std::string>() : std::string(),
                                   w.size() > 9 ? w.at(9).get<std::int32_t>() : 0});
+            if (w.size() > 10)
+                for (const json& arc : w.at(10)) text.words.back().enhanced.push_back({arc.at(0), arc.at(1)});
+        }
     if (meta.contains("mentions")) {
         for (const json& m : meta["mentions"]) text.mentions.push_back({m.at(0), m.at(1), m.at(2), m.at(3), m.at(4)});
         const int task = meta.at("task");

@@ -76,7 +76,8 @@ analyze::Table table_of(const RelationTable& relations) {
         {"accuracy", "Share of the n arcs whose head is predicted."},
         {"low", "95 % interval of the accuracy, to high: percentiles of a bootstrap over sentences."},
         {"n", "Arcs that the direction covers: all of them, but in a causal model those whose attending word comes later."},
-        {"arcs", "Arcs of the relation."},
+        {"arcs", relations.enhanced ? "Words with a head by the relation in DEPS; any of these heads is right."
+                                    : "Arcs of the relation."},
         {"coverage", "n / arcs."},
         {"baseline",
          "Accuracy of the best constant offset on the same arcs: head = word + baseline_offset, clamped to the sentence."},

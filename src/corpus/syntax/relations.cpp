@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/relations.h"
 
+#include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/reading/conllu.h"
 
@@ -14,11 +15,17 @@ namespace {
 
 constexpr Eigen::Index kColumnsAtATime = 256;
 
-/// A word with a head, in the numbering of the sentences in their order.
+/// A word with its head, or with those of a graph, of which any counts; in the numbering of the sentences in their order.
 struct Arc {
     std::int64_t sentence = 0;
     const IndexedSentence* of = nullptr;
-    std::int64_t word = 0, head = 0, first = 0, last = 0;  ///< first and last: of the words of its sentence, behind the last
+    std::int64_t word = 0, first = 0, last = 0;  ///< first and last: of the words of its sentence, behind the last
+    std::vector<std::int64_t> heads;
+
+    bool is_head(std::int64_t other) const { return std::ranges::find(heads, other) != heads.end(); }
+    void add_head(std::int64_t head) {
+        if (!is_head(head)) heads.push_back(head);
+    }
 };
 
 /// tree_problem() of words [first, last).
@@ -31,16 +38,17 @@ std::string sentence_problem(const std::vector<Word>& words, std::int32_t first,
 
 bool covered(const Arc& arc, ArcDirection direction, bool causal) {
     if (!causal) return true;
-    return direction == ArcDirection::to_head ? arc.head < arc.word : arc.head > arc.word;
+    return std::ranges::any_of(
+        arc.heads, [&](std::int64_t head) { return direction == ArcDirection::to_head ? head < arc.word : head > arc.word; });
 }
 
 bool predicted(const Arc& arc, ArcDirection direction, std::int64_t head, std::int64_t heads) {
     const auto at = static_cast<std::size_t>(arc.word * heads + head);
-    return (direction == ArcDirection::to_head ? arc.of->to[at] : arc.of->from[at]) == arc.head;
+    return arc.is_head(direction == ArcDirection::to_head ? arc.of->to[at] : arc.of->from[at]);
 }
 
 bool offset_hits(const Arc& arc, std::int64_t offset) {
-    return std::clamp<std::int64_t>(arc.word + offset, arc.first, arc.last - 1) == arc.head;
+    return arc.is_head(std::clamp<std::int64_t>(arc.word + offset, arc.first, arc.last - 1));
 }
 
 /// Ties go to the shortest, then to the one on the left.
@@ -102,6 +110,32 @@ private:
     std::vector<std::size_t> pending_;
 };
 
+std::string base_of(const std::string& relation) { return relation.substr(0, relation.find(':')); }
+
+/// What the word of `empty`, which has no heads yet, counts for in each relation, its subtype and all.
+std::map<std::string, Arc> arcs_of(const Arc& empty, bool enhanced, RelationTable& table) {
+    const IndexedSentence& sentence = *empty.of;
+    const auto w = static_cast<std::size_t>(empty.word);
+    const Word& word = sentence.words[w];
+    std::vector<EnhancedArc> basic;
+    if (word.head >= 0) basic.push_back({word.head, word.relation});
+    std::map<std::string, Arc> found;
+    for (const auto& [head, relation] : enhanced ? word.enhanced : basic) {
+        const auto h = static_cast<std::size_t>(head);
+        if (!sentence.read[w] || !sentence.read[h]) {
+            ++table.unread_arcs;
+            continue;
+        }
+        if (same_bytes(word, sentence.words[h])) {
+            ++table.shared_arcs;
+            continue;
+        }
+        for (const std::string& of : {std::string("all"), relation, base_of(relation)})
+            if (!of.empty()) found.try_emplace(of, empty).first->second.add_head(head);
+    }
+    return found;
+}
+
 /// Every head on the covered arcs of a relation.
 void score(const std::vector<Arc>& arcs, RelationRow row, const std::vector<bool>& half_b, const WordIndex& index, bool all_heads,
            IntervalBatch& batch) {
@@ -140,8 +174,13 @@ bool in_half_b(std::string_view sentence_id) noexcept {
 }
 
 RelationTable relation_table(const WordIndex& index, const RelationOptions& options, const CancelToken& cancel) {
+    if (options.enhanced && !index.enhanced())
+        throw Error({.problem = "The treebank has no enhanced dependencies",
+                     .expected = "arcs in the column DEPS",
+                     .hint = "Without --enhanced the arcs of HEAD are scored; a store of an earlier version kept no DEPS"});
     RelationTable table;
     table.causal = index.causal();
+    table.enhanced = options.enhanced;
     std::map<std::string, std::vector<Arc>> by_relation;
     std::vector<bool> half_b;
     for (const auto& [number, sentence] : index.sentences()) {
@@ -152,32 +191,18 @@ RelationTable relation_table(const WordIndex& index, const RelationOptions& opti
                 std::tie(first, last) = sentence_of(sentence.words, last);
                 table.no_trees += !sentence_problem(sentence.words, first, last).empty();
             }
-            const Word& word = sentence.words[w];
-            if (word.head < 0) continue;
-            const auto head = static_cast<std::size_t>(word.head);
-            if (!sentence.read[w] || !sentence.read[head]) {
-                ++table.unread_arcs;
-                continue;
-            }
-            if (same_bytes(word, sentence.words[head])) {
-                ++table.shared_arcs;
-                continue;
-            }
-            const Arc arc{table.sentences, &sentence, static_cast<std::int64_t>(w), word.head, first, last};
-            by_relation["all"].push_back(arc);
-            if (!word.relation.empty()) by_relation[word.relation].push_back(arc);
-            if (const std::size_t colon = word.relation.find(':'); colon != std::string::npos)
-                by_relation[word.relation.substr(0, colon)].push_back(arc);
-            ++table.arcs;
+            const std::map<std::string, Arc> arcs =
+                arcs_of({table.sentences, &sentence, static_cast<std::int64_t>(w), first, last, {}}, options.enhanced, table);
+            for (const auto& [relation, arc] : arcs) by_relation[relation].push_back(arc);
+            table.arcs += !arcs.empty();
         }
         ++table.sentences;
     }
 
-    const auto base = [](const std::string& relation) { return relation.substr(0, relation.find(':')); };
     std::vector<std::string> order;
     for (const auto& [relation, arcs] : by_relation) order.push_back(relation);
     const auto place = [&](const std::string& relation) {
-        const std::string whole = base(relation);
+        const std::string whole = base_of(relation);
         return std::tuple(-std::ssize(by_relation.at(whole)), whole, relation != whole, -std::ssize(by_relation.at(relation)),
                           relation);
     };

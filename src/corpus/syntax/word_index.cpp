@@ -129,6 +129,7 @@ IndexedWords indexed_words(const TextRun& run) {
         for (std::int32_t w = first; w < last; ++w) {
             Word& word = out.text.words.emplace_back(words[static_cast<std::size_t>(w)]);
             if (word.head >= 0) word.head -= out.first;
+            for (EnhancedArc& arc : word.enhanced) arc.head -= out.first;
         }
     }
     return out;
@@ -227,13 +228,16 @@ void WordIndex::save(Arrays& arrays) const {
         strings.note(sentence.id);
         for (const Word& word : sentence.words)
             for (const std::string* s : {&word.form, &word.upos, &word.relation}) strings.note(*s);
+        for (const Word& word : sentence.words)
+            for (const EnhancedArc& arc : word.enhanced) strings.note(arc.relation);
     }
     strings.number();
     strings.save(arrays);
 
     std::vector<std::int64_t> numbers, ends, spans;
-    std::vector<std::int32_t> ids, texts, first_words, sentence_numbers;
-    std::vector<std::int16_t> word_heads;
+    std::vector<std::int32_t> ids, texts, first_words, sentence_numbers, graph_relations;
+    std::vector<std::int16_t> word_heads, graph_heads;
+    std::vector<std::int64_t> graph_ends;
     std::vector<std::uint8_t> flags;
     for (const auto& [number, sentence] : sentences_) {
         numbers.push_back(number);
@@ -245,6 +249,11 @@ void WordIndex::save(Arrays& arrays) const {
             spans.insert(spans.end(), {word.begin, word.end});
             word_heads.push_back(static_cast<std::int16_t>(word.head));
             sentence_numbers.push_back(word.sentence);
+            for (const EnhancedArc& arc : word.enhanced) {
+                graph_heads.push_back(static_cast<std::int16_t>(arc.head));
+                graph_relations.push_back(strings[arc.relation]);
+            }
+            graph_ends.push_back(std::ssize(graph_heads));
             flags.push_back(static_cast<std::uint8_t>((word.shares_span ? 1 : 0) | (sentence.read[w] ? 2 : 0)));
         }
         ends.push_back(std::ssize(word_heads));
@@ -259,6 +268,9 @@ void WordIndex::save(Arrays& arrays) const {
     arrays.put<std::uint8_t>("words.flags", {n}, flags);
     arrays.put<std::int32_t>("words.first_word", {s}, first_words);
     arrays.put<std::int32_t>("words.sentence", {n}, sentence_numbers);
+    arrays.put<std::int64_t>("words.graph_end", {n}, graph_ends);
+    arrays.put<std::int16_t>("words.graph_head", {std::ssize(graph_heads)}, graph_heads);
+    arrays.put<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)}, graph_relations);
     for (const WordHeadArray& array : kWordHeadArrays) {
         std::vector<std::int16_t> all;
         all.reserve(static_cast<std::size_t>(n * heads()));
@@ -269,6 +281,12 @@ void WordIndex::save(Arrays& arrays) const {
     const std::array<std::int64_t, 3> counts{counts_.left_out, counts_.shared_tokens, counts_.unread_words};
     arrays.put<std::int64_t>("words.counts", {3}, counts);
     put_heads(arrays, "words.heads", n_layers_, n_heads_, causal_);
+}
+
+bool WordIndex::enhanced() const noexcept {
+    return std::ranges::any_of(sentences_, [](const auto& each) {
+        return std::ranges::any_of(each.second.words, [](const Word& word) { return !word.enhanced.empty(); });
+    });
 }
 
 WordIndex WordIndex::read(const Arrays& arrays) {
@@ -295,6 +313,15 @@ void WordIndex::load(const Arrays& arrays) {
         documents ? arrays.get<std::int32_t>("words.sentence", {n}) : std::vector<std::int32_t>(static_cast<std::size_t>(n));
     const auto first_words =
         documents ? arrays.get<std::int32_t>("words.first_word", {s}) : std::vector<std::int32_t>(static_cast<std::size_t>(s));
+    // Stores of earlier versions have no graph.
+    const bool graph = arrays.has("words.graph_end");
+    const auto graph_ends = graph ? arrays.get<std::int64_t>("words.graph_end", {n}) : std::vector<std::int64_t>();
+    const auto graph_heads = graph ? arrays.get<std::int16_t>("words.graph_head", {-1}) : std::vector<std::int16_t>();
+    const auto graph_relations =
+        graph ? arrays.get<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)}) : std::vector<std::int32_t>();
+    if (graph && (!std::ranges::is_sorted(graph_ends) ||
+                  (n > 0 ? graph_ends.front() < 0 || graph_ends.back() != std::ssize(graph_heads) : !graph_heads.empty())))
+        broken_index("words.graph_end");
     const bool ordered = std::ranges::is_sorted(ends) && std::ranges::is_sorted(numbers);
     if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) broken_index("words.text_end");
 
@@ -319,6 +346,12 @@ void WordIndex::load(const Arrays& arrays) {
                                       .shares_span = (flags[at] & 1) != 0,
                                       .sentence = sentence_numbers[at]});
             sentence.read.push_back((flags[at] & 2) != 0);
+            if (!graph) continue;
+            for (std::int64_t a = at > 0 ? graph_ends[at - 1] : 0; a < graph_ends[at]; ++a) {
+                const std::int16_t head = graph_heads[static_cast<std::size_t>(a)];
+                if (head < 0 || head >= count) broken_index("words.graph_head");
+                sentence.words.back().enhanced.push_back({head, strings.at(graph_relations[static_cast<std::size_t>(a)])});
+            }
         }
     }
     for (const WordHeadArray& array : kWordHeadArrays) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/coreference/coreference.h"
 #include "headlight/corpus/heads/head_means.h"
@@ -73,10 +74,19 @@ std::unique_ptr<Figure> arc_figure(const corpus::ArcResult&, const QString& word
 std::unique_ptr<Figure> coreference_figure(const corpus::MentionIndex&, const corpus::CoreferenceTable&, HeadId chosen,
                                            corpus::TextStore& texts, const QString& words);
 
+// value_figures.cpp
+std::unique_ptr<Figure> values_figure(const corpus::ValueAgreement&, const QString& words);
+/// The tokens that a neuron's value promotes, and how many of its triggers they follow.
+std::unique_ptr<Figure> value_figure(const corpus::Neurons&, analyze::NeuronId, const analyze::Promoted&, const text::Tokenizer&);
+
 // neuron_figures.cpp
-/// `removed` null: without the removal test.
-std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, const corpus::NeuronRemoval* removed,
-                                      corpus::TextStore& texts, const QString& words);
+/// The parts of a neuron's card that need the model; null: without.
+struct NeuronParts {
+    std::unique_ptr<Figure> value;
+    std::unique_ptr<corpus::NeuronRemoval> removed;
+};
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, NeuronParts, corpus::TextStore& texts,
+                                      const QString& words);
 std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>&, const QString& words);
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>&, const QString& words);
 

@@ -117,6 +117,7 @@ std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, c
 
 /// How many of a neuron's triggers, and neurons of a layer, lose a token: seconds on a small model.
 constexpr std::int64_t kCardTriggers = 20, kTriggers = 10, kNeuronsOfLayer = 10;
+constexpr std::int64_t kPromoted = 8;  ///< tokens of a value on a neuron's card
 
 std::vector<corpus::NeuronRemoval> removals(const StorePtr& stored, const CorpusRequest& request, const corpus::Neurons& neurons,
                                             corpus::TextStore& texts, const std::vector<analyze::NeuronId>& ids,
@@ -128,17 +129,39 @@ std::vector<corpus::NeuronRemoval> removals(const StorePtr& stored, const Corpus
 std::unique_ptr<Figure> make_neuron(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
     corpus::TextStore texts(stored->folder, stored->manifest);
     const corpus::Neurons neurons(stored->merged.arrays);
-    std::vector<corpus::NeuronRemoval> removed;
-    if (request.model) removed = removals(stored, request, neurons, texts, {request.neuron}, kCardTriggers, cancel);
-    return neuron_figure(neurons, request.neuron, removed.empty() ? nullptr : &removed.front(), texts, words_of(*stored));
+    NeuronParts parts;
+    if (request.model) {
+        auto removed = removals(stored, request, neurons, texts, {request.neuron}, kCardTriggers, cancel);
+        if (!removed.empty()) parts.removed = std::make_unique<corpus::NeuronRemoval>(std::move(removed.front()));
+    }
+    if (request.model && request.model->config().has_unembedding) {
+        const auto promoted = analyze::promoted_tokens(*request.model, request.neuron.layer, {request.neuron.neuron},
+                                                       {.top = kPromoted, .gain = true}, cancel);
+        parts.value = value_figure(neurons, request.neuron, promoted.front(), *request.tokenizer);
+    }
+    return neuron_figure(neurons, request.neuron, std::move(parts), texts, words_of(*stored));
+}
+
+/// Error if the request has no model. `what` the figure does with it.
+void require_model(const StorePtr& stored, const CorpusRequest& request, const char* what) {
+    if (request.model) return;
+    throw Error({.problem = std::string("This figure ") + what + ", so it needs the model",
+                 .item = request.view,
+                 .expected = stored->manifest.model,
+                 .hint = "Give --model, or open the model in the window"});
+}
+
+std::unique_ptr<Figure> make_values(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
+    require_model(stored, request, "reads the model's values");
+    const auto found = stored->results->get(
+        Whole<corpus::ValueAgreement>(),
+        [&] { return corpus::value_agreement(corpus::Neurons(stored->merged.arrays), *request.model, {}, cancel); },
+        [](const corpus::ValueAgreement& all) { return std::ssize(all.layers) * std::int64_t{sizeof(corpus::LayerValues)}; });
+    return values_figure(*found, words_of(*stored));
 }
 
 std::unique_ptr<Figure> make_removal(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
-    if (!request.model)
-        throw Error({.problem = "This figure runs texts again, so it needs the model",
-                     .item = "corpus-removal",
-                     .expected = stored->manifest.model,
-                     .hint = "Give --model, or open the model in the window"});
+    require_model(stored, request, "runs texts again");
     corpus::TextStore texts(stored->folder, stored->manifest);
     const corpus::Neurons neurons(stored->merged.arrays);
     const auto ids = corpus::drawn_neurons(neurons, kNeuronsOfLayer, stored->manifest.options.seed);
@@ -280,7 +303,7 @@ const std::vector<CorpusView>& all_views() {
          .group = "Probes",
          .probe = corpus::ProbeKind::linear,
          .of_classes = true,
-         .runs_texts = true,
+         .with_model = true,
          .make = make_probe},
         {.id = "corpus-mix",
          .title = "Mixed layers",
@@ -310,14 +333,20 @@ const std::vector<CorpusView>& all_views() {
          .group = "Neurons",
          .gathered = "neurons",
          .of_neuron = true,
-         .runs_texts = true,
+         .with_model = true,
          .make = make_neuron},
         {.id = "corpus-removal",
          .title = "Triggers without a token",
          .group = "Neurons",
          .gathered = "neurons",
-         .runs_texts = true,
+         .with_model = true,
          .make = make_removal},
+        {.id = "corpus-values",
+         .title = "Values and their triggers",
+         .group = "Neurons",
+         .gathered = "neurons",
+         .with_model = true,
+         .make = make_values},
         {.id = "corpus-agreement",
          .title = "How layers arrive at the predictions",
          .group = "Neurons",
@@ -349,17 +378,8 @@ const CorpusView& corpus_view(std::string_view id) {
 
 std::unique_ptr<Figure> corpus_figure(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
     const CorpusView& view = corpus_view(request.view);
-    if (!view.gathered.empty() && !stored->has(view.gathered))
-        throw Error({.problem = "The store did not gather what this figure shows",
-                     .file = stored->folder.string(),
-                     .item = view.id,
-                     .expected = "measure " + view.gathered,
-                     .hint = "Run the corpus into a new store with --measure " + view.gathered});
-    if (view.runs_texts && request.model && request.model->hash() != stored->manifest.model_hash)
-        throw Error({.problem = "The store is of another model",
-                     .file = stored->folder.string(),
-                     .expected = stored->manifest.model + " " + stored->manifest.model_hash,
-                     .found = request.model->config().name + " " + request.model->hash()});
+    if (!view.gathered.empty()) stored->require(view.gathered);
+    if (view.with_model && request.model) stored->require_model(*request.model);
     return view.make(stored, request, cancel);
 }
 
@@ -410,7 +430,7 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     if (view.of_neuron)
         option("layer", std::to_string(request.neuron.layer.value)),
             option("neuron", std::to_string(request.neuron.neuron.value));
-    if (view.runs_texts && request.model) option("model", request.model->config().name);
+    if (view.with_model && request.model) option("model", request.model->config().name);
     out.command = command;
     return out;
 }

@@ -164,7 +164,7 @@ std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& 
     return plot::plot_figure(std::move(out));
 }
 
-std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::NeuronId id, const corpus::NeuronRemoval* removed,
+std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::NeuronId id, NeuronParts parts,
                                       corpus::TextStore& texts, const QString& words) {
     constexpr std::size_t shown = 20;
     StackedParts out;
@@ -190,11 +190,20 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     auto examples = examples_figure(lists, texts, "corpus-neuron", QStringLiteral("Examples"), out.description);
     const auto table = std::make_shared<Table>(examples->table());
     out.parts.push_back(histogram_of(neurons, id, words));
-    if (removed && !removed->triggers.empty()) {
+    if (parts.value) {
+        StackedParts top;
+        top.view = out.view;
+        top.across = true;
+        top.parts.push_back(std::move(out.parts.back()));
+        top.parts.push_back(std::move(parts.value));
+        out.parts.back() = stacked_figure(std::move(top));
+        out.description += QStringLiteral(" Its value is read with the unembedding and the final norm's gain.");
+    }
+    if (parts.removed && !parts.removed->triggers.empty()) {
         out.description += QStringLiteral(
             " The test of removal (figure 3) runs each trigger's text up to the trigger again without its first token, its last one, "
             "which is the trigger, or a random one between.");
-        out.parts.push_back(removal_of(*removed, texts));
+        out.parts.push_back(removal_of(*parts.removed, texts));
     }
     out.parts.push_back(std::move(examples));
     out.table = [table] { return *table; };

@@ -7,8 +7,18 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace headlight::figure {
+namespace {
+
+/// As it was asked for: a store's mosaic is "corpus-heads" and a text's "heads", although one figure draws both.
+std::string view_of(const Figure& figure, const Provenance& provenance) {
+    const auto asked = std::ranges::find(provenance.options, "view", &std::pair<std::string, std::string>::first);
+    return asked != provenance.options.end() ? asked->second : figure.view();
+}
+
+}  // namespace
 
 QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
     // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
@@ -16,8 +26,9 @@ QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
 }
 
 QByteArray table_json(const Figure& figure, const Provenance& provenance) {
-    return QByteArray::fromStdString("{\"view\": " + nlohmann::ordered_json(figure.view()).dump() + ",\n\"provenance\": " +
-                                     data_provenance_json(provenance) + ",\n" + analyze::json_members(figure.table()) + "\n}\n");
+    return QByteArray::fromStdString("{\"view\": " + nlohmann::ordered_json(view_of(figure, provenance)).dump() +
+                                     ",\n\"provenance\": " + data_provenance_json(provenance) + ",\n" +
+                                     analyze::json_members(figure.table()) + "\n}\n");
 }
 
 namespace {
@@ -51,7 +62,8 @@ void write_arrays_npz(const Figure& figure, const Provenance& provenance, const 
     const std::vector<NamedArray> arrays = arrays_of(figure, provenance);
     analyze::ArrayRefs refs;
     for (const NamedArray& a : arrays) refs.add(a);
-    io::write_npz(path, refs.numbers, {{"view", figure.view()}, {"provenance", provenance_json(provenance)}}, refs.texts);
+    io::write_npz(path, refs.numbers, {{"view", view_of(figure, provenance)}, {"provenance", provenance_json(provenance)}},
+                  refs.texts);
 }
 
 std::string data_preview(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,

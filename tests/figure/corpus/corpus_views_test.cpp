@@ -80,7 +80,7 @@ TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
         request.view = view.id;
         request.head = {Layer(4), Head(5)};
         request.neuron = {Layer(2), Neuron(7)};
-        if (view.runs_texts) request.model = model_, request.tokenizer = tokenizer_;
+        if (view.with_model) request.model = model_, request.tokenizer = tokenizer_;
         if (view.of_question) request.question = "heads where word attends to its head > 1 %";
         const auto figure = corpus_figure(stored_, request);
         EXPECT_FALSE(figure->title().isEmpty());

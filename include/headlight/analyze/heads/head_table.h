@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/heads/head_query.h"
+#include "headlight/analyze/heads/variability.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -72,6 +73,7 @@ public:
 
 private:
     void add_corner(const trace::Trace&);
+    FirstPairs first_pairs() const;
     double variability(std::int64_t head) const;
 
     HeadTableOptions options_;
@@ -79,7 +81,7 @@ private:
     HeadTable sums_;
     std::vector<Eigen::MatrixXd> counts_;
     std::vector<std::int64_t> tokens_;         ///< of each text
-    std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, 10, 10], 0 where it has no tokens
+    std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, FirstPairs::size()]
 };
 
 /// "2 repeats": how many queries a measure is a mean over, where few have it; empty: most have.

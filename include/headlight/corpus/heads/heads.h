@@ -30,7 +30,7 @@ std::int64_t distance_bin(std::int64_t distance) noexcept;
 std::int64_t first_distance(std::int64_t bin) noexcept;
 
 /// Ids of the measures that a corpus has: those of analyze::head_measures() except `variability`, which needs all texts at
-/// once, and the probe's, which are the same for every text.
+/// once (first_tokens.h), and the probe's, which are the same for every text.
 const std::vector<std::string>& corpus_measures();
 
 /// Of the model that ran the texts.

@@ -88,7 +88,7 @@ struct LayerValues {
     std::int64_t neurons = 0, triggered = 0;
     std::int64_t agreeing = 0;  ///< the value's likeliest token followed its trigger (Fig. 4)
     Box rank{};                 ///< of the token after the trigger in the value's distribution, 0: the likeliest (Fig. 5)
-    double rate() const noexcept { return triggered > 0 ? static_cast<double>(agreeing) / static_cast<double>(triggered) : kNaN; }
+    Interval rate() const noexcept { return share_interval(agreeing, triggered); }
 };
 
 /// A value with a confident token, and how often that token followed its triggers.
@@ -105,6 +105,7 @@ struct SureValue {
 struct ProbabilityTenth {
     double lowest = kNaN, highest = kNaN;
     std::int64_t triggered = 0, agreeing = 0;
+    Interval rate() const noexcept { return share_interval(agreeing, triggered); }
 };
 
 struct ValueAgreement {

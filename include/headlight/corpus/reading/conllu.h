@@ -13,7 +13,7 @@
 namespace headlight::corpus {
 
 /// Reads sentence by sentence. Text::text is "# text", or is rebuilt from FORM and SpaceAfter=No without it; words have their
-/// bytes in it. Basic dependencies only: the form of empty nodes (3.1) and DEPS is checked; they are counted, not kept.
+/// bytes in it. Empty nodes (3.1) are counted, not kept, and neither are arcs of DEPS whose head is one.
 class ConlluReader {
 public:
     /// Reads the next line without its end; false after the last one.

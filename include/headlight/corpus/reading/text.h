@@ -9,6 +9,12 @@
 
 namespace headlight::corpus {
 
+/// An arc of the enhanced graph: a word may have several heads.
+struct EnhancedArc {
+    std::int32_t head = 0;   ///< index of a word
+    std::string relation{};  ///< "nmod:of"
+};
+
 /// A word of a treebank's sentence, with its place in the sentence's text.
 struct Word {
     std::string form{};
@@ -20,6 +26,7 @@ struct Word {
     bool shares_span = false;  ///< set for such words: arcs inside the span are left out and counted
     std::string features{};    ///< FEATS: "Number=Sing|Person=3"
     std::int32_t sentence = 0;  ///< number of its sentence in the text, which is one sentence unless it is a document
+    std::vector<EnhancedArc> enhanced{};  ///< DEPS, without the root and heads that are empty nodes
 };
 
 /// A mention of an entity, of a text with coreference.

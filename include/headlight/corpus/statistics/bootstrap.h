@@ -24,6 +24,9 @@ struct Interval {
     double low = kNaN, high = kNaN;  ///< NaN below two texts with a weight
 };
 
+/// A share of cases that are independent of one another, with Wilson's interval of 95 % (1927), which stays within 0 and 1.
+Interval share_interval(std::int64_t hits, std::int64_t cases) noexcept;
+
 struct BootstrapOptions {
     std::int64_t draws = 1000;
     double level = 0.95;  ///< share of the draws within the interval

@@ -5,6 +5,7 @@
 #include "headlight/base/results.h"
 #include "headlight/corpus/store/manifest.h"
 #include "headlight/corpus/store/segments.h"
+#include "headlight/model/model.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,10 @@ struct StoredCorpus {
 
     /// Whether one of accumulator_kinds() was gathered.
     bool has(std::string_view kind) const noexcept;
+    /// Error if it was not, with the kinds that were and how to gather it.
+    void require(std::string_view kind) const;
+    /// Error if the model is not the one that ran the texts, naming both.
+    void require_model(const model::Model&) const;
 };
 /// Errors: no store there, nothing has been run yet, a damaged file.
 std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& folder);

@@ -53,11 +53,15 @@ struct RelationTable {
     std::int64_t unread_arcs = 0;  ///< left out: a word without a token
     std::int64_t no_trees = 0;     ///< sentences whose arcs do not form a tree; they are scored as they are
     bool causal = true;
+    bool enhanced = false;
 };
 struct RelationOptions {
+    bool enhanced =
+        false;  ///< the graph of DEPS: a word counts once for each of its relations, and any of its heads there is right
     bool all_heads = false;  ///< a row for every head; else for the best one of each relation and direction
     BootstrapOptions bootstrap;
 };
+/// Error: `enhanced`, and no word has such arcs.
 RelationTable relation_table(const WordIndex&, const RelationOptions& = {}, const CancelToken& = {});
 
 /// Half B has about every second sentence, by a hash of its id: FNV-1a with the finaliser of draw().

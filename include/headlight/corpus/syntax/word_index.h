@@ -61,6 +61,8 @@ public:
     std::int64_t n_heads() const noexcept { return n_heads_; }
     std::int64_t heads() const noexcept { return n_layers_ * n_heads_; }
     bool causal() const noexcept { return causal_; }
+    /// Whether any word has arcs of DEPS.
+    bool enhanced() const noexcept;
     /// By the text's number in the store.
     const std::map<std::int64_t, IndexedSentence>& sentences() const noexcept { return sentences_; }
 

@@ -32,7 +32,7 @@ struct CorpusRequest {
     std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
     HeadId head{};                                   ///< views of one head; {-1, -1}: the best one, where head_optional
     analyze::NeuronId neuron{};                      ///< views of one neuron
-    /// The model that ran the store's texts, for views that run some of them again; null: there is none at hand.
+    /// The model that ran the store's texts, for views with_model; null: there is none at hand.
     std::shared_ptr<const model::Model> model{};
     std::shared_ptr<const text::Tokenizer> tokenizer{};
     bool operator==(const CorpusRequest&) const = default;
@@ -52,9 +52,9 @@ struct CorpusView {
     bool of_labels() const noexcept { return probe && corpus::learns_labels(*probe); }
     bool of_classes = false;  ///< label and predicted apply
     std::string in_window{};  ///< view of a text that can take the measures of its axes
-    /// It runs texts again where the request has the model: corpus-removal needs it, corpus-neuron and corpus-probe have a part
+    /// It runs texts again or reads weights where the request has the model: corpus-removal and corpus-values need it, others show
     /// more with it.
-    bool runs_texts = false;
+    bool with_model = false;
     /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.
     std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
 };
