@@ -37,6 +37,7 @@ def sentence(tokens):
         "xpos": [w["xpos"] or "" for w in words],
         "heads": [w["head"] - 1 for w in words],
         "relations": [w["deprel"] for w in words],
+        "enhanced": [[[head - 1, relation] for relation, head in w["deps"] or [] if isinstance(head, int) and head > 0] for w in words],
         "spans": spans,
     }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes tests/golden/corpus_heads.json: measures of heads over tests/fixtures/text/sentences.txt, from the attentions of Hugging Face
+"""Writes tests/golden/corpus_heads.json: measures of heads over 200 sentences of a treebank, from the attentions of Hugging Face
 transformers in float64.
 
     python tests/golden/make_corpus_golden.py [REPOSITORY]
@@ -20,6 +20,7 @@ root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 folder = root / "models/novella-7m"
 tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").double().eval()
+FIRST = 10
 edges = [0, 1] + [2**k for k in range(1, 13)]
 
 
@@ -52,17 +53,34 @@ def of_text(ids):
         out["duplicate_token"] = ((a * same).sum(-1)[:, :, repeats].mean(-1), int(repeats.sum()))
     bins = np.searchsorted(edges, np.abs(i[1:, None] - i), "right") - 1
     far = np.stack([(rows * ((bins == b) & (i <= i[1:, None]))).sum((-1, -2)) for b in range(len(edges))], -1)
-    return out, far
+    return out, far, a[:, :, :FIRST, :FIRST]
 
 
-texts = (root / "tests/fixtures/text/sentences.txt").read_text(encoding="utf-8").splitlines()
-found, distances = {}, 0
+def variability(corners):
+    """Vig & Belinkov 2019, section 4.2, over the first tokens without query 0; of pairs that at least two texts have."""
+    differences = total = 0
+    for q in range(1, FIRST):
+        for k in range(q + 1):
+            x = np.stack([c[:, :, q, k] for c in corners if c.shape[2] > q])
+            differences = differences + np.abs(x - x.mean(0)).sum(0)
+            total = total + x.sum(0)
+    return differences / (2 * total)
+
+
+texts = (root / "tests/fixtures/treebank/ewt-sentences.txt").read_text(encoding="utf-8").splitlines()
+found, distances, corners = {}, 0, []
 for text in texts:
-    measures, far = of_text(tokenizer.encode(text).ids)
+    measures, far, corner = of_text(tokenizer.encode(text).ids)
+    if corner.shape[2] > 1:
+        corners.append(corner)
     distances = distances + far
     for name, (value, rows) in measures.items():
         found.setdefault(name, []).append((value, rows))
-golden = {"distance": np.round(distances, 7).tolist(), "measures": {}}
+golden = {
+    "distance": np.round(distances, 7).tolist(),
+    "variability": {"texts": len(corners), "by_text": np.round(variability(corners), 9).tolist()},
+    "measures": {},
+}
 for name, terms in found.items():
     values, rows = np.stack([v for v, _ in terms]), np.array([r for _, r in terms])
     by_query = (values * rows[:, None, None]).sum(0) / rows.sum()

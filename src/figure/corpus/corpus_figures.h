@@ -7,6 +7,7 @@
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/coreference/coreference.h"
 #include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/heads/head_snippets.h"
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/neurons/removal.h"
@@ -57,6 +58,14 @@ struct ExampleList {
 /// `texts` reads the text around them.
 std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>&, corpus::TextStore& texts, const char* view,
                                         const QString& title, const QString& description);
+
+// snippet_figure.cpp
+struct SnippetList {
+    QString title;
+    std::vector<corpus::HeadSnippet> snippets;
+};
+/// Small head views: queries to the left, keys to the right, the example's own pair marked.
+std::unique_ptr<Figure> snippet_figure(std::vector<SnippetList>, HeadId, const QString& description);
 
 // probe_figure.cpp
 /// `label` and `predicted`: the classes of the cell of the confusion matrix whose words are listed; empty: none, and in place of

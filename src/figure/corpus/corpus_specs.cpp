@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/corpus/corpus_figures.h"
 #include "figure/heads/heads_mosaic.h"
+#include "figure/table/stacked_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
@@ -87,7 +88,9 @@ std::unique_ptr<Figure> make_distance(const StorePtr& stored, const CorpusReques
     return distance_figure(corpus::distance_weights(arrays), arrays.shape("heads.distance")[0], request.head, words_of(*stored));
 }
 
-std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
+constexpr std::size_t kSnippets = 4;  ///< of each list that are drawn as head views
+
+std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
     corpus::TextStore texts(stored->folder, stored->manifest);
     const std::pair<const char*, const char*> lists[] = {
         {"Largest weights", "Weight, excluding first and special tokens and attention of tokens to themselves."},
@@ -97,9 +100,28 @@ std::unique_ptr<Figure> make_examples(const StorePtr& stored, const CorpusReques
     for (std::int64_t c = 0; c < corpus::kHeadExamples; ++c)
         examples.push_back({QString::fromUtf8(lists[c].first), QString::fromUtf8(lists[c].second),
                             corpus::head_examples(stored->merged.arrays, static_cast<corpus::HeadExample>(c), request.head)});
-    return examples_figure(examples, texts, "corpus-examples", QStringLiteral("%1: examples").arg(head_name(request.head)),
-                           QStringLiteral("The positions in the corpus where a head's behaviour is strongest, one per text. %1.")
-                               .arg(words_of(*stored)));
+    StackedParts out;
+    out.view = "corpus-examples";
+    out.title = QStringLiteral("%1: examples").arg(head_name(request.head));
+    out.description = QStringLiteral("The positions in the corpus where a head's behaviour is strongest, one per text. %1.")
+                          .arg(words_of(*stored));
+    auto table = examples_figure(examples, texts, "corpus-examples", out.title, out.description);
+    if (!request.model) return table;
+    std::vector<SnippetList> drawn;
+    for (ExampleList& list : examples) {
+        if (list.examples.empty()) continue;
+        if (list.examples.size() > kSnippets) list.examples.resize(kSnippets);
+        drawn.push_back(
+            {list.title, corpus::head_snippets(texts, request.model, request.tokenizer, request.head, list.examples, 5, cancel)});
+    }
+    if (drawn.empty()) return table;
+    out.description += QStringLiteral(
+        " The first of each list are drawn as head views, with queries to the left and keys to the right: the opacity of a line is its "
+        "weight, lines of other queries are fainter.");
+    out.table = [data = table->table()] { return data; };
+    out.parts.push_back(snippet_figure(std::move(drawn), request.head, out.description));
+    out.parts.push_back(std::move(table));
+    return stacked_figure(std::move(out));
 }
 
 std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, const CancelToken& cancel) {
@@ -264,6 +286,7 @@ const std::vector<CorpusView>& all_views() {
          .group = "Heads",
          .gathered = "heads",
          .of_head = true,
+         .with_model = true,
          .make = make_examples},
         {.id = "corpus-map", .title = "Map of heads", .group = "Heads", .gathered = "distances", .make = make_map},
         {.id = "corpus-relations",

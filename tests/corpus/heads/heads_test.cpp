@@ -21,7 +21,7 @@ struct Stored {
         run.setup.model = model::Model::load(built_in_model());
         run.setup.tokenizer = trace::load_tokenizer(built_in_model());
         run.setup.texts.from = texts;
-        run.setup.options.measures = {"heads"};
+        run.setup.options.measures = {"heads", "variability"};
         run.setup.options.context = context;
         run.setup.options.stride = stride;
         config = run.setup.model->config();
@@ -39,8 +39,8 @@ TEST(CorpusHeads, AreThoseOfTheReference) {
     const std::filesystem::path source = HEADLIGHT_SOURCE_DIR;
     const nlohmann::json golden = io::read_json(source / "tests/golden/corpus_heads.json");
     const test::TempFolder folder;
-    const Stored stored(folder / "store", source / "tests/fixtures/text/sentences.txt");
-    ASSERT_EQ(stored.means.texts, 50);
+    const Stored stored(folder / "store", source / "tests/fixtures/treebank/ewt-sentences.txt");
+    ASSERT_EQ(stored.means.texts, 200);
     std::size_t compared = 0;
     for (const auto& [id, expected] : golden["measures"].items()) {
         const auto m = static_cast<std::size_t>(std::ranges::find(stored.means.measures, id) - stored.means.measures.begin());
@@ -61,13 +61,25 @@ TEST(CorpusHeads, AreThoseOfTheReference) {
             }
     }
     EXPECT_EQ(compared, 10u * 48);
+    ASSERT_EQ(stored.means.measures.back(), "variability");
+    for (std::int64_t l = 0; l < stored.means.layers; ++l)
+        for (std::int64_t h = 0; h < stored.means.heads; ++h) {
+            const std::size_t at = stored.means.index(stored.means.measures.size() - 1, l, h);
+            const Interval& found = stored.means.by_text[at];
+            EXPECT_EQ(stored.means.with[at], golden["variability"]["texts"]);
+            EXPECT_NEAR(found.mean, golden["variability"]["by_text"][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)],
+                        1e-6);
+            EXPECT_LT(found.low, found.mean);
+            EXPECT_GT(found.high, found.mean);
+            EXPECT_TRUE(std::isnan(stored.means.by_query[at]));
+        }
     const auto distance = stored.merged.get<std::int64_t>("heads.distance", {6, 8, kDistanceBins, 2});
     for (std::size_t l = 0; l < 6; ++l)
         for (std::size_t h = 0; h < 8; ++h)
             for (std::size_t b = 0; b < static_cast<std::size_t>(kDistanceBins); ++b) {
                 const std::size_t at = ((l * 8 + h) * static_cast<std::size_t>(kDistanceBins) + b) * 2;
                 EXPECT_NEAR(FixedSum::of(distance[at], distance[at + 1]).value(), golden["distance"][l][h][b],
-                            5e-4);  // sums of 1,600 rows
+                            1e-3);  // sums of 3,609 rows
             }
 }
 

@@ -47,7 +47,7 @@ TEST(Agreement, OfDetectorsWhoseValuesAreTheNextTokenIsComplete) {
     const ValueAgreement values = value_agreement(neurons, *runs.model());
     ASSERT_EQ(values.layers.size(), 1u);
     EXPECT_EQ(values.layers[0].triggered, 9) << "b to j";
-    EXPECT_EQ(values.layers[0].rate(), 1);
+    EXPECT_EQ(values.layers[0].rate().mean, 1);
     EXPECT_EQ(values.layers[0].rank.highest, 0);
     for (const SureValue& value : values.surest) EXPECT_EQ(value.followed, value.triggers);
 

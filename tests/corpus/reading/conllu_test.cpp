@@ -72,6 +72,9 @@ TEST(Conllu, ReadsWhatThePackageReads) {
             EXPECT_EQ(word.begin, golden[s]["spans"][w][0].get<int>());
             EXPECT_EQ(word.end, golden[s]["spans"][w][1].get<int>());
             EXPECT_FALSE(word.shares_span);
+            nlohmann::json enhanced = nlohmann::json::array();
+            for (const EnhancedArc& arc : word.enhanced) enhanced.push_back({arc.head, arc.relation});
+            EXPECT_EQ(enhanced, golden[s]["enhanced"][w]);
         }
     }
     EXPECT_EQ(texts.front().document, "weblog-blogspot.com_nominations_20041117172713_ENG_20041117_172713");
@@ -185,6 +188,10 @@ const test::Hostile kHostile[] = {
     {"form is not UTF-8", rows("1 \xFF 0 root"), "not UTF-8", "line 1"},
     {"comment inside", rows("1 a 0 root\n# text = a\n2 b 1 dep"), "A comment stands inside", "line 2"},
     {"comments alone", "# text = a\n\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", "not followed by a sentence", "line 2"},
+    {"DEPS without a relation", "1\ta\t_\tX\t_\t_\t0\troot\t0\t_\n\n", "DEPS is not a list", "line 1", "found 0"},
+    {"DEPS with an empty relation", "1\ta\t_\tX\t_\t_\t0\troot\t0:\t_\n\n", "DEPS is not a list", "line 1", "found 0:"},
+    {"DEPS with a word", "1\ta\t_\tX\t_\t_\t0\troot\t0:root|b:dep\t_\n\n", "DEPS is not a list", "line 1"},
+    {"DEPS beyond the sentence", "1\ta\t_\tX\t_\t_\t0\troot\t2:dep\t_\n\n", "head in DEPS is not a word", "line 1", "found 2"},
     {"an HTML page", "<!DOCTYPE html>\n<html>\n", "does not have ten columns", "line 1", "found 1"},
 };
 
@@ -208,6 +215,7 @@ TEST(Conllu, DamagedFilesAreRefusedOrReadWithWordsInTheirText) {
                     ASSERT_LE(word.shares_span ? word.begin : end, word.begin) << round;
                     ASSERT_LE(word.begin, word.end) << round;
                     ASSERT_LT(word.head, std::ssize(text.words)) << round;
+                    for (const EnhancedArc& arc : word.enhanced) ASSERT_LT(arc.head, std::ssize(text.words)) << round;
                     end = word.end;
                 }
                 ASSERT_LE(end, std::ssize(text.text)) << round;

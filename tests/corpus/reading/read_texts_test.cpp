@@ -137,8 +137,37 @@ TEST(Jsonl, KeepsOtherScalarsAndNamesABrokenLine) {
     for (int i = 1; i < 10'000; ++i) content += "{\"text\": \"fine\"}\n";
     EXPECT_THAT(error_of(folder.write("long.jsonl", content + "{\"text\": \"cut\n")),
                 testing::AllOf(HasSubstr("long.jsonl"), HasSubstr("line 10000")));
-    for (const char* broken : {"[1]", "{\"text\": 1}", "{\"text\": \"\\ud800\"}", "{\"text\": \"a\"} x",
-                               "{\"text\": \"a\", \"text\": \"b\"}", "null", "{", "\"a\""})
+    for (const char* broken : {R"([1])",
+                               R"({"text": 1})",
+                               R"({"text": "\ud800"})",
+                               R"({"text": "a"} x)",
+                               R"({"text": "a", "text": "b"})",
+                               R"(null)",
+                               R"({)",
+                               R"("a")",
+                               R"({"text": "a",})",
+                               R"({"text" "a"})",
+                               R"({text: "a"})",
+                               R"({'text': 'a'})",
+                               R"({"text": "a)",
+                               R"({"text": "\x41"})",
+                               R"({"text": "\u12"})",
+                               R"({"text": "\udc00 a"})",
+                               R"({"text": ["a"]})",
+                               R"({"text": {"a": 1}})",
+                               R"({"text": true})",
+                               R"({"text": 1e999, "b": "a"})",
+                               R"(})",
+                               R"([])",
+                               R"(1)",
+                               R"(true)",
+                               R"({}{})",
+                               R"({"text": "a"}{"text": "b"})",
+                               R"({"text": "a"]})",
+                               "{\"text\": \"a\tb\"}",
+                               R"(text)",
+                               R"({"other": "a"})",
+                               R"({"text": NaN})"})
         EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(broken) + "\n")), HasSubstr("line 1")) << broken;
     EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(200'000, '[') + "\n")), HasSubstr("line 1"));
     EXPECT_THAT(error_of(folder.write("b.jsonl", "{\"texts\": \"a\"}\n")), HasSubstr("Did you mean --field texts?"));
@@ -155,8 +184,21 @@ TEST(Csv, HasQuotesAndNamesABrokenRow) {
     EXPECT_THAT(some.left_out, ElementsAre("a.csv:5: empty"));
     EXPECT_THAT(read(folder.write("a.tsv", "text\tn\nb, c\t1\n")).texts, ElementsAre("b, c"));
     EXPECT_THAT(read(folder.write("no.csv", "")).left_out, ElementsAre("no.csv: empty"));
-    for (const char* broken :
-         {"text,n\na\n", "text,n\na,1,2\n", "text\n\"a\n", "text\n\"a\" b\n", "text\n\"a\"\"\n", "a,b\n1,2\n"})
+    for (const char* broken : {"text,n\na\n",        "text,n\na,1,2\n",
+                               "text\n\"a\n",        "text\n\"a\" b\n",
+                               "text\n\"a\"\"\n",    "a,b\n1,2\n",
+                               "text,n\n\"a,1\n",    "text,n\na,\"1\n",
+                               "text,n\na,1\nb\n",   "text,n\na,1\nb,2,3\n",
+                               "text,n\n\"a\"b,1\n", "text,n\n\"a\"\"b,1\n",
+                               "text,n\n\"a\" ,1\n", "Text\na\n",
+                               " text\na\n",         "text;n\na;1\n",
+                               "text\tn\na\t1\n",    "n\n1\n",
+                               "\"text\na\n",        "text,n\n,\n\"\n",
+                               "text,n\n\"\"\"\n",   "text,n\na\n\n",
+                               "text,n,m\na,1\n",    "text\na,b\n",
+                               "\"te\"xt\na\n",      "text,n\n\"a\nb\n",
+                               "text,n\n1,2\n3\n",   "text,n\n\"a\",\"b\" c\n",
+                               "text,n\na,1\n\"b\n", "text,n\n\"\"a,1\n"})
         EXPECT_THAT(error_of(folder.write("b.csv", broken)), HasSubstr("b.csv, line")) << broken;
 }
 

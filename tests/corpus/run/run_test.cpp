@@ -7,15 +7,23 @@
 
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <numeric>
+#include <span>
 #include <thread>
+#include <utility>
 
 extern char** environ;
 
@@ -264,18 +272,70 @@ TEST_F(CorpusRuns, StopAtWhatTheyGatherAlone) {
         EXPECT_THAT(message_of([&] { parse_stop_at(wrong); }), HasSubstr("entropy:0.05")) << wrong;
 }
 
-// Run by the next test in a process of its own.
-TEST(CorpusChild, DISABLED_Runs) { run_corpus(run_of(std::getenv("HEADLIGHT_TEST_STORE"), std::getenv("HEADLIGHT_TEST_TEXTS"))); }
+/// From now on the kernel ends the process, as SIGKILL does, where it enters one of these calls.
+void die_at(std::span<const int> calls) {
+    std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+    for (const int call : calls) {
+        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1));
+        filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    }
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+        std::_Exit(77);  // not allowed here
+}
+
+/// What writing a file goes through, in order.
+const std::vector<std::vector<int>> kCallsOfAWrite = {{SYS_openat},
+                                                      {SYS_write, SYS_writev, SYS_pwrite64},
+                                                      {SYS_fsync},
+                                                      {SYS_close},
+#ifdef SYS_rename
+                                                      {SYS_rename, SYS_renameat, SYS_renameat2}
+#else
+                                                      {SYS_renameat, SYS_renameat2}
+#endif
+};
+
+// Run by the next tests in a process of its own.
+TEST(CorpusChild, DISABLED_Runs) {
+    const char* die = std::getenv("HEADLIGHT_TEST_DIE_AT");
+    bool armed = false;
+    run_corpus(run_of(std::getenv("HEADLIGHT_TEST_STORE"), std::getenv("HEADLIGHT_TEST_TEXTS")), {},
+               [&](const ProgressStep& step) {
+                   if (!die || step.unit != "chunk" || std::exchange(armed, true)) return;
+                   die_at(kCallsOfAWrite.at(static_cast<std::size_t>(std::atoi(die))));
+               });
+}
+
+pid_t start_child(const fs::path& store, const fs::path& texts) {
+    ::setenv("HEADLIGHT_TEST_STORE", store.c_str(), 1);
+    ::setenv("HEADLIGHT_TEST_TEXTS", texts.c_str(), 1);
+    const char* const arguments[] = {"corpus_tests", "--gtest_filter=CorpusChild.*", "--gtest_also_run_disabled_tests",
+                                     "--gtest_brief=1", nullptr};
+    pid_t child = 0;
+    EXPECT_EQ(::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char* const*>(arguments), environ), 0);
+    return child;
+}
+
+TEST_F(CorpusRuns, SurviveTheirEndAtEveryCallOfAWrite) {
+    const fs::path store = folder_ / "ended";
+    for (std::size_t at = 0; at < kCallsOfAWrite.size(); ++at) {
+        ::setenv("HEADLIGHT_TEST_DIE_AT", std::to_string(at).c_str(), 1);
+        int status = 0;
+        ASSERT_GT(::waitpid(start_child(store, texts_), &status, 0), 0);
+        ::unsetenv("HEADLIGHT_TEST_DIE_AT");
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this system allows no filter of system calls";
+        ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << at << ": it ended otherwise";
+    }
+    run_corpus(run_of(store, texts_));
+    EXPECT_TRUE(merged_of(store) == once_);
+}
 
 TEST_F(CorpusRuns, SurviveBeingKilledAtAnyTime) {
     const fs::path store = folder_ / "killed";
     for (const int segments_first : {0, 2, 3}) {
-        ::setenv("HEADLIGHT_TEST_STORE", store.c_str(), 1);
-        ::setenv("HEADLIGHT_TEST_TEXTS", texts_.c_str(), 1);
-        const char* const arguments[] = {"corpus_tests", "--gtest_filter=CorpusChild.*", "--gtest_also_run_disabled_tests",
-                                         "--gtest_brief=1", nullptr};
-        pid_t child = 0;
-        ASSERT_EQ(::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char* const*>(arguments), environ), 0);
+        const pid_t child = start_child(store, texts_);
         const auto blocks = [&] {
             std::size_t count = 0;
             if (is_store(store))

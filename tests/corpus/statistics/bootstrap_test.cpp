@@ -100,5 +100,19 @@ TEST(Bootstrap, TheSameSeedGivesTheSameBitsOnAnyNumberOfThreads) {
     EXPECT_NE(once, Bootstrap(300, {.seed = 6}).drawn_means(sums, weights));
 }
 
+// statsmodels.stats.proportion.proportion_confint(method="wilson")
+TEST(ShareInterval, IsWilsons) {
+    const auto expect = [](std::int64_t hits, std::int64_t cases, double low, double high) {
+        const Interval found = share_interval(hits, cases);
+        EXPECT_DOUBLE_EQ(found.mean, static_cast<double>(hits) / static_cast<double>(cases));
+        EXPECT_NEAR(found.low, low, 1e-6);
+        EXPECT_NEAR(found.high, high, 1e-6);
+    };
+    expect(8, 10, 0.490162, 0.943318);
+    expect(0, 20, 0, 0.161125);
+    expect(20, 20, 0.838875, 1);
+    EXPECT_TRUE(std::isnan(share_interval(0, 0).mean));
+}
+
 }  // namespace
 }  // namespace headlight::corpus

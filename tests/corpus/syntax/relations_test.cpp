@@ -161,6 +161,47 @@ TEST(Relations, EveryHeadFindsTheArcsThatTheReferenceFinds) {
     EXPECT_GT(heads, 48u * 40);
 }
 
+// DEPS: a word counts once for each of its relations, and any of its heads there is right.
+TEST(Relations, OfTheGraphAreThoseOfTheReference) {
+    WordIndex built(6, 8, true);
+    treebank_runs().add_all(built);
+    Arrays saved;
+    built.save(saved);
+    const WordIndex index = WordIndex::read(saved);
+    const RelationTable table = relation_table(index, {.enhanced = true, .all_heads = true, .bootstrap = {.draws = 20}});
+    EXPECT_TRUE(table.enhanced);
+    std::size_t compared = 0;
+    const json golden = syntax_golden()["enhanced"];
+    for (const json& expected : golden)
+        for (const RelationRow& row : table.rows) {
+            const bool same = row.relation == expected["relation"] &&
+                              (row.direction == ArcDirection::to_head) == (expected["direction"] == "to_head");
+            if (!same) continue;
+            SCOPED_TRACE(row.relation + " " + std::string(enum_word(row.direction)));
+            EXPECT_EQ(row.n, expected["n"].get<std::int64_t>());
+            EXPECT_EQ(row.arcs, expected["arcs"].get<std::int64_t>());
+            ++compared;
+            if (row.n == 0) continue;
+            const auto head = static_cast<std::size_t>(row.head.layer.value * 8 + row.head.head.value);
+            EXPECT_NEAR(row.accuracy.mean, expected["accuracies"][head].get<double>(), 1e-8) << head;
+            EXPECT_NEAR(row.baseline, expected["baseline"].get<double>(), 1e-8);
+            EXPECT_EQ(row.offset, expected["offset"].get<std::int64_t>());
+            EXPECT_EQ(row.held_out_n, expected["held_out_n"].get<std::int64_t>());
+        }
+    std::size_t expected_rows = 0;
+    for (const json& row : golden) expected_rows += row["n"] > 0 ? 48 : 1;
+    EXPECT_EQ(compared, expected_rows);
+
+    // Without DEPS: an earlier store, or a treebank of basic trees.
+    Runs basic(built_in_model());
+    Text plain = treebank_runs().text_run(0).text;
+    for (Word& word : plain.words) word.enhanced.clear();
+    basic.run_text(plain, {.text = plain.text});
+    WordIndex none(6, 8, true);
+    basic.add_all(none);
+    EXPECT_THROW(relation_table(none, {.enhanced = true}), Error);
+}
+
 TEST(Relations, TheShortTableHasTheBestRowsOfTheLongOne) {
     WordIndex index(6, 8, true);
     treebank_runs().add_all(index);

@@ -4,12 +4,14 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/heads/head_means.h"
+#include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/probe/arc_run.h"
 #include "headlight/corpus/probe/mix_run.h"
 #include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/probe/structural_run.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/figure/export/export.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/trace.h"
 #include "tests/support/temp_folder.h"
 
@@ -141,18 +143,49 @@ TEST_F(CorpusViews, AStoppedFigureIsNotMade) {
         EXPECT_THROW(corpus_figure(store, {.view = view}, cancelled), Cancelled) << view;
 }
 
+// In its row, and with the model in the small head view above, whose weight is that of the list.
 TEST_F(CorpusViews, AnExampleSaysWhereItStands) {
     CorpusRequest request{.view = "corpus-examples"};
     request.head = {Layer(4), Head(5)};
-    const auto figure = corpus_figure(stored_, request);
-    const QSizeF size = figure->layout({1000, 0}, {}, {});
-    std::set<std::string> names;
-    for (double y = 0; y < size.height() && names.size() < 3; y += 4)
-        for (const auto& [name, value] : figure->hit_test({200, y}, {}, {}).options) {
-            names.insert(name);
-            EXPECT_GE(std::stoll(value), 0);
+    const Table rows = corpus_figure(stored_, request)->table();
+    for (const bool with_model : {false, true}) {
+        if (with_model) request.model = model_, request.tokenizer = tokenizer_;
+        const auto figure = corpus_figure(stored_, request);
+        EXPECT_EQ(figure->table().rows, rows.rows);
+        const QSizeF size = figure->layout({1000, 0}, {}, {});
+        std::set<std::string> names;
+        QString first;
+        for (double y = 0; y < size.height() && names.size() < 3; y += 4) {
+            const Hit hit = figure->hit_test({200, y}, {}, {});
+            if (first.isEmpty()) first = hit.tip;
+            for (const auto& [name, value] : hit.options) {
+                names.insert(name);
+                EXPECT_GE(std::stoll(value), 0);
+            }
         }
-    EXPECT_EQ(names, (std::set<std::string>{"chunk", "key", "query"}));
+        EXPECT_EQ(names, (std::set<std::string>{"chunk", "key", "query"}));
+        if (!with_model) continue;
+        EXPECT_TRUE(first.endsWith(QStringLiteral("weight ") + QString::number(std::get<double>(rows.rows[0][1]), 'f', 3)))
+            << first.toStdString();
+    }
+}
+
+TEST_F(CorpusViews, AFileIsNamedAsItsViewIs) {
+    const CorpusRequest request{.view = "corpus-heads"};
+    const test::TempFolder folder;
+    export_figure(*corpus_figure(stored_, request), {}, corpus_provenance(*stored_, request), {}, folder / "a.json");
+    EXPECT_EQ(io::read_json(folder / "a.json")["view"], "corpus-heads");
+}
+
+TEST_F(CorpusViews, ACardHasItsValueAndAValueItsFigure) {
+    CorpusRequest request{.view = "corpus-values"};
+    EXPECT_THROW(corpus_figure(stored_, request), Error) << "values are the model's";
+    request.model = model_, request.tokenizer = tokenizer_;
+    const Table layers = corpus_figure(stored_, request)->table();
+    const corpus::ValueAgreement found = corpus::value_agreement(corpus::Neurons(stored_->merged.arrays), *model_);
+    ASSERT_EQ(layers.rows.size(), 6u);
+    EXPECT_EQ(layers.rows, corpus::table_of(found).rows);
+    EXPECT_GT(found.layers[3].triggered, 900);
 }
 
 TEST_F(CorpusViews, ACellOfTheConfusionMatrixListsItsWords) {
