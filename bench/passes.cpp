@@ -3,6 +3,7 @@
 #include "headlight/corpus/run/pack.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
+#include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
 
@@ -94,6 +95,7 @@ Results capture(const Subject& s) {
 // Everything that `headlight corpus run --measure heads` does with a pack of texts, against the pass alone.
 Results corpus(const Subject& s) {
     using namespace headlight::corpus;
+    const model::KeepMemory keep;  // as a run does
     const Square square;
     Results found;
     for (const std::int64_t n : s.lengths({16, 512})) {

@@ -41,14 +41,18 @@ bool gather_head_numbers(MakeHeadNumbers make) noexcept {
 
 MakeHeadNumbers gathered_head_numbers() noexcept { return g_make_numbers; }
 
-PatternFacts::PatternFacts(const PatternShape& of, const text::Tokenizer& tokenizer, const text::Encoding& columns)
-    : PatternFacts(of, gathered_head_numbers() ? gathered_head_numbers()(of, tokenizer, columns) : nullptr) {}
+PatternFacts::PatternFacts(const PatternShape& of, const text::Tokenizer& tokenizer, const text::Encoding& columns,
+                           bool with_pictures)
+    : PatternFacts(of, gathered_head_numbers() ? gathered_head_numbers()(of, tokenizer, columns) : nullptr) {
+    pictures = with_pictures;
+}
 
 PatternFacts::PatternFacts(const PatternShape& of, std::unique_ptr<const HeadNumbers> gathered)
     : shape(of), cell_begin(cells_of(of.queries)), column_begin(cells_of(of.keys)), numbers(std::move(gathered)) {}
 
 HeadAccumulator::HeadAccumulator(const PatternFacts& facts, PooledPattern& pooled, GatheredNumbers& numbers)
     : facts_(facts), pooled_(pooled), numbers_(numbers), first_row_(facts.numbers ? facts.numbers->size() : 0) {
+    if (!facts.pictures) return;
     pooled_.rows = std::min(facts.shape.queries, kPooledCells);
     pooled_.cols = std::min(facts.shape.keys, kPooledCells);
     const auto cells = static_cast<std::size_t>(pooled_.rows * pooled_.cols);
@@ -72,9 +76,10 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
     column_sum.assign(index(keys + kRowLanes), 0.0F);
     const RowColumns columns{column_max.data(), column_sum.data()};
     Block block{first, RowSums(first_row_.size()), {}};
+    if (!facts_.pictures) add_rows_to_numbers(rows, first, count, keys, stride, columns, block);
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     std::int64_t cell = std::upper_bound(begin.begin(), begin.end(), first) - begin.begin() - 1;
-    for (std::int64_t i = first; i < first + count; ++cell) {
+    for (std::int64_t i = first; facts_.pictures && i < first + count; ++cell) {
         const std::int64_t start = i, end = std::min(begin[index(cell + 1)], first + count);
         for (; i < end; ++i) {
             model::KeyRange legal = facts_.shape.legal(i);
@@ -99,6 +104,25 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
     if (rows_seen_ == facts_.shape.queries) finish();
 }
 
+/// Columns are summed over few rows in float32, like those of a cell of the pictures.
+void HeadAccumulator::add_rows_to_numbers(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys,
+                                          std::int64_t stride, const RowColumns& columns, Block& block) {
+    constexpr std::int64_t kRows = 16;
+    for (std::int64_t i = first; i < first + count;) {
+        const std::int64_t end = std::min(i + kRows, first + count);
+        for (; i < end; ++i) {
+            model::KeyRange legal = facts_.shape.legal(i);
+            legal.last = std::min(legal.last, keys);
+            const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
+            add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
+        }
+        if (!facts_.numbers) continue;
+        const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
+        facts_.numbers->add_columns(columns.sum, reached, 1, block.sums);
+        std::fill_n(columns.sum, reached, 0.0F);
+    }
+}
+
 void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable,
                               const RowColumns& columns, Block& block) {
     const PatternShape& shape = facts_.shape;
@@ -108,11 +132,12 @@ void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange 
     const std::int64_t keys = legal.last, start = legal.first, behind = shape.across ? keys : i + 1;
     const auto floor = static_cast<float>(0.0001 / static_cast<double>(legal.count()));
     RowNumbers numbers, later;  // keys up to i, and behind it
-    row_pass({row + start, behind - start, readable - start, factor + start, floor}, {columns.max + start, columns.sum + start},
+    const auto pass_row = facts_.pictures ? row_pass : row_pass_of_sums;
+    pass_row({row + start, behind - start, readable - start, factor + start, floor}, {columns.max + start, columns.sum + start},
              numbers);
     numbers.index += static_cast<double>(start) * numbers.sum;
     if (keys > behind) {
-        row_pass({row + behind, keys - behind, readable - behind, factor + behind, floor},
+        pass_row({row + behind, keys - behind, readable - behind, factor + behind, floor},
                  {columns.max + behind, columns.sum + behind}, later);
     }
     if (!facts_.numbers) return;

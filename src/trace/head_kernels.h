@@ -16,10 +16,12 @@ namespace headlight::trace {
 
 /// What all heads of one window share.
 struct PatternFacts {
-    PatternFacts(const PatternShape&, const text::Tokenizer&, const text::Encoding& keys);
+    /// `pictures`: the pooled maps are made too.
+    PatternFacts(const PatternShape&, const text::Tokenizer&, const text::Encoding& keys, bool pictures = true);
     PatternFacts(const PatternShape&, std::unique_ptr<const HeadNumbers>);
 
     PatternShape shape;
+    bool pictures = true;
     std::vector<std::int64_t> cell_begin;        ///< first row of each pooled cell, and the end
     std::vector<std::int64_t> column_begin;      ///< the same of keys
     std::unique_ptr<const HeadNumbers> numbers;  ///< nullptr: only the pooled maps
@@ -61,6 +63,8 @@ private:
         RowSums sums;
         std::vector<CellRow> edges;
     };
+    void add_rows_to_numbers(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride,
+                             const RowColumns&, Block& block);
     void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&, Block& block);
     CellRow pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max, const float* column_sum) const;
     void write_cells(const CellRow&);

@@ -11,14 +11,14 @@
 namespace headlight::trace {
 
 Overview::Overview(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& queries,
-                   const text::Encoding* keys, std::int64_t first_counted)
+                   const text::Encoding* keys, std::int64_t first_counted, bool pictures)
     : n_heads_(c.n_heads) {
     const text::Encoding& columns = keys ? *keys : queries;
     const auto window_of = [&](std::int64_t layer) { return keys ? 0 : model::window_of(c, layer); };
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         const std::int64_t window = window_of(layer);
         const PatternShape shape{queries.size(), columns.size(), keys != nullptr, !keys && c.causal, window, first_counted};
-        if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns);
+        if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns, pictures);
     }
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
     pooled_.resize(heads);
@@ -58,6 +58,11 @@ void Overview::weigh_values(Layer layer, const at::Tensor& v, const at::Tensor& 
 std::span<const float> Overview::lengths(HeadId id) const {
     if (!gathers()) return {};
     return heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->value_norms();
+}
+
+void Overview::add_rows(HeadId id, const HeadRows& rows) {
+    heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->add_rows(rows.weights, rows.first, rows.count,
+                                                                                          rows.keys, rows.stride);
 }
 
 void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& rows) {

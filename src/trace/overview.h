@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/model/config.h"
+#include "headlight/trace/encoded.h"
 #include "trace/head_kernels.h"
 
 #include <ATen/ATen.h>
@@ -18,9 +19,9 @@ class Overview {
 public:
     Overview() = default;  ///< gathers nothing
     /// `keys`: the text that is attended to, where it is not the one that attends. Queries before `first_counted` are in no
-    /// number.
+    /// number. `pictures`: the pooled maps are made too.
     Overview(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding& queries,
-             const text::Encoding* keys = nullptr, std::int64_t first_counted = 0);
+             const text::Encoding* keys = nullptr, std::int64_t first_counted = 0, bool pictures = true);
 
     /// One layer of `heads` heads that share these facts, which must outlive it.
     Overview(const PatternFacts&, std::int64_t heads);
@@ -31,6 +32,7 @@ public:
     void weigh_values(Layer, const at::Tensor& v, const at::Tensor& factors);
     /// Of a head whose last rows have not been added; empty: not known.
     std::span<const float> lengths(HeadId) const;
+    void add_rows(HeadId, const HeadRows&);
     /// Rows [head, row, key] in float32 on the CPU, each contiguous.
     void add_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&);
     /// Once, after the pass.

@@ -4,6 +4,8 @@
 #include "headlight/base/error.h"
 #include "model/internals.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -88,11 +90,12 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                    std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source,
-                   std::int64_t first_counted, PatternReader* reader)
+                   std::int64_t first_counted, PatternReader* reader, bool pictures)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
-    if (reader) whole_ = std::make_unique<WholePatterns>(encoding.size(), encoding.size(), *reader);
+    if (reader && reader->takes_patterns()) whole_ = std::make_unique<WholePatterns>(encoding.size(), encoding.size(), *reader);
+    if (reader && reader->takes_rows()) rows_ = reader;
     if (!overview) return;
-    own_ = Overview(config_, tokenizer, encoding, nullptr, first_counted);
+    own_ = Overview(config_, tokenizer, encoding, nullptr, first_counted, pictures);
     if (source) cross_ = Overview(config_, tokenizer, encoding, source);
 }
 
@@ -134,13 +137,22 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
 
 void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
     const at::Tensor rows = floats_of(tile);
-    // Lengths are there until the overview has the head's last rows.
-    for (std::int64_t h = 0; whole_ && h < rows.size(0); ++h) {
-        const HeadId id{layer, Head(head0 + h)};
-        whole_->add_rows(id, rows.data_ptr<float>() + h * rows.stride(0), row0, rows.size(1), rows.size(2), rows.stride(1),
-                         own_.lengths(id));
-    }
-    if (own_.gathers()) own_.add_tile(layer, head0, row0, rows);
+    // A head a thread, and all that is read of its rows while they are in the cache. Lengths are there until the overview has the
+    // head's last rows.
+    at::parallel_for(0, rows.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t h = begin; h < end; ++h) {
+            const HeadId id{layer, Head(head0 + h)};
+            const HeadRows of{.weights = rows.data_ptr<float>() + h * rows.stride(0),
+                              .first = row0,
+                              .count = rows.size(1),
+                              .keys = rows.size(2),
+                              .stride = rows.stride(1),
+                              .lengths = own_.lengths(id)};
+            if (rows_) rows_->rows(id, of);
+            if (whole_) whole_->add_rows(id, of.weights, of.first, of.count, of.keys, of.stride, of.lengths);
+            if (own_.gathers()) own_.add_rows(id, of);
+        }
+    });
 }
 
 void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {

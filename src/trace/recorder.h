@@ -26,11 +26,11 @@ class Recorder final : public model::Observer {
 public:
     Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
              bool overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0,
-             PatternReader* reader = nullptr);
+             PatternReader* reader = nullptr, bool pictures = true);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
-    bool wants_pattern_tiles() const override { return own_.gathers() || whole_; }
+    bool wants_pattern_tiles() const override { return own_.gathers() || whole_ || rows_; }
     void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
     void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
 
@@ -49,6 +49,7 @@ private:
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
     Overview own_, cross_;
+    PatternReader* rows_ = nullptr;         ///< takes rows; nullptr: nobody does
     std::unique_ptr<WholePatterns> whole_;  ///< nullptr: nobody reads them
 };
 

@@ -14,12 +14,11 @@ using namespace lanes;
 static_assert(kLanes == kRowLanes);
 constexpr float kKept = 0.9999F;  ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
 
-}  // namespace
-
-HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
+template <bool kMaxima>
+[[gnu::always_inline]] inline void numbers_of_row(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
     const float* row = in.row;
     const float* factor = in.factor;
-    float *column_max = columns.max, *column_sum = columns.sum;
+    float* const column_sum = columns.sum;
     const std::int64_t n = in.n, readable = in.readable;
     const Floats zero = {};
     const Floats tiny = zero + std::numeric_limits<float>::min();
@@ -31,7 +30,7 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
         const std::int64_t end = std::min(n, start + kChunk);
         Floats sum = zero, index = zero, plogp = zero, smoothed = zero, scaled = zero, j = lane_index;
         for (std::int64_t at = start; at < end; at += kLanes, j += static_cast<float>(kLanes)) {
-            Floats p = zero, cmax, csum, logp, f, logq;
+            Floats p = zero, csum, logp, f, logq;
             if (at + kLanes <= readable)
                 std::memcpy(&p, row + at, sizeof p);
             else
@@ -42,9 +41,13 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
                 q = j < static_cast<float>(n - start) ? q : one;  // 1 ln 1 = 0
             }
             std::memcpy(&f, factor + at, sizeof f);
-            std::memcpy(&cmax, column_max + at, sizeof cmax);
+            if constexpr (kMaxima) {
+                Floats cmax;
+                std::memcpy(&cmax, columns.max + at, sizeof cmax);
+                cmax = p > cmax ? p : cmax;
+                std::memcpy(columns.max + at, &cmax, sizeof cmax);
+            }
             std::memcpy(&csum, column_sum + at, sizeof csum);
-            cmax = p > cmax ? p : cmax;
             csum += p;
             natural_log(p > tiny ? p : tiny, logp);
             sum += p;
@@ -56,7 +59,6 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
             const Floats lower = p < largest ? p : largest;
             largest = p > largest ? p : largest;
             second = lower > second ? lower : second;
-            std::memcpy(column_max + at, &cmax, sizeof cmax);
             std::memcpy(column_sum + at, &csum, sizeof csum);
         }
         const double chunk_sum = lanes_sum(sum);
@@ -71,6 +73,15 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
         out.second = std::max(out.second, a > out.largest ? std::max(out.largest, b) : a);
         out.largest = std::max(out.largest, a);
     }
+}
+
+}  // namespace
+
+HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
+    numbers_of_row<true>(in, columns, out);
+}
+HEADLIGHT_WIDE void row_pass_of_sums(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
+    numbers_of_row<false>(in, columns, out);
 }
 
 }  // namespace headlight::trace

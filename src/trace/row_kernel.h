@@ -33,5 +33,6 @@ struct RowNumbers {
 
 /// Adds one row to the columns and its numbers to `out`. Floats are summed over at most 256 keys, these in float64.
 void row_pass(const RowInput&, const RowColumns&, RowNumbers& out);
+void row_pass_of_sums(const RowInput&, const RowColumns&, RowNumbers& out);  ///< without the columns' maxima
 
 }  // namespace headlight::trace

@@ -373,7 +373,7 @@ std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const
             internals->kept = kept;
             internals->labels = text::token_labels(*tokenizer, internals->encoding);
             auto recorder = std::make_unique<Recorder>(*model, *tokenizer, internals->encoding, stored, Hooked(), plan.overview,
-                                                       nullptr, texts[i].text.first_counted, texts[i].reader);
+                                                       nullptr, texts[i].text.first_counted, texts[i].reader, texts[i].pictures);
             const text::Encoding& encoding = internals->encoding;
             all[i] = {std::move(internals), {.ids = encoding.ids, .type_ids = encoding.type_ids}, std::move(recorder)};
         }

@@ -29,12 +29,28 @@ struct HeadPattern {
     }
 };
 
-/// Takes the patterns of a run while its pass has them, so that none is computed twice.
+/// Some rows of a head's pattern, as they are made.
+struct HeadRows {
+    const float* weights = nullptr;  ///< `stride` apart; illegal keys are exactly 0
+    std::int64_t first = 0, count = 0;
+    std::int64_t keys = 0;  ///< columns that exist; later keys are illegal for all of these rows
+    std::int64_t stride = 0;
+    std::span<const float> lengths = {};  ///< |v_j W_O| of each key; empty: not known
+    const float* row(std::int64_t query) const noexcept { return weights + (query - first) * stride; }
+};
+
+/// Takes the patterns of a run while its pass has them, so that none is computed twice. From several threads at once, a layer at
+/// a time; the memory is reused as soon as a call returns.
 class PatternReader {
 public:
     virtual ~PatternReader() = default;
-    /// Every head once, a layer at a time. From several threads at once; the memory is reused as soon as the call returns.
-    virtual void pattern(HeadId, const HeadPattern&) = 0;
+    virtual bool takes_patterns() const { return true; }
+    virtual bool takes_rows() const { return false; }
+    /// Every head once.
+    virtual void pattern(HeadId, const HeadPattern&) {}
+    /// Every row of every head once, in blocks of any order: while they are in the cache, so that whole patterns are never put
+    /// together. The blocks of a text do not depend on threads or other texts.
+    virtual void rows(HeadId, const HeadRows&) {}
 };
 
 /// run() of it, for models of one stack that read text. Errors as there. Lengths reach the reader where the plan has an overview.
@@ -45,6 +61,7 @@ std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model>, st
 struct PackedText {
     EncodedText text;
     PatternReader* reader = nullptr;
+    bool pictures = true;  ///< an overview makes the pooled maps, not only the numbers of heads
 };
 /// run_encoded() of each text, in one pass over the rows of all of them (model::forward_packed()). The traces share the memory of
 /// their tensors: drop them together. Readers of different texts are called from several threads at once.

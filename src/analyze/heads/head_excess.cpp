@@ -11,21 +11,22 @@ namespace {
 constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// sum weights[j] shares[j]
-HEADLIGHT_WIDE double weighted_sum(const float* weights, const double* shares, std::int64_t n) {
+HEADLIGHT_WIDE double weighted_sum(const float* weights, const float* shares, std::int64_t n) {
     using namespace lanes;
-    using Doubles [[gnu::vector_size(kLanes * sizeof(double))]] = double;
-    Doubles sum = {};
-    std::int64_t at = 0;
-    for (; at + kLanes <= n; at += kLanes) {
-        Floats w;
-        Doubles s;
-        std::memcpy(&w, weights + at, sizeof w);
-        std::memcpy(&s, shares + at, sizeof s);
-        sum += __builtin_convertvector(w, Doubles) * s;
-    }
-    for (int k = 0; at < n; ++at, ++k) sum[k] += static_cast<double>(weights[at]) * shares[at];
     double all = 0;
-    for (int k = 0; k < kLanes; ++k) all += sum[k];
+    for (std::int64_t start = 0; start < n; start += kChunk) {
+        const std::int64_t end = std::min(n, start + kChunk);
+        Floats sum = {};
+        std::int64_t at = start;
+        for (; at + kLanes <= end; at += kLanes) {
+            Floats w, s;
+            std::memcpy(&w, weights + at, sizeof w);
+            std::memcpy(&s, shares + at, sizeof s);
+            sum += w * s;
+        }
+        for (int k = 0; at < end; ++at, ++k) sum[k] += weights[at] * shares[at];
+        all += lanes_sum(sum);
+    }
     return all;
 }
 
@@ -113,7 +114,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     for (std::int64_t d = least_; d <= most_; ++d)
         if (at_distance[slot_at(d)] > 0)
             distance_share_[slot_at(most_ - d)] =
-                static_cast<double>(at_distance[slot_at(d)]) / static_cast<double>(distance_others_[slot_at(d)]);
+                static_cast<float>(at_distance[slot_at(d)]) / static_cast<float>(distance_others_[slot_at(d)]);
 }
 
 double HeadExcess::of_row(const trace::PatternRow& row) const {
@@ -125,7 +126,8 @@ double HeadExcess::of_row(const trace::PatternRow& row) const {
     if (causal_ && i == 0) return sum;
     for_each_key(i, row.legal, [&](std::int64_t j) {
         const double here = j == i ? 0 : key_share_[slot_at(j)];
-        const double apart = i - j >= least_ && i - j <= most_ ? distance_share_[slot_at(most_ - (i - j))] : 0;
+        const double apart =
+            i - j >= least_ && i - j <= most_ ? static_cast<double>(distance_share_[slot_at(most_ - (i - j))]) : 0;
         sum += ((counts(i, j) ? 1 : 0) + here + apart) * weight(j);
     });
     if (most_ < 0) return sum;

@@ -40,7 +40,7 @@ private:
     std::int64_t queries_ = 0;
     std::vector<std::int64_t> keys_;                          ///< with a share that is not 0
     std::vector<double> key_share_;                           ///< [key] pairs that count there / other queries
-    std::vector<double> distance_share_;                      ///< [last distance - distance], the same of distances
+    std::vector<float> distance_share_;                       ///< [last distance - distance], the same of distances
     std::vector<std::int64_t> key_others_, distance_others_;  ///< how many other queries there are
     std::int64_t least_ = 0, most_ = -1;                      ///< distances with a share
 };

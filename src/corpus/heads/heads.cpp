@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <unordered_map>
 
@@ -186,34 +187,78 @@ public:
           of_(of),
           first_(std::max<std::int64_t>(run.first_query, of.causal_ ? 1 : 0)),
           same_(nearest_same(run.encoding.ids)),
-          special_(run.encoding.special) {
-        for (OfHead& head : of_heads) head.best.fill({.value = 0, .text = run.number, .query = -1, .key = -1});
+          special_(run.encoding.special),
+          blocks_(of.heads()) {
+        none_.best.fill({.value = 0, .text = run.number, .query = -1, .key = -1});
+        std::ranges::fill(of_heads, none_);
     }
 
     void add(HeadId id, const trace::HeadPattern& pattern) override {
-        OfHead head = of_heads[of_.head_index(id)];
-        for (std::int64_t i = first_; i < pattern.queries(); ++i) {
-            add_distances(pattern.row(i).data(), i, pattern.keys, of_.causal_, head.distances.data());
-            if (!special_[static_cast<std::size_t>(i)]) add_examples(pattern, i, head.best);
+        add_rows(id, {.weights = pattern.weights.data(),
+                      .count = pattern.queries(),
+                      .keys = pattern.keys,
+                      .stride = pattern.keys,
+                      .lengths = pattern.lengths});
+    }
+    bool by_rows() const override { return true; }
+    void add_rows(HeadId id, const trace::HeadRows& rows) override {
+        Block block{rows.first, none_};
+        const auto reached = best_values(id);
+        // An example that another block has surpassed is not searched for; one of the same value may stand earlier than that one.
+        for (std::size_t kind = 0; kind < reached.size(); ++kind)
+            if (reached[kind] > 0) block.found.best[kind].value = std::nextafter(reached[kind], 0.0F);
+        for (std::int64_t i = std::max(first_, rows.first); i < rows.first + rows.count; ++i) {
+            add_distances(rows.row(i), i, rows.keys, of_.causal_, block.found.distances.data());
+            if (!special_[static_cast<std::size_t>(i)]) add_examples(rows, i, block.found.best);
         }
-        of_heads[of_.head_index(id)] = head;
+        const std::lock_guard lock(mutex_);
+        blocks_[of_.head_index(id)].push_back(block);
     }
 
-    void finish(const TextRun& run) override { measured = analyze::counted_measures(*run.trace, run.first_query); }
+    void finish(const TextRun& run) override {
+        measured = analyze::counted_measures(*run.trace, run.first_query);
+        for (std::size_t head = 0; head < blocks_.size(); ++head) {
+            std::ranges::sort(blocks_[head], {}, &Block::first);  // they came in any order
+            for (const Block& block : blocks_[head]) add_block(block.found, of_heads[head]);
+        }
+        blocks_ = {};
+    }
 
     std::vector<OfHead> of_heads;  ///< [layer * head]
     analyze::CountedMeasures measured;
 
 private:
-    void add_examples(const trace::HeadPattern& pattern, std::int64_t i, std::array<Example, kHeadExamples>& best) const {
-        const float *row = pattern.row(i).data(), *lengths = pattern.lengths.data();
+    struct Block {
+        std::int64_t first;
+        OfHead found;
+    };
+
+    static void add_block(const OfHead& block, OfHead& to) {
+        for (std::size_t bin = 0; bin < block.distances.size(); ++bin) to.distances[bin] += block.distances[bin];
+        for (std::size_t kind = 0; kind < block.best.size(); ++kind)
+            if (block.best[kind].query >= 0 && block.best[kind].value > to.best[kind].value) to.best[kind] = block.best[kind];
+    }
+
+    /// Of the head's blocks so far.
+    std::array<float, kHeadExamples> best_values(HeadId id) {
+        std::array<float, kHeadExamples> values{};
+        const std::lock_guard lock(mutex_);
+        for (const Block& block : blocks_[of_.head_index(id)])
+            for (std::size_t kind = 0; kind < values.size(); ++kind)
+                if (const Example& best = block.found.best[kind]; best.query >= 0)
+                    values[kind] = std::max(values[kind], best.value);
+        return values;
+    }
+
+    void add_examples(const trace::HeadRows& rows, std::int64_t i, std::array<Example, kHeadExamples>& best) const {
+        const float *row = rows.row(i), *lengths = rows.lengths.data();
         const auto special = [&](std::int64_t j) { return special_[static_cast<std::size_t>(j)]; };
         const auto offer = [&](HeadExample kind, float value, std::int64_t j) {
             Example& so_far = best[static_cast<std::size_t>(kind)];
             if (!(value > so_far.value)) return;
             so_far = {value, so_far.text, static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
         };
-        const std::int64_t last = of_.causal_ ? i : pattern.keys;
+        const std::int64_t last = of_.causal_ ? i : rows.keys;
         for (std::int64_t j = 1; (j = next_above(row, lengths, j, last, best[0].value, best[1].value)) < last; ++j) {
             if (j == i || special(j)) continue;
             offer(HeadExample::weight, row[j], j);
@@ -227,6 +272,9 @@ private:
     std::int64_t first_;              ///< query that counts
     std::vector<std::int64_t> same_;  ///< nearest earlier position of the same token
     std::vector<bool> special_;
+    OfHead none_;
+    std::mutex mutex_;
+    std::vector<std::vector<Block>> blocks_;  ///< [layer * head]
 };
 
 std::unique_ptr<TextPatterns> Heads::patterns_of(const TextRun& run) const { return std::make_unique<Patterns>(*this, run); }

@@ -6,6 +6,7 @@
 #include "headlight/corpus/run/pack.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/io/file_lock.h"
+#include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 
 #include <sys/resource.h>
@@ -144,6 +145,7 @@ RunProgress run_blocks(const RunSetup& setup, const Manifest& manifest, const Bl
     OpenSegment segment(setup, manifest, empty, blocks.name);
     Forecast forecast(blocks.chunks, setup.store, note);
     PackOfChunks pack(setup.model, setup.tokenizer, plan);
+    const model::KeepMemory keep;  // or the memory of every pack would be mapped afresh for the next
     const model::SameProducts same;
     RunProgress done;
     const auto started = Clock::now();

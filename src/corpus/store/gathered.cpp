@@ -71,9 +71,22 @@ void Gathered::OfText::forget() {
     for (const auto& each : to_.all_) patterns_.push_back(each->patterns_of(run_));
 }
 
+bool Gathered::OfText::takes_patterns() const {
+    return std::ranges::any_of(patterns_, [](const auto& each) { return each && !each->by_rows(); });
+}
+
+bool Gathered::OfText::takes_rows() const {
+    return std::ranges::any_of(patterns_, [](const auto& each) { return each && each->by_rows(); });
+}
+
 void Gathered::OfText::pattern(HeadId head, const trace::HeadPattern& pattern) {
     for (const auto& each : patterns_)
-        if (each) each->add(head, pattern);
+        if (each && !each->by_rows()) each->add(head, pattern);
+}
+
+void Gathered::OfText::rows(HeadId head, const trace::HeadRows& rows) {
+    for (const auto& each : patterns_)
+        if (each && each->by_rows()) each->add_rows(head, rows);
 }
 
 bool Gathered::OfText::reads() const noexcept {

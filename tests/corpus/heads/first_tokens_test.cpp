@@ -16,7 +16,7 @@ namespace {
 
 constexpr HeadsShape kBuiltIn{.layers = 6, .heads = 8, .causal = true};
 
-std::vector<std::string> sentences(std::size_t count) {
+std::vector<std::string> first_sentences(std::size_t count) {
     std::ifstream in(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/text/sentences.txt");
     std::vector<std::string> out;
     for (std::string line; out.size() < count && std::getline(in, line);) out.push_back(line);
@@ -26,7 +26,7 @@ std::vector<std::string> sentences(std::size_t count) {
 const Runs& some_runs() {
     static const Runs* const runs = [] {
         auto* made = new Runs(built_in_model());
-        made->run_all(sentences(12));
+        made->run_all(first_sentences(12));
         made->run_all({"Go", "", "Call me."});  // two tokens, one, and fewer than ten
         return made;
     }();

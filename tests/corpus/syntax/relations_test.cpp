@@ -199,7 +199,7 @@ TEST(Relations, OfTheGraphAreThoseOfTheReference) {
     basic.run_text(plain, {.text = plain.text});
     WordIndex none(6, 8, true);
     basic.add_all(none);
-    EXPECT_THROW(relation_table(none, {.enhanced = true}), Error);
+    EXPECT_THROW(relation_table(none, {.enhanced = true, .bootstrap = {}}), Error);
 }
 
 TEST(Relations, TheShortTableHasTheBestRowsOfTheLongOne) {

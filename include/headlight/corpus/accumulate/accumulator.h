@@ -39,6 +39,9 @@ public:
     virtual ~TextPatterns() = default;
     /// Called once for every head, from several threads at once.
     virtual void add(HeadId, const trace::HeadPattern&) = 0;
+    /// True: add_rows() is called instead, for every block of rows (trace::PatternReader::rows()).
+    virtual bool by_rows() const { return false; }
+    virtual void add_rows(HeadId, const trace::HeadRows&) {}
     /// Called after the pass and before Accumulator::add(), for several texts at once.
     virtual void finish(const TextRun&) {}
 };

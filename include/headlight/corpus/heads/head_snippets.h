@@ -2,9 +2,12 @@
 // A head's attention around its best examples, from their texts, which are run again.
 #pragma once
 
+#include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/store/text_store.h"
+#include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
 
 #include <cstdint>
 #include <memory>
@@ -16,9 +19,9 @@ namespace headlight::corpus {
 /// The tokens of a text that are near an example's key or query.
 struct HeadSnippet {
     Example example;
-    std::vector<std::int64_t> positions;  ///< in the chunk, ascending; both of the example's are among them
-    std::vector<std::string> tokens;      ///< text::token_label()
-    std::vector<float> weights;           ///< [query, key] of these positions
+    std::vector<std::int64_t> positions{};  ///< in the chunk, ascending; both of the example's are among them
+    std::vector<std::string> tokens{};      ///< text::token_label()
+    std::vector<float> weights{};           ///< [query, key] of these positions
     float weight(std::size_t query, std::size_t key) const { return weights[query * positions.size() + key]; }
 };
 

@@ -30,7 +30,10 @@ public:
         OfText(Gathered&, const TextRun&);
         bool reads() const noexcept;  ///< patterns
         void forget();                ///< discards the results of the pass so far: it is run again
+        bool takes_patterns() const override;
+        bool takes_rows() const override;
         void pattern(HeadId, const trace::HeadPattern&) override;
+        void rows(HeadId, const trace::HeadRows&) override;
         void finish(const trace::Trace&);
         void add();
 
