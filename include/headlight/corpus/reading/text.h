@@ -25,7 +25,7 @@ struct Word {
                  end = 0;      ///< bytes of Text::text. Words of a multiword token that is not their concatenation share its span
     bool shares_span = false;  ///< set for such words: arcs inside the span are left out and counted
     std::string features{};    ///< FEATS: "Number=Sing|Person=3"
-    std::int32_t sentence = 0;  ///< number of its sentence in the text, which is one sentence unless it is a document
+    std::int32_t sentence = 0;            ///< number of its sentence in the text, which is one sentence unless it is a document
     std::vector<EnhancedArc> enhanced{};  ///< DEPS, without the root and heads that are empty nodes
 };
 

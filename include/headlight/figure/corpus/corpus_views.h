@@ -52,8 +52,8 @@ struct CorpusView {
     bool of_labels() const noexcept { return probe && corpus::learns_labels(*probe); }
     bool of_classes = false;  ///< label and predicted apply
     std::string in_window{};  ///< view of a text that can take the measures of its axes
-    /// It runs texts again or reads weights where the request has the model: corpus-removal and corpus-values need it, others show
-    /// more with it.
+    /// It runs texts again or reads weights where the request has the model: corpus-removal and corpus-values need it, others
+    /// show more with it.
     bool with_model = false;
     /// May be slow. Errors: the store did not gather the data; a measure, head or neuron that does not exist.
     std::function<std::unique_ptr<Figure>(const StorePtr&, const CorpusRequest&, const CancelToken&)> make;
