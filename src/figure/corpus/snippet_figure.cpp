@@ -122,7 +122,7 @@ private:
         for (std::size_t i = 0; i < of.positions.size(); ++i) {
             if (gap_before(of, i)) {
                 for (const double x : {cell.box.left() + kTokens, right + 4})
-                    draw::text(painter, {x, row + kRow / 2 + 4}, QStringLiteral("⋯"), font, theme.faint,
+                    draw::text(painter, {x, row + kRow / 2 + 4}, QStringLiteral("⋯"), font, theme.muted,
                                x < left ? draw::Align::right : draw::Align::left);
                 row += kRow;
             }
