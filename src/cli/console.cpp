@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/console.h"
 
+#include "cli/interrupt.h"
 #include "headlight/base/error.h"
 #include "headlight/io/mapped_file.h"
 
@@ -17,13 +18,13 @@ namespace headlight::cli {
 namespace {
 
 /// The token the signal handler cancels; never destroyed, because a signal may come at any time.
-CancelToken& interrupt_token() {
+CancelToken& token_of_interrupts() {
     static CancelToken& token = *new CancelToken;
     return token;
 }
 
 void on_interrupt(int signal) {
-    interrupt_token().cancel();
+    token_of_interrupts().cancel();
     std::signal(signal, SIG_DFL);  // the next one ends the program
 }
 
@@ -79,13 +80,15 @@ void Console::clear_progress() const {
 }
 
 CancelToken interruptible() {
-    const CancelToken token = interrupt_token();
+    const CancelToken token = token_of_interrupts();
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     action.sa_flags = SA_ONSTACK | SA_RESTART;  // on the stack that model/arithmetic/signal_stack.h gives each thread
     for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
     return token;
 }
+
+CancelToken interrupt_token() { return token_of_interrupts(); }
 
 void install_signal_messages() {
     struct sigaction on_bus {};

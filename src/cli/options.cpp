@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options.h"
 
+#include "cli/memory_option.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
 #include "headlight/base/nearest.h"
 #include "headlight/intervention/recipe/recipe_file.h"
 #include "headlight/intervention/recipe/words.h"
@@ -166,12 +168,23 @@ std::string TextArguments::pair() const {
     return typed_pair;
 }
 
+void add_memory(Definition& definition) {
+    definition.app
+        ->add_option_function<double>(
+            "--memory", [](double gigabytes) { set_memory_budget(static_cast<std::int64_t>(gigabytes * 1e9)); },
+            "memory for weights and traces, in GB; 0: half of what is free. Less is slower: weights and layers are computed as "
+            "they are used")
+        ->type_name("GB")
+        ->check(CLI::Range(0.0, 1e6));
+}
+
 void ComputeOptions::add(Definition& definition) {
     definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "the data type to compute in");
     definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
     definition.app->add_option("--threads", threads, "threads to compute with; 0: one for each core")
         ->type_name("N")
         ->check(CLI::Range(0, 1024));
+    add_memory(definition);
 }
 
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option) {

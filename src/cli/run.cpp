@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
+#include "headlight/base/working_for.h"
 #include "headlight/io/json_file.h"
 
 #include <CLI/Error.hpp>
@@ -104,6 +106,7 @@ std::string misspelt_command(const std::string& word) {
 int run_action(const Built& built) {
     const Console& console = *built.definition.console;
     try {
+        const WorkingFor here(interrupt_token());
         return built.action();
     } catch (const UsageError& e) {
         return say_wrong_usage(*built.definition.app, e.what());

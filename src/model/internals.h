@@ -49,6 +49,8 @@ struct LayerWeights {
     at::Tensor relative_rows;       ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
 };
 
+class WeightsAsUsed;
+
 struct Model::Internals {
     static std::shared_ptr<const Model> model_of(std::unique_ptr<Internals> internals) {
         return std::shared_ptr<const Model>(new Model(std::move(internals)));
@@ -79,7 +81,11 @@ struct Model::Internals {
     NormWeights relative_norm;
     Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
     NormWeights conv_norm;
-    std::vector<LayerWeights> layers;
+    std::vector<LayerWeights> layers;  ///< whoever reads matrices takes weights_of()
+    /// Where this is set, matrices of the layers and of the vocabulary stay in their files. What stands here of them has a
+    /// shape and no memory (a tensor on the meta device).
+    std::shared_ptr<const WeightsAsUsed> as_used;
+    std::int64_t bytes_as_used = 0;               ///< of these, in the files
     std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model; the model itself is the decoder
 
     mutable std::once_flag hash_once;
@@ -87,6 +93,15 @@ struct Model::Internals {
     mutable std::mutex length_factors_mutex;
     mutable std::vector<at::Tensor> length_factors;  ///< [layer], cache of length_factors()
 };
+
+/// The halves of a layer: attention with its norms (a decoder's second attention too), and MLP or experts.
+enum class LayerPart { attention, mlp };
+/// A layer's weights. Where they are converted as they are used, only the part's matrices have numbers, and they go when the last
+/// pointer and the last of their tensors do: ask for a layer at a time. Errors: see WeightsAsUsed.
+std::shared_ptr<const LayerWeights> weights_of(const Model::Internals&, Layer, LayerPart);
+at::Tensor embedding_rows(const Model::Internals&, const at::Tensor& ids);                        ///< [id, width of embed]
+at::Tensor embedding_rows(const Model::Internals&, std::int64_t first, std::int64_t count);       ///< [count, width of embed]
+at::Tensor unembedding_columns(const Model::Internals&, std::int64_t first, std::int64_t count);  ///< [d_model, count]
 
 /// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:
 /// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.

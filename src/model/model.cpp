@@ -89,7 +89,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
 }
 
 Linear qkv_part(const Model::Internals& m, Layer layer, QkvPart which) {
-    const LayerWeights& l = m.layers.at(static_cast<std::size_t>(layer.value));
+    const auto held = weights_of(m, layer, LayerPart::attention);
+    const LayerWeights& l = *held;
     const auto index = static_cast<std::int64_t>(which);
     if (m.qkv_layout == QkvLayout::separate) return which == QkvPart::q ? l.q : which == QkvPart::k ? l.k : l.v;
     const ModelConfig& c = m.config;

@@ -95,6 +95,21 @@ std::set<HookPoint> stored_for(const ModelConfig& c, const std::vector<HookPoint
     return stored;
 }
 
+std::set<HookPoint> checkpoints_for(const ModelConfig& c, const std::set<HookPoint>& stored, const std::set<HookPoint>& hooked) {
+    // -1: in front of the layers; as many as there are layers: behind them.
+    const auto place = [&](const HookPoint& p) {
+        return model::has_layer(p.hook) ? p.layer.value : p.hook < Hook::resid_pre ? -1 : c.n_layers;
+    };
+    std::set<std::int64_t> whole = {-1};
+    for (const HookPoint& p : hooked) whole.insert(place(p));
+    std::set<HookPoint> out;
+    for (const HookPoint& p : stored) {
+        const bool last = p.hook == Hook::resid_post && p.layer.value + 1 == c.n_layers;
+        if (p.hook == Hook::resid_pre || last || whole.contains(place(p))) out.insert(p);
+    }
+    return out;
+}
+
 CapturePlan CapturePlan::everything() {
     CapturePlan plan;
     plan.globs = {"all"};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/trace/capture.h"
 
+#include "headlight/base/memory.h"
+#include "headlight/trace/remade.h"
 #include "trace/forecast_internal.h"
 #include "trace/head_kernels.h"
 #include "trace/hook_sets.h"
-#include "trace/memory.h"
 
 #include <malloc.h>
 
@@ -50,12 +51,50 @@ bool shares_storage(const model::ModelConfig& c, HookPoint p, const std::set<Hoo
            stored.count({Hook::resid_pre, Layer(p.layer.value + 1)}) > 0;
 }
 
+std::int64_t bytes_of_stored(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored,
+                             std::int64_t element_bytes, std::int64_t source) {
+    std::int64_t bytes = 0;
+    for (const HookPoint& point : stored)
+        if (!shares_storage(c, point, stored)) bytes += elements(model::shape_of(point, c, tokens, source)) * element_bytes;
+    return bytes;
+}
+
+/// Of a layer that is made again.
+std::int64_t layer_bytes(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored,
+                         std::int64_t element_bytes, std::int64_t source) {
+    std::set<HookPoint> layer;
+    for (const HookPoint& point : stored)
+        if (model::has_layer(point.hook) && point.layer.value == 0) layer.insert(point);
+    return bytes_of_stored(c, tokens, layer, element_bytes, source);
+}
+
 }  // namespace
 
 Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::int64_t element_bytes,
                   std::int64_t source) {
     const bool part = c.stack != model::Stack::whole;
-    return forecast(c, tokens, stored_for(c, plan.resolve(c, part)), plan.overview, false, element_bytes, source);
+    const std::set<HookPoint> stored = stored_for(c, plan.resolve(c, part));
+    const Keeping keeping = keeping_of(c, tokens, plan, stored, {}, element_bytes, source);
+    Forecast result = forecast(c, tokens, keeping.kept, plan.overview, false, element_bytes, source);
+    if (keeping.remade) result.working += layer_bytes(c, tokens, stored, element_bytes, source);
+    return result;
+}
+
+std::int64_t remade_bytes(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::int64_t element_bytes,
+                          std::int64_t source) {
+    const std::set<HookPoint> stored = stored_for(c, plan.resolve(c, c.stack != model::Stack::whole));
+    const Keeping keeping = keeping_of(c, tokens, plan, stored, {}, element_bytes, source);
+    if (!keeping.remade) return 0;
+    return bytes_of_stored(c, tokens, stored, element_bytes, source) -
+           bytes_of_stored(c, tokens, keeping.kept, element_bytes, source);
+}
+
+Keeping keeping_of(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::set<HookPoint> stored,
+                   const std::set<HookPoint>& hooked, std::int64_t element_bytes, std::int64_t source) {
+    const bool remade = plan.globs.empty() &&
+                        bytes_of_stored(c, tokens, stored, element_bytes, source) > std::min(kMostKept, memory_budget() / 2);
+    if (!remade) return {std::move(stored), false};
+    return {checkpoints_for(c, stored, hooked), true};
 }
 
 Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored, bool overview,
@@ -83,8 +122,10 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * std::max(tokens, source);
     std::int64_t layer = (tokens * width + tiles) * element_bytes;
     if (whole_patterns) layer += 2 * elements(model::shape_of({Hook::pattern, Layer(0)}, c, tokens)) * element_bytes;
-    const std::int64_t logits = c.has_unembedding ? tokens * c.vocab_size * element_bytes : 0;
-    result.working = std::max(layer, stored.count({Hook::logits, Layer(0)}) > 0 ? 0 : logits);
+    // Whoever reads one of the blocks behind the layers makes the pass go on to the logits.
+    const bool behind = std::ranges::any_of(stored, [](const HookPoint& p) { return p.hook > Hook::resid_post; });
+    const bool passing = behind && c.has_unembedding && stored.count({Hook::logits, Layer(0)}) == 0;
+    result.working = std::max(layer, passing ? tokens * c.vocab_size * element_bytes : 0);
     result.available = available_memory();
     if (!result.fits()) {  // what earlier runs freed may still lie in this process's heap, where it counts as in use
         malloc_trim(0);

@@ -3,6 +3,7 @@
 
 #include "headlight/trace/trace.h"
 #include "trace/head_kernels.h"
+#include "trace/remake.h"
 
 #include <ATen/ATen.h>
 
@@ -26,6 +27,8 @@ struct Trace::Internals {
     std::map<model::HookPoint, at::Tensor> stored;
     std::vector<model::HookPoint> kept;  ///< what the plan asked for, and what interventions replaced; in pass order
     std::int64_t bytes = 0;
+    std::shared_ptr<const Remaker> remaker;  ///< of what is not stored; nullptr: there is nothing else
+    bool through_decoder = false;            ///< of a cross attention: the remaker is the decoder's, and has its names
 
     /// Of an encoder-decoder run, which is the decoder's.
     std::shared_ptr<const Trace> encoder, cross;
@@ -36,6 +39,12 @@ struct Trace::Internals {
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
     std::vector<GatheredNumbers> head_numbers;
 };
+
+/// A tensor that is stored or can be made again; nothing where it is neither.
+std::optional<at::Tensor> available_tensor(const Trace&, model::HookPoint);
+bool is_available(const Trace&, model::HookPoint);
+/// Rows of it: of logits that are made again no others.
+std::optional<at::Tensor> available_rows(const Trace&, model::HookPoint, std::int64_t first, std::int64_t count);
 
 /// Tells the parts of a run whose they are.
 std::shared_ptr<const Trace> own_parts(std::shared_ptr<const Trace> run);

@@ -2,11 +2,11 @@
 #include "headlight/trace/replay.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/saved.h"
 #include "model/run/stacked.h"
 #include "model/run/watch.h"
-#include "trace/memory.h"
 #include "trace/recorder.h"
 #include "trace/stacked_variant.h"
 

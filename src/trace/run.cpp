@@ -94,6 +94,26 @@ const char* dtype_name(model::ComputeType type) {
     return "float32";
 }
 
+std::set<model::HookPoint> points_of(const Hooked& hooked) {
+    std::set<model::HookPoint> points;
+    for (const auto& [point, functions] : hooked) points.insert(point);
+    return points;
+}
+
+/// Makes `wanted` again but for what is stored, which holds the stream before every layer and behind the last.
+void add_remaker(Trace::Internals& t, const std::shared_ptr<const model::Model>& model, const model::ForwardInput& input,
+                 std::set<model::HookPoint> wanted, const std::set<model::HookPoint>& hooked) {
+    const std::int64_t layers = model->config().n_layers;
+    std::vector<at::Tensor> streams;
+    for (std::int64_t l = 0; l < layers; ++l) streams.push_back(t.stored.at({Hook::resid_pre, Layer(l)}));
+    streams.push_back(t.stored.at({Hook::resid_post, Layer(layers - 1)}));
+    for (std::int64_t l = 0; l + 1 < layers; ++l)
+        if (!hooked.contains({Hook::resid_pre, Layer(l + 1)}))
+            t.stored.try_emplace({Hook::resid_post, Layer(l)}, streams[static_cast<std::size_t>(l + 1)]);
+    std::erase_if(wanted, [&](const model::HookPoint& point) { return t.stored.contains(point); });
+    t.remaker = std::make_shared<const Remaker>(model, input, std::move(streams), std::move(wanted));
+}
+
 void check_run_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored,
                       const Hooked& hooked, bool overview, std::int64_t source) {
     std::set<model::HookPoint> all = stored;
@@ -153,14 +173,17 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     check_length(config, internals->encoding, internals->info);
 
     internals->kept = pass.plan.resolve(config, part);
-    const std::set<model::HookPoint> stored = stored_for(config, internals->kept);
+    const std::set<model::HookPoint> wanted = stored_for(config, internals->kept);
     Hooked hooked = resolve_interventions(config, pass.interventions, part);
-    check_run_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview,
-                     pass.source ? pass.source->size() : 0);
+    const std::set<model::HookPoint> hooked_points = points_of(hooked);
+    const std::int64_t source_tokens = pass.source ? pass.source->size() : 0;
+    const Keeping keeping = keeping_of(config, internals->encoding.size(), pass.plan, wanted, hooked_points,
+                                       element_bytes(pass.model->dtype()), source_tokens);
+    check_run_memory(*pass.model, internals->encoding.size(), keeping.kept, hooked, pass.plan.overview, source_tokens);
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;
-    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview,
+    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, keeping.kept, std::move(hooked), pass.plan.overview,
                       pass.source, pass.first_counted, pass.reader);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
@@ -170,6 +193,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
         model::forward(*pass.model, input, recorder, cancel, progress);
     recorder.finish(*internals);
     if (overview) recorder.finish_cross(*overview);
+    if (keeping.remade) add_remaker(*internals, pass.model, input, wanted, hooked_points);
 
     tell_run(*internals, std::move(pass.model), std::move(pass.tokenizer));
     internals->prompt = pass.prompt;
@@ -195,6 +219,8 @@ void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const 
     }
     for (const PooledPattern& p : cross.pooled)
         cross.bytes += static_cast<std::int64_t>((p.max.size() + p.mean.size()) * sizeof(float));
+    cross.remaker = decoder.remaker;
+    cross.through_decoder = true;
     cross.model = std::move(model);
     cross.tokenizer = decoder.tokenizer;
     cross.prompt = decoder.prompt;

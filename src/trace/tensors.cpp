@@ -20,10 +20,9 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-const at::Tensor& stored(const Trace& trace, HookPoint point) {
-    const auto& all = trace.internals().stored;
-    const auto found = all.find(point);
-    if (found != all.end()) return found->second;
+/// Made again where the run did not keep it.
+at::Tensor stored(const Trace& trace, HookPoint point) {
+    if (std::optional<at::Tensor> tensor = available_tensor(trace, point)) return *std::move(tensor);
     throw Error(
         {.problem = "This trace did not keep a tensor", .item = name_of(point), .hint = "Run again with it in the capture list"});
 }
@@ -105,7 +104,7 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
     const bool rotary = trace.config().positions == model::Positions::rotary;
-    const at::Tensor& queries = stored(trace, {rotary ? Hook::rot_q : Hook::q, layer});
+    const at::Tensor queries = stored(trace, {rotary ? Hook::rot_q : Hook::q, layer});
     return attention_of(trace, layer, head, queries, stored(trace, {rotary ? Hook::rot_k : Hook::k, layer}));
 }
 
@@ -194,6 +193,7 @@ at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, 
         if (point.hook == Hook::result) return head_results(trace, point.layer, first, count);
         if (point.hook == Hook::mlp_post) return mlp_post(trace, point.layer, first, count);
     }
+    if (const std::optional<at::Tensor> rows = available_rows(trace, point, first, count)) return *rows;
     return tensor(trace, point).narrow(0, first, count);
 }
 
@@ -302,7 +302,7 @@ at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     check_layer(trace, layer);
     const at::NoGradGuard no_grad;
     const model::LayerWeights& w = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
-    const at::Tensor& x = stored(trace, {which, layer});
+    const at::Tensor x = stored(trace, {which, layer});
     if (trace.config().qk_norm == model::QkNorm::none) return x;
     const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };
     const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/runtime.h"
+#include "headlight/trace/remade.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
 
@@ -27,7 +28,7 @@ std::size_t head_index(const Trace& trace, Layer layer, Head head) {
 Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
 Trace::~Trace() {
     constexpr std::int64_t kMuch = 32 << 20;
-    const bool much = internals_->bytes > kMuch;
+    const bool much = internals_->bytes > kMuch || (internals_->remaker && internals_->remaker->bytes() > kMuch);
     internals_.reset();
     if (much) model::give_memory_back();
 }
@@ -65,6 +66,7 @@ std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>& trace, 
 
 std::int64_t Trace::bytes() const {
     std::int64_t sum = internals_->bytes + results_.bytes();
+    if (internals_->remaker && !internals_->through_decoder) sum += internals_->remaker->bytes();
     for (const auto stack : {model::Stack::encoder, model::Stack::cross})
         if (const auto& other = part(stack)) sum += other->results_.bytes();
     return sum;
@@ -72,10 +74,50 @@ std::int64_t Trace::bytes() const {
 std::vector<model::HookPoint> Trace::kept() const { return internals_->kept; }
 
 bool Trace::has(model::HookPoint point) const noexcept {
-    const auto& stored = internals_->stored;
-    if (stored.count(point) > 0) return true;
+    if (is_available(*this, point)) return true;
     const auto sources = stored_for(config(), point);
-    return std::all_of(sources.begin(), sources.end(), [&](const auto& source) { return stored.count(source) > 0; });
+    return std::all_of(sources.begin(), sources.end(), [&](const auto& source) { return is_available(*this, source); });
+}
+
+namespace {
+
+/// The name that the remaker has for what it makes; nothing where it does not.
+std::optional<model::HookPoint> remade_point(const Trace::Internals& t, model::HookPoint point) {
+    if (!t.remaker) return std::nullopt;
+    if (t.through_decoder) {
+        const auto hook = model::in_decoder(point.hook);
+        if (!hook) return std::nullopt;
+        point.hook = *hook;
+    }
+    return t.remaker->makes(point) ? std::optional(point) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_available(const Trace& trace, model::HookPoint point) {
+    const Trace::Internals& t = trace.internals();
+    return t.stored.contains(point) || remade_point(t, point);
+}
+
+RemadeNow remade_now(const Trace& trace) noexcept {
+    const auto& remaker = trace.internals().remaker;
+    return remaker ? RemadeNow{remaker->makes_anything(), remaker->bytes()} : RemadeNow{};
+}
+
+std::optional<at::Tensor> available_tensor(const Trace& trace, model::HookPoint point) {
+    const Trace::Internals& t = trace.internals();
+    if (const auto found = t.stored.find(point); found != t.stored.end()) return found->second;
+    const auto remade = remade_point(t, point);
+    return remade ? std::optional(t.remaker->tensor(*remade)) : std::nullopt;
+}
+
+std::optional<at::Tensor> available_rows(const Trace& trace, model::HookPoint point, std::int64_t first, std::int64_t count) {
+    const Trace::Internals& t = trace.internals();
+    if (point.hook == model::Hook::logits && !t.stored.contains(point) && remade_point(t, point))
+        return t.remaker->logit_rows(first, count);
+    const std::optional<at::Tensor> whole = available_tensor(trace, point);
+    if (!whole) return std::nullopt;
+    return whole->narrow(0, first, count);
 }
 
 bool Trace::has_overview() const noexcept { return !internals_->pooled.empty(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include "headlight/base/error.h"
 #include "headlight/trace/saved.h"
@@ -11,14 +11,18 @@
 namespace headlight::trace {
 namespace {
 
-const model::LayerWeights& layer_of(const model::Model& model, Layer layer) {
+void require_layer(const model::Model& model, Layer layer) {
     require_weights(model);
     const auto& layers = model.internals().layers;
-    if (layer.value >= 0 && layer.value < static_cast<std::int64_t>(layers.size()))
-        return layers[static_cast<std::size_t>(layer.value)];
+    if (layer.value >= 0 && layer.value < static_cast<std::int64_t>(layers.size())) return;
     throw Error({.problem = "There is no such layer",
                  .expected = "0 to " + std::to_string(layers.size() - 1),
                  .found = std::to_string(layer.value)});
+}
+
+std::shared_ptr<const model::LayerWeights> layer_of(const model::Model& model, Layer layer, model::LayerPart part) {
+    require_layer(model, layer);
+    return model::weights_of(model.internals(), layer, part);
 }
 
 NormTensors tensors_of(const model::NormWeights& norm) { return {norm.gain, norm.bias}; }
@@ -54,7 +58,8 @@ namespace {
 /// What latent attention amounts to where the scales of the latents' norms are left out.
 AttentionTensors latent_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
-    const model::LayerWeights& w = layer_of(model, layer);
+    const auto held = layer_of(model, layer, model::LayerPart::attention);
+    const model::LayerWeights& w = *held;
     const at::NoGradGuard no_grad;
     const std::int64_t content = c.latent.content;
     AttentionTensors out = attention_output(model, layer);
@@ -81,7 +86,8 @@ AttentionTensors latent_weights(const model::Model& model, Layer layer) {
 
 AttentionTensors attention_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
-    const model::LayerWeights& w = layer_of(model, layer);
+    const auto held = layer_of(model, layer, model::LayerPart::attention);
+    const model::LayerWeights& w = *held;
     if (c.latent.any()) return latent_weights(model, layer);
     const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
     const model::Linear k = model::qkv_part(model.internals(), layer, model::QkvPart::k);
@@ -102,7 +108,8 @@ AttentionTensors attention_weights(const model::Model& model, Layer layer) {
 
 AttentionTensors attention_output(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
-    const model::LayerWeights& w = layer_of(model, layer);
+    const auto held = layer_of(model, layer, model::LayerPart::attention);
+    const model::LayerWeights& w = *held;
     AttentionTensors out;
     out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)});
     out.b_o = w.o.bias;
@@ -112,12 +119,24 @@ AttentionTensors attention_output(const model::Model& model, Layer layer) {
 }
 
 at::Tensor length_factors(const model::Model& model, Layer layer) {
-    layer_of(model, layer);  // its errors
+    require_layer(model, layer);
     return model::length_factors(model.internals(), layer);
 }
 
+LayerVectors layer_vectors(const model::Model& model, Layer layer) {
+    require_layer(model, layer);
+    const model::LayerWeights& w = model.internals().layers[static_cast<std::size_t>(layer.value)];
+    return {.attention = tensors_of(w.ln1),
+            .attention_branch = tensors_of(w.ln1_post),
+            .mlp = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
+            .mlp_branch = tensors_of(w.ln2_post),
+            .b_o = w.o.bias,
+            .b_out = w.mlp_out.bias};
+}
+
 MlpTensors mlp_weights(const model::Model& model, Layer layer) {
-    const model::LayerWeights& w = layer_of(model, layer);
+    const auto held = layer_of(model, layer, model::LayerPart::mlp);
+    const model::LayerWeights& w = *held;
     return {.w_in = w.mlp_in.weight,
             .b_in = w.mlp_in.bias,
             .w_up = w.mlp_up.weight,
@@ -138,15 +157,17 @@ void require_token_embedding(const model::Model& model) {
 
 }  // namespace
 
-at::Tensor embedding(const model::Model& model) {
+at::Tensor embedding(const model::Model& model) { return embedding(model, 0, model.config().vocab_size); }
+at::Tensor embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
     require_token_embedding(model);
-    const at::Tensor& w_e = model.internals().embed;
+    const at::Tensor w_e = model::embedding_rows(model.internals(), first, count);
     return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
 }
-at::Tensor stream_embedding(const model::Model& model) {
+at::Tensor stream_embedding(const model::Model& model) { return stream_embedding(model, 0, model.config().vocab_size); }
+at::Tensor stream_embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
     const at::NoGradGuard no_grad;
-    require_token_embedding(model);
-    return model.config().d_embed > 0 ? at::mm(embedding(model), model.internals().embed_projection.weight) : embedding(model);
+    const at::Tensor w_e = embedding(model, first, count);
+    return model.config().d_embed > 0 ? at::mm(w_e, model.internals().embed_projection.weight) : w_e;
 }
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
 NormTensors convolution_norm(const model::Model& model) { return tensors_of(model.internals().conv_norm); }
@@ -155,7 +176,12 @@ NormTensors final_norm(const model::Model& model) { return tensors_of(model.inte
 
 at::Tensor unembed(const model::Model& model) {
     require_unembedding(model);
-    return model.internals().unembed.weight;
+    return model::unembedding_columns(model.internals(), 0, model.internals().unembed.weight.size(1));
+}
+
+at::Tensor unembed(const model::Model& model, std::int64_t first, std::int64_t count) {
+    require_unembedding(model);
+    return model::unembedding_columns(model.internals(), first, count);
 }
 
 at::Tensor unembed_bias(const model::Model& model) { return model.internals().unembed.bias; }
@@ -186,7 +212,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
                      .local_rope = {},
                      .resid_pre = {},
                      .shared_norm = {}};
-    at::Tensor x = m.embed.narrow(0, first, count);
+    at::Tensor x = model::embedding_rows(m, first, count);
     if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
     if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
@@ -198,7 +224,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
                  "Block 0's output for a single token is undefined for this model: a convolution beside it reads the neighbours",
              .item = m.config.name,
              .hint = "Take the embedding as it is"});
-    const model::LayerWeights& w = m.layers.front();
+    const model::LayerWeights& w = m.layers.front();  // its norms
     if (m.config.parallel) pass.resid_pre = x;
     if (m.config.shared_norm) pass.shared_norm = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
     // What attention would have written is 0; the norm around it stays.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trace/memory.h"
+#include "headlight/base/memory.h"
 
 #include "headlight/model/runtime.h"
 #include "tests/trace/novella.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/jobs/jobs.h"
 
+#include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 
 #include <atomic>
@@ -98,6 +99,7 @@ void Jobs::run(Lane lane, const Ticket& ticket, const std::shared_ptr<Baton>& ba
     };
     try {
         ticket.token.throw_if_cancelled();
+        const WorkingFor here(ticket.token);
         const int blanked = io::MappedFile::blanked();
         Deliver deliver = work(ticket.token, progress);
         // Opening takes other files, and a document whose model is lost runs nothing; everything else may have read the zeros.

@@ -5,6 +5,7 @@
 #include "analyze/circuit/circuit_weights.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/Parallel.h>
 
@@ -23,11 +24,11 @@ namespace {
 at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_t first, std::int64_t count, bool fold) {
     at::Tensor x;
     switch (kind) {
-        case TokenVectors::token: x = trace::stream_embedding(model).narrow(0, first, count); break;
+        case TokenVectors::token: x = trace::stream_embedding(model, first, count); break;
         case TokenVectors::stream:
         case TokenVectors::mlp0: x = trace::token_streams(model, first, count, kind == TokenVectors::mlp0); break;
         case TokenVectors::unembedding: {
-            x = trace::unembed(model).narrow(1, first, count).t();
+            x = trace::unembed(model, first, count).t();
             const trace::NormTensors norm = trace::final_norm(model);
             if (fold && norm.gain.defined()) x = x * norm.gain;
             break;

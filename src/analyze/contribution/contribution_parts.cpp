@@ -2,7 +2,7 @@
 #include "analyze/contribution/contribution_parts.h"
 
 #include "analyze/pattern/head_reader.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 #include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
@@ -46,7 +46,7 @@ at::Tensor behind_norm(const trace::Trace& trace, Hook normalized, Layer layer, 
 Sum around_attention(const trace::Trace& trace, Layer layer, TokenRange at) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor stream = c.residual_after_norm ? behind_norm(trace, Hook::ln1_normalized, layer, at,
-                                                                  trace::attention_output(*trace.model(), layer).norm)
+                                                                  trace::layer_vectors(*trace.model(), layer).attention)
                                                     : rows_of(trace, Hook::resid_pre, layer, at);
     return {stream,
             c.post_norm ? stream + rows_of(trace, Hook::attn_out, layer, at) : rows_of(trace, Hook::resid_mid, layer, at)};
@@ -63,7 +63,7 @@ Sum around_mlp(const trace::Trace& trace, Layer layer, TokenRange at) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor stream =
         c.residual_after_norm
-            ? behind_norm(trace, Hook::ln2_normalized, layer, at, trace::mlp_weights(*trace.model(), layer).norm)
+            ? behind_norm(trace, Hook::ln2_normalized, layer, at, trace::layer_vectors(*trace.model(), layer).mlp)
             : rows_of(trace, has_cross_attention(c) ? Hook::resid_mid_cross : Hook::resid_mid, layer, at);
     return {stream,
             c.post_norm ? stream + rows_of(trace, Hook::mlp_out, layer, at) : rows_of(trace, Hook::resid_post, layer, at)};

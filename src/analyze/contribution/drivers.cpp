@@ -7,7 +7,7 @@
 #include "headlight/analyze/contribution/experts.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -141,7 +141,7 @@ std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int6
     const model::ModelConfig& c = model.config();
     check_next_token(c, token);
     const at::NoGradGuard no_grad;
-    const at::Tensor column = trace::unembed(model).select(1, token);
+    const at::Tensor column = trace::unembed(model, token, 1).select(1, 0);
     std::vector<NeuronScore> scores;
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const at::Tensor w_out = trace::mlp_weights(model, Layer(l)).w_out;
@@ -164,7 +164,7 @@ std::vector<NeuronScore> added(const trace::Trace& trace, std::int64_t token, Po
             if (part.component == Component::neuron) all.push_back({{Layer(part.layer), Neuron(part.index)}, part.value, 0});
         return all;
     }
-    const at::Tensor column = trace::unembed(*trace.model()).select(1, token);
+    const at::Tensor column = trace::unembed(*trace.model(), token, 1).select(1, 0);
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, Layer(l)}, p.value, 1)[0]);
         const at::Tensor w_out = trace::mlp_weights(*trace.model(), Layer(l)).w_out;
@@ -186,7 +186,7 @@ std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::
     // A neuron whose expert was not chosen here adds nothing.
     std::erase_if(best, [&](const NeuronScore& found) { return found.value == 0 && !neuron_works(trace, found.id, p); });
     keep_best(best, top, larger);
-    const at::Tensor column = wide(trace::unembed(*trace.model()).select(1, token));
+    const at::Tensor column = wide(trace::unembed(*trace.model(), token, 1).select(1, 0));
     std::vector<NextTokenNeuron> all;
     for (const NeuronScore& found : best) {
         const std::int64_t i = found.id.neuron.value;

@@ -4,7 +4,7 @@
 #include "analyze/contribution/mix_rows.h"
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -30,7 +30,7 @@ void check_scope(const trace::Trace& trace, Layer layer, MixScope scope) {
 at::Tensor shaped(const trace::Trace& trace, Layer layer, MixScope scope, at::Tensor x) {
     if (scope != MixScope::with_norm) return x;
     if (trace.config().norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
-    const at::Tensor gain = trace::attention_output(*trace.model(), layer).norm.gain;
+    const at::Tensor gain = trace::layer_vectors(*trace.model(), layer).attention.gain;
     return gain.defined() ? x * plain(gain) : x;
 }
 
@@ -49,7 +49,7 @@ bool has_branch_norm(const trace::Trace& trace, MixScope scope) {
 at::Tensor branch_shaped(const trace::Trace& trace, Layer layer, MixScope scope, at::Tensor x) {
     if (!has_branch_norm(trace, scope)) return x;
     if (trace.config().norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
-    return x * plain(trace::attention_output(*trace.model(), layer).branch.gain);
+    return x * plain(trace::layer_vectors(*trace.model(), layer).attention_branch.gain);
 }
 
 /// And its scale: what the attention's part of each token is multiplied with. [token]
@@ -73,7 +73,7 @@ at::Tensor written(const trace::Trace& trace, Layer layer, MixScope scope, std::
 at::Tensor stream(const trace::Trace& trace, Layer layer) {
     const model::ModelConfig& c = trace.config();
     if (!c.residual_after_norm) return plain(trace::tensor(trace, {Hook::resid_pre, layer}));
-    const trace::NormTensors norm = trace::attention_output(*trace.model(), layer).norm;
+    const trace::NormTensors norm = trace::layer_vectors(*trace.model(), layer).attention;
     at::Tensor x = plain(trace::tensor(trace, {Hook::ln1_normalized, layer}));
     if (norm.gain.defined()) x = x * plain(norm.gain);
     return norm.bias.defined() ? x + plain(norm.bias) : x;

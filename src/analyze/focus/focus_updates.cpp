@@ -3,7 +3,7 @@
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/base/numbers.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -95,7 +95,7 @@ FocusUpdates focus_updates(Traces traces, Layer layer, const FocusUpdateOptions&
     out.layer = layer;
     out.n_heads = first.config().n_heads;
     out.literal = options.literal;
-    out.has_output_bias = trace::attention_output(*first.model(), layer).b_o.defined();
+    out.has_output_bias = trace::layer_vectors(*first.model(), layer).b_o.defined();
     out.notes = update_notes(first, out);
     for (std::size_t t = 0; t < traces.size(); ++t)
         for (std::int64_t i = 0; i < traces[t]->tokens(); ++i) out.tokens.push_back({static_cast<std::int64_t>(t), Position(i)});

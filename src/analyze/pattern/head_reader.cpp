@@ -3,7 +3,7 @@
 
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <algorithm>
 
@@ -141,7 +141,7 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
     if (config.norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
     const at::Tensor scale =
         trace::tensor_rows(trace, HookPoint{Hook::ln1_post_scale, layer}, first, written.size(0)).to(at::kDouble);
-    return x / scale * trace::attention_output(*trace.model(), layer).branch.gain.cpu().to(at::kDouble);
+    return x / scale * trace::layer_vectors(*trace.model(), layer).attention_branch.gain.cpu().to(at::kDouble);
 }
 
 std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.keys()); }

@@ -6,7 +6,7 @@
 #include "analyze/prediction/stream_paths.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,7 @@ double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
         if (norm.bias.defined()) x = x + norm.bias.cpu().to(at::kDouble);
         const at::Tensor b_u = trace::unembed_bias(*trace.model());
         const double bias = b_u.defined() ? b_u[id].to(at::kDouble).item<double>() : 0;
-        return at::dot(x, trace::unembed(*trace.model()).select(1, id).cpu().to(at::kDouble)).item<double>() + bias;
+        return at::dot(x, trace::unembed(*trace.model(), id, 1).select(1, 0).cpu().to(at::kDouble)).item<double>() + bias;
     }
     return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
 }
@@ -102,12 +102,12 @@ Eigen::MatrixXd Decomposition::cross_heads(const model::ModelConfig& config) con
 
 StreamReading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
-    const at::Tensor w_u = trace::unembed(*trace.model()), b_u = trace::unembed_bias(*trace.model());
-    StreamReading reading{
-        .direction = wide(w_u.select(1, o.token)), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
+    const at::Tensor b_u = trace::unembed_bias(*trace.model());
+    const auto column = [&](std::int64_t token) { return wide(trace::unembed(*trace.model(), token, 1).select(1, 0)); };
+    StreamReading reading{.direction = column(o.token), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
     if (b_u.defined()) reading.constant += b_u[o.token].to(at::kDouble).item<double>();
     if (o.minus) {
-        reading.direction = reading.direction - wide(w_u.select(1, *o.minus));
+        reading.direction = reading.direction - column(*o.minus);
         if (b_u.defined()) reading.constant -= b_u[*o.minus].to(at::kDouble).item<double>();
     }
     if (c.final_norm)

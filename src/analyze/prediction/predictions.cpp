@@ -6,7 +6,8 @@
 #include "analyze/prediction/logit_rows.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/edits.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/remade.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -31,13 +32,12 @@ std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t
     const at::NoGradGuard no_grad;
     const std::int64_t tokens = trace.tokens(), vocab = c.vocab_size;
     const std::vector<std::int64_t>& ids = trace.encoding().ids;
-    const at::Tensor logits = plain(trace::tensor(trace, {Hook::logits, Layer(0)}));
     std::vector<TokenPrediction> out(static_cast<std::size_t>(tokens));
     out[0].log_probability = kNaN;
-    at::parallel_for(0, tokens, 1, [&](std::int64_t begin, std::int64_t end) {
+    const auto read = [&](const at::Tensor& logits, std::int64_t first, std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             cancel.throw_if_cancelled();
-            const float* x = logits.data_ptr<float>() + i * vocab;
+            const float* x = logits.data_ptr<float>() + (i - first) * vocab;
             const LogitRow row(x, vocab);
             const RowNumbers numbers = row.numbers();
             const auto at = static_cast<std::size_t>(i);
@@ -48,7 +48,12 @@ std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t
             out[at + 1].log_probability = static_cast<double>(x[ids[at + 1]]) - numbers.log_sum;
             out[at + 1].rank = row.rank(ids[at + 1]);
         }
-    });
+    };
+    for (std::int64_t first = 0; first < tokens; first += trace::kLogitRows) {
+        const std::int64_t end = std::min(tokens, first + trace::kLogitRows);
+        const at::Tensor logits = plain(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, first, end - first));
+        at::parallel_for(first, end, 1, [&](std::int64_t from, std::int64_t to) { read(logits, first, from, to); });
+    }
     return out;
 }
 
@@ -72,7 +77,7 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
     if (!mask || *mask >= c.vocab_size) throw Error({.problem = "The tokenizer of this model has no mask token", .item = c.name});
     const at::NoGradGuard no_grad;
     const std::vector<bool>& special = trace.encoding().special;
-    const at::Tensor masked = trace::embedding(*trace.model())[*mask];
+    const at::Tensor masked = trace::embedding(*trace.model(), *mask, 1)[0];
     const trace::Intervention put_mask{model::name_of({Hook::embed, Layer(0)}), [&](model::HookPoint, const at::Tensor& x) {
                                            at::Tensor changed = x.clone();
                                            changed.select(0, p.value).copy_(masked);

@@ -7,7 +7,7 @@
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -32,11 +32,11 @@ Reads read_vectors(const model::Model& model, const at::Tensor& vectors, ReadOut
     const auto n = vectors.size(0);
     Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)), std::vector<double>(of.size())};
     const std::int64_t vocab = model.config().vocab_size, at_once = logit_rows_at_a_time(vocab);
+    const at::Tensor w_u = how == ReadOut::model ? at::Tensor() : trace::unembed(model);
     for (std::int64_t first = 0; first < n; first += at_once) {
         cancel.throw_if_cancelled();
         const std::int64_t count = std::min(at_once, n - first);
         const at::Tensor block = vectors.narrow(0, first, count);
-        const at::Tensor w_u = trace::unembed(model);
         const at::Tensor logits =
             (how == ReadOut::model ? trace::logits_of(model, block) : at::mm(block.to(w_u.device(), w_u.scalar_type()), w_u))
                 .to(at::kCPU, at::kFloat)
@@ -120,7 +120,7 @@ private:
     /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's
     /// own.
     at::Tensor part(const at::Tensor& x, Layer l) const {
-        return c_.post_norm && how_ == ReadOut::model ? normed(x, trace::mlp_weights(*trace_.model(), l).norm, c_) : x;
+        return c_.post_norm && how_ == ReadOut::model ? normed(x, trace::layer_vectors(*trace_.model(), l).mlp, c_) : x;
     }
 
     const trace::Trace& trace_;

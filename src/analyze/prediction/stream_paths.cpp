@@ -2,7 +2,7 @@
 #include "analyze/prediction/stream_paths.h"
 
 #include "analyze/pattern/head_reader.h"
-#include "headlight/trace/weights.h"
+#include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -76,7 +76,7 @@ private:
 
     /// The bias and the heads of an attention, by its own trace.
     void heads_of(const trace::Trace& trace, Layer l, const at::Tensor& u, Component head, Component bias) {
-        const at::Tensor b_o = wide(trace::attention_output(*trace.model(), l).b_o);
+        const at::Tensor b_o = wide(trace::layer_vectors(*trace.model(), l).b_o);
         if (b_o.defined()) add(bias, l.value, -1, scalar(u, b_o));
         const at::Tensor heads = at::mv(state_row(trace, Hook::result, l, p_), u).contiguous();
         for (std::int64_t h = heads.size(0) - 1; h >= 0; --h) add(head, l.value, h, heads.data_ptr<double>()[h]);
@@ -149,11 +149,11 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
     const model::Model& model = *trace.model();
     trace::NormTensors w;
     switch (scale) {
-        case Hook::ln1_scale: w = trace::attention_output(model, layer).norm; break;
-        case Hook::ln2_scale: w = trace::mlp_weights(model, layer).norm; break;
-        case Hook::ln_cross_scale: w = trace::attention_output(*model.part(model::Stack::cross), layer).norm; break;
-        case Hook::ln1_post_scale: w = trace::attention_output(model, layer).branch; break;
-        case Hook::ln2_post_scale: w = trace::mlp_weights(model, layer).branch; break;
+        case Hook::ln1_scale: w = trace::layer_vectors(model, layer).attention; break;
+        case Hook::ln2_scale: w = trace::layer_vectors(model, layer).mlp; break;
+        case Hook::ln_cross_scale: w = trace::layer_vectors(*model.part(model::Stack::cross), layer).attention; break;
+        case Hook::ln1_post_scale: w = trace::layer_vectors(model, layer).attention_branch; break;
+        case Hook::ln2_post_scale: w = trace::layer_vectors(model, layer).mlp_branch; break;
         case Hook::ln_conv_scale: w = trace::convolution_norm(model); break;
         case Hook::embed_norm_scale: w = trace::embedding_norm(model); break;
         default: w = trace::final_norm(model);

@@ -2,12 +2,14 @@
 #include "cli/command.h"
 #include "cli/commands/info_saved.h"
 #include "cli/config_json.h"
+#include "cli/memory_option.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/model/as_used.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/reference.h"
@@ -161,13 +163,14 @@ void put_list(std::string& out, const std::string& title, const std::vector<std:
     for (const std::string& name : names) out += "  " + name + "\n";
 }
 
-void put_report(std::string& out, const model::LoadReport& report) {
+void put_report(std::string& out, const model::LoadReport& report, std::int64_t as_used) {
     out += "loaded\n";
     line(out, "parameters from",
          std::to_string(report.loaded.size()) + " places in " + std::to_string(report.files.size()) +
              (report.files.size() == 1 ? " file" : " files"));
     line(out, "bytes mapped", with_commas(report.bytes_mapped));
     line(out, "bytes copied", with_commas(report.bytes_copied));
+    if (as_used > 0) line(out, "converted as used", with_commas(as_used) + " bytes in the file");
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3f s", report.seconds);
     line(out, "time", seconds);
@@ -194,7 +197,7 @@ std::string text(const model::Model& model, bool with_tensors) {
     out += "parameters\n";
     for (const auto& [part, count] : counts) line(out, part, with_commas(count));
     line(out, "total", with_commas(total(counts)));
-    put_report(out, model.report());
+    put_report(out, model.report(), model::bytes_as_used(model));
     if (const auto check = model::check_reference(model, interruptible()))
         line(out, "against the reference", model::text_of(*check));
     out += "files\n";
@@ -296,6 +299,7 @@ Action define_info(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
+    add_memory(definition);
     return [options, console = definition.console] { return info(*options, *console); };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/memory_option.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
@@ -55,6 +56,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
     options->text.add(definition);
     options->text.add_image(definition);
     definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "the device to compute on");
+    add_memory(definition);
     definition.app->set_version_flag("--version", std::string("headlight ") + version());
     return [options, open = frontend.open_window] {
         WindowRequest request;

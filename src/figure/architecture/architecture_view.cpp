@@ -2,6 +2,7 @@
 #include "figure/architecture/architecture_view.h"
 
 #include "figure/core/wrapped.h"
+#include "headlight/model/as_used.h"
 #include "headlight/model/reference.h"
 
 #include <QPainterPath>
@@ -71,6 +72,9 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
         : report.bytes_copied == 0 ? QStringLiteral("%1, read where they lie in the file").arg(megabytes(report.bytes_mapped))
                                    : QStringLiteral("%1 read where they lie in the file, %2 converted")
                                          .arg(megabytes(report.bytes_mapped), megabytes(report.bytes_copied))};
+    if (const std::int64_t as_used = model::bytes_as_used(*model_); as_used > 0)
+        facts_.push_back(QStringLiteral("%1 stay in the file and are converted as they are used: all at once need more memory")
+                             .arg(megabytes(as_used)));
     if (!report.unused.empty())
         facts_.push_back(QStringLiteral("%1 tensors of the files are not used").arg(report.unused.size()));
     for (const std::string& absent : report.optional_missing)

@@ -241,7 +241,8 @@ at::Tensor combine_heads(Pass& pass, Layer layer, const AttentionHooks& hooks, c
 }
 
 at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::attention);
+    const LayerWeights& w = *held;
     const ModelConfig& c = pass.config();
     at::Tensor x = resid_pre;
     if (norm_before_attention(c, layer.value)) x = norm(pass, w.ln1, resid_pre, Hook::ln1_scale, Hook::ln1_normalized, layer);

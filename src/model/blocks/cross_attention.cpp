@@ -6,7 +6,8 @@
 namespace headlight::model {
 
 at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::attention);
+    const LayerWeights& w = *held;
     const ModelConfig& c = pass.config();
     const at::Tensor source = pass.stack ? pass.stack->sources.flatten(0, 1) : pass.input.source;
     const AttentionHooks& hooks = kCrossAttention;

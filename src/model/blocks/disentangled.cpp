@@ -83,7 +83,8 @@ RelativeTables relative_tables(const Model::Internals& m, Layer layer, std::int6
                                const at::Tensor& k) {
     const Disentangled& d = m.config.disentangled;
     if (!d.any()) return {};
-    const LayerWeights& w = m.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(m, layer, LayerPart::attention);
+    const LayerWeights& w = *held;
     const std::int64_t queries = q.size(1), keys = k.size(1);
     RelativeTables tables;
     const std::int64_t first = relative_row(d, 1 - keys), last = relative_row(d, queries - 1);

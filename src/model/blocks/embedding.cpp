@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/same_products.h"
 #include "model/blocks/pack.h"
 #include "model/run/steps.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace headlight::model {
@@ -28,6 +30,10 @@ at::Scalar scale_in(const at::Tensor& x, double scale) {
                : at::Scalar(scale);
 }
 
+at::Tensor capped(const ModelConfig& c, const at::Tensor& logits) {
+    return c.final_softcap > 0 ? (logits / c.final_softcap).tanh() * c.final_softcap : logits;
+}
+
 }  // namespace
 
 at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
@@ -35,7 +41,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
     const auto plus = [&](const at::Tensor& t) { return so_far.defined() ? so_far + t : t; };
     switch (block) {
         case Block::token_embedding: {
-            at::Tensor rows = m.embed.index_select(0, pass.ids);
+            at::Tensor rows = embedding_rows(m, pass.ids);
             if (m.config.embed_scale != 1.0) rows = rows * scale_in(rows, m.config.embed_scale);
             return plus(pass.hook(Hook::embed, rows));
         }
@@ -49,9 +55,31 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
     }
 }
 
-at::Tensor logits_with(const ModelConfig& c, const Linear& unembed, const at::Tensor& x) {
-    const at::Tensor logits = apply(unembed, x);
-    return c.final_softcap > 0 ? (logits / c.final_softcap).tanh() * c.final_softcap : logits;
+at::Tensor logits_with(const ModelConfig& c, const Linear& unembed, const at::Tensor& x) { return capped(c, apply(unembed, x)); }
+
+at::Tensor logits(const Model::Internals& m, const at::Tensor& x) {
+    const std::int64_t rows = x.size(0), vocabulary = m.unembed.weight.size(1);
+    const bool as_used = m.unembed.weight.is_meta();
+    if (!as_used && (rows <= kLogitRows || records_gradient(x) || SameProducts::of_rows()))
+        return logits_with(m.config, m.unembed, x);
+    // A W_U that is converted as it is used comes a piece at a time: whole strips of a wide product, so that the numbers are
+    // those of one.
+    const std::int64_t piece = as_used ? 16 * 768 : vocabulary;
+    at::Tensor out = at::empty({rows, vocabulary}, x.options());
+    for (std::int64_t first = 0; first < vocabulary; first += piece) {
+        const std::int64_t count = std::min(piece, vocabulary - first);
+        const Linear part{unembedding_columns(m, first, count),
+                          m.unembed.bias.defined() ? m.unembed.bias.narrow(0, first, count) : at::Tensor()};
+        for (std::int64_t row = 0; row < rows; row += kLogitRows) {
+            const std::int64_t some = std::min(kLogitRows, rows - row);
+            out.narrow(0, row, some).narrow(1, first, count).copy_(apply(part, x.narrow(0, row, some)));
+        }
+    }
+    for (std::int64_t row = 0; m.config.final_softcap > 0 && row < rows; row += kLogitRows) {
+        at::Tensor some = out.narrow(0, row, std::min(kLogitRows, rows - row));
+        some.copy_(capped(m.config, some));
+    }
+    return out;
 }
 
 at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
@@ -70,7 +98,7 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
             return norm(pass, m.mlm_norm, post, Hook::mlm_ln_scale, Hook::mlm_ln_normalized);
         }
         case Block::projection: return project(pass, x);
-        default: return pass.hook(Hook::logits, logits_with(m.config, m.unembed, x));
+        default: return pass.hook(Hook::logits, logits(m, x));
     }
 }
 

@@ -113,7 +113,8 @@ void hook_units(Pass& pass, Hook hook, Layer layer, const at::Tensor& x, const s
 
 at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::mlp);
+    const LayerWeights& w = *held;
     const at::Tensor logits = pass.hook(Hook::router, layer, router_logits(c.experts, w.router, x));
     const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits, w.router_correction));
     at::Tensor gate;

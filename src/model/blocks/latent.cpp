@@ -17,7 +17,8 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
 
 std::array<at::Tensor, 3> latent_qkv(Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::attention);
+    const LayerWeights& w = *held;
     const Latent& l = c.latent;
     at::Tensor from = x;
     if (l.query_rank > 0) from = pass.hook(Hook::q_latent, layer, normed(apply(w.q_down, x), w.q_latent_gain, l.epsilon));

@@ -7,7 +7,8 @@ namespace {
 
 /// act(x W_in + b) or, gated, act(x W_gate + b) * (x W_up + b): [pos, d_mlp].
 at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::mlp);
+    const LayerWeights& w = *held;
     at::Tensor pre = product(x, w.mlp_in.weight);
     at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config().activation);
     const at::Tensor seen = pass.hook(Hook::mlp_pre, layer, pre);
@@ -23,7 +24,8 @@ at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
 }  // namespace
 
 at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
-    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const auto held = weights_of(pass.model, layer, LayerPart::mlp);
+    const LayerWeights& w = *held;
     const ModelConfig& c = pass.config();
     at::Tensor x = c.parallel ? pass.resid_pre : resid_mid;
     if (c.shared_norm)

@@ -79,6 +79,11 @@ at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
 at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
 /// From resid_post_mlp to resid_post: adds the convolution of the layer's input. Other layers: unchanged.
 at::Tensor convolution(Pass&, Layer, const at::Tensor& resid_pre, const at::Tensor& resid_post_mlp);
+/// Rows of logits come from products of this many, beginning with a multiple of it: some rows computed by themselves, from the
+/// multiple before them on, equal those of the whole text bit for bit.
+constexpr std::int64_t kLogitRows = 128;
+/// Unembedding and cap of what the other blocks behind the layers made of the stream: [pos, vocab].
+at::Tensor logits(const Model::Internals&, const at::Tensor& x);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);
 

@@ -27,6 +27,8 @@ struct Plan {
     std::vector<std::int64_t> shape;  ///< as the store shows it; of several matrices in one tensor as that has it
     at::Tensor out;                   ///< undefined: the file's own memory
     RowOrder order;
+    std::int64_t origin = 0;  ///< the row of the result that `out` begins with
+    bool deferred = false;    ///< there will be no `out` before somebody asks
 };
 
 /// True where the file's memory cannot be used as it is.
@@ -161,7 +163,7 @@ struct Place {
 
 Place place_of(const Plan& plan, std::int64_t row, std::int64_t width) {
     if (plan.change == Change::transpose) return {row, plan.shape[1]};
-    return {row * width, 1};
+    return {(row - plan.origin) * width, 1};
 }
 
 /// Rows [first, last) of the result, read from wherever they lie in the file.
@@ -257,7 +259,7 @@ Given one_of(const Plan& plan) {
 
 /// A matrix for each expert, in the same memory.
 void add_experts(const Plan& plan, bool numbers, std::vector<Given>& out) {
-    const Given all = numbers ? one_of(plan) : header_of(plan);
+    const Given all = numbers && !plan.deferred ? one_of(plan) : header_of(plan);
     const std::size_t at = plan.name.find('@'), count = static_cast<std::size_t>(plan.shape.front());
     for (std::size_t e = 0; e < count; ++e) {
         Given one = all;
@@ -270,6 +272,10 @@ void add_experts(const Plan& plan, bool numbers, std::vector<Given>& out) {
     }
 }
 
+at::Tensor joined_numbers(const at::Tensor& keys, const at::Tensor& values) {
+    return at::cat({keys.transpose(1, 2), values}, 1).flatten(0, 1);
+}
+
 /// kv_b_proj of its two parts: rows (head, keys' content | values).
 Given joined(const Plan& keys, const Plan& values, bool numbers) {
     if (keys.shape[0] != values.shape[0] || keys.shape[1] != values.shape[2])
@@ -280,7 +286,7 @@ Given joined(const Plan& keys, const Plan& values, bool numbers) {
     given.view.shape = given.stored.shape = {keys.shape[0] * (keys.shape[2] + values.shape[1]), keys.shape[1]};
     given.stored.tensor += ", " + values.tensor->name;
     given.stored.bytes += static_cast<std::int64_t>(values.tensor->bytes.size());
-    if (numbers) take_numbers(given.view, at::cat({keys.out.transpose(1, 2), values.out}, 1).reshape(given.view.shape));
+    if (numbers && !keys.deferred) take_numbers(given.view, joined_numbers(keys.out, values.out));
     return given;
 }
 
@@ -300,10 +306,78 @@ std::vector<Given> given_by(const std::vector<Plan>& plans, bool numbers) {
             // Some files hold the whole tensor as well as its parts.
             if (keys && part && !other(plan, Change::none)) out.push_back(joined(plan, *part, numbers));
         } else {
-            out.push_back(numbers ? one_of(plan) : header_of(plan));
+            out.push_back(numbers && !plan.deferred ? one_of(plan) : header_of(plan));
         }
     }
     return out;
+}
+
+bool is_converted(const Plan& plan) { return is_rewritten(plan.change) || !plain_dtype(plan.tensor->type); }
+
+/// Bytes of all numbers that cannot be used where they lie.
+std::int64_t bytes_expanded(const std::vector<Plan>& plans, at::ScalarType dtype) {
+    std::int64_t bytes = 0;
+    for (const Plan& plan : plans) {
+        const bool in_place = !is_converted(plan) && dtype == at::kFloat && plan.tensor->type == io::GgmlType::F32;
+        if (!in_place) bytes += plan.tensor->numel() * static_cast<std::int64_t>(at::elementSize(dtype));
+    }
+    return bytes;
+}
+
+/// Rows of a plan, each `width` numbers of the file long.
+at::Tensor rows_of(Plan plan, std::int64_t first, std::int64_t count, at::ScalarType as) {
+    const std::int64_t width = plan.tensor->shape.back();
+    std::int64_t begin = 0, end = plan.tensor->numel() / width;
+    const bool turned = plan.change == Change::transpose;
+    if (!turned) {
+        const std::int64_t each = plan.shape.front() > 0 ? end / plan.shape.front() : 0;
+        begin = first * each, end = begin + count * each;
+        plan.shape.front() = count;
+    }
+    plan.origin = begin;
+    plan.out = at::empty(plan.shape, at::TensorOptions(as));
+    const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(width, 1));
+    at::parallel_for(begin, end, grain, [&](std::int64_t from, std::int64_t to) { convert_rows(plan, from, to); });
+    return turned ? plan.out.narrow(0, first, count) : plan.out;
+}
+
+/// `file` keeps the tensors that the plans point to.
+void add_deferred(const std::shared_ptr<const io::GgufFile>& file, const std::vector<Plan>& plans, at::ScalarType as,
+                  std::map<std::string, DeferredTensor>& out) {
+    for (const Plan& plan : plans) {
+        if (!plan.deferred || plan.change == Change::latent_values) continue;
+        if (plan.change == Change::experts) {
+            const std::size_t at = plan.name.find('@'),
+                              bytes = plan.tensor->bytes.size() / static_cast<std::size_t>(plan.shape[0]);
+            for (std::int64_t e = 0; e < plan.shape[0]; ++e) {
+                auto tensor = std::make_shared<io::GgufTensor>(*plan.tensor);
+                tensor->shape = {plan.shape[1], plan.shape[2]};
+                tensor->bytes = tensor->bytes.subspan(static_cast<std::size_t>(e) * bytes, bytes);
+                Plan own = plan;
+                own.tensor = tensor.get();
+                own.shape = tensor->shape;
+                std::string name = plan.name;
+                out[name.replace(at, 1, std::to_string(e))] = {
+                    [tensor, own, as](std::int64_t first, std::int64_t count) { return rows_of(own, first, count, as); },
+                    tensor->bytes};
+            }
+        } else if (plan.change == Change::latent_keys) {
+            const auto of = [&](Change change) {
+                return std::ranges::find_if(plans, [&](const Plan& p) { return p.change == change && p.name == plan.name; });
+            };
+            const auto values = of(Change::latent_values);
+            if (values == plans.end() || of(Change::none) != plans.end()) continue;
+            out[plan.name] = {[file, plan, other = *values, as](std::int64_t first, std::int64_t count) {
+                                  const auto all = [&](const Plan& p) { return rows_of(p, 0, p.shape.front(), as); };
+                                  return joined_numbers(all(plan), all(other)).narrow(0, first, count);
+                              },
+                              plan.tensor->bytes};
+        } else {
+            out[plan.name] = {
+                [file, plan, as](std::int64_t first, std::int64_t count) { return rows_of(plan, first, count, as); },
+                plan.tensor->bytes};
+        }
+    }
 }
 
 /// A file, its content in Hugging Face's terms, and the plan for each tensor.
@@ -317,7 +391,7 @@ Reading plan(const std::filesystem::path& path) {
     const std::shared_ptr<const io::GgufFile> file = io::GgufFile::open(path);
     const GgufMetadata metadata(*file);
     const GgufArchitecture& architecture = architecture_of(metadata);
-    Reading reading{file, {ConfigReader(file->path(), architecture.config(metadata)), {}, {}, {}}, {}};
+    Reading reading{file, {.config = ConfigReader(file->path(), architecture.config(metadata))}, {}};
     for (const auto& [name, tensor] : file->tensors()) {
         if (name == "rope_freqs.weight") {
             reading.source.used_up.push_back(name);
@@ -338,21 +412,26 @@ GgufSource outline_gguf(const std::filesystem::path& path) {
     return std::move(reading.source);
 }
 
-GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
+GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, std::int64_t room, const CancelToken& cancel,
                      const Progress& progress) {
     Reading reading = plan(path);
-    const auto as = at::TensorOptions(dtype == at::kBFloat16 ? at::kBFloat16 : at::kFloat);
-    for (Plan& each : reading.plans)
-        if (is_rewritten(each.change) || !plain_dtype(each.tensor->type)) each.out = at::empty(each.shape, as);
+    const at::ScalarType as = dtype == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
+    GgufSource source = std::move(reading.source);
+    source.as_used = bytes_expanded(reading.plans, dtype) > room;
+    for (Plan& each : reading.plans) {
+        if (!is_converted(each)) continue;
+        each.deferred = source.as_used && each.tensor->shape.size() > 1;
+        if (!each.deferred) each.out = at::empty(each.shape, at::TensorOptions(as));
+    }
     convert(reading.plans, cancel, progress);
     for (const Plan& each : reading.plans)
         if (each.out.defined()) io::MappedFile::release(each.tensor->bytes);
-    GgufSource source = std::move(reading.source);
     std::map<std::string, io::TensorView> views;
     for (Given& each : given_by(reading.plans, true)) {
         source.stored[each.view.name] = std::move(each.stored);
         views.emplace(each.view.name, std::move(each.view));
     }
+    add_deferred(reading.file, reading.plans, as, source.deferred);
     source.store = io::TensorStore::of(std::move(views), reading.file->files());
     return source;
 }

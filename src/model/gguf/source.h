@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,27 @@ struct StoredAs {
     bool mapped = false;  ///< handed on without a copy
 };
 
+/// A matrix that is converted when it is used.
+struct DeferredTensor {
+    /// Rows [first, first + count) in the layout of the store's tensor, with all threads. Thread-safe.
+    std::function<at::Tensor(std::int64_t first, std::int64_t count)> rows;
+    std::span<const std::byte> bytes;  ///< as they lie in the file
+};
+
 struct GgufSource {
     ConfigReader config;
-    io::TensorStore store;
-    std::map<std::string, StoredAs> stored;  ///< by name in the store
-    std::vector<std::string> used_up;        ///< tensors that are part of the configuration
+    io::TensorStore store{};
+    std::map<std::string, StoredAs> stored{};          ///< by name in the store
+    std::vector<std::string> used_up{};                ///< tensors that are part of the configuration
+    std::map<std::string, DeferredTensor> deferred{};  ///< by name in the store, which has no numbers of these
+    bool as_used = false;                              ///< there was no room for all numbers at once
 };
 
 /// Dequantises with all threads, to bfloat16 if `dtype` is that, else to float32. Tensors that need no change are mapped,
-/// not copied. Errors name file, key or tensor.
-GgufSource read_gguf(const std::filesystem::path& file, at::ScalarType dtype, const CancelToken&, const Progress&);
+/// not copied. Where all numbers in `dtype` would take more than `room` bytes, matrices are deferred. Errors name file, key or
+/// tensor.
+GgufSource read_gguf(const std::filesystem::path& file, at::ScalarType dtype, std::int64_t room, const CancelToken&,
+                     const Progress&);
 
 /// The same from the header alone: the store has names, types and shapes, but no numbers.
 GgufSource outline_gguf(const std::filesystem::path& file);

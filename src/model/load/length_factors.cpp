@@ -34,7 +34,7 @@ at::Tensor length_factors(const Model::Internals& model, Layer layer) {
     if (model.length_factors.empty()) model.length_factors.resize(model.layers.size());
     if (model.length_factors[at].defined()) return model.length_factors[at];
     const at::NoGradGuard no_grad;
-    const at::Tensor w_o = model.layers[at].o.weight.to(at::kCPU);
+    const at::Tensor w_o = weights_of(model, layer, LayerPart::attention)->o.weight.to(at::kCPU);
     const std::int64_t heads = model.config.n_heads, d = w_o.size(0) / heads;
     at::Tensor factors = at::empty({heads, d, d}, at::kFloat);
     at::parallel_for(0, heads, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
-#include "headlight/io/gguf.h"
-#include "headlight/io/json_file.h"
+#include "headlight/base/memory.h"
 #include "headlight/io/mapped_file.h"
-#include "headlight/io/safetensors.h"
-#include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/peek.h"
 #include "model/arithmetic/device.h"
-#include "model/gguf/source.h"
 #include "model/internals.h"
-#include "model/load/config_reader.h"
+#include "model/load/as_used.h"
 #include "model/load/load_parts.h"
-#include "model/load/quantization.h"
-#include "model/load/tower.h"
+#include "model/load/place.h"
+#include "model/load/source.h"
 #include "model/load/weight_source.h"
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <limits>
 
 namespace headlight::model {
 namespace {
@@ -32,114 +29,15 @@ at::ScalarType scalar_type(ComputeType type) {
     }
 }
 
-/// Where the tensor of a slot is kept: in this layer, or in the whole model.
-at::Tensor& slot_tensor(Model::Internals& m, Slot slot, std::int64_t layer) {
-    LayerWeights& l = m.layers[static_cast<std::size_t>(layer)];
-    switch (slot) {
-#define HEADLIGHT_SLOT(slot, member, name) \
-    case Slot::slot:                       \
-        return member;
-#define HEADLIGHT_FUSED(slot, name)
-#include "model/families/slots.def"
-        default: throw Error("A fused matrix has no tensor of its own");
-    }
-}
-
-/// Fused matrices that the pass does not read fused become views of their parts; Falcon's interleaved ones copies.
-void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor& tensor) {
-    const ModelConfig& c = m.config;
-    switch (slot) {  // stored with the axes of a convolution and of a batch
-        case Slot::patch_weight:
-        case Slot::conv_weight: slot_tensor(m, slot, layer) = tensor.flatten(1).t(); return;
-        case Slot::class_embed:
-        case Slot::distill_embed: slot_tensor(m, slot, layer) = tensor.flatten(); return;
-        case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
-        default: break;
-    }
-    const std::int64_t last = tensor.dim() - 1;
-    if (slot == Slot::mlp_gate_up_weight || slot == Slot::mlp_gate_up_bias) {
-        const bool weight = slot == Slot::mlp_gate_up_weight;
-        slot_tensor(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = tensor.narrow(last, 0, c.d_mlp);
-        slot_tensor(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = tensor.narrow(last, c.d_mlp, c.d_mlp);
-        return;
-    }
-    if (slot == Slot::experts_gate_up_weight || slot == Slot::experts_gate_up_bias) {
-        const bool weight = slot == Slot::experts_gate_up_weight;
-        const auto units = [&](std::int64_t which) {  // an expert's hidden units are rows in memory, as place_units() has them
-            const at::Tensor part = tensor.slice(last, which, tensor.size(last), 2);
-            return weight ? part.transpose(1, 2).reshape({-1, c.d_model}).t() : part.reshape({-1});
-        };
-        slot_tensor(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = units(0);
-        slot_tensor(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = units(1);
-        return;
-    }
-    if (slot == Slot::experts_out_weight) {
-        slot_tensor(m, Slot::mlp_out_weight, layer) = tensor.reshape({-1, c.d_model});
-        return;
-    }
-    if (slot == Slot::sinks) {
-        slot_tensor(m, slot, layer) = tensor.to(at::kCPU, at::kDouble);
-        return;
-    }
-    const bool weight = slot == Slot::qkv_weight;
-    if (!(weight || slot == Slot::qkv_bias) || (m.qkv_layout != QkvLayout::blocks && m.qkv_layout != QkvLayout::grouped)) {
-        slot_tensor(m, slot, layer) = tensor;
-        return;
-    }
-    const std::int64_t group = c.n_heads / c.n_kv_heads, d = c.d_head;
-    const auto part = [&](std::int64_t first, std::int64_t heads, std::int64_t all_heads) {
-        if (m.qkv_layout == QkvLayout::blocks) return tensor.narrow(last, all_heads * d, heads * d * c.n_kv_heads);
-        const std::vector<std::int64_t> split = {c.n_kv_heads, group + 2, d};
-        return tensor.unflatten(last, split).narrow(last + 1, first, heads).flatten(last, last + 2).contiguous();
-    };
-    slot_tensor(m, weight ? Slot::q_weight : Slot::q_bias, layer) = part(0, group, 0);
-    slot_tensor(m, weight ? Slot::k_weight : Slot::k_bias, layer) = part(group, 1, c.n_heads);
-    slot_tensor(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
-}
-
-/// The hidden units of one expert, or one head's gains: copied to their place among the layer's. A unit's numbers lie side by
-/// side there, so that an expert is a piece of memory and not a strip of every row.
-void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& tensor) {
-    at::Tensor& whole = slot_tensor(m, r.row->slot, r.layer);
-    if (tensor.dim() == 1) {  // a norm of each head
-        if (!whole.defined()) whole = at::empty({r.row->experts, tensor.size(0)}, tensor.options());
-        whole.select(0, r.expert).copy_(tensor);
-        return;
-    }
-    const bool out = r.row->slot == Slot::mlp_out_weight;
-    if (!whole.defined()) {
-        whole = at::empty({mlp_width(m.config, r.layer), m.config.d_model}, tensor.options());
-        if (!out) whole = whole.t();
-    }
-    const std::int64_t dim = out ? 0 : 1, width = tensor.size(dim);
-    whole.narrow(dim, r.row->unit + r.expert * width, width).copy_(tensor);
-}
-
-/// Configuration and tensors, whatever files they come from.
-struct Source {
-    ConfigReader config;
-    io::TensorStore store;
-    std::map<std::string, Fp8Scale> fp8;     ///< by name
-    std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
-    std::vector<std::string> used_up;
+/// Bytes that all weights may take at once, and that those which are converted as they are used may keep.
+struct Room {
+    std::int64_t whole, kept;
 };
 
-Source open_source(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel, const Progress& progress) {
-    if (const auto gguf = io::gguf_file_of(path)) {
-        GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
-        return {std::move(source.config), std::move(source.store), {}, std::move(source.stored), std::move(source.used_up)};
-    }
-    // The path may be a file of weights with config.json beside it.
-    const std::filesystem::path folder = folder_of(path);
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none))
-        throw Error(ErrorFacts{.problem = "No model folder",
-                               .file = folder.string(),
-                               .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
-    ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
-    family_for(config);  // report an unknown architecture before missing weights
-    QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
-    return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up)};
+/// Rows that are read while the model is opened.
+std::vector<ResolvedRow> used_at_once(std::vector<ResolvedRow> rows, const Source& source, const Model::Internals& m) {
+    std::erase_if(rows, [&](const ResolvedRow& r) { return is_deferred(source, r, m); });
+    return rows;
 }
 
 /// Gives the report the tensor names of the file.
@@ -150,49 +48,54 @@ void name_as_stored(LoadReport& report, const Source& source) {
     report.ignored.insert(report.ignored.end(), source.used_up.begin(), source.used_up.end());
 }
 
-void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Source& source, const CancelToken& cancel,
-          const Progress& progress) {
+/// How the report speaks of a row's tensor.
+LoadedParameter reported(const Source& source, const ResolvedRow& r, std::int64_t& bytes) {
+    const io::TensorView& view = *r.view;
+    LoadedParameter loaded{parameter_name(r),  view.name, view.file.string(), view.shape, std::string(io::name_of(view.dtype)),
+                           r.row->experts == 0};
+    bytes = static_cast<std::int64_t>(view.bytes.size());
+    if (const auto stored = source.stored.find(view.name); stored != source.stored.end()) {
+        const StoredAs& as = stored->second;
+        loaded.tensor = as.tensor, loaded.shape = as.shape, loaded.stored_dtype = as.dtype;
+        loaded.mapped = loaded.mapped && as.mapped;
+        bytes = as.bytes;
+    }
+    return loaded;
+}
+
+/// `deferred`: rows of which only an outline is placed.
+void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Source& source, std::vector<ResolvedRow>& deferred,
+          const CancelToken& cancel, const Progress& progress) {
     const auto total = static_cast<std::int64_t>(rows.size());
     for (std::int64_t i = 0; i < total; ++i) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Loading", "tensor", i, total});
-        const ResolvedRow& resolved = rows[static_cast<std::size_t>(i)];
-        const auto& [row, layer, view, expert] = resolved;
-        bool mapped = false;
-        // What decides between experts is not rounded, as in the reference.
-        const at::ScalarType dtype = row->slot == Slot::router_correction && m.dtype == at::kBFloat16 ? at::kFloat : m.dtype;
-        const auto scale = source.fp8.find(view->name);
-        at::Tensor tensor = view->dtype != io::DType::F8_E4M3
-                                ? to_tensor(*view, dtype, m.device, mapped)
-                                : dequantize_fp8(*view, scale == source.fp8.end() ? nullptr : &scale->second, dtype).to(m.device);
-        LoadedParameter loaded{
-            parameter_name(resolved),   view->name, view->file.string(), view->shape, std::string(io::name_of(view->dtype)),
-            mapped && row->experts == 0};
-        auto bytes = static_cast<std::int64_t>(view->bytes.size());
-        if (const auto stored = source.stored.find(view->name); stored != source.stored.end()) {
-            const StoredAs& as = stored->second;
-            loaded.tensor = as.tensor, loaded.shape = as.shape, loaded.stored_dtype = as.dtype;
-            loaded.mapped = mapped && as.mapped;
-            bytes = as.bytes;
+        const ResolvedRow& row = rows[static_cast<std::size_t>(i)];
+        LayerWeights& layer = m.layers[static_cast<std::size_t>(row.layer)];
+        std::int64_t bytes = 0;
+        LoadedParameter loaded = reported(source, row, bytes);
+        if (is_deferred(source, row, m)) {
+            loaded.mapped = false;
+            m.bytes_as_used += bytes;
+            deferred.push_back(row);
+            place(m, layer, row, at::empty(row.view->shape, at::TensorOptions(m.dtype).device(at::kMeta)));
+        } else {
+            bool mapped = false;
+            const at::Tensor tensor = numbers_of(source, row, m.dtype, m.device, mapped);
+            loaded.mapped = loaded.mapped && mapped;
+            (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
+            // A copy was made: the file's pages would count beside it, half as much again for a model in half precision.
+            if (!mapped) io::MappedFile::release(row.view->bytes);
+            place(m, layer, row, tensor);
         }
-        (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
         m.report.loaded.push_back(std::move(loaded));
-        if (row->times != 1) tensor = tensor * row->times;
-        if (row->plus != 0) tensor = tensor + row->plus;
-        // A copy was made: the file's pages would count beside it, half as much again for a model in half precision.
-        if (!mapped) io::MappedFile::release(view->bytes);
-        if (row->layout == Layout::out_in) tensor = tensor.t();
-        row->experts > 0 ? place_units(m, resolved, tensor) : place(m, row->slot, layer, tensor);
     }
-}
-
-bool same_numbers(const io::TensorView& a, const io::TensorView& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
 }
 
 /// The family's map. An unembedding that lies in the files with other numbers than the embedding is not tied to it,
 /// whatever config.json says: many an old config.json leaves the field out, and transformers reads it so.
-WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& store) {
+WeightMap map_of(const Family& family, ModelConfig& c, const Source& source) {
+    const io::TensorStore& store = source.store;
     WeightMap map = family.weight_map(c);
     add_prefixes_in_the_wild(map, store);
     if (!c.tied_unembedding) return map;
@@ -202,7 +105,7 @@ WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& st
     other.prefixes = map.prefixes;
     const io::TensorView* own = find(other, Slot::unembed, store);
     const io::TensorView* embedding = find(map, Slot::embed, store);
-    if (!own || !embedding || same_numbers(*own, *embedding)) return map;
+    if (!own || !embedding || same_numbers(source, *own, *embedding)) return map;
     c = untied;
     return other;
 }
@@ -245,8 +148,11 @@ void derive(Model::Internals& m, bool head_absent) {
 }
 
 /// The encoder of a model whose decoder is `m`; they share the embedding where the files have one for both.
-std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& family, const WeightMap& decoder_map,
-                                          const Source& source, const CancelToken& cancel, const Progress& progress) {
+std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& family,
+                                          const std::shared_ptr<const WeightMap>& decoder_map,
+                                          const std::shared_ptr<const Source>& from, const Room& room, const CancelToken& cancel,
+                                          const Progress& progress) {
+    const Source& source = *from;
     auto e = std::make_unique<Model::Internals>();
     e->folder = m.folder;
     e->compute = m.compute;
@@ -256,17 +162,24 @@ std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& fam
     e->config.architecture = m.config.architecture;
     e->config.family = m.config.family;
     e->config.name = m.config.name;
-    WeightMap map = family.weight_map(e->config);
-    map.prefixes = decoder_map.prefixes;
+    WeightMap own_map = family.weight_map(e->config);
+    own_map.prefixes = decoder_map->prefixes;
+    const auto map = std::make_shared<const WeightMap>(std::move(own_map));
     e->layers.resize(static_cast<std::size_t>(e->config.n_layers));
     bool no_head = false;
-    std::vector<ResolvedRow> rows = resolve(map, e->config.n_layers, source.store, m.folder, e->report, no_head);
-    const io::TensorView* shared = find(decoder_map, Slot::embed, source.store);
-    if (std::erase_if(rows, [&](const ResolvedRow& r) { return r.row->slot == Slot::embed && r.view == shared; }) > 0)
+    std::vector<ResolvedRow> rows = resolve(*map, e->config.n_layers, source.store, m.folder, e->report, no_head);
+    const io::TensorView* shared = find(*decoder_map, Slot::embed, source.store);
+    std::vector<ResolvedRow> deferred;
+    const auto is_shared = [&](const ResolvedRow& r) { return r.row->slot == Slot::embed && r.view == shared; };
+    if (const auto embed = std::ranges::find_if(rows, is_shared); embed != rows.end()) {
+        if (is_deferred(source, *embed, *e)) deferred.push_back(*embed);
+        rows.erase(embed);
         e->embed = m.embed;
-    check_finite(rows, cancel, progress);
-    fill(*e, rows, source, cancel, progress);
+    }
+    check_finite(used_at_once(rows, source, *e), cancel, progress);
+    fill(*e, rows, source, deferred, cancel, progress);
     derive(*e, no_head);
+    if (source.as_used) e->as_used = std::make_shared<WeightsAsUsed>(from, map, std::move(deferred), *e, room.kept);
     e->spec = family.spec(e->config);
     e->report.files = m.report.files;
     return Model::Internals::model_of(std::move(e));
@@ -284,30 +197,36 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->dtype = scalar_type(options.dtype);
     m->device = choose_device(options.device);
 
-    const Source source = open_source(path, m->dtype, cancel, progress);
-    const ConfigReader& config = source.config;
+    // Weights on another device are all there; the others may take three quarters of what the program may.
+    const std::int64_t budget = memory_budget();
+    Room room{m->device.is_cpu() ? budget / 4 * 3 : std::numeric_limits<std::int64_t>::max(), budget / 2};
+    const auto source = std::make_shared<const Source>(open_source(path, m->dtype, room.whole, cancel, progress));
+    const ConfigReader& config = source->config;
     const Family& family = family_for(config);
+    if (family.encoder_config) room.kept /= 2;  // for each of the two stacks
     m->config = family.parse_config(config);
     m->config.architecture = config.architecture();
     m->config.family = family.name;
     m->config.name = name_of_model(path);
 
-    const io::TensorStore& store = source.store;
-    const WeightMap map = map_of(family, m->config, store);
-    m->qkv_layout = map.qkv;
+    const io::TensorStore& store = source->store;
+    const auto map = std::make_shared<const WeightMap>(map_of(family, m->config, *source));
+    m->qkv_layout = map->qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;
-    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, path, m->report, head_absent);
-    check_finite(rows, cancel, progress);
-    fill(*m, rows, source, cancel, progress);
-    name_as_stored(m->report, source);
+    const std::vector<ResolvedRow> rows = resolve(*map, m->config.n_layers, store, path, m->report, head_absent);
+    check_finite(used_at_once(rows, *source, *m), cancel, progress);
+    std::vector<ResolvedRow> deferred;
+    fill(*m, rows, *source, deferred, cancel, progress);
+    name_as_stored(m->report, *source);
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
+    if (source->as_used) m->as_used = std::make_shared<WeightsAsUsed>(source, map, std::move(deferred), *m, room.kept);
     m->spec = family.spec(m->config);
 
     for (const auto& file : store.files()) m->report.files.push_back(file.string());
     if (family.encoder_config) {
-        m->encoder = load_encoder(*m, family, map, source, cancel, progress);
+        m->encoder = load_encoder(*m, family, map, source, room, cancel, progress);
         m->cross = Internals::model_of(cross_attentions_of(*m));
         add_report_of_encoder(m->report, m->encoder->report());
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/load/load_parts.h"
 
+#include "model/load/as_used.h"
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -42,6 +44,16 @@ void add_report_of_encoder(LoadReport& whole, const LoadReport& encoder) {
     whole.bytes_copied += encoder.bytes_copied;
 }
 
+LayerWeights cross_layer(const LayerWeights& decoder) {
+    LayerWeights own;
+    own.ln1 = decoder.ln_cross;
+    own.q = decoder.cross_q;
+    own.k = decoder.cross_k;
+    own.v = decoder.cross_v;
+    own.o = decoder.cross_o;
+    return own;
+}
+
 std::unique_ptr<Model::Internals> cross_attentions_of(const Model::Internals& m) {
     auto cross = std::make_unique<Model::Internals>();
     cross->folder = m.folder;
@@ -58,14 +70,8 @@ std::unique_ptr<Model::Internals> cross_attentions_of(const Model::Internals& m)
     c.has_unembedding = c.final_norm = c.embed_norm = false;
     c.start_ids.clear();
     cross->spec.layer = {Block::cross_attention};
-    for (const LayerWeights& l : m.layers) {
-        LayerWeights& own = cross->layers.emplace_back();
-        own.ln1 = l.ln_cross;
-        own.q = l.cross_q;
-        own.k = l.cross_k;
-        own.v = l.cross_v;
-        own.o = l.cross_o;
-    }
+    for (const LayerWeights& l : m.layers) cross->layers.push_back(cross_layer(l));
+    if (m.as_used) cross->as_used = std::make_shared<WeightsAsUsed>(m.as_used);
     cross->report.files = m.report.files;
     for (LoadedParameter loaded : m.report.loaded) {
         if (loaded.parameter.find("cross") == std::string::npos) continue;

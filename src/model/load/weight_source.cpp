@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 
@@ -115,14 +116,15 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
     }
 }
 
-[[noreturn]] void throw_not_finite(const io::TensorView& view, std::int64_t flat) {
+/// `place`: where the number stands among the view's bytes.
+[[noreturn]] void throw_not_finite(const io::TensorView& view, std::int64_t flat, std::int64_t place) {
     const bool wide = view.dtype == io::DType::F32 || view.dtype == io::DType::F64;
     std::vector<std::int64_t> at(view.shape.size());
     std::int64_t rest = flat;
     for (std::size_t i = view.shape.size(); i-- > 0; rest /= view.shape[i]) at[i] = rest % view.shape[i];
     const std::int64_t bytes = io::size_of(view.dtype);
     std::uint64_t bits = 0;
-    std::memcpy(&bits, view.bytes.data() + flat * bytes, static_cast<std::size_t>(bytes));
+    std::memcpy(&bits, view.bytes.data() + place * bytes, static_cast<std::size_t>(bytes));
     const int mantissa = view.dtype == io::DType::F64 ? 52 : wide ? 23 : view.dtype == io::DType::F16 ? 10 : 7;
     // E4M3 has no infinities.
     const bool nan = view.dtype == io::DType::F8_E4M3 || (bits & ((std::uint64_t{1} << mantissa) - 1)) != 0;
@@ -264,7 +266,22 @@ void check_finite(const std::vector<ResolvedRow>& rows, const CancelToken& cance
         });
     }
     for (std::size_t i = 0; i < pieces.size(); ++i)
-        if (bad[i] >= 0) throw_not_finite(*pieces[i].view, bad[i]);
+        if (bad[i] >= 0) throw_not_finite(*pieces[i].view, bad[i], bad[i]);
+}
+
+void check_finite(const io::TensorView& view, const at::Tensor& rows, std::int64_t first) {
+    const bool narrow = rows.scalar_type() == at::kBFloat16;
+    io::TensorView read = view;
+    read.dtype = narrow ? io::DType::BF16 : rows.scalar_type() == at::kDouble ? io::DType::F64 : io::DType::F32;
+    read.bytes = {static_cast<const std::byte*>(rows.data_ptr()), static_cast<std::size_t>(rows.nbytes())};
+    const std::int64_t total = rows.numel(), each = rows.size(0) > 0 ? total / rows.size(0) : 0;
+    std::atomic<std::int64_t> bad = -1;
+    at::parallel_for(0, total, 1 << 20, [&](std::int64_t begin, std::int64_t end) {
+        if (const std::int64_t at = scan(read, begin, end); at >= 0) bad = at;
+    });
+    if (bad < 0) return;
+    read.bytes = read.bytes.subspan(static_cast<std::size_t>(bad * io::size_of(read.dtype)));
+    throw_not_finite(read, bad + first * each, 0);
 }
 
 at::Tensor to_tensor(const io::TensorView& view, at::ScalarType dtype, at::Device device, bool& mapped) {

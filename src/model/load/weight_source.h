@@ -41,6 +41,8 @@ const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.
 void check_finite(const std::vector<ResolvedRow>&, const CancelToken&, const Progress&);
+/// The same for rows of a view, from `first` on, that were converted: contiguous, on the CPU.
+void check_finite(const io::TensorView&, const at::Tensor& rows, std::int64_t first);
 
 /// LibTorch's name of a stored type.
 at::ScalarType scalar_type(io::DType);

@@ -269,12 +269,24 @@ at::Tensor encode_stacked(const Model& encoder, const std::vector<std::int64_t>&
     return finish(stacked.pass(), x).view({std::ssize(others) + 1, std::ssize(source), -1});
 }
 
+namespace {
+
+/// W_U of these tokens: [d_model, token].
+at::Tensor columns_of(const Model::Internals& m, const at::Tensor& tokens) {
+    if (!m.unembed.weight.is_meta()) return m.unembed.weight.index_select(1, tokens);
+    std::vector<at::Tensor> each;
+    for (std::int64_t i = 0; i < tokens.size(0); ++i) each.push_back(unembedding_columns(m, tokens[i].item<std::int64_t>(), 1));
+    return at::cat(each, 1);
+}
+
+}  // namespace
+
 KeptText::KeptText(const Model& model, ForwardInput input, RowRange asked, const at::Tensor& columns, const CancelToken& cancel)
     : model_(model), input_(std::move(input)), asked_(asked) {
     if (columns.defined()) {
         const Linear& all = model.internals().unembed;
-        const at::Tensor chosen = columns.to(all.weight.device());
-        unembed_ = {all.weight.index_select(1, chosen), all.bias.defined() ? all.bias.index_select(0, chosen) : at::Tensor()};
+        const at::Tensor chosen = columns.to(model.internals().device);
+        unembed_ = {columns_of(model.internals(), chosen), all.bias.defined() ? all.bias.index_select(0, chosen) : at::Tensor()};
     }
     Keeper keeper(model.config());
     forward(model, input_, keeper, cancel, {});

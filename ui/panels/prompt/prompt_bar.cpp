@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/prompt/prompt_bar.h"
 
+#include "headlight/base/memory.h"
+#include "headlight/model/as_used.h"
 #include "headlight/model/outline.h"
+#include "headlight/trace/remade.h"
 #include "ui/style/appearance.h"
 
 #include <QFileInfo>
@@ -255,6 +258,24 @@ void PromptBar::show_document() {
     show_facts();
 }
 
+namespace {
+
+/// Who has the memory that show_facts() counts, and what was not kept.
+QString memory_by_part(const trace::Trace& trace) {
+    const trace::RemadeNow remade = trace::remade_now(trace);
+    const std::int64_t results = trace.results().bytes() + trace.model()->results().bytes();
+    QStringList parts = {QStringLiteral("Tensors of the run: %1").arg(bytes_text(trace.bytes() - trace.results().bytes())),
+                         QStringLiteral("Results of views: %1").arg(bytes_text(results))};
+    if (remade.any)
+        parts << QStringLiteral("A layer's tensors are computed again when a view reads them: the text is long for the memory");
+    if (const std::int64_t as_used = model::bytes_as_used(*trace.model()); as_used > 0)
+        parts << QStringLiteral("Weights: %1 stay in the file, converted as they are used").arg(bytes_text(as_used));
+    parts << QStringLiteral("The program may take %1 (--memory)").arg(bytes_text(memory_budget()));
+    return parts.join(u'\n');
+}
+
+}  // namespace
+
 void PromptBar::show_facts() {
     const auto& trace = document_.run_trace();
     const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
@@ -268,9 +289,10 @@ void PromptBar::show_facts() {
         facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
     } else if (trace) {
         facts_->setText(QStringLiteral("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), memory));
-        facts_->setToolTip(document_.has_parts()
-                               ? QStringLiteral("Length of source and target, time of the run, memory of what was kept")
-                               : QStringLiteral("Length of the input, time of the run, memory of what was kept"));
+        const QString what = document_.has_parts()
+                                 ? QStringLiteral("Length of source and target, time of the run, memory of what was kept")
+                                 : QStringLiteral("Length of the input, time of the run, memory of what was kept");
+        facts_->setToolTip(what + u'\n' + memory_by_part(*trace));
     } else {
         facts_->clear();
     }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trace/memory.h"
+#include "headlight/base/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
 
-namespace headlight::trace {
+namespace headlight {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+std::atomic<std::int64_t> given_budget = 0;  ///< 0: none was given
 
 /// A file that holds one number; "max" and a missing file give nothing.
 std::optional<std::int64_t> number_in(const fs::path& file) {
@@ -79,4 +81,12 @@ std::int64_t available_memory(const fs::path& root) {
     return left;
 }
 
-}  // namespace headlight::trace
+std::int64_t memory_budget() {
+    if (const std::int64_t set = given_budget; set > 0) return set;
+    static const std::int64_t half = available_memory() / 2;
+    return half;
+}
+
+void set_memory_budget(std::int64_t bytes) { given_budget = bytes; }
+
+}  // namespace headlight

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/job.h"
+
+#include <utility>
+
+namespace headlight {
+
+/// While one lives, work on this thread that is given no token can be cancelled by this one: reading a tensor may compute a
+/// layer anew.
+class WorkingFor {
+public:
+    explicit WorkingFor(CancelToken token) : before_(std::exchange(current(), std::move(token))) {}
+    ~WorkingFor() { current() = std::move(before_); }
+    WorkingFor(const WorkingFor&) = delete;
+    WorkingFor& operator=(const WorkingFor&) = delete;
+
+    static const CancelToken& token() { return current(); }  ///< of the innermost; never cancelled without one
+
+private:
+    static CancelToken& current() {
+        thread_local CancelToken token;
+        return token;
+    }
+    CancelToken before_;
+};
+
+}  // namespace headlight

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/load/source.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
+#include "headlight/io/json_file.h"
+#include "headlight/model/locate.h"
+#include "headlight/model/peek.h"
+#include "model/families/registry.h"
+#include "model/load/tower.h"
+
+#include <cstring>
+
+namespace headlight::model {
+
+namespace {
+
+std::int64_t bytes_converted(const io::TensorStore& store, at::ScalarType dtype) {
+    std::int64_t bytes = 0;
+    for (const auto& [name, view] : store.tensors())
+        if (view.dtype == io::DType::F8_E4M3 || scalar_type(view.dtype) != dtype)
+            bytes += view.numel() * static_cast<std::int64_t>(at::elementSize(dtype));
+    return bytes;
+}
+
+/// What decides between experts is not rounded, as in the reference.
+at::ScalarType type_of(const ResolvedRow& r, at::ScalarType dtype) {
+    return r.row->slot == Slot::router_correction && dtype == at::kBFloat16 ? at::kFloat : dtype;
+}
+
+}  // namespace
+
+Source open_source(const std::filesystem::path& path, at::ScalarType dtype, std::int64_t room, const CancelToken& cancel,
+                   const Progress& progress) {
+    if (const auto gguf = io::gguf_file_of(path)) {
+        GgufSource source = read_gguf(*gguf, dtype, room, cancel, progress);
+        return {std::move(source.config),   std::move(source.store), {}, std::move(source.stored), std::move(source.used_up),
+                std::move(source.deferred), source.as_used};
+    }
+    // The path may be a file of weights with config.json beside it.
+    const std::filesystem::path folder = folder_of(path);
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        throw Error(ErrorFacts{.problem = "No model folder",
+                               .file = folder.string(),
+                               .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
+    ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
+    family_for(config);  // report an unknown architecture before missing weights
+    QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
+    const bool as_used = bytes_converted(read.store, dtype) > room;
+    return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up), {}, as_used};
+}
+
+at::Tensor numbers_of(const Source& source, const ResolvedRow& r, at::ScalarType dtype, at::Device device, bool& mapped) {
+    const at::ScalarType as = type_of(r, dtype);
+    mapped = false;
+    if (const auto deferred = source.deferred.find(r.view->name); deferred != source.deferred.end())
+        return deferred->second.rows(0, r.view->shape.front()).to(device, as);
+    if (r.view->dtype != io::DType::F8_E4M3) return to_tensor(*r.view, as, device, mapped);
+    const auto scale = source.fp8.find(r.view->name);
+    return dequantize_fp8(*r.view, scale == source.fp8.end() ? nullptr : &scale->second, as).to(device);
+}
+
+at::Tensor rows_of(const Source& source, const ResolvedRow& r, std::int64_t first, std::int64_t count, at::ScalarType dtype) {
+    if (const auto deferred = source.deferred.find(r.view->name); deferred != source.deferred.end())
+        return deferred->second.rows(first, count).to(dtype);
+    bool mapped = false;
+    if (r.view->dtype == io::DType::F8_E4M3) return numbers_of(source, r, dtype, at::kCPU, mapped).narrow(0, first, count);
+    io::TensorView part = *r.view;
+    const std::size_t each = part.bytes.size() / static_cast<std::size_t>(part.shape.front());
+    part.bytes = part.bytes.subspan(static_cast<std::size_t>(first) * each, static_cast<std::size_t>(count) * each);
+    part.shape.front() = count;
+    return to_tensor(part, dtype, at::kCPU, mapped);
+}
+
+std::span<const std::byte> bytes_in_file(const Source& source, const io::TensorView& view) {
+    const auto deferred = source.deferred.find(view.name);
+    return deferred == source.deferred.end() ? view.bytes : deferred->second.bytes;
+}
+
+bool same_numbers(const Source& source, const io::TensorView& a, const io::TensorView& b) {
+    const auto x = bytes_in_file(source, a), y = bytes_in_file(source, b);
+    return a.dtype == b.dtype && a.shape == b.shape && x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size()) == 0;
+}
+
+}  // namespace headlight::model

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layers that are made again against the same layers kept: bit for bit, whatever the model.
+#include "headlight/trace/remade.h"
+#include "headlight/base/working_for.h"
+#include "headlight/trace/tensors.h"
+#include "tests/support/memory_budget.h"
+#include "tests/trace/novella.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+namespace headlight::trace {
+namespace remade_test {
+
+namespace fs = std::filesystem;
+using model::Hook;
+using model::HookPoint;
+using model::Stack;
+using namespace testing_support;
+
+fs::path fixtures() { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures"; }
+
+std::vector<std::string> folders() {
+    std::vector<std::string> names;
+    for (const char* kind : {"models", "encoder_decoders"})
+        for (const auto& entry : fs::directory_iterator(fixtures() / kind))
+            if (fs::exists(entry.path() / "tokenizer.json"))
+                names.push_back(std::string(kind) + "/" + entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+bool same(const at::Tensor& a, const at::Tensor& b) { return a.sizes() == b.sizes() && at::equal(a, b); }
+
+/// Everything that the full trace gives, from the last layer to the first and again from the first to the last.
+void expect_same(const Trace& made, const Trace& kept) {
+    EXPECT_TRUE(remade_now(made).any);
+    EXPECT_FALSE(remade_now(kept).any);
+    EXPECT_EQ(made.kept(), kept.kept());
+    std::vector<HookPoint> points = kept.kept();
+    for (std::int64_t l = 0; l < kept.config().n_layers; ++l)
+        for (const Hook hook : {Hook::pattern, Hook::attn_scores, Hook::result, Hook::mlp_post, Hook::ln1_normalized})
+            if (kept.has({hook, Layer(l)})) points.push_back({hook, Layer(l)});
+    for (int turn = 0; turn < 2; ++turn) {
+        std::ranges::reverse(points);
+        for (const HookPoint& point : points) {
+            EXPECT_TRUE(made.has(point)) << name_of(point);
+            EXPECT_TRUE(same(tensor(made, point), tensor(kept, point))) << name_of(point);
+        }
+    }
+    for (const HookPoint& point : kept.kept()) {
+        const std::int64_t rows = tensor(kept, point).size(0);
+        if (rows < 3 || rows != kept.tokens()) continue;
+        EXPECT_TRUE(same(tensor_rows(made, point, rows - 2, 2), tensor_rows(kept, point, rows - 2, 2))) << name_of(point);
+    }
+    if (kept.has_overview()) {
+        EXPECT_EQ(made.pooled(Layer(0), Head(0)).mean, kept.pooled(Layer(0), Head(0)).mean);
+    }
+}
+
+class RemadeFamilies : public testing::TestWithParam<std::string> {};
+
+TEST_P(RemadeFamilies, GivesWhatAFullTraceGives) {
+    const fs::path folder = fixtures() / GetParam();
+    const auto model = model::Model::load(folder, {.device = "cpu"});
+    const auto tokenizer = text::Tokenizer::load(folder);
+    const bool two = model->part(Stack::encoder) != nullptr;
+    const Prompt prompt{.text = "the nurse asked the old nurse", .pair = two ? "die alte Katze" : ""};
+    const auto kept = run(model, tokenizer, prompt);
+    const test::Budget none;
+    const auto made = run(model, tokenizer, prompt);
+    expect_same(*made, *kept);
+    if (!two) return;
+    expect_same(*made->part(Stack::encoder), *kept->part(Stack::encoder));
+    expect_same(*made->part(Stack::cross), *kept->part(Stack::cross));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RemadeFamilies, testing::ValuesIn(folders()), [](const auto& p) {
+    std::string name = p.param;
+    std::ranges::replace_if(
+        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+});
+
+std::string long_text() {
+    std::string text;
+    for (int i = 0; i < 24; ++i) text += std::string(kSentence) + (i % 3 ? " " : "\n");
+    return text;
+}
+
+TEST(Remade, LogitsOfATextOfSeveralTilesAreMadeRowByRow) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(long_text());
+    const test::Budget none;
+    const auto made = novella.run(long_text());
+    const HookPoint logits{Hook::logits, Layer(0)};
+    const std::int64_t n = kept->tokens();
+    ASSERT_GT(n, 2 * kLogitRows + 10);
+    const at::Tensor all = tensor(*kept, logits);
+    for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {kLogitRows - 1, 2}, {n - 1, 1}, {5, n - 7}})
+        EXPECT_TRUE(same(tensor_rows(*made, logits, first, count), all.narrow(0, first, count))) << first;
+    expect_same(*made, *kept);
+}
+
+TEST(Remade, TakesLessMemoryAndKeepsWithinItsRoom) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(long_text());
+    const std::int64_t layer = kept->bytes() / kept->config().n_layers;
+    const test::Budget some(4 * layer);
+    const auto made = novella.run(long_text());
+    EXPECT_LT(made->bytes(), kept->bytes() / 3);
+    for (std::int64_t l = 0; l < kept->config().n_layers; ++l) tensor(*made, {Hook::mlp_pre, Layer(l)});
+    EXPECT_GT(remade_now(*made).bytes, 0);
+    EXPECT_LE(remade_now(*made).bytes, layer) << "a quarter of the budget";
+}
+
+TEST(Remade, LayersWithInterventionsAreKeptAsTheyWere) {
+    const Novella& novella = Novella::get();
+    const Intervention halve{"blocks.1.attn.hook_z", [](HookPoint, const at::Tensor& t) { return t * 0.5; }};
+    const Intervention shift{"blocks.2.hook_resid_pre", [](HookPoint, const at::Tensor& t) { return t + 1.0; }};
+    const auto kept = novella.run_with(kSentence, {halve, shift});
+    const test::Budget none;
+    int calls = 0;
+    const Intervention counted{"blocks.1.attn.hook_z", [&](HookPoint, const at::Tensor& t) { return ++calls, t * 0.5; }};
+    const auto made = novella.run_with(kSentence, {counted, shift});
+    expect_same(*made, *kept);
+    EXPECT_EQ(calls, 1) << "an intervention is called in the run alone";
+}
+
+TEST(Remade, AnExplicitListIsKeptWhateverTheBudget) {
+    const test::Budget none;
+    EXPECT_FALSE(remade_now(*Novella::get().run(kSentence, CapturePlan::everything())).any);
+    EXPECT_FALSE(remade_now(*Novella::get().run(kSentence, {.globs = {"blocks.*.attn.hook_q"}})).any);
+}
+
+TEST(Remade, ACancelledJobEndsAndTheNextOneGetsTheLayer) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(kSentence);
+    const test::Budget none;
+    const auto made = novella.run(kSentence);
+    const HookPoint point{Hook::mlp_out, Layer(1)};
+    {
+        const CancelToken token;
+        token.cancel();
+        const WorkingFor cancelled(token);
+        EXPECT_THROW(tensor(*made, point), Cancelled);
+    }
+    EXPECT_TRUE(same(tensor(*made, point), tensor(*kept, point)));
+}
+
+TEST(Remade, SeveralThreadsReadDifferentLayers) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(kSentence);
+    const test::Budget none;
+    const auto made = novella.run(kSentence);
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            for (std::int64_t i = 0; i < 12; ++i) {
+                const HookPoint point{i % 2 ? Hook::mlp_out : Hook::q, Layer((i + t) % kept->config().n_layers)};
+                wrong += !same(tensor(*made, point), tensor(*kept, point));
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(Remade, TheForecastSaysWhatARunKeepsAndWhatItMakesAgain) {
+    const model::ModelConfig& c = Novella::get().model->config();
+    const Forecast full = forecast(c, 300, {});
+    EXPECT_EQ(remade_bytes(c, 300, {}), 0);
+    const test::Budget none;
+    const Forecast less = forecast(c, 300, {});
+    EXPECT_EQ(less.kept + remade_bytes(c, 300, {}), full.kept);
+    EXPECT_EQ(remade_bytes(c, 300, CapturePlan::everything()), 0);
+    const auto made = Novella::get().run(kSentence);
+    EXPECT_EQ(made->bytes(), forecast(c, made->tokens(), {}).kept);
+}
+
+}  // namespace remade_test
+}  // namespace headlight::trace
