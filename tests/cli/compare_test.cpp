@@ -90,6 +90,12 @@ TEST(CompareCommand, EditsAreOfB) {
     for (std::size_t row = 1; row <= 24; ++row)
         EXPECT_THAT(lines[row], testing::HasSubstr(row == 20 ? ",0,0,0,,1" : ",0,0,0,1,0"));
     EXPECT_THAT(lines[25], Not(testing::EndsWith(",0,0,0,1,0")));
+    const TempFolder folder;
+    const std::string file = folder / "d.svg";
+    const Outcome drawn = headlight({"render", "novella-7m", "--text", kHe, "--edit", "zero L2H3", "--view", "matrix", "--layer",
+                                     "4", "--head", "5", "--side", "difference", "--out", file});
+    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    EXPECT_THAT(test::slurp(file), HasSubstr("--edit 'zero L2H3'"));
 }
 
 TEST(CompareCommand, LayersMatchingAndWeights) {
@@ -126,6 +132,33 @@ TEST(CompareCommand, ReportsWhatCannotBeCompared) {
     EXPECT_THAT(matched.err, HasSubstr("different tokenizers"));
     fails({gpt2, "--other", bert, "--of", "weights"}, 1, "two architectures");
     fails({gpt2, "--other", vit, "--text", "The cat asked."}, 1, "picture");
+}
+
+TEST(CompareCommand, DrawsBothRunsAndTheirDifference) {
+    const TempFolder folder;
+    const auto drawn = [&](std::vector<std::string> more) {
+        const std::string file = folder / "figure.svg";
+        std::vector<std::string> arguments{"render", "novella-7m", "--text", kHe, "--with", kShe, "--out", file};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = headlight(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return test::slurp(file);
+    };
+    for (const char* view : {"compare-heads", "compare-maps", "compare-head", "compare-layers"}) {
+        const std::string svg = drawn({"--view", view});
+        EXPECT_THAT(svg, HasSubstr("she was late")) << view;  // the command that draws it again
+    }
+    for (const char* view : {"head", "matrix", "model", "lens", "predictions", "attribution", "mlp", "focus-1"})
+        EXPECT_THAT(drawn({"--view", view, "--side", "difference", "--layer", "4", "--head", "5"}),
+                    HasSubstr("--side difference"))
+            << view;
+    const Outcome undefined = headlight({"render", "novella-7m", "--text", kHe, "--with", kShe, "--view", "neuron", "--side",
+                                         "difference", "--out", folder / "n.svg"});
+    EXPECT_EQ(undefined.code, 1);
+    EXPECT_THAT(undefined.err, HasSubstr("no difference of two runs"));
+    const Outcome alone = headlight({"render", "novella-7m", "--text", kHe, "--view", "compare-maps", "--out", folder / "n.svg"});
+    EXPECT_EQ(alone.code, 1);
+    EXPECT_THAT(alone.err, HasSubstr("compares two runs"));
 }
 
 }  // namespace compare_command_test

@@ -67,6 +67,8 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     const bool of_corpus =
         std::ranges::any_of(state.values, [](const auto& value) { return analyze::is_of_corpus(value.second); });
     if (of_corpus || (spec.filters && document.finder().asks_corpus())) state.corpus = document.corpus().found();
+    state.beside = document.beside();
+    if (state.beside && !spec.compares) state.side = options.side;
     if (spec.last_layer) {
         if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
         state.values.erase("up-to");  // the layer says it
@@ -77,16 +79,19 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
 
 bool is_quick(const Recipe& r) {
     const figure::ViewSpec& spec = figure::view_spec(r.state.view);
-    return spec.quick && spec.quick(*r.trace, r.state);
+    return spec.quick && !r.state.beside && spec.quick(*r.trace, r.state);
 }
 
 QString missing(const Recipe& r) {
     const figure::ViewSpec& spec = figure::view_spec(r.state.view);
-    return spec.missing ? QString::fromStdString(spec.missing(*r.trace)) : QString();
+    return QString::fromStdString(figure::why_missing(spec, *r.trace, r.state));
 }
 
 QString why_no_view(const Document& document, const View& view) {
-    return document.trace() ? missing(recipe_for(document, view, document.selection().get())) : QString();
+    if (!document.trace()) return {};
+    Recipe recipe = recipe_for(document, view, document.selection().get());
+    recipe.state.side = figure::Side::a;  // a view that only lacks the difference can be shown, and says so
+    return missing(recipe);
 }
 
 figure::Request request_for(const Recipe& r, const figure::Selection& s, const figure::ExportOptions& output) {

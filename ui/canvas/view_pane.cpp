@@ -8,6 +8,7 @@
 #include <QEvent>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace headlight::ui {
@@ -24,7 +25,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
         if (change == Change::trace || change == Change::options || change == Change::filter || change == Change::batch ||
-            change == Change::run)
+            change == Change::run || change == Change::other)
             refresh();
         if (change == Change::model && shown_) canvas_->set_outdated(true);
     });
@@ -293,6 +294,14 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
 
 void ViewPane::double_click(const figure::Hit& hit) {
     SelectionModel& selection = document_.selection();
+    // In the views of two runs: the head in A, in B, and the difference.
+    if (hit.head && hit.kind == figure::Hit::Kind::head && figure::view_spec(view_).compares) {
+        selection.focus_head(*hit.head);
+        const auto of_head =
+            std::ranges::find_if(figure::view_specs(), [](const auto& spec) { return spec.compares && spec.needs.focus; });
+        Q_EMIT view_asked(of_head->id);
+        return;
+    }
     if (hit.kind != figure::Hit::Kind::head_square || !hit.head) return;
     figure::Selection next = selection.get();
     figure::toggle_head(next, selection.heads(), hit.head->head, true);

@@ -26,6 +26,8 @@ Q_SIGNALS:
     /// A new figure is on screen.
     void figure_changed();
     void activated();
+    /// A click asks for another view of what was clicked.
+    void view_asked(const headlight::ui::View& view);
 
 protected:
     void showEvent(QShowEvent*) override;

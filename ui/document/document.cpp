@@ -25,6 +25,7 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
       reference_(jobs),
       probe_(jobs),
       texts_(jobs),
+      other_(jobs, device_),
       corpus_(jobs) {
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&probe_, &HeadProbe::changed, this, &Document::take_probe);
@@ -46,6 +47,7 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
         if (!was_opening || (model_.model && !up_to_date())) end_run(NotRun::refused);
     });
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
+    connect(&other_, &OtherRun::changed, this, [this] { Q_EMIT changed(Change::other); });
     connect(&corpus_, &CorpusInUse::changed, this, &Document::take_corpus);
     connect(&texts_, &BatchRunner::given_up, this, [this] {
         ViewOptions options = options_;
@@ -157,6 +159,7 @@ void Document::change_options(const ViewOptions& options, const std::optional<fi
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
     if (other_corpus) corpus_.look(options_.corpus, model_);
+    look_at_other();
     finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
@@ -179,6 +182,16 @@ void Document::leave_corpus() {
 void Document::set_attention(model::Stack attention) {
     ViewOptions options = options_;
     options.attention = attention;
+    set_options(options);
+}
+
+void Document::look_at_other() { other_.look(options_.other, model_, shown_prompt_, of_open_model_ ? run_ : nullptr); }
+
+std::shared_ptr<const figure::Beside> Document::beside() const { return trace_ ? other_.beside(attention()) : nullptr; }
+
+void Document::set_side(figure::Side side) {
+    ViewOptions options = options_;
+    options.side = side;
     set_options(options);
 }
 

@@ -10,6 +10,7 @@
 #include "ui/document/head_finder.h"
 #include "ui/document/head_probe.h"
 #include "ui/document/open_model.h"
+#include "ui/document/other_run.h"
 #include "ui/document/reference_check.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
@@ -40,8 +41,9 @@ class Document : public QObject {
     Q_OBJECT
 public:
     /// filter: the finder's result, the probe of the heads, or the measures of a corpus, arrived after the options or the trace
-    /// it belongs to; pool: the texts of the batch arrived or were dropped; run: why_not_run() has changed.
-    enum class Change { model, prompt, trace, options, views, file, filter, batch, run };
+    /// it belongs to; batch: the texts of the batch arrived or were dropped; run: why_not_run() has changed; other: the run
+    /// beside this one has arrived, or went.
+    enum class Change { model, prompt, trace, options, views, file, filter, batch, run, other };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -72,6 +74,11 @@ public:
     const HeadProbe& probe() const { return probe_; }
     /// The texts of the options' file; null: there are none, or they are still running.
     const std::shared_ptr<const figure::TextBatch>& batch() const { return texts_.texts(); }
+    /// The run beside this one.
+    const OtherRun& other() const { return other_; }
+    /// The shown trace and the same part of the other run; null: there is none.
+    std::shared_ptr<const figure::Beside> beside() const;
+    void set_side(figure::Side);
     /// What is taken from the store of the options.
     const CorpusInUse& corpus() const { return corpus_; }
     /// A run has gone on in this store.
@@ -162,6 +169,7 @@ private:
     void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
     std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
+    void look_at_other();
     bool add_probe();
     void take_probe();
     void add_corpus();
@@ -187,6 +195,7 @@ private:
     ReferenceCheck reference_;
     HeadProbe probe_;
     BatchRunner texts_;
+    OtherRun other_;
     CorpusInUse corpus_;
     std::optional<figure::Selection> pending_selection_;
     std::optional<figure::Selection> first_look_;               ///< chosen by the program, on the text and model that are shown

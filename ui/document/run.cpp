@@ -278,6 +278,7 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     shown_prompt_ = prompt;
     not_run_ = NotRun::no;
+    look_at_other();
     adapting_ = true;
     const auto lacking = carry_selection();
     // The filter of a sentence pair means nothing without one.

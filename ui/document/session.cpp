@@ -173,6 +173,12 @@ json options_json(const ViewOptions& o) {
                    {"measure_to_data", o.measure_to_data}, {"finder", o.finder.toStdString()},
                    {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)},
                    {"corpus", o.corpus.toStdString()}};
+    if (o.other.on)
+        object["other"] = {{"text", o.other.prompt.text.toStdString()},
+                           {"pair", o.other.prompt.pair.toStdString()},
+                           {"image", o.other.prompt.image.toStdString()},
+                           {"model", o.other.model.toStdString()},
+                           {"side", enum_word(o.side)}};
     if (o.detail) object["detail"] = {o.detail->layer.value, o.detail->head.value};
     figure::visit_pattern(o.pattern, Write{object});
     figure::visit_looks(o, Write{object});
@@ -204,6 +210,15 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read(j, "pool", o.batch_file);  // an older name of "texts"
     read(j, "texts", o.batch_file);
     read(j, "corpus", o.corpus);
+    if (j.contains("other")) {
+        const json& other = j.at("other");
+        o.other.on = true;
+        read(other, "text", o.other.prompt.text);
+        read(other, "pair", o.other.prompt.pair);
+        read(other, "image", o.other.prompt.image);
+        read(other, "model", o.other.model);
+        read_enum(other, "side", o.side, file);
+    }
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 

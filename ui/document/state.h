@@ -5,6 +5,7 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/ids.h"
 #include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/request.h"
 #include "headlight/figure/core/view_spec.h"
 
 #include <QString>
@@ -37,6 +38,14 @@ struct PromptText {
     bool operator==(const PromptText&) const = default;
 };
 
+/// What runs beside the prompt, B beside A. Empty fields are A's own.
+struct OtherInput {
+    bool on = false;
+    PromptText prompt{};  ///< text, pair and image
+    QString model{};      ///< reference; empty: the open one
+    bool operator==(const OtherInput&) const = default;
+};
+
 /// With one more generated piece.
 PromptText with_piece(PromptText, const QString& piece);
 
@@ -60,13 +69,15 @@ struct ViewOptions {
     std::optional<HeadId> detail;               ///< of ViewSpec::opens_detail: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
-    bool predictions = false;           ///< log-probabilities and ranks under the token strip
-    std::string measure = "induction";  ///< of the mosaic and the finder's bar
-    bool measure_to_data = false;       ///< the mosaic's colours span the data, not the measure's natural range
-    QString finder;                     ///< the finder's expression
-    QString batch_file;                 ///< texts, one a line, that some views take together with the prompt
-    QString corpus;                     ///< folder of a store whose measures and words are taken beside the text's
-    std::vector<NamedFilter> filters;   ///< by name; names are unique
+    bool predictions = false;             ///< log-probabilities and ranks under the token strip
+    std::string measure = "induction";    ///< of the mosaic and the finder's bar
+    bool measure_to_data = false;         ///< the mosaic's colours span the data, not the measure's natural range
+    QString finder;                       ///< the finder's expression
+    QString batch_file;                   ///< texts, one a line, that some views take together with the prompt
+    QString corpus;                       ///< folder of a store whose measures and words are taken beside the text's
+    std::vector<NamedFilter> filters;     ///< by name; names are unique
+    OtherInput other;                     ///< the run beside this one
+    figure::Side side = figure::Side::a;  ///< of the two that views show
     bool operator==(const ViewOptions&) const = default;
 };
 

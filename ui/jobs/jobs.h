@@ -31,7 +31,7 @@ class Jobs : public QObject {
     Q_OBJECT
 public:
     /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
-    /// probe: of the open model's heads;
+    /// probe: of the open model's heads; other: the run beside the prompt's;
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
@@ -64,7 +64,8 @@ public:
         map_near,
         map_marks,
         map_shares,
-        map_guests
+        map_guests,
+        other
     };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.

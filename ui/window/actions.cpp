@@ -2,6 +2,7 @@
 // Every action of the window, once: menus, shortcuts and the command palette show the same list.
 #include "ui/canvas/recipe.h"
 #include "ui/dialogs/about.h"
+#include "ui/dialogs/compare_dialog.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tensor_list.h"
@@ -128,6 +129,32 @@ void MainWindow::make_edit_actions() {
     add(Command::pair, QStringLiteral("Sentence pair"), {}, [this] {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
+    add(Command::compare, QStringLiteral("Compare with …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), [this] {
+        auto* dialog = new CompareDialog(*document_, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->show();
+    });
+    const auto example = [this](int line) {
+        return [this, line] {
+            const QStringList pair = comparison_examples().value(line).split(u'\t');
+            if (pair.size() != 2 || !takes_texts()) return;
+            PromptText prompt;
+            prompt.text = pair[0];
+            ViewOptions options = document_->options();
+            options.other = {.on = true, .prompt = {.text = pair[1], .pair = {}}, .model = {}};
+            options.side = figure::Side::difference;
+            document_->set_prompt(prompt);
+            document_->set_options(options);
+        };
+    };
+    add(Command::compare_bias, QStringLiteral("Compare: he and she"), {}, example(0));
+    add(Command::compare_paraphrase, QStringLiteral("Compare: a paraphrase"), {}, example(1));
+    add(Command::compare_stop, QStringLiteral("Stop comparing"), {}, [this] {
+        ViewOptions options = document_->options();
+        options.other = {};
+        options.side = figure::Side::a;
+        document_->set_options(options);
+    });
     add(Command::find_heads, QStringLiteral("Find heads"), QKeySequence::Find, [this] {
         heads_->finder().setFocus();
         heads_->finder().selectAll();
@@ -242,6 +269,10 @@ void MainWindow::make_selection_actions() {
     on_canvas(add(Command::layer_down, QStringLiteral("Next layer"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
     on_canvas(add(Command::head_left, QStringLiteral("Previous head"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
     on_canvas(add(Command::head_right, QStringLiteral("Next head"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
+    on_canvas(add(Command::side_next, QStringLiteral("Next of A, B and B − A"), QKeySequence(Qt::Key_Space), [this] {
+        const auto side = static_cast<int>(document_->options().side);
+        document_->set_side(static_cast<figure::Side>((side + 1) % 3));
+    }));
     const auto step_query = [this, &s](int by) {
         s.step_query(by);
         if (const auto query = s.get().query()) prompt_bar_->tokens().reveal(*query);

@@ -170,12 +170,13 @@ void MainWindow::connect_parts() {
             case Document::Change::options:
             case Document::Change::filter:
             case Document::Change::batch:
+            case Document::Change::other:
             case Document::Change::run: break;
         }
         using enum Document::Change;
-        if (change == model || change == trace) refresh_views();
+        if (change == model || change == trace || change == other) refresh_views();
         refresh_actions();
-        if (change != file && change != filter && change != batch && change != run) autosave_->changed();
+        if (change != file && change != filter && change != batch && change != run && change != other) autosave_->changed();
     });
     connect(document_.get(), &Document::selection_lacks, this, [this](const ErrorFacts& facts) {
         show_failure({QStringLiteral("Opening %1").arg(QFileInfo(QString::fromStdString(facts.file)).fileName()), facts});
@@ -202,6 +203,7 @@ void MainWindow::connect_parts() {
     connect(tools_, &ToolRow::batch_asked, &action(Command::add_texts), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {
+        connect(pane, &ViewPane::view_asked, this, &MainWindow::show_view);
         connect(pane, &ViewPane::activated, this, [this, pane] {
             right_active_ = pane == right_;
             tools_->set_view(pane->view());

@@ -68,8 +68,11 @@ void MainWindow::fill_menus() {
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
     put(file,
         {add_texts, corpus, map, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
-    put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, search_tokens, find_heads,
-               line, palette});
+    put(edit, {undo,         redo,    line,          edit_text,    pair,
+               line,         run,     stop,          generate,     generate_settings,
+               line,         compare, side_next,     compare_bias, compare_paraphrase,
+               compare_stop, line,    search_tokens, find_heads,   line,
+               palette});
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
@@ -190,6 +193,15 @@ QString MainWindow::why_not(Command command) const {
         case zoom_in: return unless(pane.canvas().can_zoom(1), QStringLiteral("The figure is at its largest"));
         case zoom_out: return unless(pane.canvas().can_zoom(-1), QStringLiteral("The figure is at its smallest"));
         case zoom_fit: return unless(pane.canvas().shown() != nullptr, QStringLiteral("There is no figure yet"));
+        case compare:
+            return unless(document_->trace() && !saved, saved ? QStringLiteral("A saved trace has no model to run B") : no_text);
+        case compare_bias:
+        case compare_paraphrase:
+            return unless(open.model && !saved && !pictures,
+                          pictures ? QStringLiteral("%1 reads a picture instead of a text").arg(name)
+                                   : QStringLiteral("No model is open that can run a text"));
+        case compare_stop:
+        case side_next: return unless(document_->options().other.on, QStringLiteral("Nothing is compared"));
         case words:
             if (pictures) return QStringLiteral("A picture has no words");
             [[fallthrough]];

@@ -3,6 +3,7 @@
 #include "cli/offscreen.h"
 #include "cli/open_or_run.h"
 #include "cli/options.h"
+#include "cli/other_run.h"
 #include "cli/picture_options.h"
 #include "cli/run_text.h"
 #include "cli/text_list.h"
@@ -29,6 +30,7 @@ struct RenderArguments {
     TextList texts;
     ComputeOptions compute;
     AttentionArgument attention;
+    OtherRun other;
     Request request;  ///< as far as it can be filled before the model has run
     std::string out;
     std::int64_t layer = -1, query = -1, key = -1;
@@ -197,6 +199,12 @@ std::shared_ptr<const corpus::CorpusHeads> corpus_of(const std::string& folder, 
     return corpus::heads_of_corpus(*stored);
 }
 
+/// A second run is named, or edits are compared with the text as it is.
+bool two_runs(const RenderArguments& o) {
+    const bool compares = o.request.side != figure::Side::a || figure::view_spec(o.request.view).compares;
+    return o.other.given() || (o.text.has_edits() && compares);
+}
+
 /// An option that the view does not have would silently have no effect.
 void check_view_options(const RenderArguments& o) {
     const figure::ViewSpec& spec = figure::view_spec(o.request.view);
@@ -209,6 +217,10 @@ void check_view_options(const RenderArguments& o) {
     if (!o.neuron.empty() && !spec.needs.neuron) refuse("neuron");
     if (!o.where.empty() && !spec.filters) refuse("where");
     if (o.texts.given() && o.attention.given()) throw UsageError("--attention: a batch of texts has no targets");
+    if (o.texts.given() && o.other.given()) throw UsageError("--texts: a batch has no second run beside it");
+    if (o.request.side != figure::Side::a && !two_runs(o))
+        throw UsageError("--side: there is one run; give --with, --other or --edit");
+    if (o.request.side != figure::Side::a && spec.compares) throw UsageError("--side: the view " + spec.id + " shows both runs");
     if (o.texts.given() && o.text.has_edits()) throw UsageError("--edit: a batch of texts is not edited");
     if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + spec.id + " shows one text");
 }
@@ -216,11 +228,16 @@ void check_view_options(const RenderArguments& o) {
 /// The text that is drawn and its batch: --text and the lines of --texts, or these lines alone.
 struct Texts {
     figure::TracePtr trace;
-    std::shared_ptr<const figure::TextBatch> batch;
+    std::shared_ptr<const figure::TextBatch> batch{};
+    figure::TracePtr beside{};  ///< B
 };
 
 Texts run_texts(const RenderArguments& o, const Console& console) {
-    if (!o.texts.given()) return {open_or_run(o.model, o.text, o.compute, {}, console), nullptr};
+    if (two_runs(o)) {
+        const OtherRun::Runs runs = o.other.run(o.model, o.text, o.compute, console);
+        return {.trace = runs.a, .beside = runs.b};
+    }
+    if (!o.texts.given()) return {.trace = open_or_run(o.model, o.text, o.compute, {}, console)};
     const std::vector<TextList::Line> lines = o.texts.lines();
     auto batch = std::make_shared<figure::TextBatch>();
     batch->file = o.texts.path;
@@ -252,9 +269,11 @@ int render(const RenderArguments& o, const Console& console) {
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
-    const auto [whole, batch] = run_texts(o, console);
+    const auto [whole, batch, other] = run_texts(o, console);
     const auto trace = o.attention.of(whole);
-    Request request = request_of(o, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
+    RenderArguments asked = o;
+    if (other) asked.request.beside = figure::beside(trace, o.attention.of(other));
+    Request request = request_of(asked, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
     request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
     const auto figure = figure::make_figure(trace, request, interruptible());
@@ -273,6 +292,8 @@ Action define_render(Definition& definition, const Frontend&) {
     options->text.add(definition);
     options->text.add_image(definition);
     options->text.add_chat(definition);
+    options->other.add(definition);
+    definition.add_enum("--side", options->request.side, "of two runs: A, B, or the difference B − A");
     options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
     CLI::Option* out =

@@ -7,6 +7,7 @@
 
 #include <QString>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,17 +18,24 @@ namespace headlight::figure {
 /// a position alone does not tell which text it belongs to.
 struct AxisWords {
     bool across = false;
-    bool followed = false;  ///< across layers: rows are states after a layer, columns inputs
+    bool followed = false;         ///< across layers: rows are states after a layer, columns inputs
+    QString rows{}, across_top{};  ///< of a map that is not of tokens: "layer of A"
 
     QString query() const { return across ? QStringLiteral("target") : QStringLiteral("query"); }
     QString key() const { return across ? QStringLiteral("source") : QStringLiteral("key"); }
-    QString queries() const { return across ? QStringLiteral("target tokens") : QStringLiteral("queries"); }
-    QString keys() const { return across ? QStringLiteral("source tokens") : QStringLiteral("keys"); }
+    QString queries() const {
+        return !rows.isEmpty() ? QStringLiteral("rows") : across ? QStringLiteral("target tokens") : QStringLiteral("queries");
+    }
+    QString keys() const {
+        return !rows.isEmpty() ? QStringLiteral("columns") : across ? QStringLiteral("source tokens") : QStringLiteral("keys");
+    }
     QString query_caption() const {
+        if (!rows.isEmpty()) return rows;
         if (followed) return across ? QStringLiteral("target after the layer") : QStringLiteral("token after the layer");
         return query() + QStringLiteral(" (attends)");
     }
     QString key_caption() const {
+        if (!across_top.isEmpty()) return across_top;
         if (followed) return across ? QStringLiteral("input of the source") : QStringLiteral("input token");
         return key() + QStringLiteral(" (attended to)");
     }
@@ -44,6 +52,11 @@ struct AxisWords {
         return names;
     }
 };
+
+/// What a row or column selects; tokens of another text than the selection's have negative positions, and select nothing.
+inline std::optional<Position> selected_by(const analyze::AxisItem& item) {
+    return item.first.value < 0 ? std::nullopt : std::optional(item.first);
+}
 
 inline AxisWords axis_words(const trace::Trace& trace) { return {.across = trace.across_texts()}; }
 

@@ -169,6 +169,7 @@ void number(QPainter& painter, QPointF baseline, const QString& string, const QF
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
 QString Label::with_position(Position position) const {
+    if (position.value < 0) return continuation + text;  // of a text that positions are not counted in
     return QStringLiteral("%1%2 (%3)").arg(continuation, text, QString::number(position.value));
 }
 

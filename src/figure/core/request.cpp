@@ -9,6 +9,7 @@
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/edits.h"
 
@@ -161,9 +162,8 @@ void check(const trace::Trace& trace, const ViewState& state) {
             throw Error(ErrorFacts{.problem = "This measure is of a corpus, and none is in use",
                                    .item = "--" + name + " " + value,
                                    .hint = "Choose its store: in the window File › Corpus, on the command line --corpus"});
-    if (spec.missing)
-        if (const std::string why = spec.missing(trace); !why.empty())
-            throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
+    if (const std::string why = why_missing(spec, trace, state); !why.empty())
+        throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
 }
 
 std::vector<TracePtr> batch_traces(const TracePtr& trace, const ViewState& state) {
@@ -174,7 +174,19 @@ std::vector<TracePtr> batch_traces(const TracePtr& trace, const ViewState& state
 
 std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel, const Progress& progress) {
     check(*trace, state);
-    return view_spec(state.view).make(std::move(trace), state, cancel, progress);
+    const ViewSpec& spec = view_spec(state.view);
+    if (!state.beside || spec.compares) return spec.make(std::move(trace), state, cancel, progress);
+    if (state.side == Side::difference) return spec.difference(*state.beside, state, cancel, progress);
+    const TracePtr b = state.beside->pair->b;
+    const ViewState of_b = state_of_b(*state.beside, state);
+    const auto make = [&](bool is_b) {
+        return is_b ? spec.make(b, of_b, cancel, progress) : spec.make(trace, state, cancel, progress);
+    };
+    auto figure = make(state.side == Side::b);
+    if (const auto own = figure->limit())  // both are drawn on the larger scale
+        if (spec.missing(state.side == Side::b ? *trace : *b).empty())
+            if (const auto other = make(state.side != Side::b)->limit()) figure->set_limit(std::max(*own, *other));
+    return figure;
 }
 
 Selection selection_of(const ViewState& request) {
@@ -196,6 +208,11 @@ Options options_of(const Request& request) {
     put_pattern(out, request.pattern);
     put_looks(out, request.output.style);
     put_filter(out, request);
+    if (request.beside) {
+        out.insert(out.end(), request.beside->options.begin(), request.beside->options.end());
+        if (!view_spec(request.view).compares && request.side != Side::a)
+            out.emplace_back("side", std::string(enum_word(request.side)));
+    }
     put_size(out, request.output);
     return out;
 }

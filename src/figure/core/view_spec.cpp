@@ -5,6 +5,7 @@
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
+#include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/outline.h"
 
 #include <algorithm>
@@ -17,8 +18,9 @@ namespace {
 
 /// Adds to a row's own reasons those that follow from what the view is computed from.
 void require_basis(ViewSpec& spec) {
-    spec.missing = [own = std::move(spec.missing), basis = spec.basis,
-                    across = spec.across_texts](const trace::Trace& trace) -> std::string {
+    spec.missing = [own = std::move(spec.missing), basis = spec.basis, across = spec.across_texts,
+                    compares = spec.compares](const trace::Trace& trace) -> std::string {
+        if (compares) return "This view compares two runs. Choose the second: Run › Compare with…, or --with and --other.";
         if (trace.across_texts() && !across)
             return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
         if (basis == Basis::terms && trace.config().positions == model::Positions::relative)
@@ -48,6 +50,8 @@ std::vector<ViewSpec> all_specs() {
     take(sparsity_view_specs());
     take(reach_view_specs());
     take(architecture_view_specs());
+    take(compare_view_specs());
+    add_differences(all);
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }
@@ -108,6 +112,15 @@ const ViewOption* ViewSpec::option(std::string_view name) const noexcept {
     for (const ViewOption& each : options)
         if (each.name == name) return &each;
     return nullptr;
+}
+
+std::string why_missing(const ViewSpec& spec, const trace::Trace& trace, const ViewState& state) {
+    if (!spec.missing || (spec.compares && state.beside)) return {};
+    std::string why = spec.missing(trace);
+    if (!why.empty() || !state.beside || state.side == Side::a) return why;
+    if (state.side == Side::b) return spec.missing(*state.beside->pair->b);
+    if (!spec.difference) return "This view has no difference of two runs. Choose A or B.";
+    return spec.missing(*state.beside->pair->b);
 }
 
 std::span<const ViewSpec> view_specs() {

@@ -15,6 +15,9 @@ std::vector<ViewSpec> prediction_view_specs();    ///< lens, mlp, attribution, r
 std::vector<ViewSpec> contribution_view_specs();  ///< contribution-graph, drivers, neuron-map, experts
 std::vector<ViewSpec> circuit_view_specs();       ///< head-circuit, composition, copy-suppression, importance
 std::vector<ViewSpec> architecture_view_specs();  ///< architecture, kv-cache
+std::vector<ViewSpec> compare_view_specs();       ///< compare-heads, compare-maps, compare-head, compare-layers
+/// Gives the views of one run their differences of two.
+void add_differences(std::vector<ViewSpec>&);
 std::vector<ViewSpec> sparsity_view_specs();      ///< sparsity
 std::vector<ViewSpec> reach_view_specs();         ///< reach
 

@@ -70,12 +70,21 @@ double MosaicScale::strength(double value) const {
     return high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : value > low ? 1.0 : 0.0;
 }
 
+QColor MosaicScale::color(Ramp ramp, const Theme& theme, double strength) const {
+    return is_signed ? signed_color(theme, 2 * strength - 1) : ramp_color(ramp, theme, strength);
+}
+
 MosaicScale mosaic_scale(const analyze::MeasureInfo& measure, const Eigen::MatrixXd& values, bool to_data) {
     double low = NAN, high = NAN;
     for (const double x : values.reshaped())
         if (std::isfinite(x)) low = std::fmin(low, x), high = std::fmax(high, x);
-    if (to_data && low < high) return {low, high};
-    MosaicScale scale{std::isnan(measure.low) ? low : measure.low, std::isnan(measure.high) ? high : measure.high};
+    if (measure.group == kDifferenceGroup) {
+        double limit = std::fmax(std::abs(low), std::abs(high));
+        if (!(limit > 0)) limit = 1;
+        return {.low = -limit, .high = limit, .is_signed = true};
+    }
+    if (to_data && low < high) return {.low = low, .high = high};
+    MosaicScale scale{.low = std::isnan(measure.low) ? low : measure.low, .high = std::isnan(measure.high) ? high : measure.high};
     if (std::isnan(scale.low)) scale.low = 0;
     if (std::isnan(scale.high)) scale.high = scale.low + 1;
     return scale;
@@ -151,7 +160,7 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
     const double x = value(id);
     const double opacity = dimmed(id) ? 0.22 : 1;
     if (std::isfinite(x)) {
-        QColor fill = ramp_color(style.ramp, theme, scale_.strength(x));
+        QColor fill = scale_.color(style.ramp, theme, scale_.strength(x));
         if (at_.gap == 0) return painter.fillRect(cell, draw::faded(fill, opacity));  // thousands of cells of a few pixels
         const QColor edge = short_side() >= 14 ? draw::faded(theme.line, opacity) : QColor();
         draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
@@ -201,7 +210,7 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     painter.setRenderHint(QPainter::Antialiasing, false);
     for (int i = 0; i < steps; ++i)
         painter.fillRect(QRectF(bar.left() + bar.width() * i / steps, bar.top(), bar.width() / steps + 0.2, 7),
-                         ramp_color(style.ramp, theme, (i + 0.5) / steps));
+                         scale_.color(style.ramp, theme, (i + 0.5) / steps));
     painter.restore();
     const double y = bar.bottom() + 14;
     QString name = QString::fromStdString(measure.title);

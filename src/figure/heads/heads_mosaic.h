@@ -30,7 +30,9 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF avail
 /// Values of a measure and how they become tints 0..1.
 struct MosaicScale {
     double low = 0, high = 1;
+    bool is_signed = false;  ///< from -high to high in the colours of the signed scale
     double strength(double value) const;
+    QColor color(Ramp, const Theme&, double strength) const;
 };
 /// The measure's natural range; an open end (NaN) is the data's.
 MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values, bool to_data = false);

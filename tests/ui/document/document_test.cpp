@@ -23,8 +23,9 @@ protected:
             if (spec.missing && !spec.missing(*window.document().trace()).empty()) views.insert(spec.id);
         return views;
     }
-    /// Of a decoder without experts that reads text.
-    const std::set<View> missing_for_text{"picture", "experts"};
+    /// Of a decoder without experts that reads text, and one run.
+    const std::set<View> missing_for_text{"picture",      "experts",      "compare-heads",
+                                          "compare-maps", "compare-head", "compare-layers"};
 };
 
 TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {

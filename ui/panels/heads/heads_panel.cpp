@@ -98,7 +98,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
 
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
-        if (change == Change::trace || change == Change::options || change == Change::filter) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::filter || change == Change::other)
+            refresh();
         if (change == Change::model && mosaic_->shown()) mosaic_->set_outdated(true);
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
@@ -344,7 +345,11 @@ void HeadsPanel::refresh() {
         list_->setColumnWidth(2, std::clamp(header->sectionSizeHint(2) + 12, 64, 96));
     }
 
-    mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>(),
+    const auto differences = document_.other().differences(document_.attention());
+    const bool of_difference =
+        document_.options().side == figure::Side::difference && differences && differences->find(measure());
+    mosaic_->set_figure(figure::heads_mosaic(of_difference ? differences : table, measure(),
+                                             found.filter() ? found.filter()->dimmed : std::vector<HeadId>(),
                                              document_.options().measure_to_data));
     share_height();
     show_current();

@@ -100,8 +100,9 @@ void StatusStrip::job_started(Jobs::Lane lane) {
     const QString doing = jobs_.doing(lane);
     // A corpus runs beside all else: whatever is started meanwhile is shown before it.
     if (lane == Lane::corpus) running_.insert(running_.begin(), {lane, doing + QStringLiteral(" …")});
-    if (!doing.isEmpty() && (lane == Lane::model || lane == Lane::texts || lane == Lane::picture ||
-                             lane == Lane::second_picture || lane == Lane::file || lane == Lane::finder || lane == Lane::probe))
+    if (!doing.isEmpty() &&
+        (lane == Lane::model || lane == Lane::texts || lane == Lane::picture || lane == Lane::second_picture ||
+         lane == Lane::file || lane == Lane::finder || lane == Lane::probe || lane == Lane::other))
         running_.push_back({lane, doing + QStringLiteral(" …")});
     show_job();
 }

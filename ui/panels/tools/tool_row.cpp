@@ -105,9 +105,11 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
         tools->addWidget(tool);
     tools->addStretch();
     attention_ = new AttentionSwitch(document_);
+    side_ = new SideSwitch(document_);
     auto* second = new QHBoxLayout;
     second->setSpacing(10);
     second->addWidget(attention_, 0, Qt::AlignLeft);
+    second->addWidget(side_, 0, Qt::AlignLeft);
     second->addWidget(tools_, 1);
     lines->addLayout(second);
 

@@ -5,6 +5,7 @@
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/panels/tools/options_popover.h"
 #include "ui/panels/tools/ring_toggle.h"
+#include "ui/panels/tools/side_switch.h"
 #include "ui/panels/tools/transfer_popover.h"
 
 #include <QLabel>
@@ -41,6 +42,7 @@ public:
     QToolButton& tensors() { return *tensors_; }
     QToolButton& split() { return *split_; }
     AttentionSwitch& attention() { return *attention_; }
+    SideSwitch& side() { return *side_; }
     /// Of the view's option with a slider; hidden in other views.
     QSlider& slider() { return *slider_; }
 
@@ -78,6 +80,7 @@ private:
     TransferPopover* popover_;
     OptionsPopover* options_;
     AttentionSwitch* attention_;
+    SideSwitch* side_;
 };
 
 }  // namespace headlight::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/base/job.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/pattern/pattern_views.h"
@@ -15,6 +16,10 @@ namespace headlight::corpus {
 struct CorpusHeads;  // corpus/heads/corpus_heads.h
 }
 
+namespace headlight::intervention {
+struct RunPair;  // intervention/compare/comparison.h
+}
+
 namespace headlight::figure {
 
 /// Values of a view's own options that are not the default ones, by option name; a flag that is set is "1".
@@ -25,6 +30,18 @@ struct TextBatch {
     std::vector<TracePtr> traces;  ///< beside the trace's own, of the same model
     std::string file;              ///< where the texts come from, one a line
     bool own_text = true;          ///< false: the trace's own text is the file's first line
+};
+
+/// Which of two runs a view shows.
+enum class Side { a, b, difference };
+inline constexpr EnumRow<Side> sides[] = {{Side::a, "a", "A"}, {Side::b, "b", "B"}, {Side::difference, "difference", "B − A"}};
+constexpr const auto& enum_rows(Side) { return sides; }
+
+/// The run beside the trace (A), of the same part of its model: another text, another model, or the same text edited.
+struct Beside {
+    std::shared_ptr<const intervention::RunPair> pair;         ///< A is the trace itself
+    std::vector<std::pair<std::string, std::string>> options;  ///< of the command line, by which B is made again: {"with", "…"}
+    std::string words;                                         ///< for people: "with: The nurse said she was late."
 };
 
 /// Id of the n-th view: tabs come first.
@@ -42,6 +59,8 @@ struct ViewState {
     ViewValues values{};
     std::shared_ptr<const TextBatch> batch{};             ///< null: the trace's own text alone
     std::shared_ptr<const corpus::CorpusHeads> corpus{};  ///< whose measures the values or the filter name; null: they name none
+    std::shared_ptr<const Beside> beside{};               ///< null: one run
+    Side side = Side::a;                                  ///< of two; views of the comparison itself show both
     bool operator==(const ViewState&) const = default;
 
     HeadId focus() const { return {layer, heads.empty() ? Head(0) : heads.front()}; }
@@ -56,6 +75,10 @@ struct Request : ViewState {
 /// Error names the layer, head, position or option that the trace does not have, and what it has.
 void check(const trace::Trace&, const ViewState&);
 
+/// What is B beside A, from the traces: another model, another text, edits. Errors as intervention::pair_of().
+std::shared_ptr<const Beside> beside(const TracePtr& a, const TracePtr& b);
+/// The state as it is for B: pins move with their tokens, and what B does not have goes.
+ViewState state_of_b(const Beside&, ViewState);
 /// The trace and the others of its batch.
 std::vector<TracePtr> batch_traces(const TracePtr&, const ViewState&);
 std::unique_ptr<Figure> make_figure(TracePtr, const ViewState&, const CancelToken& = {}, const Progress& = {});

@@ -57,6 +57,8 @@ struct NeuronViewOptions {
 };
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 
+/// MeasureInfo::group of measures that are differences of two runs: drawn on a scale symmetric around 0.
+inline constexpr const char* kDifferenceGroup = "B − A";
 /// The height of a mosaic with square cells.
 double mosaic_height(std::int64_t layers, std::int64_t heads, double width);
 /// The dock's mosaic: layers x heads tinted by one measure.

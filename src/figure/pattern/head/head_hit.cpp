@@ -25,10 +25,10 @@ QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t
 Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, const Selection& selection) const {
     const auto& items = is_query ? data_.axes.queries : data_.axes.keys;
     const auto& labels = is_query ? query_labels_ : key_labels_;
-    const Position position = items[static_cast<std::size_t>(row)].first;
+    const analyze::AxisItem& item = items[static_cast<std::size_t>(row)];
     Hit hit;
     hit.kind = is_query ? Hit::Kind::query : Hit::Kind::key;
-    (is_query ? hit.query : hit.key) = position;
+    (is_query ? hit.query : hit.key) = selected_by(item);
     hit.area = is_query ? layout_.query_box(row) : layout_.key_box(row);
 
     // The pinned token on the other side makes it a pair; alone, the tip names the strongest partner.
@@ -47,7 +47,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
         }
     }
     if (partner < 0 || most < 0) {
-        const QString token = labels[static_cast<std::size_t>(row)].with_position(position);
+        const QString token = labels[static_cast<std::size_t>(row)].with_position(item.first);
         hit.tip = is_query ? data_.words.named_query(token) : data_.words.named_key(token);
         return hit;
     }
@@ -77,8 +77,8 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
     if (!best) return hit;
     hit.kind = Hit::Kind::pair;
     hit.head = head_of(best->head);
-    hit.query = data_.axes.queries[static_cast<std::size_t>(best->query)].first;
-    hit.key = data_.axes.keys[static_cast<std::size_t>(best->key)].first;
+    hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(best->query)]);
+    hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(best->key)]);
     hit.value = data_.weights[static_cast<std::size_t>(best->head)](best->query, best->key);
     hit.tip = pair_tip(best->head, best->query, best->key);
     hit.area = QRectF(QPointF(layout_.line_x0, layout_.row_y(best->query)), QPointF(layout_.line_x1, layout_.row_y(best->key)))

@@ -41,11 +41,11 @@ std::int64_t legal_pairs(const analyze::PatternAxes& axes, bool causal) {
 }  // namespace
 
 HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
-                     const analyze::PatternAxes& axes, bool causal, const Transfer& transfer) {
+                     const analyze::PatternAxes& axes, bool causal, const Transfer& transfer, float share) {
     HeadLines out;
     out.pairs = legal_pairs(axes, causal) * static_cast<std::int64_t>(active.size());
     const auto queries = static_cast<Eigen::Index>(axes.queries.size());
-    const auto share = 1.0F / static_cast<float>(active.size());
+    if (share <= 0) share = 1.0F / static_cast<float>(active.size());
     out.query_begin.reserve(axes.queries.size() + 1);
     for (Eigen::Index i = 0; i < queries; ++i) {
         out.query_begin.push_back(out.lines.size());
@@ -53,7 +53,7 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
             const Eigen::VectorXf row = weights[static_cast<std::size_t>(head)].row(i);
             const Eigen::VectorXf strength = apply(transfer, row);
             for (Eigen::Index j = 0; j < strength.size(); ++j)
-                if (const float opacity = strength[j] * share; opacity >= least_opacity)
+                if (const float opacity = std::min(1.0F, strength[j] * share); opacity >= least_opacity)
                     out.lines.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), head, opacity});
         }
     }

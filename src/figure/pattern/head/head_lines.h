@@ -39,8 +39,9 @@ bool is_legal(const Mask&, const analyze::AxisItem& query, const analyze::AxisIt
 /// For the legend: "later tokens, masked"; empty where nothing is masked. `windows`: of the maps that are shown.
 QString mask_note(bool causal, const std::vector<std::int64_t>& windows);
 
-/// Lines of the heads listed in `active` (indices into `weights`), each [queries, keys].
+/// Lines of the heads listed in `active` (indices into `weights`), each [queries, keys]. `share`: of a weight in its line's
+/// opacity; 0: it is divided by the number of heads.
 HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
-                     const analyze::PatternAxes&, bool causal, const Transfer&);
+                     const analyze::PatternAxes&, bool causal, const Transfer&, float share = 0);
 
 }  // namespace headlight::figure

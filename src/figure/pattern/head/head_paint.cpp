@@ -136,15 +136,24 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const bool sole = f.sole_head();
     const QString amount = draw::amount_name(f.style.transfer);
     const QString what =
-        sole ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
-             : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
+        data_.difference ? QStringLiteral("one line a pair, less (orange) or more (blue) in B")
+        : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
+                         : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
-    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + 38;
-    const QColor hue = sole ? color(f.style, f.drawn.active.front()) : f.theme().text;
+    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + (data_.difference ? 56 : 38);
     const QRectF bar(bar_x, y - 9, 120, 10);
-    // Of one head the ends are weights; of several the bar says how opaque a line is.
-    const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
-    const double end = draw::opacity_bar(p, bar, hue, low, high, f.theme());
+    const auto end_of_bar = [&] {
+        if (data_.difference) {
+            const QString limit = draw::number_text(data_.limit, 2);
+            return draw::bar(
+                p, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); }, QStringLiteral("−") + limit, limit,
+                f.theme());
+        }
+        // Of one head the ends are weights; of several the bar says how opaque a line is.
+        const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
+        return draw::opacity_bar(p, bar, sole ? color(f.style, f.drawn.active.front()) : f.theme().text, low, high, f.theme());
+    };
+    const double end = end_of_bar();
     const bool plain = f.style.transfer == Transfer{};
     QString note = data_.weight_name;
     if (f.drawn.lines.too_faint > 0)

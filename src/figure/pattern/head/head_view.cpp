@@ -22,7 +22,7 @@ std::vector<double> label_widths(const std::vector<draw::Label>& labels, const Q
 }
 
 void check_shapes(const HeadViewData& data) {
-    const std::size_t maps = data.together.isEmpty() ? data.heads.size() : 1;
+    const std::size_t maps = data.difference ? 2 : data.together.isEmpty() ? data.heads.size() : 1;
     if (data.weights.size() != maps || data.heads.empty())
         throw Error({.problem = "A head view needs one map for each head",
                      .expected = std::to_string(maps) + " maps",
@@ -60,10 +60,12 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     const std::vector<Head> heads = active_heads(selection, data_.layer, data_.heads);
     std::vector<std::int32_t> active;
     if (is_together()) active.push_back(0);
+    if (data_.difference) active.push_back(1);
     for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
         if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end()) active.push_back(static_cast<std::int32_t>(h));
     if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
-        drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer);
+        drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer,
+                                  data_.difference ? static_cast<float>(1 / data_.limit) : 0);
         drawn_.active = std::move(active);
         drawn_.transfer = style.transfer;
         drawn_.key = -1;
@@ -131,6 +133,7 @@ std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
 }
 
 QString HeadFigure::name_of(std::int32_t map) const {
+    if (data_.difference) return map == 0 ? QStringLiteral("more in B") : QStringLiteral("less in B");
     if (is_together()) return data_.together;
     return head_name({data_.layer, data_.heads[static_cast<std::size_t>(map)]});
 }
@@ -146,6 +149,7 @@ QString HeadFigure::title() const {
 }
 
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {
+    if (data_.difference) return head == 0 ? style.theme->positive : style.theme->negative;
     if (is_together()) return style.theme->text;
     return head_color(*style.theme, style.palette, data_.heads[static_cast<std::size_t>(head)].value);
 }
@@ -162,7 +166,7 @@ Table HeadFigure::table() const {
         if (const auto head = head_of(line.head))
             row = {head->layer.value, head->head.value};
         else
-            row = {data_.together.toStdString()};
+            row = {name_of(line.head).toStdString()};
         const std::vector<Table::Cell> rest{
             query.first.value,
             query.continuation + query.label,
@@ -201,6 +205,11 @@ QString HeadFigure::description() const {
                    "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
                    "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
             .arg(data_.weight_name);
+    if (data_.difference)
+        return QStringLiteral(
+            "Each line joins a query (left) with a key (right) whose weight is another in B than in A, in the mean of the heads that "
+            "are on: blue where B attends more, orange where it attends less. Tokens that only one text has stand where they are in "
+            "it. After the head view of BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
     if (is_together())
         return QStringLiteral(
             "Each line joins a query (left) with a key that it attends to (right), as strong "

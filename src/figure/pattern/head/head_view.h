@@ -21,6 +21,10 @@ struct HeadViewData {
     /// The one map of several heads combined, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
     /// alone, and `heads` says only which squares are on.
     QString together;
+    /// B - A of two runs: `weights` are two maps, what is more in B and what is less, drawn in the colours of the signed scale
+    /// and at full strength from `limit` on. `together` names them.
+    bool difference = false;
+    double limit = 1;
     QString layer_label;                                     ///< what sets the layer apart where layers differ: "local 512"
     QString attention;                                       ///< which one of an encoder-decoder model
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged

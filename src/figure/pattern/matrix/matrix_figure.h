@@ -51,12 +51,14 @@ private:
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
+    bool stacks_scales(double width) const;
     QStringList standing_notes(const Style&) const;  ///< of the legend, whatever the zoom
     /// A note about labels that the size leaves out, of so many rows and columns.
     QStringList missing_labels(double cell, std::int64_t rows, std::int64_t columns) const;
     void paint_mark_names(const Frame&, double left, double y) const;
     QColor mark_color(const Frame&, std::size_t row) const;
-    std::array<QRgb, 256> colors(const Frame&) const;
+    std::array<QRgb, 256> colors(const Frame&, std::size_t map) const;
+    void paint_absent(const Frame&, const Panel&) const;
     void paint_panel(const Frame&, const Panel&) const;
     void paint_cells(const Frame&, const Panel&) const;
     void paint_tiles(const Frame&, const Panel&) const;

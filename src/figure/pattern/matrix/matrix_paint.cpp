@@ -82,6 +82,7 @@ void MatrixFigure::paint_header(const Frame& f) const {
 void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
     f.painter.save();
     if (p.clip != p.cells) f.painter.setClipRect(p.clip, Qt::IntersectClip);
+    if (!data_.absent.empty()) paint_absent(f, p);
     if (p.cell >= drawn_cell || (f.vector && layout_.rows * layout_.cols <= most_vector_cells))
         paint_cells(f, p);
     else
@@ -95,11 +96,39 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
     if (!row_sums_.empty()) paint_sums(f, p);
 }
 
+/// Rows and columns that this map does not have, each run of them hatched as one.
+void MatrixFigure::paint_absent(const Frame& f, const Panel& p) const {
+    const MatrixViewData::Absent& absent = data_.absent[p.index];
+    const auto runs = [](const std::vector<bool>& flags, std::int64_t begin, std::int64_t end, auto take) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            if (!flags[static_cast<std::size_t>(i)]) continue;
+            const std::int64_t first = i;
+            while (i + 1 < end && flags[static_cast<std::size_t>(i + 1)]) ++i;
+            take(first, i + 1);
+        }
+    };
+    const auto hatch = [&](QRectF area) {
+        area &= p.cells;
+        f.painter.save();
+        f.painter.setClipRect(area, Qt::IntersectClip);
+        f.painter.setPen(QPen(draw::faded(f.theme().faint, 0.55), 1));
+        for (double d = 4; d < area.width() + area.height(); d += 5)
+            f.painter.drawLine(QPointF(area.left() + d, area.top()), QPointF(area.left() + d - area.height(), area.bottom()));
+        f.painter.restore();
+    };
+    runs(absent.rows, p.row_begin, p.row_end, [&](std::int64_t first, std::int64_t end) {
+        hatch({p.cells.left(), p.cell_rect(first, 0).top(), p.cells.width(), p.cell * static_cast<double>(end - first)});
+    });
+    runs(absent.columns, p.col_begin, p.col_end, [&](std::int64_t first, std::int64_t end) {
+        hatch({p.cell_rect(0, first).left(), p.cells.top(), p.cell * static_cast<double>(end - first), p.cells.height()});
+    });
+}
+
 // --- cells ----------------------------------------------------------------------------------------------------------
 
 void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
     const MipPyramid::Level& level = pyramid(p.index, f.style).levels.front();
-    const auto ramp = colors(f);
+    const auto ramp = colors(f, p.index);
     const double gap = p.cell < gap_cell ? 0 : f.vector ? 0.75 : 1 / f.scale * std::max(1.0, std::round(f.scale));
     f.painter.setRenderHint(QPainter::Antialiasing, false);
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r) {
@@ -125,7 +154,7 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
     const MipPyramid::Level& level = pyramid.levels[number];
     const auto pooled = static_cast<double>(std::int64_t{1} << number);
     const auto span = static_cast<double>(tile_side) * pooled;
-    const auto ramp = colors(f);
+    const auto ramp = colors(f, p.index);
     auto tile_image = [&](std::int64_t row, std::int64_t col) {
         const auto rows = std::min(tile_side, level.rows - row * tile_side),
                    cols = std::min(tile_side, level.cols - col * tile_side);
@@ -157,20 +186,23 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
 void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
     const QFont font = ui_font(p.cell < 34 ? 10 : 11);
     const double wide = draw::number_width(QStringLiteral("0.000"), font) + 6;
-    const auto ramp = colors(f);
+    const auto ramp = colors(f, p.index);
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r)
         for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
             const QRectF rect = p.cell_rect(r, c);
             if (!legal(p.index, r, c) || !rect.intersects(f.visible)) continue;
             const float weight = data_.weights[p.index](r, c);
-            if (p.cell < zero_cell && weight < 0.005F && !data_.diverging) continue;
+            const bool is_signed = data_.is_signed(p.index);
+            if (p.cell < zero_cell && weight < 0.005F && !is_signed) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
             const QColor ground(ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))]);
-            const QString text = draw::fixed_text(weight, data_.diverging ? 1 : p.cell >= wide ? 3 : 2);
+            const QString text = draw::fixed_text(weight, is_signed && data_.diverging->limit > 1 ? 1
+                                                          : !is_signed && p.cell >= wide          ? 3
+                                                                                                  : 2);
             // A zero is there to be found when one looks for it, not to be read first.
             const QColor ink = text_on(f.theme(), ground);
             draw::number(f.painter, {rect.center().x(), draw::centred_baseline(rect.center().y(), font)}, text, font,
-                         weight < 0.005 && !data_.diverging ? draw::faded(ink, 0.4) : ink, draw::Align::center);
+                         weight < 0.005 && !is_signed ? draw::faded(ink, 0.4) : ink, draw::Align::center);
         }
 }
 
@@ -217,7 +249,7 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             if (p.cell >= number_cell || !legal(p.index, r, c)) continue;
             // The number stands beside the cell, on whichever side there is room.
             const float value = data_.weights[p.index](r, c);
-            const QString text = data_.diverging ? draw::number_text(value, 2) : draw::weight_text(value);
+            const QString text = data_.is_signed(p.index) ? draw::number_text(value, 2) : draw::weight_text(value);
             const double width = draw::number_width(text, font) + 8;
             const bool right = rect.right() + 4 + width <= p.clip.right();
             const QRectF chip(right ? rect.right() + 4 : rect.left() - 4 - width, rect.center().y() - 8, width, 16);
@@ -319,8 +351,8 @@ void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
                draw::Align::right);
 }
 
-std::array<QRgb, 256> MatrixFigure::colors(const Frame& f) const {
-    if (!data_.diverging) return draw::ramp_table(f.style.ramp, f.theme());
+std::array<QRgb, 256> MatrixFigure::colors(const Frame& f, std::size_t map) const {
+    if (!data_.is_signed(map)) return draw::ramp_table(f.style.ramp, f.theme());
     std::array<QRgb, 256> table{};
     for (int i = 0; i < 256; ++i) table[static_cast<std::size_t>(i)] = signed_color(f.theme(), i / 127.5 - 1).rgb();
     return table;
@@ -350,7 +382,12 @@ void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const
 
 QStringList MatrixFigure::standing_notes(const Style& style) const {
     QStringList notes;
-    if (!data_.diverging) notes << style.transfer.legend();
+    if (!data_.is_signed(0)) notes << style.transfer.legend();
+    const auto lacks = [](const MatrixViewData::Absent& absent) {
+        return std::ranges::find(absent.rows, true) != absent.rows.end() ||
+               std::ranges::find(absent.columns, true) != absent.columns.end();
+    };
+    if (std::ranges::any_of(data_.absent, lacks)) notes << QStringLiteral("hatched: not in this text");
     if (const QString masked = mask_note(data_.causal, data_.windows); !masked.isEmpty()) notes << masked;
     for (const std::string& each : data_.notes) notes << QString::fromStdString(each);
     return notes;
@@ -372,23 +409,34 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QFont font = ui_font(12);
     const double left = f.view.left() + MatrixLayout::margin;
     if (data_.marks) paint_mark_names(f, left, y - MatrixLayout::mark_line);
-    draw::text(f.painter, {left, y}, data_.weight_name, font, f.theme().muted);
     const QString end_text = data_.diverging ? draw::number_text(data_.diverging->limit, 1) : QString();
-    const double lead = data_.diverging ? draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14 : 40;
-    const QRectF bar(left + draw::text_width(data_.weight_name, font) + lead, y - 9, data_.diverging ? 90 : 120, 10);
+    const auto signed_bar = [&](double x) {
+        const double lead = draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14;
+        return draw::bar(
+            f.painter, QRectF(x + lead, y - 9, 90, 10), [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
+            QStringLiteral("−") + end_text, end_text, f.theme());
+    };
     auto [low, high] = draw::scale_ends(f.style.transfer);
     if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
-    const double end = data_.diverging ? draw::bar(
-                                             f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
-                                             QStringLiteral("−") + end_text, end_text, f.theme())
-                                       : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
+    const bool stacked = stacks_scales(layout_.size.width());
+    const double upper = stacked ? y - MatrixLayout::mark_line : y;  // the signed scale stands below it
+    draw::text(f.painter, {left, upper}, data_.weight_name, font, f.theme().muted);
+    double end = left + draw::text_width(data_.weight_name, font);
+    if (!data_.is_signed(0))
+        end = draw::ramp_bar(f.painter, QRectF(end + 40, upper - 9, 120, 10), f.style.ramp, low, high, f.theme());
+    if (data_.diverging && data_.signed_from > 0) {
+        const double x = stacked ? left : end + 20;
+        draw::text(f.painter, {x, y}, data_.signed_name, font, f.theme().muted);
+        end = x + draw::text_width(data_.signed_name, font);
+    }
+    if (data_.diverging) end = signed_bar(end);
     QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
     if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {
         notes << QStringLiteral("a pixel is the %2 of %1 × %1 pairs")
                      .arg(side)
-                     .arg(data_.diverging ? QStringLiteral("farthest") : QStringLiteral("largest"));
+                     .arg(data_.is_signed(0) ? QStringLiteral("farthest") : QStringLiteral("largest"));
     }
     const Panel first = panel(0, f.view, f.style.zoom);
     notes << missing_labels(cell, first.row_end - first.row_begin, first.col_end - first.col_begin);

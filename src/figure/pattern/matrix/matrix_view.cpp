@@ -67,7 +67,7 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
             static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12), width - 2 * MatrixLayout::margin).size()));
         layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
                                 std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
-                                MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
+                                MatrixLayout::plain_legend + (data_.marks || stacks_scales(width) ? MatrixLayout::mark_line : 0) +
                                     MatrixLayout::note_line * (note_lines_ - 1),
                                 data_.sums || !data_.sinks.empty() ? sum_extent : 0, data_.sums ? sum_extent : 0);
     };
@@ -81,10 +81,13 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     return layout_.size;
 }
 
+/// Two scales do not fit beside each other.
+bool MatrixFigure::stacks_scales(double width) const { return data_.diverging && data_.signed_from > 0 && width < 480; }
+
 void MatrixFigure::make_pyramids(const Transfer& transfer) const {
     pyramids_.clear();
     for (const auto& map : data_.weights) {
-        if (data_.diverging) {
+        if (data_.is_signed(pyramids_.size())) {
             pyramids_.push_back(
                 signed_pyramid(map, data_.axes, mask_of(pyramids_.size()), data_.diverging->middle, data_.diverging->limit));
             continue;
@@ -108,6 +111,7 @@ Mask MatrixFigure::mask_of(std::size_t panel) const {
 }
 
 bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) const {
+    if (!data_.absent.empty()) return std::isfinite(data_.weights[panel](row, col));
     return is_legal(mask_of(panel), data_.axes.queries[static_cast<std::size_t>(row)],
                     data_.axes.keys[static_cast<std::size_t>(col)]);
 }
@@ -116,7 +120,8 @@ QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
     const QString value = legal(panel, row, col) ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
                                                        draw::value_text(data_.weights[panel](row, col))
-                                                 : QStringLiteral("masked: a later token");
+                          : !data_.absent.empty() && data_.absent[panel].cell(row, col) ? QStringLiteral("not in this text")
+                                                                                        : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
         .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
              data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)), value);
@@ -126,8 +131,8 @@ Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col
     Hit hit;
     hit.kind = Hit::Kind::pair;
     if (data_.names.empty()) hit.head = data_.heads[panel];
-    hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
-    hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
+    hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(row)]);
+    hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(col)]);
     if (legal(panel, row, col)) hit.value = data_.weights[panel](row, col);
     hit.tip = pair_tip(panel, row, col);
     hit.area = area;
@@ -158,13 +163,15 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         if (panel.clip.contains(p) && row >= 0 && col >= 0) return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
         Hit hit;
         if (panel.row_strip.contains(p) && row >= 0) {
+            const analyze::AxisItem& item = data_.axes.queries[static_cast<std::size_t>(row)];
             hit.kind = Hit::Kind::query;
-            hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
-            hit.tip = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
+            hit.query = selected_by(item);
+            hit.tip = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(item.first));
         } else if (panel.column_strip.contains(p) && col >= 0) {
+            const analyze::AxisItem& item = data_.axes.keys[static_cast<std::size_t>(col)];
             hit.kind = Hit::Kind::key;
-            hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
-            hit.tip = data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key));
+            hit.key = selected_by(item);
+            hit.tip = data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(item.first));
         } else if (panel.row_sums.contains(p) && row >= 0) {
             hit.kind = Hit::Kind::query;
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;

@@ -31,6 +31,18 @@ struct MatrixViewData {
         float limit = 1;
     };
     std::optional<Diverging> diverging;
+    std::size_t signed_from = 0;  ///< with `diverging`: maps before it are weights on the style's ramp
+    bool is_signed(std::size_t map) const { return diverging && map >= signed_from; }
+
+    /// Of each map rows and columns that it does not have, and other maps do: hatched. What else is not finite is masked then.
+    struct Absent {
+        std::vector<bool> rows, columns;
+        bool cell(std::int64_t row, std::int64_t column) const {
+            return rows[static_cast<std::size_t>(row)] || columns[static_cast<std::size_t>(column)];
+        }
+    };
+    std::vector<Absent> absent;
+    QString signed_name = QStringLiteral("B − A");  ///< of the second scale, where only some maps are signed
 
     /// A cell that is marked in each row, and what the marks mean.
     struct Marks {

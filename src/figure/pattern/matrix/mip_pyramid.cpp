@@ -35,9 +35,11 @@ MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& a
     MipPyramid::Level base{map.rows(), map.cols(), {}};
     base.cells.resize(static_cast<std::size_t>(map.size()));
     for (Eigen::Index i = 0; i < map.rows(); ++i) {
-        const Eigen::VectorXf strength = apply(transfer, Eigen::VectorXf(map.row(i)));
+        const Eigen::VectorXf strength =
+            apply(transfer, Eigen::VectorXf(map.row(i).unaryExpr([](float w) { return std::isfinite(w) ? w : 0.0F; })));
         for (Eigen::Index j = 0; j < map.cols(); ++j) {
             if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)])) continue;
+            if (!std::isfinite(map(i, j))) continue;
             base.cells[static_cast<std::size_t>(i * map.cols() + j)] =
                 static_cast<std::uint8_t>(1.5F + std::clamp(strength[j], 0.F, 1.F) * 254);
         }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The differences of all heads as a grid of small maps.
+#include "figure/compare/compare_views.h"
+#include "figure/core/draw.h"
+#include "figure/core/wrapped.h"
+
+#include <QImage>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+namespace iv = headlight::intervention;
+
+constexpr double maps_left = 34, maps_top = 70, maps_gap = 5, maps_margin = 16, maps_legend = 56;
+constexpr double least_map = 14, most_map = 190;
+
+class CompareMaps final : public Figure {
+public:
+    CompareMaps(const Beside& beside, const iv::CompareOptions& options, std::string view, const CancelToken& cancel)
+        : view_(std::move(view)), words_(QString::fromStdString(beside.words)), without_first_(options.without_first) {
+        const iv::RunPair& pair = *beside.pair;
+        layers_ = pair.a->config().n_layers;
+        heads_ = pair.a->config().n_heads;
+        compared_ = iv::compare_heads(pair, iv::same_heads(pair), options, cancel);
+        for (const iv::HeadComparison& each : compared_.heads) {
+            cancel.throw_if_cancelled();
+            ComparedMaps maps = compared_maps(pair, each.head, each.partner, options);
+            maps_.push_back(std::move(maps.difference));
+            if (rows_.empty())
+                for (const iv::MergedUnit& unit : maps.queries) rows_.push_back(unit.both());
+        }
+        limit_ = symmetric_limit(maps_);
+    }
+
+    std::string view() const override { return view_; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
+        const double room = available.width() - maps_left - maps_margin;
+        const double across = room / static_cast<double>(heads_);
+        const double down =
+            available.height() > 0 ? (available.height() - maps_top - maps_legend) / static_cast<double>(layers_) : across;
+        pitch_ = std::clamp(std::floor(std::min(across, down)), least_map, most_map);
+        size_ = {std::max(available.width(), maps_left + pitch_ * static_cast<double>(heads_) + maps_margin),
+                 maps_top + pitch_ * static_cast<double>(layers_) + maps_legend};
+        if (available.height() > size_.height()) size_.setHeight(available.height());
+        return size_;
+    }
+    std::optional<QRectF> place_of_head(HeadId id) const override { return cell(id); }
+
+    void paint(QPainter& p, const QRectF& exposed, const Style& style, const Selection& selection) const override {
+        const Theme& theme = *style.theme;
+        const QFont font = ui_font(12);
+        draw::text(p, {maps_margin, 30}, title(), ui_font(15, QFont::DemiBold), theme.text);
+        draw::text(p, {maps_margin, 48}, draw::elided(QStringLiteral("B: ") + words_, font, size_.width() - 2 * maps_margin),
+                   font, theme.muted);
+        for (const iv::HeadComparison& each : compared_.heads) {
+            const QRectF area = cell(each.head);
+            if (!area.intersects(exposed)) continue;
+            style.cancel.throw_if_cancelled();
+            p.setOpacity(style.dims(each.head) ? dimmed_strength : 1);
+            paint_map(p, each.head, area, style);
+            p.setOpacity(1);
+        }
+        const auto ring = [&](HeadId id, const QColor& color) {
+            if (id.layer.value < layers_ && id.head.value < heads_)
+                draw::box(p, cell(id).adjusted(-2, -2, 2, 2), 3, {}, color, 2);
+        };
+        if (!style.exporting) ring(selection.focus, theme.accent);
+        if (!style.exporting && selection.hover_head) ring(*selection.hover_head, theme.muted);
+        paint_axes(p, theme, selection.focus, style.exporting);
+        const double y = maps_top + pitch_ * static_cast<double>(layers_) + 26;
+        const QString name = QStringLiteral("B − A of the weight");
+        draw::text(p, {maps_margin, y}, name, font, theme.muted);
+        const QString limit = draw::number_text(static_cast<double>(limit_), 2);
+        const double end = draw::bar(
+            p, QRectF(maps_margin + draw::text_width(name, font) + 50, y - 9, 110, 10),
+            [&](double t) { return signed_color(theme, 2 * t - 1); }, QStringLiteral("−") + limit, limit, theme);
+        QStringList notes;
+        if (std::ranges::find(rows_, false) != rows_.end()) notes << QStringLiteral("hatched: rows of one text alone");
+        if (without_first_) notes << QStringLiteral("without the first key, renormalised");
+        const QString note = notes.join(QStringLiteral(" · "));
+        if (end + 16 + draw::text_width(note, font) < size_.width() - maps_margin)
+            draw::text(p, {end + 16, y}, note, font, theme.muted);
+        else
+            draw::text(p, {maps_margin, y + 18}, draw::elided(note, font, size_.width() - 2 * maps_margin), font, theme.muted);
+    }
+
+    Hit hit_test(QPointF at, const Style&, const Selection&) const override {
+        for (const iv::HeadComparison& each : compared_.heads) {
+            if (!cell(each.head).contains(at)) continue;
+            Hit hit;
+            hit.kind = Hit::Kind::head;
+            hit.head = each.head;
+            hit.area = cell(each.head);
+            hit.value = each.js;
+            hit.tip = QStringLiteral("%1  JS %2, largest row %3, %4 of the attention moved")
+                          .arg(head_name(each.head), draw::value_text(each.js), draw::value_text(each.js_max),
+                               QStringLiteral("%1 %").arg(100 * each.tv, 0, 'f', 0));
+            return hit;
+        }
+        return {};
+    }
+
+    Table table() const override {
+        Table table{{"layer", "head", "js", "js_max", "tv"}, {}};
+        for (const iv::HeadComparison& each : compared_.heads)
+            table.add({each.head.layer.value, each.head.head.value, each.js, each.js_max, each.tv});
+        return table;
+    }
+    std::vector<NamedArray> arrays() const override {
+        NamedArray all{"difference", {layers_, heads_, maps_.front().rows(), maps_.front().cols()}, {}};
+        for (const analyze::Matrix& map : maps_) all.values.insert(all.values.end(), map.data(), map.data() + map.size());
+        return {all};
+    }
+    QString title() const override { return QStringLiteral("What every head does differently, B − A"); }
+    QString description() const override {
+        return QStringLiteral(
+            "The attention map of every head in B minus the one in A: rows of the grid are layers, columns heads; in a map, rows are "
+            "queries and columns keys of both texts, tokens of both standing for each other. Blue: B attends more; orange: less. All "
+            "maps have one scale, symmetric around 0, so that what changes little is pale. Where a map has more pairs than pixels, a "
+            "pixel is the farthest from 0 of its pairs. A click selects the head.");
+    }
+
+private:
+    QRectF cell(HeadId id) const {
+        const double side = pitch_ - (pitch_ < 30 ? 2 : maps_gap);
+        return {maps_left + pitch_ * static_cast<double>(id.head.value), maps_top + pitch_ * static_cast<double>(id.layer.value),
+                side, side};
+    }
+
+    void paint_map(QPainter& p, HeadId id, const QRectF& area, const Style& style) const {
+        const Theme& theme = *style.theme;
+        const analyze::Matrix& map = maps_[static_cast<std::size_t>(id.layer.value * heads_ + id.head.value)];
+        const double scale = draw::is_vector(p) ? 3 : draw::device_scale(p);
+        const auto side = std::max<Eigen::Index>(1, static_cast<Eigen::Index>(std::floor(area.width() * scale)));
+        const Eigen::Index rows = std::min(map.rows(), side), columns = std::min(map.cols(), side);
+        QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
+        for (Eigen::Index r = 0; r < rows; ++r)
+            for (Eigen::Index c = 0; c < columns; ++c) {
+                const Eigen::Index r0 = r * map.rows() / rows, r1 = (r + 1) * map.rows() / rows, c0 = c * map.cols() / columns,
+                                   c1 = (c + 1) * map.cols() / columns;
+                float farthest = NAN;
+                for (Eigen::Index i = r0; i < r1; ++i)
+                    for (Eigen::Index j = c0; j < c1; ++j)
+                        if (std::isfinite(map(i, j)) && !(std::abs(farthest) >= std::abs(map(i, j)))) farthest = map(i, j);
+                image.setPixelColor(static_cast<int>(c), static_cast<int>(r),
+                                    std::isfinite(farthest) ? signed_color(theme, static_cast<double>(farthest / limit_))
+                                                            : QColor(Qt::transparent));
+            }
+        p.save();
+        p.setRenderHint(QPainter::SmoothPixmapTransform, false);
+        p.drawImage(area, image);
+        p.restore();
+        const double row = area.height() / static_cast<double>(map.rows());
+        p.save();
+        p.setClipRect(area, Qt::IntersectClip);
+        p.setPen(QPen(draw::faded(theme.faint, 0.5), 0.75));
+        for (std::size_t r = 0; r < rows_.size(); ++r) {
+            if (rows_[r]) continue;
+            const double top = area.top() + row * static_cast<double>(r);
+            for (double x = area.left() + 3; x < area.right() + row; x += 4)
+                p.drawLine(QPointF(x, top), QPointF(x - row, top + row));
+        }
+        p.restore();
+        draw::box(p, area, 0, {}, theme.line);
+    }
+
+    void paint_axes(QPainter& p, const Theme& theme, HeadId focus, bool exporting) const {
+        const QFont font = ui_font(10.5);
+        const auto step = [&](double label) {
+            for (const std::int64_t n : {1, 2, 5, 10, 20})
+                if (pitch_ * static_cast<double>(n) >= label) return n;
+            return std::int64_t{50};
+        };
+        const double side = cell({}).width() / 2;
+        for (std::int64_t h = 0; h < heads_; h += step(16))
+            draw::text(p, {cell({Layer(0), Head(h)}).left() + side, maps_top - 6}, QString::number(h), font,
+                       !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
+        for (std::int64_t l = 0; l < layers_; l += step(14))
+            draw::text(p, {maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)},
+                       QString::number(l), font, !exporting && focus.layer.value == l ? theme.accent : theme.muted,
+                       draw::Align::right);
+    }
+
+    std::string view_;
+    QString words_;
+    bool without_first_;
+    std::int64_t layers_ = 0, heads_ = 0;
+    iv::ComparedHeads compared_;
+    std::vector<analyze::Matrix> maps_;  ///< [layer * head]
+    std::vector<bool> rows_;             ///< both texts have the row
+    float limit_ = 1;
+    double pitch_ = least_map;
+    QSizeF size_;
+};
+
+}  // namespace
+
+std::unique_ptr<Figure> compare_maps_view(const Beside& beside, const iv::CompareOptions& options, const std::string& view,
+                                          const CancelToken& cancel) {
+    return std::make_unique<CompareMaps>(beside, options, view, cancel);
+}
+
+}  // namespace headlight::figure

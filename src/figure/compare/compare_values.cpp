@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Differences of views that are not of patterns.
+#include "figure/compare/compare_views.h"
+#include "figure/core/shared_options.h"
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/table/table_figure.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace headlight::figure {
+namespace {
+
+namespace iv = headlight::intervention;
+
+constexpr std::size_t kMostRows = 400;
+
+void require_same_tokens(const Beside& beside) {
+    if (beside.pair->queries.pooled)
+        throw Error({.problem = "Predictions of two vocabularies have no difference",
+                     .expected = beside.pair->a->config().name,
+                     .found = beside.pair->b->config().name,
+                     .hint = "Show A or B"});
+}
+
+std::size_t column_of(const Table& table, const std::string& name) {
+    const auto at = std::ranges::find(table.columns, name);
+    if (at == table.columns.end())
+        throw Error({.problem = "The view's table has no such column", .item = name, .hint = "Show A or B"});
+    return static_cast<std::size_t>(at - table.columns.begin());
+}
+
+std::string word_of(const Table::Cell& cell) {
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) return std::to_string(*whole);
+    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    return {};
+}
+
+std::optional<double> number_of(const Table::Cell& cell) {
+    if (const auto* real = std::get_if<double>(&cell); real && std::isfinite(*real)) return *real;
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
+    return std::nullopt;
+}
+
+/// Rows of B by their names, positions moved to A.
+std::map<std::vector<std::string>, double> rows_by_name(const Table& table, const ComparedColumn& compared, const Beside* b) {
+    std::map<std::vector<std::string>, double> rows;
+    const std::vector<std::int64_t> back = b ? b->pair->queries.back() : std::vector<std::int64_t>();
+    const std::size_t value = column_of(table, compared.value);
+    for (const auto& row : table.rows) {
+        std::vector<std::string> name;
+        bool known = true;
+        for (const std::string& column : compared.names) {
+            const Table::Cell& cell = row[column_of(table, column)];
+            const auto* position = std::get_if<std::int64_t>(&cell);
+            if (b && position && std::ranges::find(compared.positions, column) != compared.positions.end()) {
+                const std::int64_t moved = back.at(static_cast<std::size_t>(*position));
+                known = known && moved >= 0;
+                name.push_back(std::to_string(moved));
+            } else {
+                name.push_back(word_of(cell));
+            }
+        }
+        if (const auto number = number_of(row[value]); number && known) rows.emplace(std::move(name), *number);
+    }
+    return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& state, const ComparedColumn& compared,
+                                         const CancelToken& cancel, const Progress& progress) {
+    const iv::RunPair& pair = *beside.pair;
+    ViewState of_a = state;
+    of_a.beside.reset();
+    of_a.side = Side::a;
+    if (compared.of_token) {
+        require_same_tokens(beside);
+        if (text_value(of_a, "token").empty()) {
+            const Position at =
+                state.query.value_or(Position(model::reads_pictures(pair.a->config()) ? 0 : pair.a->tokens() - 1));
+            of_a.values["token"] = std::to_string(analyze::next_tokens(*pair.a, at, 1).front().id);
+        }
+    }
+    const ViewSpec& spec = view_spec(state.view);
+    const Table a = spec.make(pair.a, of_a, cancel, progress)->table(),
+                b = spec.make(pair.b, state_of_b(beside, of_a), cancel, progress)->table();
+    const auto rows_b = rows_by_name(b, compared, &beside);
+    struct Row {
+        std::vector<std::string> name;
+        const std::vector<Table::Cell>* cells;
+        double a, b;
+    };
+    std::vector<Row> rows;
+    const std::size_t value = column_of(a, compared.value);
+    std::map<std::vector<std::string>, bool> seen;
+    for (const auto& cells : a.rows) {
+        std::vector<std::string> name;
+        for (const std::string& column : compared.names) name.push_back(word_of(cells[column_of(a, column)]));
+        const auto number = number_of(cells[value]);
+        const auto other = rows_b.find(name);
+        if (!number || other == rows_b.end() || std::exchange(seen[name], true)) continue;
+        rows.push_back({std::move(name), &cells, *number, other->second});
+    }
+    const auto by_change = [](const Row& x, const Row& y) { return std::abs(x.b - x.a) > std::abs(y.b - y.a); };
+    if (!compared.in_order) std::ranges::stable_sort(rows, by_change);
+
+    TableSection section;
+    section.title = compared.what + QStringLiteral(" in A and B");
+    section.note = QStringLiteral("B: ") + QString::fromStdString(beside.words);
+    if (rows.size() > kMostRows)
+        section.note += QStringLiteral(" · the %1 that differ most of %2").arg(kMostRows).arg(rows.size());
+    if (rows.empty()) section.empty = QStringLiteral("The two runs have no row in common.");
+    const std::vector<std::string>& shown = compared.shown.empty() ? compared.names : compared.shown;
+    for (const std::string& column : shown) {
+        QString title = QString::fromStdString(column);
+        section.columns.push_back({.kind = ColumnKind::text, .id = column, .title = title.replace(u'_', u' ')});
+    }
+    const auto number = [&](const char* id, const QString& title, int group) {
+        section.columns.push_back({.kind = ColumnKind::bar, .id = id, .title = title, .group = group});
+    };
+    number("a", QStringLiteral("A"), 0);
+    number("b", QStringLiteral("B"), 0);
+    section.columns.push_back(
+        {.kind = ColumnKind::signed_tint, .id = "difference", .title = QStringLiteral("B − A"), .sorted = !compared.in_order});
+    Table exported{compared.names, {}};
+    exported.columns.insert(exported.columns.end(), {"a", "b", "difference"});
+    exported.definitions = {{"a", compared.value + " of A"}, {"b", compared.value + " of B"}, {"difference", "B - A"}};
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const Row& each = rows[r];
+        std::vector<Table::Cell> out;
+        for (const std::string& column : compared.names) out.push_back((*each.cells)[column_of(a, column)]);
+        out.insert(out.end(), {each.a, each.b, each.b - each.a});
+        exported.add(std::move(out));
+        if (r >= kMostRows) continue;
+        TableRow& row = section.rows.emplace_back();
+        for (const std::string& column : shown)
+            row.cells.push_back(TableCell::of(QString::fromStdString(word_of((*each.cells)[column_of(a, column)]))));
+        for (const double x : {each.a, each.b, each.b - each.a}) row.cells.push_back(TableCell::of(x));
+        for (const std::string& column : compared.positions)
+            if (const auto* position = std::get_if<std::int64_t>(&(*each.cells)[column_of(a, column)]))
+                row.query = Position(*position);
+        if (compared.of_token && word_of(each.cells->front()) == "head")
+            row.head = HeadId{Layer(std::get<std::int64_t>((*each.cells)[1])), Head(std::get<std::int64_t>((*each.cells)[2]))};
+    }
+    TableData data;
+    data.view = state.view;
+    data.title = QString::fromStdString(spec.title) + QStringLiteral(", B − A");
+    data.description = QStringLiteral(
+        "The same numbers in two runs, and their difference. A and B are bars on one scale, B − A is blue where B has more and orange "
+        "where it has less, on a scale symmetric around 0. Rows that only one run has are left out.");
+    data.sections = {std::move(section)};
+    data.table = [exported] { return exported; };
+    return table_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& state, const CancelToken& cancel,
+                                        const Progress& progress) {
+    require_same_tokens(beside);
+    const iv::RunPair& pair = *beside.pair;
+    if (pair.a->config().n_layers != pair.b->config().n_layers) (void)iv::same_heads(pair);  // the error names both
+    const auto watched = token_value(*pair.a, state, "watch");
+    const analyze::LensOptions options{.at = choice_value<analyze::StreamPlace>(state, "at")};
+    MatrixViewData data;
+    std::vector<std::vector<float>> rows;
+    for (std::int64_t u = 0; u < std::ssize(pair.queries.to); ++u) {
+        const std::int64_t partner = pair.queries.to[static_cast<std::size_t>(u)];
+        if (partner < 0) continue;
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Reading", "token", u, std::ssize(pair.queries.to)});
+        const std::int64_t id = watched ? *watched : analyze::next_tokens(*pair.a, Position(u), 1).front().id;
+        const auto of_a = analyze::lens_history(*pair.a, Position(u), {id}, options),
+                   of_b = analyze::lens_history(*pair.b, Position(partner), {id}, options);
+        std::vector<float>& row = rows.emplace_back();
+        for (std::size_t l = 0; l < of_a.scores.size(); ++l)
+            row.push_back(of_b.scores[l].probability - of_a.scores[l].probability);
+        const text::TokenLabel& label = pair.a->labels()[static_cast<std::size_t>(u)];
+        data.axes.queries.push_back({.label = label.text + " → " + text::token_label(*pair.a->tokenizer(), id),
+                                     .continuation = label.continuation,
+                                     .special = label.special,
+                                     .first = Position(u)});
+    }
+    const auto columns = static_cast<std::int64_t>(rows.front().size());
+    for (std::int64_t l = 0; l < columns; ++l)
+        data.axes.keys.push_back(
+            {.label = l + 1 == columns ? "output" : "L" + std::to_string(l), .continuation = {}, .first = Position(-1 - l)});
+    analyze::Matrix map(std::ssize(rows), columns);
+    for (Eigen::Index r = 0; r < map.rows(); ++r)
+        for (Eigen::Index c = 0; c < columns; ++c) map(r, c) = rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(c)];
+    data.view = "lens";
+    data.column = "difference";
+    data.words.rows = QStringLiteral("token → predicted");
+    data.words.across_top = QStringLiteral("read after layer");
+    data.causal = false;
+    data.names = {QStringLiteral("B − A")};
+    data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Zero(map.rows()), symmetric_limit({map})};
+    data.weights = {std::move(map)};
+    data.absent = {{std::vector<bool>(data.axes.queries.size()), std::vector<bool>(data.axes.keys.size())}};
+    data.weight_name = QStringLiteral("B − A of the probability");
+    data.title = QStringLiteral("Lens, B − A");
+    data.notes = {watched ? "of the watched token" : "of the token that A finds likeliest in the end", "B: " + beside.words};
+    data.description = QStringLiteral(
+        "The probability of a token at every position and layer, read by the logit lens, in B minus that in A: blue where B raises it, "
+        "orange where B lowers it. The token is the one that A predicts at that position in the end, or the watched one.");
+    return matrix_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

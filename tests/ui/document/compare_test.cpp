@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A second run beside the first, in the window.
+#include "tests/ui/window_fixture.h"
+#include "ui/dialogs/compare_dialog.h"
+#include "ui/document/session.h"
+
+#include "headlight/intervention/compare/comparison.h"
+
+#include <set>
+
+namespace headlight::ui {
+namespace compare_window_test {
+
+using figure::Side;
+
+TEST_F(WindowTest, AnExamplePairShowsWhatChanges) {
+    window.action(Command::compare_bias).trigger();
+    ASSERT_TRUE(settle());
+    const auto beside = window.document().beside();
+    ASSERT_TRUE(beside);
+    EXPECT_EQ(beside->pair->a, window.document().trace());
+    EXPECT_TRUE(window.tool_row().side().isVisible());
+    EXPECT_EQ(window.document().options().side, Side::difference);
+    std::set<View> with_difference;
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        window.show_view(spec.id);
+        ASSERT_TRUE(settle()) << spec.id;
+        EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
+        if (spec.compares || spec.difference) {
+            ASSERT_TRUE(canvas().shown()) << spec.id;
+            EXPECT_EQ(canvas().shown()->view(), spec.id);
+            EXPECT_GT(ink(canvas()), 500) << spec.id;
+            with_difference.insert(spec.id);
+        } else {
+            EXPECT_FALSE(canvas().shown()) << spec.id << " says that it has no difference";
+        }
+        EXPECT_TRUE(window.command_for_shown().isEmpty() || window.command_for_shown().contains(QStringLiteral("--with")))
+            << spec.id;
+    }
+    EXPECT_GE(with_difference.size(), 11u);
+}
+
+TEST_F(WindowTest, SpaceGoesFromAToBToTheDifference) {
+    window.action(Command::compare_bias).trigger();
+    ASSERT_TRUE(settle());
+    window.show_view("matrix");
+    window.document().set_side(Side::a);
+    ASSERT_TRUE(settle());
+    const std::string a = canvas().shown()->title().toStdString();
+    const auto names = [&] { return canvas().shown()->table(); };
+    const auto of_a = names();
+    QTest::keyClick(&canvas(), Qt::Key_Space);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().options().side, Side::b);
+    EXPECT_EQ(canvas().shown()->title().toStdString(), a);
+    EXPECT_NE(names().rows, of_a.rows);
+    QTest::keyClick(&canvas(), Qt::Key_Space);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().options().side, Side::difference);
+    QTest::keyClick(&canvas(), Qt::Key_Space);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(names().rows, of_a.rows);
+}
+
+TEST_F(WindowTest, ADoubleClickOnAHeadOpensItInBothRuns) {
+    window.action(Command::compare_bias).trigger();
+    ASSERT_TRUE(settle());
+    window.show_view("compare-maps");
+    ASSERT_TRUE(settle());
+    const auto place = find(canvas(), [](const figure::Hit& h) { return h.head == HeadId{Layer(3), Head(1)}; });
+    ASSERT_TRUE(place);
+    QTest::mouseDClick(canvas().viewport(), Qt::LeftButton, {}, *place);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().views().left, "compare-head");
+    EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(1)}));
+}
+
+TEST_F(WindowTest, TheDialogNamesBAndStoppingEndsIt) {
+    CompareDialog dialog(window.document(), &window);
+    EXPECT_EQ(dialog.text().toPlainText(), window.document().prompt().text);
+    EXPECT_TRUE(dialog.input().prompt.text.isEmpty()) << "A's own text is taken over";
+    dialog.text().setPlainText(QStringLiteral("The old doctor asked the nurse to wait, because he was late."));
+    dialog.accept();
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.document().beside());
+    EXPECT_GT(std::ssize(window.document().beside()->pair->queries.a), window.document().beside()->pair->queries.aligned());
+    // A text that shares nothing with A: the error says so, and A stays.
+    ViewOptions options = window.document().options();
+    options.other.prompt.text = QStringLiteral("Yes");
+    window.document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.document().beside());
+    EXPECT_TRUE(window.error_panel().isVisible());
+    window.action(Command::compare_stop).trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.document().options().other.on);
+    EXPECT_FALSE(window.tool_row().side().isVisible());
+}
+
+TEST_F(WindowTest, ASessionKeepsBothRuns) {
+    window.action(Command::compare_paraphrase).trigger();
+    ASSERT_TRUE(settle());
+    const Session session{window.document().model().reference, window.document().state(), window.document().views()};
+    const Session read = session_from_json(to_json(session), "s.headlight");
+    EXPECT_EQ(read.state.options.other, session.state.options.other);
+    EXPECT_EQ(read.state.options.side, Side::difference);
+    EXPECT_FALSE(read.state.options.other.prompt.text.isEmpty());
+}
+
+}  // namespace compare_window_test
+}  // namespace headlight::ui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/tools/side_switch.h"
+
+#include <QHBoxLayout>
+
+namespace headlight::ui {
+
+SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), document_(document) {
+    setProperty("role", "segments");
+    setAccessibleName(QStringLiteral("Which of the two runs is shown"));
+    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(2, 2, 2, 2);
+    row->setSpacing(1);
+    for (const EnumRow<figure::Side>& side : figure::sides) {
+        auto* button = new QToolButton;
+        button->setProperty("kind", "segment");
+        button->setText(QString::fromUtf8(side.title.data()));
+        button->setCheckable(true);
+        button->setFocusPolicy(Qt::TabFocus);
+        button->setAccessibleName(QStringLiteral("Show %1").arg(button->text()));
+        connect(button, &QToolButton::clicked, this, [this, value = side.value] {
+            document_.set_side(value);
+            show_document();  // a click on the shown one must not uncheck it
+        });
+        buttons_[side.value] = button;
+        row->addWidget(button);
+    }
+    connect(&document_, &Document::changed, this, &SideSwitch::show_document);
+    show_document();
+}
+
+void SideSwitch::show_document() {
+    setVisible(document_.options().other.on);
+    const auto beside = document_.beside();
+    const QString b = beside ? QString::fromStdString(beside->words) : QStringLiteral("not there yet");
+    for (const auto& [side, button] : buttons_) {
+        button->setChecked(side == document_.options().side);
+        button->setEnabled(side == figure::Side::a || beside);
+        button->setToolTip((side == figure::Side::a   ? QStringLiteral("This run")
+                            : side == figure::Side::b ? QStringLiteral("B: %1").arg(b)
+                                                      : QStringLiteral("What changes from A to B: %1").arg(b)) +
+                           QStringLiteral(" (Space: the next)"));
+    }
+}
+
+}  // namespace headlight::ui
