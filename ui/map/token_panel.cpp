@@ -17,7 +17,7 @@ namespace {
 
 /// 0: the strongest two; else at least this weight.
 constexpr double line_levels[] = {0, 0.05, 0.1, 0.2, 0.5};
-constexpr std::size_t most_lines = 200;
+constexpr std::size_t most_panel_lines = 200;
 
 QLabel* wrapped_label(const char* role) {
     auto* label = new QLabel;
@@ -174,7 +174,7 @@ std::vector<int> TokenPanel::strong() const {
     const double level = line_levels[lines_->currentIndex()];
     for (const int i : order) {
         const auto weight = static_cast<double>(weights[std::size_t(i)]);
-        if (weight <= 0 || (level > 0 && weight < level) || out.size() == (level > 0 ? most_lines : 2)) break;
+        if (weight <= 0 || (level > 0 && weight < level) || out.size() == (level > 0 ? most_panel_lines : 2)) break;
         out.push_back(i);
     }
     return out;

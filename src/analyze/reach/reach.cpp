@@ -44,9 +44,9 @@ void add_to(std::vector<double>& sums, const std::vector<double>& row) {
 }
 void divide(double& sum, std::int64_t n) { sum = n > 0 ? sum / static_cast<double>(n) : kNaN; }
 
-class Reader {
+class ReachReader {
 public:
-    Reader(const trace::Trace& trace, Reach& out) : trace_(trace), out_(out) {
+    ReachReader(const trace::Trace& trace, Reach& out) : trace_(trace), out_(out) {
         for (std::int64_t i = 0; i < trace.tokens(); ++i) section_.push_back(section_of(out.sections, Position(i)));
     }
 
@@ -186,7 +186,7 @@ std::shared_ptr<const Reach> reach(const trace::Trace& trace, const std::optiona
             out.sections = text_sections(trace);
             out.passage = passage;
             out.heads.resize(static_cast<std::size_t>(c.n_layers * c.n_heads));
-            Reader reader(trace, out);
+            ReachReader reader(trace, out);
             for (std::int64_t l = 0; l < c.n_layers; ++l) {
                 if (progress) progress({"Reach", "layer", l, c.n_layers});
                 for (std::int64_t h = 0; h < c.n_heads; ++h) reader.read({Layer(l), Head(h)}, cancel);

@@ -117,13 +117,13 @@ void add_costs(const SparsityOptions& o, const RowChoice& last, std::int64_t den
 }
 
 /// What the rows of one head keep, each in its place, so that the sums do not depend on threads.
-struct HeadRows {
+struct SparseRows {
     std::vector<KeptMass> kept;     ///< [query]
     std::vector<double> by_budget;  ///< [query, budget]
     std::vector<std::int64_t> pairs;
     RowChoice last{};
 
-    HeadRows(std::size_t queries, std::size_t budgets) : kept(queries), by_budget(queries * budgets), pairs(queries) {}
+    SparseRows(std::size_t queries, std::size_t budgets) : kept(queries), by_budget(queries * budgets), pairs(queries) {}
 };
 
 KeptMass mass_of(const KeySums& sums, const RowChoice& choice) {
@@ -145,7 +145,7 @@ double tenth_percentile(std::vector<double> values) {
     return std::lerp(values[low], values[high], at - static_cast<double>(low));
 }
 
-HeadSparsity finished(const HeadRows& rows, const Sparsity& of, std::int64_t dense_pairs, std::int64_t dense_keys,
+HeadSparsity finished(const SparseRows& rows, const Sparsity& of, std::int64_t dense_pairs, std::int64_t dense_keys,
                       bool with_rows) {
     HeadSparsity head;
     head.by_budget.assign(of.budgets.size(), 0);
@@ -185,7 +185,7 @@ void measure_group(const trace::Trace& trace, Layer layer, std::int64_t first_he
     const SparsityOptions& o = out.options;
     const std::int64_t tokens = trace.tokens();
     const std::size_t budgets = out.budgets.size();
-    std::vector<HeadRows> all(static_cast<std::size_t>(heads), HeadRows(static_cast<std::size_t>(tokens), budgets));
+    std::vector<SparseRows> all(static_cast<std::size_t>(heads), SparseRows(static_cast<std::size_t>(tokens), budgets));
     const auto measure = [&](std::int64_t query, KeyRange legal, const std::vector<const float*>& weights,
                              std::span<const KeySums> sums) {
         for (std::size_t h = 0; h < all.size(); ++h) {

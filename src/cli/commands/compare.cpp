@@ -24,7 +24,7 @@ constexpr EnumRow<Compared> kCompared[] = {{Compared::heads, "heads", "Heads"},
                                            {Compared::weights, "weights", "Weights"}};
 constexpr const auto& enum_rows(Compared) { return kCompared; }
 
-struct CompareArguments {
+struct CompareRunsArguments {
     ModelArgument model;
     TextArguments text;
     OtherRun other;
@@ -60,7 +60,7 @@ std::vector<std::int64_t> side_of(const std::vector<iv::MergedUnit>& axis, std::
 }
 
 /// B - A of every pair of heads, beside the table: arrays for NPZ, a member for JSON.
-void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& heads, const CompareArguments& o,
+void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& heads, const CompareRunsArguments& o,
               const CancelToken& cancel) {
     const auto queries = iv::merged(pair.queries), keys = iv::merged(pair.keys);
     const bool npz = o.file.path.ends_with(".npz");
@@ -111,7 +111,7 @@ void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& head
         "difference", "B - A of each head's map, in the order of the rows; rows of one text alone have no number");
 }
 
-Result compare_weights(const CompareArguments& o, const Console& console) {
+Result compare_weights(const CompareRunsArguments& o, const Console& console) {
     if (o.other.model.empty()) throw UsageError("--of weights needs a second model: --other MODEL2");
     const Loaded a = load_model(o.model, o.compute, console), b = o.other.load(a, o.text, o.compute, console);
     Result result{.table = iv::table_of(iv::weight_differences(*a.model, *b.model, a.cancel, console.progress())),
@@ -121,7 +121,7 @@ Result compare_weights(const CompareArguments& o, const Console& console) {
 }
 
 /// Facts of both runs and of how they were aligned.
-Result begin(const iv::RunPair& pair, analyze::Table table, const CompareArguments& o, const Console& console) {
+Result begin(const iv::RunPair& pair, analyze::Table table, const CompareRunsArguments& o, const Console& console) {
     Result result{.table = std::move(table), .facts = facts_of(*pair.a)};
     for (const auto& [name, value] : facts_of(*pair.b)) result.fact("other_" + name, value);
     if (o.attention.given()) result.fact("attention", o.attention.word);
@@ -140,7 +140,7 @@ Result begin(const iv::RunPair& pair, analyze::Table table, const CompareArgumen
     return result;
 }
 
-Result compare_runs(const CompareArguments& o, const Console& console) {
+Result compare_runs(const CompareRunsArguments& o, const Console& console) {
     if (!o.other.given() && !o.text.has_edits())
         throw UsageError("something to compare with is needed: --with TEXT, --other MODEL2, --edit WORDS or --with-image FILE");
     const OtherRun::Runs runs = o.other.run(o.model, o.text, o.compute, console);
@@ -164,7 +164,7 @@ Result compare_runs(const CompareArguments& o, const Console& console) {
     return result;
 }
 
-int run_compare(const CompareArguments& o, const Console& console) {
+int run_compare(const CompareRunsArguments& o, const Console& console) {
     o.file.check();
     Result result = o.what == Compared::weights ? compare_weights(o, console) : compare_runs(o, console);
     console.clear_progress();
@@ -175,7 +175,7 @@ int run_compare(const CompareArguments& o, const Console& console) {
 }  // namespace
 
 Action define_compare(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<CompareArguments>();
+    auto o = std::make_shared<CompareRunsArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

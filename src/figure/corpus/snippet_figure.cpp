@@ -12,7 +12,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double kMargin = 16, kRow = 18, kHead = 20, kCell = 216, kGap = 20, kTitle = 34, kTokens = 78;
+constexpr double kSnippetMargin = 16, kRow = 18, kHead = 20, kCell = 216, kSnippetGap = 20, kSnippetTitle = 34, kTokens = 78;
 constexpr double kQuiet = 0.25;     ///< opacity of the lines of other queries, as of what is not the subject
 constexpr double kFaintest = 0.01;  ///< weights below are not drawn
 
@@ -25,18 +25,20 @@ public:
     QString description() const override { return description_; }
 
     QSizeF layout(QSizeF available, const Style&, const Selection&) override {
-        const double width = std::max(available.width(), kCell + 2 * kMargin);
-        const auto columns = std::max<std::int64_t>(1, static_cast<std::int64_t>((width - 2 * kMargin + kGap) / (kCell + kGap)));
+        const double width = std::max(available.width(), kCell + 2 * kSnippetMargin);
+        const auto columns = std::max<std::int64_t>(
+            1, static_cast<std::int64_t>((width - 2 * kSnippetMargin + kSnippetGap) / (kCell + kSnippetGap)));
         cells_.clear();
         double y = 0;
         for (const SnippetList& list : lists_) {
-            y += kTitle;
+            y += kSnippetTitle;
             double tallest = 0;
             for (std::size_t i = 0; i < list.snippets.size(); ++i) {
                 const auto column = static_cast<std::int64_t>(i) % columns;
                 if (column == 0) y += std::exchange(tallest, 0);
                 const double height = kHead + rows_of(list.snippets[i]) * kRow + 8;
-                cells_.push_back({&list, i, {kMargin + static_cast<double>(column) * (kCell + kGap), y, kCell, height}});
+                cells_.push_back(
+                    {&list, i, {kSnippetMargin + static_cast<double>(column) * (kCell + kSnippetGap), y, kCell, height}});
                 tallest = std::max(tallest, height);
             }
             y += tallest + 4;
@@ -48,7 +50,7 @@ public:
         painter.setRenderHint(QPainter::Antialiasing);
         for (const Cell& cell : cells_) {
             if (cell.at == 0)
-                draw::text(painter, {kMargin, cell.box.top() - 12}, cell.list->title, ui_font(13, QFont::DemiBold),
+                draw::text(painter, {kSnippetMargin, cell.box.top() - 12}, cell.list->title, ui_font(13, QFont::DemiBold),
                            style.theme->text);
             if (cell.box.intersects(exposed)) paint_cell(painter, cell, style);
         }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr double row_labels = 34, column_labels = 20, gap = 4;  ///< of the matrix, px
 constexpr double least_side = 14, most_side = 230;
-constexpr double line = 16, legend_height = 26, title_height = 42;
+constexpr double line = 16, map_legend_height = 26, title_height = 42;
 constexpr double axis_left = 56, axis_below = 44;
 constexpr double tallest_page = 1.3;  ///< of a file's width: many layers of few heads fit on a sheet of paper
-constexpr double reach = 7;           ///< px, of the pointer
+constexpr double pointer_reach = 7;   ///< px, of the pointer
 
 void check(const map::QueryKeyMap& map) {
     const std::size_t points = map::point_count(map);
@@ -137,7 +137,7 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
     }
     size.setWidth(width);
     legend_below = legend(nullptr);
-    const double top = title_height + line * static_cast<double>(caption.size()) + legend_height + legend_below + 8;
+    const double top = title_height + line * static_cast<double>(caption.size()) + map_legend_height + legend_below + 8;
     const double below = note.isEmpty() ? 12 : 16 + line * static_cast<double>(note.size());
     if (single()) {
         const double left = axes() ? axis_left : map_margin, foot = axes() ? axis_below : 0;
@@ -318,7 +318,7 @@ std::optional<MapPoint> MapFigure::point_at(QPointF at) const {
     const MapPlane& plane = p.planes[*head];
     const std::array<const std::vector<std::uint8_t>*, 2> colors{&p.colors(*head, false), &p.colors(*head, true)};
     std::optional<MapPoint> best;
-    const double far_enough = std::max(reach, p.thumbnail_side(*head) / 2);
+    const double far_enough = std::max(pointer_reach, p.thumbnail_side(*head) / 2);
     double nearest = far_enough * far_enough;
     for (std::size_t i = 0; i < plane.size(); ++i) {
         const bool front = p.look.marked && (*p.look.marked)[i];

@@ -13,7 +13,7 @@ constexpr double prior = 50;          ///< points
 constexpr int side = 64;              ///< cells of the density
 constexpr double least_share = 0.01;  ///< of the points, in a region with a name
 constexpr double clear = 3.0;         ///< z of a token that names a region
-constexpr std::size_t most_tokens = 3;
+constexpr std::size_t most_named_tokens = 3;
 constexpr const char* kind_words[] = {"token", "role", "position", "text", "part of speech"};
 
 /// Bands of positions: 0, 1–4, 5–9, 10–19, 20–39 …
@@ -174,7 +174,7 @@ void name_regions(std::vector<MapRegion>& regions, const MapShares& shares) {
         QString band;
         for (const MapShare& share : shares.of(region.points, clear)) {
             // A token that makes up a twentieth of the region says little about it.
-            if (share.kind == QLatin1String("token") && std::size(tokens) < static_cast<qsizetype>(most_tokens) &&
+            if (share.kind == QLatin1String("token") && std::size(tokens) < static_cast<qsizetype>(most_named_tokens) &&
                 share.share > 0.05)
                 tokens << share.value;
             if (share.kind == QLatin1String("position") && band.isEmpty() && share.share > 0.4)

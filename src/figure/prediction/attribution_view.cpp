@@ -15,7 +15,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr std::int64_t many_layers = 16;  ///< whose map is lower than wide cells would make it
+constexpr std::int64_t many_attributed_layers = 16;  ///< whose map is lower than wide cells would make it
 constexpr double least_bar = 80, below_map = 50, above_sources = 34;
 constexpr double below_flow = 46, most_flow_kept = 150;  ///< of the tokens, what the map leaves in sight
 
@@ -136,7 +136,7 @@ QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection
     };
     at_ = placed(0);
     // In a file, which has no height of its own.
-    if (data_.heads.rows() > many_layers) at_ = placed(double(many_layers) * at_.cell);
+    if (data_.heads.rows() > many_attributed_layers) at_ = placed(double(many_attributed_layers) * at_.cell);
     const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
     const auto place_tokens = [&] {
         return flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + below_flow;

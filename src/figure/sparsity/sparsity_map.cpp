@@ -13,13 +13,13 @@ namespace {
 
 using analyze::SparseScheme;
 
-constexpr double largest_cell = 30, most_label = 96, tint_strength = 0.42, least_map = 220;
+constexpr double largest_sparse_cell = 30, most_key_label = 96, tint_strength = 0.42, least_sparse_map = 220;
 constexpr std::int64_t most_named = 200, most_vector_rects = 40'000;
 
 constexpr double cost_line = 18;
 const QFont& cost_font() { return ui_font(12.5); }
 
-QString percent(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
+QString percent_text(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -82,12 +82,12 @@ QSizeF SparsityMapFigure::layout(QSizeF available, const Style&, const Selection
         const double left = page_margin + extent + 22, top = header + extent + 6;
         const double across = at.width - left - SparsityMapLayout::strip_gap - SparsityMapLayout::strip_width - page_margin;
         const double down = available.height() > 0 ? available.height() - top - SparsityMapLayout::below : across;
-        const double side = std::min({std::max(across, 60.0), std::max(down, least_map), n * largest_cell, 720.0});
+        const double side = std::min({std::max(across, 60.0), std::max(down, least_sparse_map), n * largest_sparse_cell, 720.0});
         at.map = QRectF(left, top, side, side);
     };
     double widest = 0;
     for (const double width : label_widths_) widest = std::max(widest, width);
-    place(std::min(widest + 4, most_label));
+    place(std::min(widest + 4, most_key_label));
     at.tokens_named = !label_widths_.empty() && at.map.width() / n >= line;
     if (!at.tokens_named) place(draw::number_width(draw::count_text(data_.map.queries), small_font()) + 6);
     at.strip =
@@ -303,8 +303,8 @@ Hit SparsityMapFigure::hit_test(QPointF point, const Style&, const Selection&) c
         if (!(share(r, c) > 0)) continue;
         read = true;
         hit.tip += QStringLiteral("  %1%2").arg(
-            name,
-            share(r, c) < 1 ? QStringLiteral(" (%1 of the pairs)").arg(percent(static_cast<double>(share(r, c)))) : QString());
+            name, share(r, c) < 1 ? QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share(r, c))))
+                                  : QString());
     }
     if (!read) hit.tip += QStringLiteral("  not read");
     const double cell = at_.map.width() / static_cast<double>(data_.map.cells);

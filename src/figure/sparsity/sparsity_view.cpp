@@ -19,7 +19,7 @@ using plot::Series;
 constexpr std::int64_t map_cells = 512;
 
 QString share_text(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
-QString size_text(double bytes) {
+QString memory_text(double bytes) {
     return bytes >= 1e6 ? draw::number_text(bytes / 1e6, 1) + QStringLiteral(" MB")
                         : draw::number_text(bytes / 1e3, 1) + QStringLiteral(" kB");
 }
@@ -32,8 +32,8 @@ QString cost_text(const trace::Trace& trace, HeadId id, const HeadSparsity& head
     const double dense = 2.0 * static_cast<double>((last.last - last.first) * (c.d_head + model::value_width(c)));
     return QStringLiteral(
                "keeps %1 on average, %2 in the poorest tenth of rows · %3 of the pairs · keys and values %4 of %5, %6 read by the last query")
-        .arg(share_text(head.mean.kept), share_text(head.p10), share_text(head.pairs_share), size_text(dense * head.kv_share),
-             size_text(dense), share_text(head.kv_read_share));
+        .arg(share_text(head.mean.kept), share_text(head.p10), share_text(head.pairs_share), memory_text(dense * head.kv_share),
+             memory_text(dense), share_text(head.kv_read_share));
 }
 
 Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {

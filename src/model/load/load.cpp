@@ -21,7 +21,7 @@
 namespace headlight::model {
 namespace {
 
-at::ScalarType scalar_type(ComputeType type) {
+at::ScalarType scalar_type_of(ComputeType type) {
     switch (type) {
         case ComputeType::bfloat16: return at::kBFloat16;
         case ComputeType::float64: return at::kDouble;
@@ -194,7 +194,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     auto m = std::make_unique<Internals>();
     m->folder = path;
     m->compute = options.dtype;
-    m->dtype = scalar_type(options.dtype);
+    m->dtype = scalar_type_of(options.dtype);
     m->device = choose_device(options.device);
 
     // Weights on another device are all there; the others may take three quarters of what the program may.

@@ -42,7 +42,7 @@ namespace {
 
 /// Of a model of so many layers all heads are in sight first, however small; one zooms for more.
 constexpr std::int64_t many_layers = 24;
-constexpr double least_pitch = 14, least_of_many = 4, least_of_lines = 16;
+constexpr double least_head_pitch = 14, least_of_many = 4, least_of_lines = 16;
 
 /// `small`: cells as small as it takes to fit.
 ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across, bool small = false) {
@@ -65,7 +65,7 @@ ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across, boo
         const double least = small ? least_of_many : std::max({least_of_lines, x * 0.45, readable});
         y = std::clamp(y, least, x * (across ? 2 : 1.5));
     } else {
-        x = y = std::clamp(std::min(x, y), small ? least_of_many : least_pitch, 420.0);
+        x = y = std::clamp(std::min(x, y), small ? least_of_many : least_head_pitch, 420.0);
     }
     at.pitch = {x, y};
     const double gap = std::clamp(std::min(x, y) * 0.07, std::min(x, y) < 10 ? 0.5 : 1.0, 8.0);
