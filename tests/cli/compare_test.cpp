@@ -44,8 +44,10 @@ TEST(CompareCommand, WritesARowForEveryHead) {
 TEST(CompareCommand, ATextWithItselfHasNoDistance) {
     const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kHe});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    for (const std::string& line : lines_of(outcome.out))
-        if (!line.starts_with("layer")) EXPECT_THAT(line, testing::EndsWith(",0,0,0,1,0"));
+    for (const std::string& line : lines_of(outcome.out)) {
+        if (line.starts_with("layer")) continue;
+        EXPECT_THAT(line, testing::EndsWith(",0,0,0,1,0"));
+    }
 }
 
 TEST(CompareCommand, MeasuresAndMapsComeOnRequest) {

@@ -2,7 +2,7 @@
 #include "ui/document/document.h"
 
 #include "headlight/model/outline.h"
-#include "ui/document/head_list.h"
+#include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
 
 #include <algorithm>

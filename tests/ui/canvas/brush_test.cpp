@@ -2,7 +2,7 @@
 // Rectangles around heads, batches of texts and example sentences in the real window.
 #include "tests/ui/window_fixture.h"
 #include "ui/document/examples.h"
-#include "ui/document/head_list.h"
+#include "ui/document/heads/head_list.h"
 
 #include <QFile>
 #include <QMenu>

@@ -6,7 +6,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/corpus/corpus_form.h"
 #include "ui/corpus/corpus_window.h"
-#include "ui/document/head_list.h"
+#include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
 
 #include <QDir>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/document/head_finder.h"
+#include "ui/document/heads/head_finder.h"
 
 #include <algorithm>
 #include <utility>

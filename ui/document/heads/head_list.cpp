@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/document/head_list.h"
+#include "ui/document/heads/head_list.h"
 
 #include <QRegularExpression>
 #include <QStringList>
