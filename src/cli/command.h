@@ -91,6 +91,7 @@ Action define_trace(Definition&, const Frontend&);
 Action define_generate(Definition&, const Frontend&);
 Action define_render(Definition&, const Frontend&);
 Action define_compare(Definition&, const Frontend&);
+Action define_sweep(Definition&, const Frontend&);
 Action define_check_tasks(Definition&, const Frontend&);
 Action define_bench(Definition&, const Frontend&);
 Action define_gallery(Definition&, const Frontend&);

@@ -3,8 +3,6 @@
 
 namespace headlight::cli {
 
-Action define_sweep(Definition&, const Frontend&);
-
 namespace {
 
 constexpr Command kWindow{"",

@@ -5,12 +5,14 @@
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/sweep/sweep_figure.h"
 #include "headlight/intervention/sweep/pairs.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -26,7 +28,6 @@ struct SweepArguments {
     std::string clean, corrupt, pairs, target, position = "END", layers, heads;
     std::vector<std::string> answers, wrong, places;
     SweepOptions options;
-    std::int64_t megabytes = 256;
     bool forecast = false;
     PictureOptions picture;
     ResultFile out;
@@ -129,8 +130,7 @@ int run(SweepArguments a, const Console& console) {
     if (!a.forecast) a.out.check();
     if (!a.layers.empty()) a.options.layers = parse_index_list(a.layers, "--layers");
     if (!a.heads.empty()) a.options.heads = parse_index_list(a.heads, "--heads");
-    constexpr std::int64_t kMegabyte = 1'000'000;
-    a.options.memory = a.megabytes * kMegabyte;
+    a.options.memory = std::min(a.options.memory, memory_budget() / 4);
     const Loaded loaded = load_model(a.model, a.compute, console);
     const std::vector<SweepPair> pairs = pairs_of(a, loaded.model->config(), *loaded.tokenizer);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, a.options, loaded.cancel);
@@ -174,8 +174,6 @@ int run(SweepArguments a, const Console& console) {
 }
 
 }  // namespace
-
-Action define_sweep(Definition&, const Frontend&);
 
 Action define_sweep(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SweepArguments>();
@@ -226,10 +224,6 @@ Action define_sweep(Definition& definition, const Frontend&) {
         ->capture_default_str();
     definition.app->add_option("--seed", options->options.bootstrap.seed, "of resamples and donors")
         ->type_name("N")
-        ->capture_default_str();
-    definition.app->add_option("--memory", options->megabytes, "megabytes for the variants of one pass")
-        ->type_name("MB")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
         ->capture_default_str();
     definition.app->add_flag("--forecast", options->forecast, "print what it will cost and stop");
     options->compute.add(definition);
