@@ -113,7 +113,7 @@ TEST(CompareCommand, LayersMatchingAndWeights) {
     outcome = headlight({"compare", fixture("models/gpt2"), "--other", fixture("models/gpt2"), "--of", "weights"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(lines_of(outcome.out)[1], testing::EndsWith(",0,1"));
-    EXPECT_THAT(outcome.out, HasSubstr("QK,1,1,"));
+    EXPECT_THAT(outcome.out, HasSubstr("\"QK\",1,1,"));
 }
 
 TEST(CompareCommand, ReportsWhatCannotBeCompared) {

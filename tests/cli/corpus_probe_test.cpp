@@ -51,7 +51,7 @@ TEST(CorpusProbe, HasFourKinds) {
         0);
     const auto structural = headlight({"corpus", "probe", store, "--probe", "structural", "--rank", "2,4", "--draws", "20"});
     ASSERT_EQ(structural.code, 0) << structural.err;
-    EXPECT_THAT(structural.out, testing::StartsWith("\"layer\",\"rank\",\"uuas\",\"uuas_low\""));
+    EXPECT_THAT(structural.out, testing::StartsWith("layer,rank,uuas,uuas_low"));
     EXPECT_THAT(structural.out, HasSubstr("\n6,4,"));
     const auto mix =
         headlight({"corpus", "probe", store, "--probe", "mix", "--labels", "upos", "--seeds", "1", "--out", folder / "m.json"});
@@ -63,7 +63,7 @@ TEST(CorpusProbe, HasFourKinds) {
     EXPECT_EQ(io::read_npz(folder / "a.npz").arrays.at("to_head").shape, (std::vector<std::int64_t>{6, 8}));
     const auto heads = headlight({"corpus", "probe", store, "--labels", "upos", "--no-controls", "--heads", "2"});
     ASSERT_EQ(heads.code, 0) << heads.err;
-    EXPECT_THAT(heads.out, testing::StartsWith("\"task\",\"class\",\"probe_layer\",\"layer\",\"head\""));
+    EXPECT_THAT(heads.out, testing::StartsWith("task,class,probe_layer,layer,head"));
     for (const char* view : {"corpus-probe", "corpus-structural", "corpus-mix", "corpus-arcs"}) {
         const auto plot = headlight({"corpus", "plot", store, "--view", view, "--out", folder / "p.svg"});
         EXPECT_EQ(plot.code, 0) << view << plot.err;

@@ -76,7 +76,11 @@ TEST(Edits, ChangeWhatAnAnalysisReads) {
     const Outcome usual = headlight(plain), other = headlight(edited);
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_NE(usual.out, other.out);
-    EXPECT_THAT(other.out, HasSubstr("zero L5.mlp_out"));
+    const TempFolder folder;
+    std::vector<std::string> to_json = edited;
+    to_json.insert(to_json.end(), {"--out", folder / "edited.json"});
+    ASSERT_EQ(headlight(to_json).code, 0);
+    EXPECT_EQ(nlohmann::json::parse(slurp(folder / "edited.json"))["facts"]["edits"], "zero L5.mlp_out");
     std::vector<std::string> nothing = plain;
     nothing.insert(nothing.end(), {"--edit", "off zero L5.mlp"});
     EXPECT_EQ(headlight(nothing).out, usual.out);
@@ -110,7 +114,7 @@ TEST(Edits, AreComparedByWhatTheyDoToAPrediction) {
                                        "off zero L0H0", "--edit", "scale L4.attn 3", "--token", " and"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("edit,on,logit_alone"));
-    EXPECT_THAT(outcome.out, HasSubstr("off zero L0H0,0,,,,"));
+    EXPECT_THAT(outcome.out, HasSubstr("\"off zero L0H0\",0,,,,"));
     EXPECT_EQ(headlight({"analyze", "edits", "novella-7m", "--text", kText}).code, 2);
 }
 

@@ -192,12 +192,13 @@ TEST(Man, HasEveryCommandAndOption) {
     const Outcome man = test::headlight({"man"});
     EXPECT_EQ(man.code, 0);
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
-    for (const Command& command : commands()) EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
-    for (const Command& each : of_groups()) {
+    const auto has = [&](std::string_view command) {
         std::string name;  // as roff wants a hyphen
-        for (const char c : each.name) name += c == '-' ? std::string("\\-") : std::string(1, c);
+        for (const char c : command) name += c == '-' ? std::string("\\-") : std::string(1, c);
         EXPECT_THAT(man.out, HasSubstr(".SS " + name + "\n"));
-    }
+    };
+    for (const Command& command : commands()) has(command.name);
+    for (const Command& each : of_groups()) has(each.name);
     EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));
 }
 

@@ -265,7 +265,8 @@ std::size_t MeasureNames::title_at(std::string_view text) const {
     std::size_t longest = 0;
     for (const Name& name : names_) {
         const bool awkward = name.title.find(" and ") != std::string::npos || name.title.find(" or ") != std::string::npos ||
-                             name.title.find("not ") != std::string::npos;
+                             name.title.find("not ") != std::string::npos ||
+                             std::any_of(name.title.begin(), name.title.end(), is_digit);
         if (awkward && name.title.size() > longest && lower(text.substr(0, name.title.size())) == name.title)
             longest = name.title.size();
     }

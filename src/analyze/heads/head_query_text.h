@@ -44,8 +44,8 @@ public:
     std::string nearest(const std::string& typed) const;
     bool knows_corpus() const;
     const std::string& first() const { return names_.front().id; }
-    /// Length of the longest title at the start of `text` that has a word of the language in it ("share on periods and commas");
-    /// 0: none.
+    /// Length of the longest title at the start of `text` with a word of the language or a number in it ("share on periods and
+    /// commas"); 0: none.
     std::size_t title_at(std::string_view text) const;
     /// Titles of the names that may continue what is typed: those that begin with it, then those that have its words' beginnings.
     std::vector<std::string> continuations(std::string_view typed) const;

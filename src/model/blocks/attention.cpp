@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/tiles.h"
 #include "model/blocks/attend.h"
@@ -215,7 +216,12 @@ at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) 
     at::Tensor result = at::empty({z.size(0), heads, pass.config().d_model}, z.options());
     for (std::int64_t h = 0; h < heads; ++h) {
         at::Tensor out = result.select(1, h);
-        at::mm_out(out, z.select(1, h), o.weight.narrow(0, h * d, d));
+        const at::Tensor of_head = z.select(1, h), weight = o.weight.narrow(0, h * d, d);
+        // ATen's product of few numbers may give a row other bits among other rows.
+        if (SameProducts::of_rows())
+            out.copy_(product(of_head, weight));
+        else
+            at::mm_out(out, of_head, weight);
     }
     return result;
 }
