@@ -13,7 +13,7 @@ std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument& model_argum
         return run_loaded(load_for_run(model_argument, text, compute, console), plan, console);
     if (text.given() || text.has_pair())
         throw UsageError(model_argument.typed + " holds its own text: leave --text, --pair and --image out");
-    if (text.has_edits()) throw UsageError(model_argument.typed + " is a run that is over: --edit and --recipe need the model");
+    if (text.has_edits()) throw UsageError(model_argument.typed + " is a saved run: --edit and --recipe need the model");
     model::start_runtime(compute.threads);
     const auto trace = trace::open_saved(model_argument.typed, interruptible(), console.progress());
     console.clear_progress();

@@ -148,7 +148,7 @@ void CorpusWindow::show_work() {
     probe_->setEnabled(stored_ && !runs);
     run_->setToolTip(runs ? QStringLiteral("A run goes on") : QString());
     probe_->setToolTip(
-        probing_ ? QStringLiteral("A probe goes on")
+        probing_ ? QStringLiteral("A probe is running")
                  : QStringLiteral("Fits the probe to this store with its defaults; headlight corpus probe has options"));
     export_->setEnabled(stored_ && !exporting_);
     const bool growing = !running_.isEmpty() && stored_ && stored_->folder == running_.toStdString();

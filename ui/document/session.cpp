@@ -202,7 +202,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
             throw Error(facts);
         }
     }
-    o.detail = read_head(j, "detail", "The session opens the detail of no head", file);
+    o.detail = read_head(j, "detail", "The session's detail does not name a head", file);
     read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);
     read(j, "measure_to_data", o.measure_to_data);
@@ -293,7 +293,7 @@ void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
     std::vector<double> middle{p.look.middle.x(), p.look.middle.y()};
     read(j, "middle", middle);
     if (middle.size() == 2) p.look.middle = {middle[0], middle[1]};
-    p.look.single = read_head(j, "head", "The session shows the map of no head", file);
+    p.look.single = read_head(j, "head", "The session's map does not name a head", file);
 }
 
 }  // namespace

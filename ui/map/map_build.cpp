@@ -259,9 +259,7 @@ QWidget* MapWindow::side() {
     search_note_->setText(
         QStringLiteral("Points of the tokens that are found stand out in every head, and heads are listed by how "
                        "tightly these stand."));
-    lasso_note_->setText(
-        QStringLiteral("Draw around points of one head with Shift: what they have more of than the others is "
-                       "listed here."));
+    lasso_note_->setText(QStringLiteral("Shift+drag around points of one head to list what is over-represented among them."));
     typed_->setPlaceholderText(QStringLiteral("Type a sentence into the map"));
     typed_->setAccessibleName(QStringLiteral("Sentence whose points appear in every head"));
     typed_->setToolTip(QStringLiteral("Its queries and keys appear in every head as you type; the map’s own points stay"));

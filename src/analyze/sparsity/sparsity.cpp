@@ -21,7 +21,7 @@ struct SparsityKey {
 
 void require_at_least(const char* option, std::int64_t value, std::int64_t least) {
     if (value >= least) return;
-    throw Error(ErrorFacts{.problem = "There is no such sparse attention",
+    throw Error(ErrorFacts{.problem = "Invalid parameter of the sparse scheme",
                            .item = option,
                            .expected = "at least " + std::to_string(least),
                            .found = std::to_string(value)});
@@ -223,22 +223,23 @@ void check(const SparsityOptions& o) {
     require_at_least("budget", o.budget, 1);
     require_at_least("top", o.top, 3);
     if (o.stride > o.block)
-        throw Error(ErrorFacts{.problem = "There is no such sparse attention",
+        throw Error(ErrorFacts{.problem = "Invalid parameter of the sparse scheme",
                                .item = "stride",
                                .expected = "at most block, " + std::to_string(o.block) + ": compressed blocks leave no key out",
                                .found = std::to_string(o.stride)});
 }
 
 std::string sparsity_missing(const trace::Trace& trace) {
-    if (trace.across_texts()) return "A cross attention has no past of its own to leave keys out of.";
-    return trace.config().causal ? "" : "Sparse attention of this kind is of causal models: each query reads its past.";
+    if (trace.across_texts()) return "Sparse schemes do not apply to cross attention.";
+    return trace.config().causal ? "" : "These sparse schemes need causal attention, where each query reads only earlier tokens.";
 }
 
 std::shared_ptr<const Sparsity> sparsity(const trace::Trace& trace, const SparsityOptions& options, bool rows,
                                          const CancelToken& cancel, const Progress& progress) {
     check(options);
     if (const std::string why = sparsity_missing(trace); !why.empty())
-        throw Error(ErrorFacts{.problem = "There is no sparse attention here", .hint = why.substr(0, why.size() - 1)});
+        throw Error(
+            ErrorFacts{.problem = "The sparse schemes do not apply to this attention", .hint = why.substr(0, why.size() - 1)});
     return trace.results().get(
         SparsityKey{options, rows},
         [&] {

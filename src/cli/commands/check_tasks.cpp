@@ -47,8 +47,9 @@ int run_check_tasks(const CheckTasksArguments& o, const Console& console) {
         }
         console.clear_progress();
         result.table = iv::table_of(fitted, results);
-        result.notes({"published answers are of GPT-2 small; this model has another shape, so its numbers are not checked"},
-                     console);
+        result.notes(
+            {"published numbers exist only for GPT-2 small; this model has another shape and is not checked against them"},
+            console);
         o.file.write(result, console);
         return 0;
     }

@@ -151,7 +151,7 @@ Result compare_runs(const CompareRunsArguments& o, const Console& console) {
         Result result = begin(pair, iv::table_of(similarity), o, console);
         result.fact("rows", similarity.rows);
         if (!o.layers.with_first)
-            result.notes({"position 0 is left out: its norm would decide alone; --with-first takes it in"}, console);
+            result.notes({"position 0 is left out: its norm would dominate the result; --with-first includes it"}, console);
         return result;
     }
     if (o.what == Compared::match)
@@ -189,8 +189,8 @@ Action define_compare(Definition& definition, const Frontend&) {
     app.add_flag("--match", o->match, "heads: pair heads of two models by what they attend to, not by their numbers");
     app.add_flag("--measures", o->measures, "heads: also the difference of every measure of heads");
     definition.add_enum("--similarity", o->layers.kind, "layers: how streams are compared");
-    app.add_flag("--with-first", o->layers.with_first, "layers: take position 0 in");
-    app.add_flag("--within-first", o->layers.within_first, "layers: A with A");
+    app.add_flag("--with-first", o->layers.with_first, "layers: include position 0");
+    app.add_flag("--within-first", o->layers.within_first, "layers: compare A with itself");
     o->file.add(definition);
     o->compute.add(definition);
     return [o, console = definition.console] { return run_compare(*o, *console); };

@@ -199,7 +199,7 @@ void add_look(Definition& definition, MapArguments& o) {
     without("--no-keys", {&look.keys}, "pictures without keys");
     without("--no-apart", {&look.apart}, "pictures without first and special tokens");
     without("--no-labels", {&look.token_labels, &look.region_labels}, "pictures of one head: no names of tokens and regions");
-    without("--no-thumbnails", {&look.thumbnails}, "pictures of pictures: points in place of their patches");
+    without("--no-thumbnails", {&look.thumbnails}, "maps of pictures: draw points instead of patches");
     const auto angle = [&](const char* flag, double& value, const char* help) {
         app.add_option(flag, value, help)->type_name("DEGREES")->check(CLI::Range(-360.0, 360.0))->capture_default_str();
     };

@@ -34,7 +34,7 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     const figure::CorpusView& view = figure::corpus_view(request.view);
     if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.head_optional || view.of_head))
         throw UsageError("--layer: name the head as well (--head)");
-    if (!view.of_labels() && !request.labels.empty()) throw UsageError("--labels: " + view.id + " is not of labels");
+    if (!view.of_labels() && !request.labels.empty()) throw UsageError("--labels: " + view.id + " shows no labels");
     if (!view.of_classes && !(request.label.empty() && request.predicted.empty()))
         throw UsageError("--label: " + view.id + " has no confusion matrix");
     if (request.label.empty() && !request.predicted.empty()) throw UsageError("--predicted: name the label as well (--label)");

@@ -57,7 +57,7 @@ void read_kept_probe(const fs::path& store, const Manifest& manifest, ProbeKind 
                      .file = store.string(),
                      .expected = known.empty() ? "a probe" : known,
                      .found = task,
-                     .hint = "Make it with " + command_of(kind, task)});
+                     .hint = "Run " + command_of(kind, task)});
     }
     const json in = io::read_json(file);
     try {
@@ -65,7 +65,7 @@ void read_kept_probe(const fs::path& store, const Manifest& manifest, ProbeKind 
             in.at("tokens") != manifest.tokens())
             throw Error({.problem = "The probe is of another version, or of other texts than the store now has",
                          .file = file.string(),
-                         .hint = "Make it again with " + command_of(kind, task)});
+                         .hint = "Run it again: " + command_of(kind, task)});
         read(in);
     } catch (const json::exception& error) {
         throw Error({.problem = "The file of the probe is damaged", .file = file.string(), .found = io::plain_reason(error)});

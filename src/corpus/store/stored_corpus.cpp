@@ -19,7 +19,7 @@ void StoredCorpus::require(std::string_view kind) const {
                  .file = folder.string(),
                  .expected = std::string(kind),
                  .found = manifest.measures_text(),
-                 .hint = "Make a store with headlight corpus run --measure " + std::string(kind)});
+                 .hint = "Create a store with headlight corpus run --measure " + std::string(kind)});
 }
 
 void StoredCorpus::require_model(const model::Model& model) const {

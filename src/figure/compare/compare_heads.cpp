@@ -25,7 +25,8 @@ constexpr DistanceColumn kDistanceColumns[] = {
      &iv::HeadComparison::js, 0, kNaN},
     {"js_max", "largest JS", "the row that differs most", &iv::HeadComparison::js_max, 0, kNaN},
     {"tv", "moved", "mean total variation: the share of attention that moved", &iv::HeadComparison::tv, 0, kNaN},
-    {"z_cosine", "cosine of z", "mean cosine of what the head puts together in A and B", &iv::HeadComparison::z_cosine, kNaN, 1},
+    {"z_cosine", "cosine of z", "mean cosine of the head's weighted sum of values in A and B", &iv::HeadComparison::z_cosine,
+     kNaN, 1},
     {"z_relative_l2", "|Δz| / |z|", "mean length of the change of z over its length in A", &iv::HeadComparison::z_relative_l2, 0,
      kNaN}};
 
@@ -123,7 +124,7 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
     parts.description = QStringLiteral(
         "How differently each head attends in two runs: a layers × heads map of one measure, and all heads sorted by it. Rows of "
         "attention are compared where both texts have the token; weight on tokens that only one text has counts as moved. JS is the "
-        "Jensen-Shannon divergence, “moved” the total variation; z is what the head puts together from the values it attends to. "
+        "Jensen-Shannon divergence, “moved” the total variation; z is the head's weighted sum of values. "
         "Measures of heads are differences B − A.");
     parts.across = true;
     parts.parts.push_back(heads_mosaic(table, measure, {}));

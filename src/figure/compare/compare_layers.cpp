@@ -58,7 +58,7 @@ std::unique_ptr<Figure> compare_layers_view(const Beside& beside, const iv::Laye
         "those in the other, whatever rotates or scales the streams (Kornblith et al., “Similarity of Neural Network "
         "Representations Revisited”, 2019); with fewer tokens than dimensions it tends to 1, and the unbiased estimate does not. "
         "RSA is Spearman's correlation of the tokens' dissimilarities (Kriegeskorte et al., 2008). Position 0 is left out unless "
-        "asked for: its norm is often many times that of the others and would decide alone.");
+        "asked for: its norm is often many times that of the others and would dominate the result.");
     return matrix_figure(std::move(data));
 }
 

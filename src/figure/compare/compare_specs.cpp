@@ -72,7 +72,7 @@ std::vector<ViewSpec> compare_view_specs() {
              .title = "Layers that are alike",
              .group = "Comparison",
              .options = {choice("similarity", "Similarity", "compare-layers: how streams are compared", iv::Similarity::cka),
-                         flag("with-first", "With position 0", "compare-layers: take position 0 in")},
+                         flag("with-first", "With position 0", "compare-layers: include position 0")},
              .make =
                  [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                      const iv::LayerOptions options{.kind = choice_value<iv::Similarity>(s, "similarity"),

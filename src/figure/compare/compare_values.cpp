@@ -21,7 +21,7 @@ constexpr std::size_t kMostRows = 400;
 
 void require_same_tokens(const Beside& beside) {
     if (beside.pair->queries.pooled)
-        throw Error({.problem = "Predictions of two vocabularies have no difference",
+        throw Error({.problem = "Predictions over different vocabularies cannot be subtracted",
                      .expected = beside.pair->a->config().name,
                      .found = beside.pair->b->config().name,
                      .hint = "Show A or B"});

@@ -20,7 +20,8 @@ namespace {
 void require_basis(ViewSpec& spec) {
     spec.missing = [own = std::move(spec.missing), basis = spec.basis, across = spec.across_texts,
                     compares = spec.compares](const trace::Trace& trace) -> std::string {
-        if (compares) return "This view compares two runs. Choose the second: Run › Compare with…, or --with and --other.";
+        if (compares)
+            return "This view compares two runs. Choose the second with Edit › Compare with …, or with --with or --other.";
         if (trace.across_texts() && !across)
             return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
         if (basis == Basis::terms && trace.config().positions == model::Positions::relative)
@@ -119,7 +120,7 @@ std::string why_missing(const ViewSpec& spec, const trace::Trace& trace, const V
     std::string why = spec.missing(trace);
     if (!why.empty() || !state.beside || state.side == Side::a) return why;
     if (state.side == Side::b) return spec.missing(*state.beside->pair->b);
-    if (!spec.difference) return "This view has no difference of two runs. Choose A or B.";
+    if (!spec.difference) return "This view cannot show a difference. Choose A or B.";
     return spec.missing(*state.beside->pair->b);
 }
 

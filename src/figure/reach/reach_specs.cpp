@@ -24,9 +24,8 @@ std::vector<ViewSpec> reach_view_specs() {
                  return reach_view(std::move(trace), s.focus(), options, cancel, progress);
              },
          .missing = [](const trace::Trace& trace) -> std::string {
-             return model::reads_pictures(trace.config())
-                        ? "Distances and paragraphs are of texts. The picture view shows where heads attend."
-                        : "";
+             return model::reads_pictures(trace.config()) ? "This view needs a text. The picture view shows where heads attend."
+                                                          : "";
          }}};
 }
 

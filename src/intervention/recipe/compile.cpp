@@ -128,7 +128,7 @@ private:
             return spans.size() == 1 && spans.front().first == spans.front().last;
         };
         if (!single(place.units) || !single(place.layers))
-            fail_edit(edit, "A pattern is taken from one head", "a head as L9H7", "several");
+            fail_edit(edit, "A pattern is taken from one head", "a head such as L9H7", "several");
         if (place.layers.front().first != layer)
             fail_edit(edit, "A pattern is taken from a head of the same layer", "a head of layer " + std::to_string(layer),
                       "layer " + std::to_string(place.layers.front().first));
@@ -151,7 +151,7 @@ private:
                             .change = {}};
             if (edit.without_value_bias) source.sums = row_sums(edit, point.point.layer.value);
             if (edit.operation == Operation::force) {
-                if (!source.units) fail_edit(edit, "Which expert is chosen?", "an expert as L3E2", "none");
+                if (!source.units) fail_edit(edit, "force needs an expert", "an expert such as L3E2", "none");
                 note_if_not_chosen(r, point, step);
                 step.units = std::nullopt;
             }

@@ -20,7 +20,7 @@ at::ScalarType type_of(const Edit& edit, io::DType type, const std::string& name
         case io::DType::F16: return at::kHalf;
         case io::DType::BF16: return at::kBFloat16;
         default:
-            fail_edit(edit, "A direction is of fractions", "float16, float32 or float64",
+            fail_edit(edit, "A direction must be floating-point", "float16, float32 or float64",
                       std::string(io::name_of(type)) + " in " + name);
     }
 }
@@ -42,7 +42,7 @@ at::Tensor of_file(const Edit& edit) {
     const auto arrays =
         path.extension() == ".safetensors" ? io::TensorStore::open_file(path).tensors() : io::read_npz(path).arrays;
     if (arrays.size() != 1)
-        fail_edit(edit, "A file of a direction holds one array", "1 array",
+        fail_edit(edit, "A direction file must hold exactly one array", "1 array",
                   std::to_string(arrays.size()) + " in " + path.string());
     return tensor_of(edit, arrays.begin()->second);
 }
@@ -53,7 +53,8 @@ std::pair<std::int64_t, std::int64_t> one_of(const Edit& edit) {
     const auto single = [](const std::vector<Span>& spans) {
         return spans.size() == 1 && spans.front().first == spans.front().last;
     };
-    if (!single(place.layers) || !single(place.units)) fail_edit(edit, "A direction is of one neuron or head", "one", "several");
+    if (!single(place.layers) || !single(place.units))
+        fail_edit(edit, "A direction must name a single neuron or head", "one", "several");
     return {place.layers.front().first, place.units.front().first};
 }
 

@@ -131,7 +131,7 @@ bool PatternEdits::shift_scores(std::vector<double>& scores, Row& instead, const
     }
     const double weight = step.edit.value, all = weight * static_cast<double>(out.size());
     if (all > 1 + 1e-9)
-        fail_edit(step.edit, "The weights of a row are more than 1 together",
+        fail_edit(step.edit, "The weights of a row sum to more than 1",
                   "at most " + significant(1.0 / static_cast<double>(out.size())) + " each",
                   significant(weight) + " on " + std::to_string(out.size()) + " keys of row " + std::to_string(instead.query));
     if (all >= 1 - 1e-12 || others == kNever) {
@@ -259,7 +259,7 @@ void PatternEdits::change(Row& row, const PatternStep& step, const std::vector<s
     }
     if (asked == 0) return;
     if (o == Operation::set && given > 1 + 1e-9)
-        fail_edit(step.edit, "The weights of a row are more than 1 together", "at most 1",
+        fail_edit(step.edit, "The weights of a row sum to more than 1", "at most 1",
                   significant(given) + " in row " + std::to_string(row.query));
     const double before = o == Operation::knockout ? total() : 1;
     const double factor = rest > 0 ? (before - given) / rest : 0;

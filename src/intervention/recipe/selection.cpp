@@ -172,7 +172,7 @@ Targets targets_of(const Edit& edit, Sources::Internals& sources, const CancelTo
     }
     if (!edit.finder.empty()) {
         if (axis != Axis::head && axis != Axis::kv_head)
-            fail_edit(edit, "A finder's expression is of heads", "a head's site", std::string(row_of(edit.site).word));
+            fail_edit(edit, "A finder expression selects heads only", "a head's site", std::string(row_of(edit.site).word));
         const std::set<HeadId> found = found_heads(edit, sources, cancel, progress);
         std::map<std::int64_t, std::optional<std::set<std::int64_t>>> kept;
         for (const HeadId head : found) {

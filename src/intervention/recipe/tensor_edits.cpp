@@ -38,7 +38,7 @@ Change along(const ChangeFrom& from) {
     const model::ModelConfig& c = from.sources.part(edit).config();
     const Axis axis = row_of(edit.site).axis;
     if (axis == Axis::neuron && from.units)
-        fail_edit(edit, "A direction is of a whole vector", "the stream, an output, or a head", "single neurons");
+        fail_edit(edit, "A direction applies to a whole vector", "the stream, an output, or a head", "single neurons");
     const std::vector<std::int64_t> shape =
         model::shape_of(from.point.point, c, from.sources.rows_of(edit).size(), from.sources.encodings.source.size());
     at::Tensor v = from.sources.direction(edit, from.point, shape, from.cancel, from.progress);
@@ -145,8 +145,8 @@ Change change_of(const ChangeFrom& from, Rows& rows) {
     // patch, freeze, resample
     Donor donor = donor_of(from);
     if (edit.site == Site::scores && !donor.same_length)
-        fail_edit(edit, "Scores of a text of another length have other keys", "the pattern, whose aligned edges can be patched",
-                  "scores");
+        fail_edit(edit, "Scores can only be patched between texts of equal length",
+                  "the pattern, whose aligned edges can be patched", "scores");
     keep_aligned(from, donor, rows);
     at::Tensor there = edit.site == Site::scores || edit.site == Site::sink ? donor.tensor.transpose(0, 1) : donor.tensor;
     there = selected(there, from.units);

@@ -57,13 +57,14 @@ std::vector<Span> read_spans(Reader& in) {
 
 void read_place(Reader& in, Target& target) {
     Place place;
-    if (!in.take('L')) in.fail("Cannot read where the edit is", "a layer as L3, a head as L3H5, or a site as L3.mlp", in.rest());
+    if (!in.take('L'))
+        in.fail("Cannot read where the edit is", "a layer as L3, a head such as L3H5, or a site as L3.mlp", in.rest());
     place.layers = read_spans(in);
     const char letter = in.peek();
     if (letter && kLetters.find(letter) != std::string_view::npos) {
         in.skip();
         if (target.letter && target.letter != letter)
-            in.fail("One edit is of units of one kind", std::string(1, target.letter), std::string(1, letter));
+            in.fail("All units of an edit must be of one kind", std::string(1, target.letter), std::string(1, letter));
         target.letter = letter;
         place.units = read_spans(in);
     }
@@ -87,23 +88,24 @@ Target read_target(Reader& in) {
     const std::string word(in.rest());
     target.site = site_called(word);
     if (!target.site)
-        in.fail("There is no such site", "a layer as L3, a head as L3H5, or a site as L3.mlp", word, nearest(word, site_words()));
+        in.fail("There is no such site", "a layer as L3, a head such as L3H5, or a site as L3.mlp", word,
+                nearest(word, site_words()));
     in.skip(word.size());
     return target;
 }
 
 Site site_of(Operation operation, const Target& target, Reader& in) {
     const auto needs = [&](const char* expected) {
-        in.fail_at(target.column, "This operation is not of such a place", expected,
+        in.fail_at(target.column, "This operation does not apply to this place", expected,
                    target.letter ? std::string(1, target.letter) : "a layer");
     };
     if (operation == Operation::forbid || operation == Operation::force) {
-        if (target.letter != 'E' || target.site.value_or(Site::router) != Site::router) needs("an expert as L3E2");
+        if (target.letter != 'E' || target.site.value_or(Site::router) != Site::router) needs("an expert such as L3E2");
         return Site::router;
     }
     if (is_of_pattern(operation)) {
         if ((target.letter && target.letter != 'H') || target.site.value_or(Site::pattern) != Site::pattern)
-            needs("a head as L3H5, or layers");
+            needs("a head such as L3H5, or layers");
         return Site::pattern;
     }
     if (!target.site) {
@@ -273,14 +275,14 @@ private:
             else if (next_is("value") && next_is("bias"))
                 edit.without_value_bias = true;
             else
-                fail(next("\"first\" or \"value bias\""), "Cannot read what is left out",
+                fail(next("\"first\" or \"value bias\""), "Unknown word after without",
                      "\"without first\" or \"without value bias\"");
             return;
         }
         if (edit.operation == Operation::swap) {
             Reader in = reader(word);
             Target other = read_target(in);
-            if (other.places.size() != 1 || other.letter != 'H') fail(word, "Cannot read the other head", "a head as L9H7");
+            if (other.places.size() != 1 || other.letter != 'H') fail(word, "Cannot read the other head", "a head such as L9H7");
             edit.source = {.from = From::head, .place = other.places.front()};
             return;
         }
@@ -358,18 +360,17 @@ private:
         const std::string word(enum_word(edit.operation));
         const bool valued = has_value(edit.operation);
         if (valued && !has_value_) missing("a number");
-        if (!valued && has_value_) refuse(word + " has no number", "none", number_word(edit.value));
+        if (!valued && has_value_) refuse(word + " takes no number", "none", number_word(edit.value));
         if (edit.unit == Unit::norm && edit.operation != Operation::add)
-            refuse("Only add counts in lengths of the stream", "a number alone", "norm");
+            refuse("Only add accepts the unit norm", "a number alone", "norm");
         const bool edged =
             edit.operation == Operation::knockout || edit.operation == Operation::set || edit.operation == Operation::write;
-        if (edged && !edit.edges) missing("an edge as 12<-4");
-        if (!edged && edit.edges) refuse(word + " is not of single edges", "@POSITIONS", "an edge");
+        if (edged && !edit.edges) missing("an edge such as 12<-4");
+        if (!edged && edit.edges) refuse(word + " does not apply to single edges", "@POSITIONS", "an edge");
         if (edged && !edit.positions.empty())
-            refuse("An edge has its positions", "QUERY<-KEY alone", "@" + positions_text(edit.positions));
+            refuse("An edge already names its positions", "QUERY<-KEY alone", "@" + positions_text(edit.positions));
         if (edit.operation == Operation::set && !(edit.value >= 0 && edit.value <= 1))
-            refuse("A weight that the others make up for is a share of the row", "0 to 1; write takes any number",
-                   number_word(edit.value));
+            refuse("The weight of set must be a share of the row", "0 to 1; write takes any number", number_word(edit.value));
         if (edit.operation == Operation::temperature && !(edit.value > 0))
             refuse("Wrong temperature", "more than 0", number_word(edit.value));
         const bool directed =
@@ -393,11 +394,11 @@ private:
         if ((edit.site == Site::pattern || edit.site == Site::scores || edit.site == Site::sink) &&
             !is_of_pattern(edit.operation) && edit.operation != Operation::patch && edit.operation != Operation::freeze &&
             edit.operation != Operation::resample && edit.operation != Operation::scale && edit.operation != Operation::zero)
-            refuse(word + " is not of attention weights",
+            refuse(word + " does not apply to attention weights",
                    "one of knockout, set, write, temperature, uniform, diagonal, previous, first, swap", word);
         if (edit.site == Site::norm && edit.operation != Operation::freeze && edit.operation != Operation::scale &&
             edit.operation != Operation::patch)
-            refuse(word + " of a norm's scale is no number the model could divide by", "freeze, patch or scale", word);
+            refuse(word + " does not apply to a norm's scale", "freeze, patch or scale", word);
     }
 
     std::string_view text_;

@@ -117,14 +117,14 @@ TEST(EditWords, UnreadableOnesNameThePlaceAndTheNearestRightWord) {
     says("zero L9H6,L9N5", {"units of one kind"});
     says("zero L9H99999999999", {"too large"});
     says("mean L9H6 ovr x.txt", {"column 11 ", "Did you mean \"over\"?"});
-    says("knockout L9H6", {"an edge as 12<-4", "the end"});
-    says("knockout L9H6 12<-4 @3", {"An edge has its positions"});
+    says("knockout L9H6", {"an edge such as 12<-4", "the end"});
+    says("knockout L9H6 12<-4 @3", {"An edge already names its positions"});
     says("set L9H6 12<-4", {"a number"});
     says("set L9H6 12<-4 1.5", {"0 to 1"});
     says("scale L9H6 nan", {"column 12 "});
     says("temperature L9H6 0", {"more than 0"});
     says("clamp L3.pattern 4", {"not of attention weights"});
-    says("knockout L3N5 1<-0", {"a head as L3H5"});
+    says("knockout L3N5 1<-0", {"a head such as L3H5"});
     says("patch L9H6", {"from \"TEXT\""});
     says("patch L9H6 from \"TEXT", {"column 17 ", "never closed"});
     says("add L6.resid_post 4", {"a direction"});

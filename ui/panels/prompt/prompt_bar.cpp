@@ -267,7 +267,7 @@ QString memory_by_part(const trace::Trace& trace) {
     QStringList parts = {QStringLiteral("Tensors of the run: %1").arg(bytes_text(trace.bytes() - trace.results().bytes())),
                          QStringLiteral("Results of views: %1").arg(bytes_text(results))};
     if (remade.any)
-        parts << QStringLiteral("A layer's tensors are computed again when a view reads them: the text is long for the memory");
+        parts << QStringLiteral("Layers are recomputed when a view reads them, because the text is long for the memory budget");
     if (const std::int64_t as_used = model::bytes_as_used(*trace.model()); as_used > 0)
         parts << QStringLiteral("Weights: %1 stay in the file, converted as they are used").arg(bytes_text(as_used));
     parts << QStringLiteral("The program may take %1 (--memory)").arg(bytes_text(memory_budget()));

@@ -33,14 +33,14 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
 void SideSwitch::show_document() {
     setVisible(document_.options().other.on);
     const auto beside = document_.beside();
-    const QString b = beside ? QString::fromStdString(beside->words) : QStringLiteral("not there yet");
+    const QString b = beside ? QString::fromStdString(beside->words) : QStringLiteral("still running");
     for (const auto& [side, button] : buttons_) {
         button->setChecked(side == document_.options().side);
         button->setEnabled(side == figure::Side::a || beside);
         button->setToolTip((side == figure::Side::a   ? QStringLiteral("This run")
                             : side == figure::Side::b ? QStringLiteral("B: %1").arg(b)
                                                       : QStringLiteral("What changes from A to B: %1").arg(b)) +
-                           QStringLiteral(" (Space: the next)"));
+                           QStringLiteral(" (Space: next)"));
     }
 }
 

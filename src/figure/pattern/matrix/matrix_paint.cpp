@@ -409,7 +409,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QFont font = ui_font(12);
     const double left = f.view.left() + MatrixLayout::margin;
     if (data_.marks) paint_mark_names(f, left, y - MatrixLayout::mark_line);
-    const QString end_text = data_.diverging ? draw::number_text(data_.diverging->limit, 1) : QString();
+    const QString end_text =
+        data_.diverging ? draw::number_text(data_.diverging->limit, data_.diverging->limit < 1 ? 2 : 1) : QString();
     const auto signed_bar = [&](double x) {
         const double lead = draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14;
         return draw::bar(
