@@ -28,7 +28,7 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
         window.show_view(spec.id);
         ASSERT_TRUE(settle());
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
-        const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model";
+        const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model" || spec.id == "reach";
         EXPECT_EQ(canvas().shown() != nullptr, of_patterns) << spec.id;
     }
     // A pair of tokens has its weight and nothing that needs the model.
