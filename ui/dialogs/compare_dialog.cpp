@@ -52,6 +52,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
         auto* row = new QHBoxLayout;
         row->addWidget(field, 1);
         auto* button = new QPushButton(words);
+        button->setAutoDefault(false);  // Enter compares
         connect(button, &QPushButton::clicked, field, work);
         row->addWidget(button);
         return row;
@@ -65,8 +66,8 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     }
     form->addRow(QStringLiteral("Model of B"), with_button(model_, QStringLiteral("Folder …"), [this] { choose_folder(); }));
     auto* note = new QLabel(QStringLiteral(
-        "B runs beside what is shown now, which is A. Every view can then show A, B or B − A (Space), and View › Comparison has the "
-        "heads that differ, the differences of all heads, one head in both, and the layers that are alike."));
+        "B runs beside what is shown now, which is A. Views then show A, B or B − A (Space), and View › Comparison has the heads that "
+        "differ, the differences of all heads, one head in both, and the layers that are alike."));
     note->setWordWrap(true);
     note->setProperty("role", "note");
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);

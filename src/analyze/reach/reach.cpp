@@ -262,7 +262,8 @@ std::vector<MovedToken> moved_tokens(const trace::Trace& trace, HeadId id, Passa
     const at::Tensor norms = lengths ? output_norms(trace, id) : at::Tensor();
     const float* norm = lengths ? norms.data_ptr<float>() : nullptr;
     std::vector<MovedToken> best;
-    const auto more = [](const MovedToken& a, const MovedToken& b) { return a.length > b.length; };
+    double MovedToken::*rank = lengths ? &MovedToken::length : &MovedToken::weight;
+    const auto more = [&](const MovedToken& a, const MovedToken& b) { return a.*rank > b.*rank; };
     double least = 0;
     for_each_pattern_row(
         trace, id, queries.first.value, queries.count(),
@@ -270,13 +271,13 @@ std::vector<MovedToken> moved_tokens(const trace::Trace& trace, HeadId id, Passa
             const KeyRange legal = legal_keys_of(trace, id.layer, Position(query));
             for (std::int64_t j = std::max<std::int64_t>(1, legal.first); j < legal.last; ++j) {
                 const double weight = static_cast<double>(weights[j]),
-                             length = norm ? weight * static_cast<double>(norm[j]) : weight;
-                if (j == query || !(length > least)) continue;
+                             length = norm ? weight * static_cast<double>(norm[j]) : kNaN;
+                if (j == query || !((norm ? length : weight) > least)) continue;
                 best.push_back({Position(query), Position(j), weight, length});
                 if (std::ssize(best) < 4 * top) continue;
                 std::ranges::nth_element(best, best.begin() + top, more);
                 best.resize(static_cast<std::size_t>(top));
-                least = std::ranges::min_element(best, {}, &MovedToken::length)->length;
+                least = (*std::ranges::min_element(best, {}, rank)).*rank;
             }
         },
         cancel);

@@ -84,7 +84,9 @@ int run(const GenerateArguments& options, const Console& console) {
     const model::Generated usual = model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
     const bool edits = loaded.recipe.any();
     intervention::EditedContinuation edited;
-    if (edits) edited = intervention::generate_under(*sources_of(loaded), loaded.recipe, prompt, generate, loaded.cancel, console.progress());
+    if (edits)
+        edited =
+            intervention::generate_under(*sources_of(loaded), loaded.recipe, prompt, generate, loaded.cancel, console.progress());
     console.clear_progress();
     const model::Generated& made = edits ? edited.made : usual;
     if (options.json) {

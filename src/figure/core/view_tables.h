@@ -18,7 +18,7 @@ std::vector<ViewSpec> architecture_view_specs();  ///< architecture, kv-cache
 std::vector<ViewSpec> compare_view_specs();       ///< compare-heads, compare-maps, compare-head, compare-layers
 /// Gives the views of one run their differences of two.
 void add_differences(std::vector<ViewSpec>&);
-std::vector<ViewSpec> sparsity_view_specs();      ///< sparsity
-std::vector<ViewSpec> reach_view_specs();         ///< reach
+std::vector<ViewSpec> sparsity_view_specs();  ///< sparsity
+std::vector<ViewSpec> reach_view_specs();     ///< reach
 
 }  // namespace headlight::figure

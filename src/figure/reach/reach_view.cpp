@@ -155,22 +155,31 @@ Panel heads_panel(const ReachPtr& all) {
 
 std::unique_ptr<Figure> moved_table(const trace::Trace& trace, HeadId id, const std::vector<analyze::MovedToken>& moved) {
     TableSection section;
-    section.title = QStringLiteral("What %1 moves most in this text").arg(head_name(id));
-    section.note = QStringLiteral(
-        "Pairs of tokens by the length of what the head writes for one key, |weight × v W_O|; the first token and the query itself "
-        "do not count.");
+    const bool lengths = moved.empty() || std::isfinite(moved.front().length);
+    section.title =
+        (lengths ? QStringLiteral("What %1 moves most in this text") : QStringLiteral("What %1 attends to most in this text"))
+            .arg(head_name(id));
+    section.note = lengths ? QStringLiteral(
+                                 "Pairs of tokens by the length of what the head writes for one key, |weight × v W_O|; the "
+                                 "first token and the query itself do not count.")
+                           : QStringLiteral(
+                                 "Pairs of tokens by attention weight, since there are no values of the model here; the first "
+                                 "token and the query itself do not count.");
     section.hint = QStringLiteral("Click a row to go there.");
     section.columns = {{.kind = ColumnKind::text, .id = "query", .title = QStringLiteral("to"), .stretched = true},
-                       {.kind = ColumnKind::text, .id = "key", .title = QStringLiteral("from"), .stretched = true},
-                       {.kind = ColumnKind::bar, .id = "length", .title = QStringLiteral("length"), .sorted = true},
-                       {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .limit = 1}};
+                       {.kind = ColumnKind::text, .id = "key", .title = QStringLiteral("from"), .stretched = true}};
+    if (lengths)
+        section.columns.push_back({.kind = ColumnKind::bar, .id = "length", .title = QStringLiteral("length"), .sorted = true});
+    section.columns.push_back(
+        {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .limit = 1, .sorted = !lengths});
     for (const analyze::MovedToken& m : moved) {
         TableRow row;
         row.query = m.query, row.key = m.key;
         row.head = id;
         row.cells = {TableCell::of(draw::label_of(trace.labels(), m.query).with_position(m.query)),
-                     TableCell::of(draw::label_of(trace.labels(), m.key).with_position(m.key)), TableCell::of(m.length),
-                     TableCell::of(m.weight)};
+                     TableCell::of(draw::label_of(trace.labels(), m.key).with_position(m.key))};
+        if (lengths) row.cells.push_back(TableCell::of(m.length));
+        row.cells.push_back(TableCell::of(m.weight));
         section.rows.push_back(std::move(row));
     }
     section.empty = QStringLiteral("Nothing but the first token and the query itself.");

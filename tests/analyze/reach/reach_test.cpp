@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/saved.h"
 #include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
@@ -82,6 +83,22 @@ TEST(Sections, AreFoundByPosition) {
         EXPECT_EQ(section_of(sections, sections[s].first), static_cast<std::int64_t>(s));
         EXPECT_EQ(section_of(sections, sections[s].last()), static_cast<std::int64_t>(s));
     }
+}
+
+TEST(Reach, WithoutAModelPairsHaveTheirWeightsAlone) {
+    const TracePtr trace = trace::open_saved(source_folder() / "tests/fixtures/attention/bert.npz");
+    const HeadId id = head_id(1, 2);
+    const Matrix weights = pattern(*trace, id, {});
+    const auto moved = moved_tokens(*trace, id, {Position(0), Position(trace->tokens() - 1)}, 3);
+    ASSERT_EQ(moved.size(), 3u);
+    float largest = 0;
+    for (std::int64_t i = 0; i < weights.rows(); ++i)
+        for (std::int64_t j = 1; j < weights.cols(); ++j)
+            if (i != j) largest = std::max(largest, weights(i, j));
+    EXPECT_EQ(static_cast<float>(moved[0].weight), largest);
+    EXPECT_GE(moved[0].weight, moved[1].weight);
+    EXPECT_GE(moved[1].weight, moved[2].weight);
+    for (const MovedToken& pair : moved) EXPECT_TRUE(std::isnan(pair.length));
 }
 
 TEST(Reach, WhatAHeadMovesIsItsLongestWeightedValues) {

@@ -41,7 +41,7 @@ TEST(BadEdits, NameTheEditAndWhatTheModelHas) {
     EXPECT_THAT(error_of(f, "swap L0H0 L1H1"), HasSubstr("the same layer"));
     EXPECT_THAT(error_of(f, "zero L0-1 where \"layer > 90\""), HasSubstr("No head matches"));
     EXPECT_THAT(error_of(f, "patch L0H0 from \"qqq\""), HasSubstr("counterpart"));
-    EXPECT_THAT(error_of(f, "set L0H0 3<-0-2 0.5"), HasSubstr("more than 1 together"));
+    EXPECT_THAT(error_of(f, "set L0H0 3<-0-2 0.5"), HasSubstr("sum to more than 1"));
     EXPECT_THAT(error_of(f, "zero L0H0", {.model = "another", .sha256 = "123456"}),
                 AllOf(HasSubstr("another model"), HasSubstr("another (123456)"), HasSubstr("gpt2")));
 }

@@ -114,7 +114,7 @@ TEST(EditWords, UnreadableOnesNameThePlaceAndTheNearestRightWord) {
     says("zero 9H6", {"column 6 ", "L3H5"});
     says("zero L9H6 @5-", {"column 14 "});
     says("zero L8-7H1", {"before it begins"});
-    says("zero L9H6,L9N5", {"units of one kind"});
+    says("zero L9H6,L9N5", {"All units of an edit must be of one kind"});
     says("zero L9H99999999999", {"too large"});
     says("mean L9H6 ovr x.txt", {"column 11 ", "Did you mean \"over\"?"});
     says("knockout L9H6", {"an edge such as 12<-4", "the end"});
@@ -123,12 +123,12 @@ TEST(EditWords, UnreadableOnesNameThePlaceAndTheNearestRightWord) {
     says("set L9H6 12<-4 1.5", {"0 to 1"});
     says("scale L9H6 nan", {"column 12 "});
     says("temperature L9H6 0", {"more than 0"});
-    says("clamp L3.pattern 4", {"not of attention weights"});
+    says("clamp L3.pattern 4", {"clamp does not apply to attention weights"});
     says("knockout L3N5 1<-0", {"a head such as L3H5"});
     says("patch L9H6", {"from \"TEXT\""});
     says("patch L9H6 from \"TEXT", {"column 17 ", "never closed"});
     says("add L6.resid_post 4", {"a direction"});
-    says("zero norm", {"divide by"});
+    says("zero norm", {"does not apply to a norm's scale"});
     says("", {"an operation", "the end"});
 }
 

@@ -66,10 +66,10 @@ Passage passage_called(const trace::Trace&, const std::string& typed);
 /// A pair of tokens and what the head carries from the key to the query: |a_ij v_j W_O|.
 struct MovedToken {
     Position query, key;
-    double weight = 0, length = 0;
+    double weight = 0, length = 0;  ///< length: NaN without the model's weights or the values
 };
-/// The `top` pairs of a head with the largest lengths, among queries [first, last]; the first token and the query itself as keys
-/// do not count. Without weights of the model the lengths are the attention weights.
+/// The `top` pairs of a head with the largest lengths, or the largest weights where there are no lengths, among queries [first,
+/// last]; the first token and the query itself as keys do not count.
 std::vector<MovedToken> moved_tokens(const trace::Trace&, HeadId, Passage queries, std::int64_t top, const CancelToken& = {});
 Table table_of(const trace::Trace&, HeadId, const std::vector<MovedToken>&);
 
