@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an edited run is told by, and the texts of a run before it.
+// The words that describe an edited run, and the texts of the run before it.
 #pragma once
 
 #include "headlight/trace/trace.h"
