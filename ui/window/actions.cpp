@@ -170,6 +170,7 @@ void MainWindow::make_view_actions() {
         view_actions_[view] =
             add(QStringLiteral("%1 view").arg(view_title(view)),
                 spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
+        view_actions_[view]->setProperty("keyword", QString::fromStdString(view));
     }
     QAction* next =
         add(Command::attention_next, QStringLiteral("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {

@@ -112,6 +112,8 @@ void CommandPalette::filter(const QString& text) {
             continue;
         else if (const int score = match_score(typed, item.text, item.loose); score >= 0)
             found.emplace_back(score, item);
+        else if (const int by_keyword = match_score(typed, item.keyword, false); by_keyword >= 0)
+            found.emplace_back(by_keyword, item);
     std::ranges::stable_sort(found, {}, &std::pair<int, PaletteItem>::first);
     if (found.size() > 500) found.resize(500);
     shown_.clear();

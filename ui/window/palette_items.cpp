@@ -177,7 +177,8 @@ void MainWindow::open_palette() {
                          .note = says_why ? action->toolTip() : action->shortcut().toString(QKeySequence::NativeText),
                          .enabled = action->isEnabled(),
                          .chosen = [action] { action->trigger(); },
-                         .loose = !example});
+                         .loose = !example,
+                         .keyword = action->property("keyword").toString()});
     }
     if (active_pane().shown())
         for (const char* format : {"pdf", "png", "svg", "csv", "npz", "json"})

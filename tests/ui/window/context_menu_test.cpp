@@ -166,6 +166,10 @@ TEST_F(WindowTest, ThePaletteKnowsHeadsMeasuresTokensAndFormats) {
     EXPECT_EQ(window.document().trace()->encoding().ids[std::size_t(selected().pinned_queries.back().value)],
               *window.document().trace()->tokenizer()->id_of("Ġnurse"));
     QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    palette = type(QStringLiteral("sparsity"));
+    EXPECT_EQ(first(palette), QStringLiteral("Sparse attention view")) << "by its name on the command line";
+    palette->close();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     palette = type(QStringLiteral("by entropy"));
     EXPECT_EQ(first(palette), QStringLiteral("Tint heads by entropy")) << first(palette).toStdString();
     QTest::keyClick(&palette->field(), Qt::Key_Return);
