@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <vector>
 
 extern "C" {
 __attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
@@ -93,6 +94,19 @@ void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bo
     product<float>(sgemm_, a, lda, b, ldb, transposed, c, ldc, m, n, k);
 }
 
+namespace {
+
+/// The BLAS's product with the rows of A as the rows of its column-major result: C^T, [n, ldc] in memory.
+void gemm_of_rows(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c, std::int64_t ldc,
+                  std::int64_t m, std::int64_t n, std::int64_t k) {
+    const int rows = static_cast<int>(m), cols = static_cast<int>(n), inner = static_cast<int>(k);
+    const int a_step = static_cast<int>(lda), b_step = static_cast<int>(ldb), c_step = static_cast<int>(ldc);
+    const float one = 1, zero = 0;
+    sgemm_("T", transposed ? "N" : "T", &rows, &cols, &inner, &one, a, &a_step, b, &b_step, &zero, c, &c_step);
+}
+
+}  // namespace
+
 void gemm(const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool transposed, double* c, std::int64_t ldc,
           std::int64_t m, std::int64_t n, std::int64_t k) {
     product<double>(dgemm_, a, lda, b, ldb, transposed, c, ldc, m, n, k);
@@ -127,11 +141,51 @@ bool in_same_tiles(const at::Tensor& a, const at::Tensor& b) {
 /// turn the weights it needs more rows for the same rate.
 constexpr std::int64_t kTileRows = 64, kTurnedTileRows = 128, kTileColumns = 384;
 
-/// a [rows, k] with zeros behind the rows that it has.
-at::Tensor padded(const at::Tensor& a, std::int64_t rows) {
+/// a [m, k] as rows of `rows`, with zeros before and behind the rows that it has.
+at::Tensor padded(const at::Tensor& a, std::int64_t before, std::int64_t rows) {
     at::Tensor out = at::zeros({rows, a.size(1)}, a.options());
-    out.narrow(0, 0, a.size(0)).copy_(a);
+    out.narrow(0, before, a.size(0)).copy_(a);
     return out;
+}
+
+/// Calls work(tile, memory of the thread: `scratch` floats) for each tile. Taken one by one: beside other programs the threads
+/// are not equally fast.
+template <class Work>
+void for_each_tile(std::int64_t tiles, std::int64_t scratch, const Work& work) {
+    std::atomic<std::int64_t> next = 0;
+    at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t, std::int64_t) {
+        std::vector<float> memory(static_cast<std::size_t>(scratch));
+        for (std::int64_t index = next++; index < tiles; index = next++) work(index, memory.data());
+    });
+}
+
+/// OpenBLAS's kernels for AVX2 sum the first and last eight rows of a column-major product in another order than those between
+/// them, and its columns in orders that change every six. So rows whose bits must not depend on their place are rows of such a
+/// product, between eight on either side that nobody reads.
+constexpr std::int64_t kEdgeRows = 8;
+
+/// False where rows have no such places: oneDNN's kernels for AVX-512. Its own for AVX2 have, and give way to the BLAS.
+bool needs_edges() { return sgemm_ && !(kernels::onednn() && has_avx512()); }
+
+/// product_in_tiles() of a BLAS with the same bits for a row wherever it stands. The edges of a tile are its neighbours' rows.
+void product_of_rows(const at::Tensor& a, const at::Tensor& b, bool turned, at::Tensor& out) {
+    const std::int64_t m = a.size(0), n = b.size(1), k = a.size(1), ldb = b.stride(turned ? 1 : 0);
+    const std::int64_t rows = turned ? kTurnedTileRows : kTileRows, with_edges = rows + 2 * kEdgeRows;
+    const std::int64_t across = (n + kTileColumns - 1) / kTileColumns, down = (m + rows - 1) / rows;
+    const at::Tensor all = padded(a, kEdgeRows, down * rows + 2 * kEdgeRows);
+    const float *as = all.data_ptr<float>(), *bs = b.data_ptr<float>();
+    float* const outs = out.data_ptr<float>();
+    for_each_tile(across * down, with_edges * std::min(kTileColumns, n), [&](std::int64_t index, float* tile) {
+        const std::int64_t row = index % down * rows, column = index / down * kTileColumns;
+        const std::int64_t used = std::min(rows, m - row), width = std::min(kTileColumns, n - column);
+        kernels::gemm_of_rows(as + row * k, k, bs + (turned ? column * ldb : column), ldb, turned, tile, with_edges, with_edges,
+                              width, k);
+        constexpr std::int64_t kLine = 16;  // a cache line of a column
+        for (std::int64_t first = 0; first < used; first += kLine)
+            for (std::int64_t j = 0; j < width; ++j)
+                for (std::int64_t r = first; r < std::min(first + kLine, used); ++r)
+                    outs[(row + r) * n + column + j] = tile[j * with_edges + kEdgeRows + r];
+    });
 }
 
 void product_in_tiles(const at::Tensor& a, const at::Tensor& b, bool turned, at::Tensor& out) {
@@ -140,22 +194,17 @@ void product_in_tiles(const at::Tensor& a, const at::Tensor& b, bool turned, at:
     const std::int64_t across = (n + kTileColumns - 1) / kTileColumns, down = (m + rows - 1) / rows;
     // A library takes another way for few rows, and other bits come of it: a row's must not depend on how many there are.
     const bool pads = t_same_rows > 0 && whole < m;
-    const at::Tensor rest = pads ? padded(a.narrow(0, whole, m - whole), rows) : at::Tensor();
+    const at::Tensor rest = pads ? padded(a.narrow(0, whole, m - whole), 0, rows) : at::Tensor();
     at::Tensor rest_out = pads ? at::empty({rows, n}, out.options()) : at::Tensor();
     const float *as = a.data_ptr<float>(), *bs = b.data_ptr<float>();
     float* const outs = out.data_ptr<float>();
-    const auto tile = [&](std::int64_t index) {
+    for_each_tile(across * down, 0, [&](std::int64_t index, float*) {
         const std::int64_t row = index % down * rows, column = index / down * kTileColumns;
         const bool in_rest = pads && row == whole;
         const float* from = in_rest ? rest.data_ptr<float>() : as + row * k;
         float* to = in_rest ? rest_out.data_ptr<float>() : outs + row * n;
         kernels::gemm(from, k, bs + (turned ? column * ldb : column), ldb, turned, to + column, n,
                       in_rest ? rows : std::min(rows, m - row), std::min(kTileColumns, n - column), k);
-    };
-    // Taken one by one: beside other programs the threads are not equally fast.
-    std::atomic<std::int64_t> next = 0;
-    at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t, std::int64_t) {
-        for (std::int64_t index = next++; index < across * down; index = next++) tile(index);
     });
     if (pads) out.narrow(0, whole, m - whole).copy_(rest_out.narrow(0, 0, m - whole));
 }
@@ -189,7 +238,10 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
     at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
     if (same) {
-        product_in_tiles(a.contiguous(), b, turned, out);
+        if (t_same_rows > 0 && needs_edges())
+            product_of_rows(a, b, turned, out);
+        else
+            product_in_tiles(a.contiguous(), b, turned, out);
         return out;
     }
     kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned, out.data_ptr<float>(),
