@@ -2,6 +2,7 @@
 #include "headlight/text/alignment.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace headlight::text {
 
@@ -9,9 +10,8 @@ namespace {
 
 constexpr std::size_t kMostComparisons = 1u << 20;
 
-}  // namespace
-
-std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+template <class T>
+std::vector<std::int64_t> align_equal(const std::vector<T>& before, const std::vector<T>& after) {
     std::vector<std::int64_t> to(before.size(), -1);
     const std::size_t shorter = std::min(before.size(), after.size());
     std::size_t head = 0, tail = 0;
@@ -40,6 +40,40 @@ std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, c
         }
     }
     return to;
+}
+
+template <class T>
+std::vector<std::int64_t> align_replaced(const std::vector<T>& target, const std::vector<T>& source) {
+    if (target.size() == source.size()) {
+        std::vector<std::int64_t> same(target.size());
+        std::iota(same.begin(), same.end(), 0);
+        return same;
+    }
+    std::vector<std::int64_t> from = align_equal(target, source);
+    const std::size_t n = from.size();
+    for (std::size_t i = 0; i < n;) {
+        std::size_t end = i;
+        while (end < n && from[end] < 0) ++end;
+        const std::int64_t before = i > 0 ? from[i - 1] + 1 : 0, after = end < n ? from[end] : std::ssize(source);
+        if (after - before == static_cast<std::int64_t>(end - i))
+            std::iota(from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(end), before);
+        i = end + 1;
+    }
+    return from;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+    return align_equal(before, after);
+}
+
+std::vector<std::int64_t> align_positions(const std::vector<std::string>& target, const std::vector<std::string>& source) {
+    return align_replaced(target, source);
+}
+
+std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source) {
+    return align_replaced(target, source);
 }
 
 }  // namespace headlight::text

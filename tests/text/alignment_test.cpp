@@ -30,5 +30,13 @@ TEST(Alignment, RepeatedHeadDoesNotOverlapTheTail) {
     EXPECT_EQ(align_tokens({"a", "a", "a"}, {"a"}), (Indices{0, -1, -1}));
 }
 
+TEST(Alignment, RunsOfAsManyTokensReplaceEachOther) {
+    EXPECT_EQ(align_positions(Strings{"a", "X", "Y", "b"}, Strings{"a", "P", "Q", "b", "c"}), (Indices{0, 1, 2, 3}));
+    EXPECT_EQ(align_positions(Strings{"a", "X", "b"}, Strings{"a", "P", "Q", "b"}), (Indices{0, -1, 3}));
+    EXPECT_EQ(align_positions(Indices{8, 7, 1}, Indices{7, 2}), (Indices{-1, 0, 1}));
+    EXPECT_EQ(align_positions(Indices{8, 7}, Indices{7, 8}), (Indices{0, 1})) << "of equal length: position by position";
+    EXPECT_EQ(align_positions(Indices{8}, Indices{}), (Indices{-1}));
+}
+
 }  // namespace alignment_test
 }  // namespace headlight::text

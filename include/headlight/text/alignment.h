@@ -11,4 +11,11 @@ namespace headlight::text {
 /// subsequence of what lies between (left out when that would be more than about a million comparisons).
 std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, const std::vector<std::string>& after);
 
+/// For every position of `target` the position of `source` whose tensors are put there, or -1. Texts of equal length are aligned
+/// position by position. Otherwise equal tokens are aligned as above, and between two aligned ones a run of tokens with a run of
+/// as many others: they replace each other.
+std::vector<std::int64_t> align_positions(const std::vector<std::string>& target, const std::vector<std::string>& source);
+/// The same of token ids.
+std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source);
+
 }  // namespace headlight::text

@@ -4,11 +4,9 @@
 #include "headlight/base/error.h"
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/intervention/recipe/words.h"
-#include "headlight/text/alignment.h"
 #include "intervention/recipe/directions.h"
 #include "intervention/recipe/selection.h"
 
-#include <numeric>
 #include <random>
 
 namespace headlight::intervention {
@@ -173,13 +171,6 @@ const std::string& Sources::Internals::drawn(const Edit& edit, std::uint64_t see
                   edit.source.what);
     std::mt19937_64 draw(seed);
     return *donors[draw() % donors.size()];
-}
-
-std::vector<std::int64_t> Sources::Internals::alignment(const text::Encoding& here, const text::Encoding& there) const {
-    if (here.size() != there.size()) return text::align_tokens(here.tokens, there.tokens);
-    std::vector<std::int64_t> same(static_cast<std::size_t>(here.size()));
-    std::iota(same.begin(), same.end(), 0);
-    return same;
 }
 
 at::Tensor Sources::Internals::direction(const Edit& edit, const StackPoint& p, const std::vector<std::int64_t>& shape,

@@ -59,8 +59,6 @@ struct Sources::Internals {
     const std::vector<std::string>& texts_of(const Edit&, const CancelToken&);
     /// The text of a resampling.
     const std::string& drawn(const Edit&, std::uint64_t seed, const CancelToken&);
-    /// For every row of this text's encoding the row of the other run's, or -1: the same position where the lengths are equal.
-    std::vector<std::int64_t> alignment(const text::Encoding& here, const text::Encoding& there) const;
     /// A direction of the tensor's width: [width] or [unit, width].
     at::Tensor direction(const Edit&, const StackPoint&, const std::vector<std::int64_t>& shape, const CancelToken&,
                          const Progress&);

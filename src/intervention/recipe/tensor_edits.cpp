@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "intervention/recipe/tensor_edits.h"
 
+#include "headlight/text/alignment.h"
 #include "headlight/trace/weights.h"
 
 #include <limits>
@@ -93,8 +94,8 @@ Donor donor_of(const ChangeFrom& from) {
     const text::Encoding& keys = from.sources.keys_of(edit);
     if (edit.source.from == From::none) {
         donor.tensor = from.sources.in_plain(from.point, from.cancel, from.progress);
-        donor.rows = from.sources.alignment(here, here);
-        donor.keys = from.sources.alignment(keys, keys);
+        donor.rows = text::align_positions(here.tokens, here.tokens);
+        donor.keys = text::align_positions(keys.tokens, keys.tokens);
         return donor;
     }
     const std::string& text =
@@ -106,8 +107,8 @@ Donor donor_of(const ChangeFrom& from) {
     const auto run = trace::part_of(from.sources.run_of(text, edit.source.target, from.cancel, from.progress), from.edit.stack);
     const bool of_keys = edit.stack == model::Stack::cross && (edit.site == Site::k || edit.site == Site::v);
     const text::Encoding& there = of_keys ? run->key_encoding() : run->encoding();
-    donor.rows = from.sources.alignment(here, there);
-    donor.keys = from.sources.alignment(keys, run->key_encoding());
+    donor.rows = text::align_positions(here.tokens, there.tokens);
+    donor.keys = text::align_positions(keys.tokens, run->key_encoding().tokens);
     donor.same_length = here.size() == there.size() && keys.size() == run->key_encoding().size();
     return donor;
 }

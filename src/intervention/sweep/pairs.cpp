@@ -4,8 +4,8 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
+#include "headlight/text/alignment.h"
 #include "headlight/trace/trace.h"
-#include "intervention/sweep/plan.h"
 
 #include <algorithm>
 #include <charconv>
@@ -140,7 +140,7 @@ SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean,
         for (const auto& [name, place] : places)
             if (!place.words.empty()) words.emplace(name, place);
         pair.corrupt = sweep_text(tokenizer, corrupt, "END", words, true);
-        const std::vector<std::int64_t> from = align_ids(pair.corrupt.ids, pair.clean.ids);
+        const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids);
         // What stands at a position of the clean text stands where the corrupt one is aligned with it.
         const auto aligned = [&](std::int64_t at) { return std::ranges::find(from, at) - from.begin(); };
         for (const auto& [name, rows] : pair.clean.places) {

@@ -98,49 +98,4 @@ SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     return out;
 }
 
-std::vector<std::int64_t> align_ids(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source) {
-    const auto n = std::ssize(target), m = std::ssize(source);
-    std::vector<std::int64_t> from(target.size(), -1);
-    if (n == m) {
-        std::iota(from.begin(), from.end(), 0);
-        return from;
-    }
-    const auto at = [](const std::vector<std::int64_t>& ids, std::int64_t i) { return ids[static_cast<std::size_t>(i)]; };
-    std::int64_t head = 0, tail = 0;
-    while (head < std::min(n, m) && at(target, head) == at(source, head)) ++head;
-    while (tail < std::min(n, m) - head && at(target, n - 1 - tail) == at(source, m - 1 - tail)) ++tail;
-    for (std::int64_t i = 0; i < head; ++i) from[static_cast<std::size_t>(i)] = i;
-    for (std::int64_t i = 0; i < tail; ++i) from[static_cast<std::size_t>(n - 1 - i)] = m - 1 - i;
-    const std::int64_t rows = n - head - tail, columns = m - head - tail;
-    std::vector<std::vector<std::int32_t>> longest(static_cast<std::size_t>(rows) + 1,
-                                                   std::vector<std::int32_t>(static_cast<std::size_t>(columns) + 1));
-    const auto best = [&](std::int64_t i, std::int64_t j) -> std::int32_t& {
-        return longest[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
-    };
-    for (std::int64_t i = rows - 1; i >= 0; --i)
-        for (std::int64_t j = columns - 1; j >= 0; --j)
-            best(i, j) =
-                at(target, head + i) == at(source, head + j) ? best(i + 1, j + 1) + 1 : std::max(best(i + 1, j), best(i, j + 1));
-    for (std::int64_t i = 0, j = 0; i < rows && j < columns;) {
-        if (at(target, head + i) == at(source, head + j))
-            from[static_cast<std::size_t>(head + i++)] = head + j++;
-        else
-            best(i + 1, j) >= best(i, j + 1) ? ++i : ++j;
-    }
-    // Between two aligned tokens as many others in one text as in the other are replacements of each other.
-    for (std::int64_t i = 0; i < n;) {
-        if (from[static_cast<std::size_t>(i)] >= 0) {
-            ++i;
-            continue;
-        }
-        std::int64_t end = i;
-        while (end < n && from[static_cast<std::size_t>(end)] < 0) ++end;
-        const std::int64_t before = i > 0 ? from[static_cast<std::size_t>(i - 1)] + 1 : 0,
-                           after = end < n ? from[static_cast<std::size_t>(end)] : m;
-        for (std::int64_t k = i; k < end && after - before == end - i; ++k) from[static_cast<std::size_t>(k)] = before + k - i;
-        i = end;
-    }
-    return from;
-}
-
 }  // namespace headlight::intervention

@@ -42,9 +42,4 @@ private:
 /// Layers of a window around one: `range(max(0, l - w / 2), min(L, l - (-w / 2)))` with floors, as Geva et al. and ROME cut it.
 std::pair<std::int64_t, std::int64_t> window_layers(std::int64_t layer, std::int64_t window, std::int64_t layers);
 
-/// For every position of `target` that of `source` with the same token: common head and tail, then the longest common
-/// subsequence, then runs of equally many tokens between two aligned ones; -1: none. Texts of equal length are aligned position
-/// by position.
-std::vector<std::int64_t> align_ids(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source);
-
 }  // namespace headlight::intervention

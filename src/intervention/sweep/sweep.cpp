@@ -2,6 +2,7 @@
 #include "headlight/intervention/sweep/sweep.h"
 
 #include "headlight/base/error.h"
+#include "headlight/text/alignment.h"
 #include "intervention/sweep/metric.h"
 #include "intervention/sweep/plan.h"
 #include "intervention/sweep/statistics.h"
@@ -229,7 +230,7 @@ struct PairWork {
             if (o.metric == Metric::kl) metric = with_end(base_metric, metric);
             other = metric(run_of(from, metric).logits());
             plan.sources = {trace::tensors_of(*sweep.model, token_ids(from), sweep.points, cancel)};
-            plan.from = align_ids(text.ids, from.ids);
+            plan.from = text::align_positions(text.ids, from.ids);
             plan.other_length = text.ids.size() != from.ids.size();
             if (sweep.config().causal && text.source == from.source)
                 plan.same = std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin();
