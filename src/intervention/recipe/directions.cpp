@@ -120,7 +120,6 @@ at::Tensor direction_of(const Edit& edit, const model::Model& model, const text:
     if (bad.size(0) > 0)
         fail_edit(edit, "The direction holds a number that is not finite", "finite numbers",
                   "NaN or Inf at index " + std::to_string(bad[0][0].item<std::int64_t>()));
-    if (v.norm().item<double>() == 0) fail_edit(edit, "The direction has length 0", "a vector", "zeros");
     return v;
 }
 

@@ -42,8 +42,9 @@ Change along(const ChangeFrom& from) {
         fail_edit(edit, "A direction applies to a whole vector", "the stream, an output, or a head", "single neurons");
     const std::vector<std::int64_t> shape =
         model::shape_of(from.point.point, c, from.sources.rows_of(edit).size(), from.sources.encodings.source.size());
-    at::Tensor v = from.sources.direction(edit, from.point, shape, from.cancel, from.progress);
+    at::Tensor v = from.sources.direction(resolved(edit, from.recipe), from.point, shape, from.cancel, from.progress);
     if (v.dim() == 2 && from.units) v = v.index_select(0, indices(*from.units));
+    if ((length_of(v) == 0).any().item<bool>()) fail_edit(edit, "The direction has length 0", "a vector", "zeros");
     const at::Tensor unit = v / length_of(v);
     const double by = edit.value;
     if (edit.operation == Operation::add && edit.unit == Unit::plain)

@@ -60,6 +60,8 @@ TEST(BadEdits, NameWhatIsWrongWithADirection) {
     v[5] = std::numeric_limits<double>::quiet_NaN();
     EXPECT_THAT(error_of(f, write("nan.npz", v)), AllOf(HasSubstr("not finite"), HasSubstr("index 5")));
     EXPECT_THAT(error_of(f, write("zeros.npz", std::vector<double>(static_cast<std::size_t>(d)))), HasSubstr("length 0"));
+    EXPECT_THAT(error_of(f, "project L0.resid_post difference @2 @2"), HasSubstr("length 0"));
+    EXPECT_THAT(error_of(f, "add L0.resid_post difference @2 @2 0.4 norm"), HasSubstr("length 0"));
     EXPECT_THAT(error_of(f, "add L0.resid_post \"/nowhere/v.npz\" 1"), HasSubstr("/nowhere/v.npz"));
     EXPECT_THAT(error_of(f, "add L0.resid_post token \" nurse asked the\" 1"), HasSubstr("more than one token"));
     EXPECT_THAT(error_of(f, "mean L0H0 over \"" + folder.write("short.txt", "the nurse\n").string() + "\" per position"),
@@ -77,6 +79,8 @@ TEST(Positions, AreNamedAndCountedFromTheEnd) {
     EXPECT_EQ(trace::edits_of(*f.edited({"zero L0H0 @S2+1"}, {.names = {{"S2", end - 2}}})),
               (std::vector<std::string>{"zero L0H0 @" + std::to_string(end - 1)}));
     EXPECT_FALSE(at::equal(output_of(f.edited({"zero L0H0"})), by_number));
+    EXPECT_TRUE(at::equal(output_of(f.edited({"add L0.resid_post difference @S2 @1 2"}, {.names = {{"S2", end - 2}}})),
+                          output_of(f.edited({"add L0.resid_post difference @" + std::to_string(end - 2) + " @1 2"}))));
     // A masked model answers at its mask.
     const Fixture masked("models/bert-mlm");
     if (!masked.tokenizer->mask_id()) return;
