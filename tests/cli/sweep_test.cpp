@@ -71,6 +71,11 @@ TEST(SweepCommand, Figures) {
         EXPECT_GT(test::slurp(folder / name).size(), 1000u);
     }
     EXPECT_THAT(test::slurp(folder / "s.svg"), HasSubstr("denoising"));
+    // Everything that the numbers depend on is in the command that the figure names.
+    const Outcome seeded =
+        headlight(with({"--layers", "0", "--seed", "5", "--dtype", "float64", "--out", folder / "seeded.svg"}));
+    EXPECT_EQ(seeded.code, 0) << seeded.err;
+    EXPECT_THAT(test::slurp(folder / "seeded.svg"), HasSubstr("--layers 0 --seed 5 --dtype float64"));
 }
 
 TEST(SweepCommand, ErrorsSayWhatIsWrong) {
@@ -84,6 +89,11 @@ TEST(SweepCommand, ErrorsSayWhatIsWrong) {
     const Outcome none = headlight({"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"});
     EXPECT_EQ(none.code, 2);
     EXPECT_THAT(none.err, HasSubstr("--corrupt"));
+    EXPECT_EQ(headlight({"sweep", "novella-7m", "--pairs", "pairs.jsonl", "--at", "who=queen"}).code, 2);
+    const Outcome encoder = headlight({"sweep", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/t5",
+                                       "--clean", "the nurse asked", "--ablate", "zero", "--metric", "kl", "--position", "2"});
+    EXPECT_EQ(encoder.code, 2);
+    EXPECT_THAT(encoder.err, HasSubstr("--target"));
     const Outcome site = headlight(with({"--site", "zz"}));
     EXPECT_EQ(site.code, 2);
     const TempFolder folder;

@@ -54,6 +54,8 @@ std::map<std::string, PlaceText> places_of(const SweepArguments& a) {
 
 std::vector<SweepPair> pairs_of(const SweepArguments& a, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
     std::vector<SweepPair> pairs;
+    if (has_cross_attention(c) && (a.position != "END" || !a.places.empty()))
+        throw UsageError("--position, --at: the answer of an encoder-decoder model follows what the decoder reads (--target)");
     if (!a.pairs.empty())
         pairs = read_pairs(a.pairs, tokenizer, a.position);
     else
@@ -73,8 +75,8 @@ std::vector<SweepPair> pairs_of(const SweepArguments& a, const model::ModelConfi
 
 void check(const SweepArguments& a) {
     if (a.pairs.empty() == a.clean.empty()) throw UsageError("Give --clean TEXT or --pairs FILE");
-    if (!a.pairs.empty() && !(a.answers.empty() && a.wrong.empty() && a.corrupt.empty()))
-        throw UsageError("--pairs: texts and answers are those of the file");
+    if (!a.pairs.empty() && !(a.answers.empty() && a.wrong.empty() && a.corrupt.empty() && a.places.empty()))
+        throw UsageError("--pairs: texts, answers and named positions are those of the file");
     if (a.options.ablation == Ablation::none && a.pairs.empty() && a.corrupt.empty())
         throw UsageError("Give --corrupt TEXT to patch, or --ablate");
     if (a.options.ablation != Ablation::none && !a.corrupt.empty())
@@ -89,7 +91,7 @@ std::string command_of(const SweepArguments& a) {
     };
     put("clean", a.clean);
     put("corrupt", a.corrupt);
-    put("pairs", a.pairs);
+    if (!a.pairs.empty()) put("pairs", std::filesystem::absolute(a.pairs).lexically_normal().string());
     put("target", a.target);
     for (const std::string& answer : a.answers) put("answer", answer);
     for (const std::string& answer : a.wrong) put("wrong", answer);
@@ -106,6 +108,14 @@ std::string command_of(const SweepArguments& a) {
     if (a.options.by_name) command += " --by-name";
     put("layers", a.layers);
     put("heads", a.heads);
+    const SweepOptions usual;
+    const auto put_number = [&](const char* name, auto value, auto otherwise) {
+        if (value != otherwise) put(name, std::to_string(value));
+    };
+    put_number("donors", a.options.donors, usual.donors);
+    put_number("draws", a.options.bootstrap.draws, usual.bootstrap.draws);
+    put_number("seed", a.options.bootstrap.seed, usual.bootstrap.seed);
+    if (a.compute.dtype != ComputeOptions().dtype) put("dtype", a.compute.dtype);
     return command;
 }
 
