@@ -44,6 +44,13 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
             const std::int64_t positions = has_position(grid) ? axes.positions : 1;
             const auto head = [&](std::int64_t u) { return has_head(grid) ? u : -1; };
             const auto position = [&](std::int64_t p) { return has_position(grid) ? p : -1; };
+            // Beside sites of query heads, `heads` are those: keys and values are of the groups that they read.
+            const std::int64_t readers = sites_of(grid).size() > 1 ? axes.heads / units : 1;
+            const auto chosen_unit = [&](std::int64_t u) {
+                for (std::int64_t h = u * readers; h < (u + 1) * readers; ++h)
+                    if (chosen(heads, h)) return true;
+                return false;
+            };
             if (grid == Grid::neuron) {
                 for (std::int64_t n = 0; n < axes.neurons[static_cast<std::size_t>(l)]; ++n)
                     cells.push_back({.site = site, .layer = l, .neuron = n});
@@ -63,7 +70,7 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
             } else {
                 for (std::int64_t p = 0; p < positions; ++p)
                     for (std::int64_t h = 0; h < units; ++h)
-                        if (!has_head(grid) || chosen(heads, h)) cells.push_back({site, l, head(h), position(p)});
+                        if (!has_head(grid) || chosen_unit(h)) cells.push_back({site, l, head(h), position(p)});
             }
         }
     return cells;

@@ -114,6 +114,10 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     if (o.ablation == Ablation::mean && pairs.size() < 2 && sites_of(o.grid).front() == Site::pattern)
         throw Error(ErrorFacts{.problem = "The mean of a pattern over the positions of one text is not defined",
                                .hint = "Give several pairs, or another ablation"});
+    if (o.metric == Metric::loss && !c.causal)
+        throw Error(ErrorFacts{.problem = "This model does not predict the next token, so a text has no loss",
+                               .item = c.name,
+                               .hint = "Use another metric, read at the mask"});
     if (has_cross_attention(c) != !pairs.front().clean.source.empty())
         throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "A sweep of this model needs the text that its encoder reads"
                                                                  : "This model reads no source",
@@ -150,7 +154,8 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
               .causal = c.causal && !sweep.by_name()};
     for (std::int64_t l = 0; l < c.n_layers; ++l) r.axes.neurons.push_back(width(Hook::mlp_post, l));
     check_indices(o.layers, c.n_layers, "layer");
-    check_indices(o.heads, c.n_heads, "head");
+    const bool of_groups = std::ranges::all_of(sites_of(o.grid), [](Site site) { return row_of(site).axis == Axis::kv_head; });
+    check_indices(o.heads, of_groups ? r.axes.kv_heads : c.n_heads, of_groups ? "key/value head" : "head");
     r.cells = cells_of(o.grid, r.axes, o.layers, o.heads);
     r.labels = base_of(pairs.front(), o).labels;
     return sweep;
@@ -175,6 +180,12 @@ Tensors mean_tensors(const Sweep& sweep, const SweepPair& pair, const CancelToke
     }
     for (auto& [point, t] : sum) t = t / static_cast<double>(sweep.pairs.size());
     return sum;
+}
+
+/// The means that all pairs share; empty where each has its own, or none.
+Tensors shared_means(const Sweep& sweep, const CancelToken& cancel) {
+    const bool shared = sweep.options().ablation == Ablation::mean && sweep.pairs.size() > 1;
+    return shared ? mean_tensors(sweep, sweep.pairs.front(), cancel) : Tensors();
 }
 
 /// Other pairs of the same length, without repetition.
@@ -341,8 +352,7 @@ SweepResult run_sweep(const ModelPtr& model, const std::vector<SweepPair>& pairs
     Sweep sweep = prepare(model, pairs, options);
     SweepResult& r = sweep.result;
     r.results.resize(r.cells.size());
-    Tensors means;
-    if (options.ablation == Ablation::mean && pairs.size() > 1) means = mean_tensors(sweep, pairs.front(), cancel);
+    const Tensors means = shared_means(sweep, cancel);
     bool shifted = false;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         const PairWork work(sweep, i, means.empty() ? nullptr : &means, cancel);
@@ -365,8 +375,10 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
     constexpr std::size_t kMeasured = 24, kShare = 6;
     Sweep sweep = prepare(model, pairs, options);
     const Clock::time_point start = Clock::now();
-    const PairWork work(sweep, 0, nullptr, cancel);
-    const double own = seconds_since(start);
+    const Tensors means = shared_means(sweep, cancel);
+    const double once = seconds_since(start);
+    const PairWork work(sweep, 0, means.empty() ? nullptr : &means, cancel);
+    const double own = seconds_since(start) - once;
     std::vector<trace::Variant> all;
     std::int64_t cost = 0;
     SweepForecast out;
@@ -397,7 +409,7 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
     const double rate = timed(std::max(kMeasured, all.size() / kShare));
     out.cells = std::ssize(sweep.result.cells) * std::ssize(pairs);
     out.computed *= std::ssize(pairs);
-    out.seconds = n * (own + rate * static_cast<double>(cost));
+    out.seconds = once + n * (own + rate * static_cast<double>(cost));
     out.bytes = work.variants->kept_bytes() + work.variants->pass_bytes() + out.cells * 8 +
                 std::ssize(sweep.result.cells) * static_cast<std::int64_t>(sizeof(SweepCell) + sizeof(SweepCellResult) + 200);
     for (const Tensors& source : work.plan.sources)

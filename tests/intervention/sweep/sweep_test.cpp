@@ -253,15 +253,74 @@ TEST(Sweep, MetricsAreThoseOfTheLogits) {
     EXPECT_NEAR(metric_of(Metric::prob), std::exp(single(first, Metric::logprob)) + std::exp(single(second, Metric::logprob)),
                 1e-12);
     EXPECT_EQ(metric_of(Metric::kl), 0);
-    const SweepResult kl = run_sweep(model, {pair}, {.grid = Grid::resid_pre, .metric = Metric::kl});
-    EXPECT_GT(kl.corrupt.front(), 0);
-    const double rank = single(first, Metric::rank);
-    EXPECT_GE(rank, 1);
-    EXPECT_EQ(rank, std::round(rank));
+    // The rest by hand, from the logits of two whole passes.
+    const at::Tensor of_clean = trace::replay(*model, {pair.clean.ids, {}}),
+                     of_corrupt = trace::replay(*model, {pair.corrupt.ids, {}});
+    const auto logs = [](const at::Tensor& logits, std::int64_t row, std::int64_t id) {
+        return (logits[row][id] - logits[row].exp().sum().log()).item<double>();
+    };
+    double kl = 0, loss = 0, loss_of_corrupt = 0, rank = 0;
+    for (std::int64_t id = 0; id < of_clean.size(1); ++id)
+        kl += std::exp(logs(of_clean, 8, id)) * (logs(of_clean, 8, id) - logs(of_corrupt, 8, id));
+    for (std::int64_t i = 0; i < 8; ++i) {
+        const std::int64_t next = pair.clean.ids[static_cast<std::size_t>(i) + 1];
+        loss -= logs(of_clean, i, next) / 8;
+        loss_of_corrupt -= logs(of_corrupt, i, next) / 8;
+    }
+    for (const std::int64_t answer : pair.answers)
+        for (std::int64_t id = 0; id < of_clean.size(1); ++id)
+            rank += ((of_clean[8][id] > of_clean[8][answer]).item<bool>() ? 0.5 : 0) + (id == answer ? 0.5 : 0);
+    const auto run = [&](Metric metric) { return run_sweep(model, {pair}, {.metric = metric}); };
+    EXPECT_NEAR(run(Metric::kl).corrupt.front(), kl, 1e-10);
+    EXPECT_NEAR(run(Metric::loss).clean.front(), loss, 1e-10);
+    EXPECT_NEAR(run(Metric::loss).corrupt.front(), loss_of_corrupt, 1e-10) << "of the clean text's tokens";
+    EXPECT_EQ(run(Metric::rank).clean.front(), rank);
+    EXPECT_NEAR(single(first, Metric::logprob), logs(of_clean, 8, 3), 1e-10);
     // log p of one token minus log p of another is their logit difference.
     EXPECT_NEAR(single(first, Metric::logprob) - single(second, Metric::logprob),
                 run_sweep(model, {{pair.clean, pair.corrupt, {3}, {5}}}, {}).clean.front(), 1e-12);
-    EXPECT_GT(metric_of(Metric::loss), 0);
+}
+
+TEST(Sweep, AblationsAreThoseOfWholePasses) {
+    const auto model = fixture("llama-kv2");
+    const model::ModelConfig& c = model->config();
+    std::vector<SweepPair> pairs(2, some_pair(*model));
+    for (const std::size_t i : {1, 4}) pairs[1].clean.ids[i] = (pairs[1].clean.ids[i] + 40) % c.vocab_size;
+    std::vector<model::HookPoint> outputs;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) outputs.push_back({model::Hook::z, Layer(l)});
+    std::vector<std::map<model::HookPoint, at::Tensor>> usual;
+    for (const SweepPair& pair : pairs) usual.push_back(trace::tensors_of(*model, {pair.clean.ids, {}}, outputs));
+    const auto head_of = [&](std::size_t pair, const SweepCell& cell) {
+        return usual[pair].at({model::Hook::z, Layer(cell.layer)}).select(1, cell.head);
+    };
+    const auto with = [&](const SweepPair& pair, const SweepCell& cell, const at::Tensor& put) {
+        const auto replace = [&](model::HookPoint, const at::Tensor& z) {
+            at::Tensor changed = z.clone();
+            changed.select(1, cell.head).copy_(put);
+            return changed;
+        };
+        const at::Tensor last = trace::replay(*model, {pair.clean.ids, {}},
+                                              {{name_of(model::HookPoint{model::Hook::z, Layer(cell.layer)}, c), replace}})[8];
+        return (last[3] - last[11]).item<double>();
+    };
+    for (const Ablation ablation : {Ablation::zero, Ablation::mean, Ablation::resample}) {
+        SCOPED_TRACE(std::string(enum_word(ablation)));
+        const SweepResult r = run_sweep(model, pairs, {.ablation = ablation});
+        for (std::size_t i = 0; i < r.cells.size(); ++i)
+            for (const std::size_t n : {0, 1}) {
+                const at::Tensor own = head_of(n, r.cells[i]), other = head_of(1 - n, r.cells[i]);
+                const at::Tensor put = ablation == Ablation::zero   ? at::zeros_like(own)
+                                       : ablation == Ablation::mean ? (own + other) / 2
+                                                                    : other;
+                EXPECT_NEAR(r.effects[n][i], with(pairs[n], r.cells[i], put) - r.clean[n], 1e-9);
+            }
+        EXPECT_GT(std::abs(r.effects[0][1]), 1e-6);
+    }
+    const SweepResult alone = run_sweep(model, {pairs[0]}, {.ablation = Ablation::mean});
+    for (std::size_t i = 0; i < alone.cells.size(); ++i) {
+        const at::Tensor own = head_of(0, alone.cells[i]);
+        EXPECT_NEAR(alone.results[i].value, with(pairs[0], alone.cells[i], own.mean(0, true).expand_as(own)), 1e-9);
+    }
 }
 
 TEST(Sweep, KnockingOutAMaskedOrEveryKeyIsDefined) {
@@ -361,6 +420,30 @@ TEST(Sweep, IntervalsOfPairs) {
         effect += r.effects[n][1];
     }
     EXPECT_NEAR(r.results[1].normalized, effect / gap, 1e-12) << "a ratio of means";
+    double square = 0;
+    std::int64_t agreeing = 0;
+    for (const auto& effects : r.effects) {
+        square += (effects[1] - effect / 6) * (effects[1] - effect / 6);
+        agreeing += effects[1] * effect > 0 ? 1 : 0;
+    }
+    EXPECT_NEAR(r.results[1].stderr_, std::sqrt(square / 5 / 6), 1e-12);
+    EXPECT_EQ(r.results[1].agreeing, agreeing);
+    // In 95 % of the resamples no cell leaves the band.
+    corpus::Bootstrap::Columns sums(6, std::ssize(r.cells)), ones = corpus::Bootstrap::Columns::Ones(6, std::ssize(r.cells));
+    for (Eigen::Index n = 0; n < 6; ++n)
+        for (Eigen::Index i = 0; i < sums.cols(); ++i)
+            sums(n, i) = r.effects[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)];
+    const auto drawn = corpus::Bootstrap(6, options.bootstrap).drawn_means(sums, ones);
+    int within = 0;
+    for (Eigen::Index d = 0; d < drawn.rows(); ++d) {
+        bool all = true;
+        for (Eigen::Index i = 0; i < drawn.cols(); ++i) {
+            const SweepCellResult& cell = r.results[static_cast<std::size_t>(i)];
+            all = all && drawn(d, i) >= cell.band_low - 1e-12 && drawn(d, i) <= cell.band_high + 1e-12;
+        }
+        within += all;
+    }
+    EXPECT_NEAR(within, 380, 2);
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         const SweepCellResult& cell = r.results[i];
         EXPECT_EQ(cell.low, again.results[i].low);
@@ -401,6 +484,13 @@ TEST(Sweep, KeysAndValuesOfGroupsAreColumnsOfTheirOwn) {
     const auto model = fixture("llama-kv2");
     const SweepResult r = run_sweep(model, {some_pair(*model)}, {.grid = Grid::k});
     EXPECT_EQ(std::ssize(r.cells), 2 * model->config().n_layers);
+    EXPECT_THROW(run_sweep(model, {some_pair(*model)}, {.grid = Grid::k, .heads = {2}}), Error) << "there are two";
+    // Beside queries a head is a query head, and keys and values are of its group.
+    const SweepResult every =
+        run_sweep(model, {some_pair(*model)}, {.grid = Grid::head_every, .layers = {0}, .heads = {model->config().n_heads - 1}});
+    ASSERT_EQ(every.cells.size(), 5u);
+    for (const SweepCell& cell : every.cells)
+        EXPECT_EQ(cell.head, cell.site == Site::k || cell.site == Site::v ? 1 : model->config().n_heads - 1);
 }
 
 TEST(Sweep, ErrorsNameWhatIsWrong) {
@@ -435,6 +525,8 @@ TEST(Sweep, ErrorsNameWhatIsWrong) {
     } catch (const Error& error) {
         EXPECT_THAT(std::string(error.what()), testing::HasSubstr("No block of this model reads"));
     }
+    const auto masked = fixture("bert-mlm");
+    EXPECT_THROW(run_sweep(masked, {some_pair(*masked)}, {.metric = Metric::loss}), Error);
     CancelToken cancel;
     cancel.cancel();
     EXPECT_THROW(run_sweep(model, {pair}, {}, cancel), Cancelled);

@@ -46,12 +46,12 @@ inline constexpr EnumRow<Grid> grids[] = {
     {Grid::v, "v", "Values", "layer x key/value head, all positions at once"},
     {Grid::pattern, "pattern", "Attention patterns", "layer x head, all queries at once"},
     {Grid::head_every, "head_every", "Output, query, key, value and pattern", "the five of layer x head"},
-    {Grid::z_by_position, "z_by_position", "Outputs of heads by position", "layer x head x position"},
-    {Grid::q_by_position, "q_by_position", "Queries by position", "layer x head x position"},
-    {Grid::k_by_position, "k_by_position", "Keys by position", "layer x key/value head x position"},
-    {Grid::v_by_position, "v_by_position", "Values by position", "layer x key/value head x position"},
+    {Grid::z_by_position, "z_by_position", "Outputs of heads by position", "layer x position x head"},
+    {Grid::q_by_position, "q_by_position", "Queries by position", "layer x position x head"},
+    {Grid::k_by_position, "k_by_position", "Keys by position", "layer x position x key/value head"},
+    {Grid::v_by_position, "v_by_position", "Values by position", "layer x position x key/value head"},
     {Grid::head_every_by_position, "head_every_by_position", "Output, query, key, value and pattern by position",
-     "the five of layer x head x position"},
+     "the five of layer x position x head"},
     {Grid::pattern_by_destination, "pattern_by_destination", "Rows of attention patterns", "layer x head x query"},
     {Grid::pattern_by_edge, "pattern_by_edge", "Attention weights", "layer x head x query x key"},
     {Grid::edge, "edge", "Attention weights of all heads at once", "layer x query x key"},
@@ -117,9 +117,10 @@ struct SweepAxes {
 std::vector<Site> sites_of(Grid);
 bool has_head(Grid) noexcept;
 bool has_position(Grid) noexcept;
-/// Of edges between named positions both orders are cells, whatever `causal` says of single tokens.
 /// Every cell, site by site, then layer, position, head (pattern_by_destination and _by_edge: head, query, key), as
-/// TransformerLens orders its axes. `layers`, `heads` empty: all.
+/// TransformerLens orders its axes. `layers`, `heads` empty: all. `heads` are the units of the site; of grids of several sites
+/// query heads, and keys and values are those of the groups that they read. Edges between named positions: `causal` must be
+/// false, since both orders are cells.
 std::vector<SweepCell> cells_of(Grid, const SweepAxes&, const std::vector<std::int64_t>& layers,
                                 const std::vector<std::int64_t>& heads);
 

@@ -84,8 +84,9 @@ struct SweepResult {
 };
 
 /// Errors: a grid that the model has no tensor for, or whose tensor nobody reads (resid_mid of parallel blocks); no answer for a
-/// metric that needs one; texts of unequal length without named positions, where pairs are averaged by position; layers or heads
-/// that do not exist; models without an unembedding. Cancelled within a layer; progress counts variants.
+/// metric that needs one; a loss of a model that does not predict the next token; texts of unequal length without named
+/// positions, where pairs are averaged by position; layers or heads that do not exist; models without an unembedding. Cancelled
+/// within a layer; progress counts variants.
 SweepResult run_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
                       const CancelToken& = {}, const Progress& = {});
 
@@ -99,9 +100,9 @@ struct SweepForecast {
 SweepForecast forecast_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
                              const CancelToken& = {});
 
-/// Columns: site where there are several, those of layer, head (kv_head), position, token, source, neuron that the grid has; then
-/// value, effect, normalized, and of several pairs stderr, low, high, band_low, band_high, agreeing, pairs. Arrays: `effects`
-/// [pair, cell] and the metrics of the runs.
+/// Columns: site where there are several, those of layer, head (of keys and values the key/value head), position, source, neuron
+/// that the grid has, and the position's token; then value, effect, normalized, of several pairs stderr, low, high, agreeing,
+/// pairs, band_low, band_high, and state. Arrays: `effects` [pair, cell] and the metrics of the runs.
 analyze::Table table_of(const SweepResult&);
 
 }  // namespace headlight::intervention
