@@ -55,6 +55,11 @@ TEST(AnalyzeReach, MarksAPassageAndListsWhatAHeadMoves) {
     EXPECT_EQ(lines_of(moved.out).size(), 8u);
     EXPECT_EQ(headlight({"analyze", "reach", built_in_model(), "--text", text, "--passage", "marmalade"}).code, 1);
     EXPECT_EQ(headlight({"analyze", "reach", built_in_model(), "--text", text, "--moved", "7"}).code, 2) << "of which head";
+    EXPECT_EQ(headlight({"analyze", "reach", built_in_model(), "--text", text, "--layer", "4", "--head", "5"}).code, 2);
+    EXPECT_EQ(headlight({"analyze", "reach", built_in_model(), "--text", text, "--moved", "7", "--layer", "4", "--head", "5",
+                         "--passage", "the nurse"})
+                  .code,
+              2);
 }
 
 }  // namespace analyze_long_test
