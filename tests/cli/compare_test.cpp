@@ -133,6 +133,7 @@ TEST(CompareCommand, ReportsWhatCannotBeCompared) {
     EXPECT_EQ(matched.code, 0) << matched.err;
     EXPECT_THAT(matched.err, HasSubstr("different tokenizers"));
     fails({gpt2, "--other", bert, "--of", "weights"}, 1, "two architectures");
+    fails({gpt2, "--other", gpt2, "--of", "weights", "--edit", "zero L0H0"}, 2, "not the weights");
     fails({gpt2, "--other", vit, "--text", "The cat asked."}, 1, "picture");
 }
 

@@ -113,6 +113,7 @@ void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& head
 
 Result compare_weights(const CompareRunsArguments& o, const Console& console) {
     if (o.other.model.empty()) throw UsageError("--of weights needs a second model: --other MODEL2");
+    if (o.text.has_edits()) throw UsageError("--of weights: edits change a run, not the weights");
     const Loaded a = load_model(o.model, o.compute, console), b = o.other.load(a, o.text, o.compute, console);
     Result result{.table = iv::table_of(iv::weight_differences(*a.model, *b.model, a.cancel, console.progress())),
                   .facts = facts_of(*a.model)};
