@@ -116,6 +116,14 @@ TEST(Edits, AreComparedByWhatTheyDoToAPrediction) {
     EXPECT_THAT(outcome.out, HasSubstr("edit,on,logit_alone"));
     EXPECT_THAT(outcome.out, HasSubstr("\"off zero L0H0\",0,,,,"));
     EXPECT_EQ(headlight({"analyze", "edits", "novella-7m", "--text", kText}).code, 2);
+    // A masked model answers at its mask.
+    const TempFolder folder;
+    const auto of_mask = folder / "mask.json";
+    ASSERT_EQ(headlight({"analyze", "edits", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert-mlm", "--text",
+                         "[MASK] the nurse", "--edit", "zero L0H0", "--out", of_mask})
+                  .code,
+              0);
+    EXPECT_EQ(nlohmann::json::parse(slurp(of_mask))["facts"]["position"], "1");
 }
 
 TEST(Edits, ThatCannotBeReadNameThePlace) {

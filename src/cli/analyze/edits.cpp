@@ -12,7 +12,8 @@ struct EditsCommand : Analysis {
     TokenArgument token{"--token"};
 
     void add(Definition& definition) {
-        add_index(definition, "--position", position, "where the prediction is read, from 0 (default: the last token)");
+        add_index(definition, "--position", position,
+                  "where the prediction is read, from 0 (default: the last token, or the mask)");
         token.add(definition, "the token that is watched (default: the likeliest of the unedited run)");
     }
 
@@ -20,8 +21,7 @@ struct EditsCommand : Analysis {
         const Loaded loaded = load(console);
         if (loaded.recipe.edits.empty()) throw UsageError("there is nothing to compare: give --edit WORDS or --recipe FILE");
         const auto sources = sources_of(loaded);
-        const auto own = trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).own;
-        const Position at(position >= 0 ? position : model::reads_pictures(loaded.model->config()) ? 0 : own.size() - 1);
+        const Position at = position >= 0 ? Position(position) : intervention::answer_position(*sources);
         const auto found =
             intervention::effects_of(*sources, loaded.recipe, at, token.id(loaded, console), loaded.cancel, console.progress());
         console.clear_progress();

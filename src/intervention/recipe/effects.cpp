@@ -4,7 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/intervention/recipe/words.h"
 #include "headlight/trace/saved.h"
-#include "intervention/recipe/sources.h"
+#include "intervention/recipe/selection.h"
 
 #include <algorithm>
 
@@ -20,6 +20,11 @@ Prediction prediction_of(const at::Tensor& logits, std::int64_t token) {
 }
 
 }  // namespace
+
+Position answer_position(Sources& sources) {
+    const Sources::Internals& in = sources.internals();
+    return Position(end_of(in.encodings.own, in));
+}
 
 RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, std::optional<std::int64_t> token,
                          const CancelToken& cancel, const Progress& progress) {

@@ -18,17 +18,6 @@ using model::HookPoint;
 
 std::string up_to(std::int64_t count) { return count == 1 ? "0" : "0 to " + std::to_string(count - 1); }
 
-/// The position that an answer is read from.
-std::int64_t end_of(const text::Encoding& encoding, const Sources::Internals& sources) {
-    const model::ModelConfig& c = sources.model->config();
-    if (model::reads_pictures(c)) return 0;
-    if (!c.causal && c.mlm_head)
-        if (const auto mask = sources.tokenizer->mask_id())
-            if (const auto at = std::ranges::find(encoding.ids, *mask); at != encoding.ids.end())
-                return at - encoding.ids.begin();
-    return encoding.size() - 1;
-}
-
 std::int64_t position_of(const Edit& edit, const PositionName& name, const text::Encoding& encoding, const Recipe& recipe,
                          const Sources::Internals& sources) {
     std::int64_t at = name.offset;
@@ -119,6 +108,16 @@ bool is_scale(Hook hook) {
 }
 
 }  // namespace
+
+std::int64_t end_of(const text::Encoding& encoding, const Sources::Internals& sources) {
+    const model::ModelConfig& c = sources.model->config();
+    if (model::reads_pictures(c)) return 0;
+    if (!c.causal && c.mlm_head)
+        if (const auto mask = sources.tokenizer->mask_id())
+            if (const auto at = std::ranges::find(encoding.ids, *mask); at != encoding.ids.end())
+                return at - encoding.ids.begin();
+    return encoding.size() - 1;
+}
 
 Rows rows_at(const Edit& edit, const Positions& positions, const text::Encoding& encoding, const Recipe& recipe,
              const Sources::Internals& sources) {

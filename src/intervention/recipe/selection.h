@@ -15,6 +15,8 @@ struct Rows {
     bool all = true;
     std::vector<std::int64_t> at{};  ///< sorted, each once
 };
+/// END: the last token, of a masked model the mask where the text has one; of a picture 0.
+std::int64_t end_of(const text::Encoding&, const Sources::Internals&);
 /// Error: a position that the text does not have, or a name that the recipe does not.
 Rows rows_at(const Edit&, const Positions&, const text::Encoding&, const Recipe&, const Sources::Internals&);
 

@@ -28,6 +28,8 @@ struct RecipeEffects {
     Prediction unedited;
     std::vector<EditEffect> edits;  ///< as in the recipe
 };
+/// END, where the answer is read: the last token, of a masked model its mask; of a picture 0, where its classes are.
+Position answer_position(Sources&);
 /// Two runs for each edit that is on. Without a token the one that the unedited run predicts is watched. Errors: as run_recipe();
 /// a model without unembedding, a position that the text does not have.
 RecipeEffects effects_of(Sources&, const Recipe&, Position, std::optional<std::int64_t> token, const CancelToken& = {},
