@@ -195,7 +195,9 @@ analyze::Table table_of(const std::vector<FittedTask>& fitted, const std::vector
         {"clean",
          "mean logit of the answer minus that of the wrong answer, nats; greater-than: probability of the right years minus "
          "that of the others"},
-        {"corrupt", "the same in the other text of the pair, where the wrong answer is right"},
+        {"corrupt",
+         "the same in the other text of the pair, where the wrong answer is right; greater-than: where the year ends in 01, with the "
+         "years of the clean text"},
         {"right", "share of clean texts with a positive difference"},
         {"probability", "mean probability of the answer; greater-than: of the right years"},
         {"left_out", "pairs that the tokenizer does not fit: an answer of several tokens, texts of unequal length"}};

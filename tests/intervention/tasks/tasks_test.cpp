@@ -2,11 +2,13 @@
 #include "headlight/intervention/tasks/tasks.h"
 
 #include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
 #include "headlight/trace/trace.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -68,6 +70,27 @@ TEST(Tasks, SayWhyAModelHasNone) {
     for (const TaskPair& pair : masked.pairs) EXPECT_EQ(pair.clean.find("[MASK]"), pair.clean.rfind("[MASK]"));
     EXPECT_THROW(check_tasks(novella.model, novella.tokenizer), Error);
     EXPECT_FALSE(has_published_answers(novella.model->config()));
+}
+
+TEST(Tasks, OfAMaskAreReadThere) {
+    const Opened bert = opened("tests/fixtures/models/bert-mlm");
+    const Task task{
+        .id = "mask",
+        .title = {},
+        .source = {},
+        .kind = TaskKind::masked,
+        .pairs = {{.clean = "the [MASK] asked", .corrupt = "a [MASK] asked", .answer = "the", .wrong = "a", .group = {}}}};
+    const FittedTask fitted = fit(task, *bert.model, *bert.tokenizer);
+    ASSERT_EQ(fitted.pairs.size(), 1u);
+    const TaskResult result = run_task(fitted, bert.model, bert.tokenizer);
+    const auto difference = [&](const std::string& text) {
+        const auto run = trace::run(bert.model, bert.tokenizer, {.text = text}, {.globs = {"logits"}, .overview = false});
+        const auto mask = std::ranges::find(run->encoding().ids, *bert.tokenizer->mask_id()) - run->encoding().ids.begin();
+        const at::Tensor row = trace::tensor(*run, {model::Hook::logits, Layer(0)})[mask];
+        return (row[*single_token(*bert.tokenizer, "the")] - row[*single_token(*bert.tokenizer, "a")]).item<double>();
+    };
+    EXPECT_NEAR(result.clean, difference("the [MASK] asked"), 1e-5);
+    EXPECT_NEAR(result.corrupt, difference("a [MASK] asked"), 1e-5);
 }
 
 TEST(Tasks, PublishedAnswersAreOfTheShapeOfGpt2Small) {
