@@ -443,7 +443,8 @@ TEST(Sweep, IntervalsOfPairs) {
         }
         within += all;
     }
-    EXPECT_NEAR(within, 380, 2);
+    EXPECT_GE(within, 380);
+    EXPECT_LE(within, 390) << "equal draws at the end of the band";
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         const SweepCellResult& cell = r.results[i];
         EXPECT_EQ(cell.low, again.results[i].low);
