@@ -7,7 +7,8 @@
 
 namespace headlight::figure {
 
-void add_interval(plot::Panel& panel, const std::string& name, plot::Color color, const std::vector<corpus::Interval>& values) {
+void add_interval(plot::Panel& panel, const std::string& name, plot::Color color, const std::vector<corpus::Interval>& values,
+                  const QString& place) {
     const auto line = [&](double corpus::Interval::*which, bool main) {
         plot::Series s;
         s.kind = plot::Series::Kind::line;
@@ -17,10 +18,8 @@ void add_interval(plot::Panel& panel, const std::string& name, plot::Color color
         s.strength = main ? 1 : 0.6;
         if (main) s.name = QString::fromStdString(name);
         for (std::size_t l = 0; l < values.size(); ++l) s.x.push_back(static_cast<double>(l)), s.y.push_back(values[l].*which);
-        s.tip = [values, label = QString::fromStdString(name)](std::size_t l) {
-            return QStringLiteral("layer %1  %2 %3 (%4 to %5)")
-                .arg(l)
-                .arg(label, number_text(values[l].mean, 3), number_text(values[l].low, 3), number_text(values[l].high, 3));
+        s.tip = [values, place, label = QString::fromStdString(name)](std::size_t l) {
+            return QStringLiteral("%1 %2  %3 %4").arg(place).arg(l).arg(label, with_interval(values[l]));
         };
         panel.series.push_back(std::move(s));
     };

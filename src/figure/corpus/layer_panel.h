@@ -13,8 +13,10 @@ namespace headlight::figure {
 
 /// An empty panel with the layers to the right and a share upwards.
 plot::Panel layer_panel(const char* title, std::size_t layers);
-/// A line with its interval as two thin ones. [layer]
-void add_interval(plot::Panel&, const std::string& name, plot::Color, const std::vector<corpus::Interval>&);
+/// A line with its interval as two thin ones, which are absent where low and high are NaN. [layer], or what else `place` names in
+/// the tips.
+void add_interval(plot::Panel&, const std::string& name, plot::Color, const std::vector<corpus::Interval>&,
+                  const QString& place = QStringLiteral("layer"));
 
 /// A number of a head with its interval.
 struct HeadDot {

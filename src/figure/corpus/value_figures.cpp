@@ -31,7 +31,7 @@ void add_tenths(plot::Panel& panel, const std::array<corpus::ProbabilityTenth, 1
         rates.push_back(tenth.rate());
         panel.x.labels.push_back({{}, draw::number_text(tenth.highest, 4), false});
     }
-    add_interval(panel, "agree", {Color::Role::accent}, rates);
+    add_interval(panel, "agree", {Color::Role::accent}, rates, QStringLiteral("tenth"));
     panel.x.label = QStringLiteral("tenths of the values by the probability of their likeliest token, up to");
     panel.y.label = QStringLiteral("share of values");
 }

@@ -185,5 +185,41 @@ TEST(CorpusNumbers, AgreementDrawsItsSharesAndParts) {
     EXPECT_NEAR(high[2].y() - high[0].y(), 2 * (low[2].y() - low[0].y()), 2) << "0.2 and 0.1 wide";
 }
 
+TEST(CorpusNumbers, TenthsOfValuesAreNoLayers) {
+    corpus::ValueAgreement found;
+    found.layers.resize(2);
+    for (std::size_t l = 0; l < 2; ++l)
+        found.layers[l] = {
+            .neurons = 40, .triggered = 20, .agreeing = 5 + static_cast<std::int64_t>(5 * l), .rank = {0, 4, 9, 99, 500}};
+    for (std::size_t i = 0; i < 10; ++i)
+        found.by_probability[i] = {.lowest = 0.1 * static_cast<double>(i),
+                                   .highest = 0.1 * static_cast<double>(i + 1),
+                                   .triggered = 100,
+                                   .agreeing = static_cast<std::int64_t>(i + 1)};
+    const auto marks = marks_of(*values_figure(found, {}));
+    const Interval last = found.by_probability[9].rate();
+    const QString words =
+        QStringLiteral("tenth 9  agree 0.100 (%1 to %2)").arg(number_text(last.low, 3), number_text(last.high, 3));
+    EXPECT_EQ(marks_with(marks, words).size(), 3u);
+    for (const auto& [tip, at] : marks) EXPECT_FALSE(tip.contains(QStringLiteral("layer 2"))) << "there are two layers";
+    EXPECT_EQ(marks_with(marks, QStringLiteral("layer 1  median and quartiles 10.000 (5.000 to 100.000)")).size(), 3u);
+}
+
+TEST(CorpusNumbers, ControlsWithoutIntervalsShowNone) {
+    corpus::ProbeResult probe{.task = "upos", .classes = {"NOUN", "VERB"}, .majority = 0.3, .most_frequent_label = 0.5};
+    for (std::int64_t l = 0; l < 2; ++l) {
+        corpus::LayerProbe& of = probe.layers.emplace_back();
+        of.layer = l;
+        of.accuracy = {0.8, 0.7, 0.9};
+        of.control = 0.4, of.random_label = 0.2;
+        of.code = {1000, 2.5};
+        of.confusion.setConstant(2, 2, 1);
+    }
+    const auto marks = marks_of(*probe_figure(probe, {}, {}, {}));
+    EXPECT_EQ(marks_with(marks, QStringLiteral("layer 0  probe 0.800 (0.700 to 0.900)")).size(), 3u);
+    EXPECT_TRUE(marks.contains(QStringLiteral("layer 0  control task 0.400")));
+    EXPECT_TRUE(marks.contains(QStringLiteral("layer 1  random labels 0.200")));
+}
+
 }  // namespace corpus_numbers_test
 }  // namespace headlight::figure
