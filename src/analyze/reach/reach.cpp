@@ -217,12 +217,13 @@ Table table_of(const Reach& r) {
                  "passage_largest", "retrieval"},
                 {}};
     table.definitions = {
-        {"own_section", "Mean over the queries but the first of the share of a row's weight on the query's own paragraph."},
+        {"own_section",
+         "Mean over the queries, but the first of a causal model, of the share of a row's weight on the query's own paragraph."},
         {"previous_section", "The same on the paragraph before it."},
         {"earlier_sections", "The same on all before that."},
         {"middle",
          "Mean over queries with 100 keys or more of the share from a quarter to three quarters of the keys; uniform: 0.5."},
-        {"passage", "Mean over the queries behind the passage of the share on it."},
+        {"passage", "Mean over the queries behind the passage (of a bidirectional model, outside it) of the share on it."},
         {"passage_uniform", "The same of uniform attention."},
         {"passage_largest", "Share of these queries whose largest weight is on the passage."},
         {"retrieval",
@@ -230,7 +231,8 @@ Table table_of(const Reach& r) {
          "2024)."}};
     for (const std::int64_t d : r.distances) {
         table.columns.push_back("distance_" + std::to_string(d));
-        table.definitions.emplace_back(table.columns.back(), "Mean share on keys at this distance up to the next column's.");
+        table.definitions.emplace_back(
+            table.columns.back(), "Mean share on keys at this distance, before or behind the query, up to the next column's.");
     }
     for (std::int64_t d = 0; d < Reach::depths; ++d) {
         table.columns.push_back("depth_" + std::to_string(100 * d / Reach::depths));

@@ -44,19 +44,22 @@ Panel lines_panel(const ReachPtr& all, Layer layer, std::vector<double> HeadReac
     return panel;
 }
 
-QString distance_text(const Reach& all, std::size_t i) {
+/// Back, or to both sides where later keys are read as well.
+QString distance_text(const Reach& all, std::size_t i, const QString& side) {
     const std::int64_t near = all.distances[i], far = 2 * near - 1;
     if (near == 0) return QStringLiteral("on itself");
-    return far <= near ? QStringLiteral("1 token back")
-                       : QStringLiteral("%1 to %2 tokens back").arg(draw::count_text(near), draw::count_text(far));
+    return far <= near ? QStringLiteral("1 token %1").arg(side)
+                       : QStringLiteral("%1 to %2 tokens %3").arg(draw::count_text(near), draw::count_text(far), side);
 }
 
-Panel distance_panel(const ReachPtr& all, Layer layer) {
+Panel distance_panel(const ReachPtr& all, Layer layer, bool causal) {
     std::vector<double> at;
     for (std::size_t i = 0; i < all->distances.size(); ++i) at.push_back(static_cast<double>(i));
-    Panel panel = lines_panel(all, layer, &HeadReach::by_distance, at, [all](std::size_t i) { return distance_text(*all, i); });
+    const QString side = causal ? QStringLiteral("back") : QStringLiteral("away");
+    Panel panel =
+        lines_panel(all, layer, &HeadReach::by_distance, at, [all, side](std::size_t i) { return distance_text(*all, i, side); });
     panel.title = QStringLiteral("By distance");
-    panel.x.label = QStringLiteral("tokens back, doubling");
+    panel.x.label = QStringLiteral("tokens %1, doubling").arg(side);
     panel.x.integer = true;
     for (const std::int64_t d : all->distances) panel.x.labels.push_back({{}, draw::count_text(d), false});
     return panel;
@@ -90,7 +93,7 @@ Panel section_panel(const ReachPtr& all, HeadId id) {
     panel.title = QStringLiteral("By paragraph, %1").arg(head_name(id));
     panel.x.label = QStringLiteral("paragraph");
     panel.x.integer = true;
-    panel.y.label = QStringLiteral("share of later queries");
+    panel.y.label = QStringLiteral("share of the weight of later queries");
     panel.y.from_zero = true;
     Series s;
     s.kind = Series::Kind::bars;
@@ -217,7 +220,8 @@ std::unique_ptr<Figure> reach_view(TracePtr trace, HeadId id, const ReachViewOpt
         "goes to the marked passage from the queries behind it, a needle test on this very text; a retrieval head has its "
         "largest weight on the token that comes next. The list names what the head carries. Liu et al. 2024, Lost in the "
         "Middle; Wu et al. 2024, Retrieval Head Mechanistically Explains Long-Context Factuality.");
-    plots.panels = {distance_panel(all, id.layer), depth_panel(all, id.layer), section_panel(all, id), heads_panel(all)};
+    plots.panels = {distance_panel(all, id.layer, trace->config().causal), depth_panel(all, id.layer), section_panel(all, id),
+                    heads_panel(all)};
     StackedParts parts;
     parts.view = "reach";
     parts.title = plots.title;

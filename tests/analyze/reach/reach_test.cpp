@@ -101,6 +101,37 @@ TEST(Reach, WithoutAModelPairsHaveTheirWeightsAlone) {
     for (const MovedToken& pair : moved) EXPECT_TRUE(std::isnan(pair.length));
 }
 
+/// Sums over the map: distances to both sides, and queries before the passage read it as well as those behind it.
+TEST(Reach, InABidirectionalModelCountsKeysOnBothSides) {
+    const TracePtr trace = run_model(source_folder() / "tests/fixtures/models/bert", "the cats asked the old doctor to wait");
+    ASSERT_FALSE(trace->config().causal);
+    const Passage passage{Position(3), Position(4)};
+    const auto found = reach(*trace, passage);
+    const HeadId id = head_id(1, 2);
+    const Matrix weights = pattern(*trace, id, {});
+    const Eigen::Index n = weights.rows();
+    std::vector<double> by_distance(found->distances.size());
+    double on_passage = 0, largest = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+        for (Eigen::Index j = 0; j < n; ++j) {
+            std::size_t bin = 0;
+            while (bin + 1 < by_distance.size() && std::abs(i - j) >= found->distances[bin + 1]) ++bin;
+            by_distance[bin] += static_cast<double>(weights(i, j)) / static_cast<double>(n);
+        }
+        if (i == 3 || i == 4) continue;
+        on_passage += static_cast<double>(weights(i, 3) + weights(i, 4)) / static_cast<double>(n - 2);
+        Eigen::Index key = 0;
+        weights.row(i).maxCoeff(&key);
+        largest += (key == 3 || key == 4 ? 1.0 : 0.0) / static_cast<double>(n - 2);
+    }
+    const HeadReach& head = found->of(id);
+    for (std::size_t b = 0; b < by_distance.size(); ++b) EXPECT_NEAR(head.by_distance[b], by_distance[b], 1e-5) << b;
+    EXPECT_NEAR(head.passage, on_passage, 1e-5);
+    EXPECT_NEAR(head.passage_uniform, 2.0 / static_cast<double>(n), 1e-12);
+    EXPECT_NEAR(head.passage_largest, largest, 1e-12);
+    EXPECT_NEAR(head.own_section, 1, 1e-5) << "one paragraph";
+}
+
 TEST(Reach, WhatAHeadMovesIsItsLongestWeightedValues) {
     const TracePtr trace = built_in(doctor);
     const HeadId id = head_id(4, 5);

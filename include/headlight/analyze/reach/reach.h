@@ -22,13 +22,13 @@ struct Passage {
     bool operator==(const Passage&) const = default;
 };
 
-/// All shares are of the weight that a query gives to keys, and means over the queries but the first unless something else is
-/// said.
+/// All shares are of the weight that a query gives to keys, and means over the queries (of a causal model all but the first,
+/// which has one key) unless something else is said.
 struct HeadReach {
-    std::vector<double> by_distance;  ///< [Reach::distances]
+    std::vector<double> by_distance;  ///< [Reach::distances] to both sides of the query
     std::vector<double> by_depth;     ///< [depths] over queries with `deep_enough` keys; NaN where there are none
     std::vector<double> by_section;   ///< [section] over the queries behind it; NaN where there are none
-    double own_section = 0, previous_section = 0, earlier_sections = 0;
+    double own_section = 0, previous_section = 0, earlier_sections = 0;  ///< the rest of 1 is on later sections
     double middle = 0;  ///< by_depth from a quarter to three quarters; uniform attention: 0.5
 
     /// Of a marked passage, over the queries that read it; NaN without one.
@@ -50,9 +50,9 @@ struct Reach {
     const HeadReach& of(HeadId id) const { return heads[static_cast<std::size_t>(id.layer.value * n_heads + id.head.value)]; }
 };
 
-/// Of every head of a model whose text attends to itself; later keys are none. Queries behind the passage read it, in a model
-/// that attends both ways all outside it. Reads patterns a few rows at a time. Error: a cross attention, a passage that is not in
-/// the text. Kept with the trace.
+/// Of every head of a model whose text attends to itself. Queries behind the passage read it, in a model that attends both ways
+/// all outside it. Reads patterns a few rows at a time. Error: a cross attention, a passage that is not in the text. Kept with
+/// the trace.
 std::shared_ptr<const Reach> reach(const trace::Trace&, const std::optional<Passage>& = {}, const CancelToken& = {},
                                    const Progress& = {});
 
