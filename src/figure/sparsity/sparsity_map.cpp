@@ -19,9 +19,12 @@ constexpr std::int64_t most_named = 200, most_vector_rects = 40'000;
 constexpr double cost_line = 18;
 const QFont& cost_font() { return ui_font(12.5); }
 
-QString percent_text(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
-
 }  // namespace
+
+QString percent_text(double share) {
+    if (std::isnan(share)) return QStringLiteral("–");
+    return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %");
+}
 
 SparsityMapFigure::SparsityMapFigure(SparsityMapData data) : data_(std::move(data)) {
     if (data_.map.queries > most_named) return;

@@ -12,6 +12,9 @@
 
 namespace headlight::figure {
 
+/// "3.2 %", "45 %"; "–" for NaN, as of a text of one token.
+QString percent_text(double share);
+
 struct SparsityMapData {
     analyze::SparseMap map;
     analyze::SparsityOptions options;

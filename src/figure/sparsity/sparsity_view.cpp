@@ -6,6 +6,9 @@
 #include "figure/table/stacked_figure.h"
 #include "headlight/model/config.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace headlight::figure {
 namespace {
 
@@ -18,7 +21,6 @@ using plot::Series;
 
 constexpr std::int64_t map_cells = 512;
 
-QString share_text(double share) { return draw::number_text(100 * share, share < 0.0995 ? 1 : 0) + QStringLiteral(" %"); }
 QString memory_text(double bytes) {
     return bytes >= 1e6 ? draw::number_text(bytes / 1e6, 1) + QStringLiteral(" MB")
                         : draw::number_text(bytes / 1e3, 1) + QStringLiteral(" kB");
@@ -31,9 +33,9 @@ QString cost_text(const trace::Trace& trace, HeadId id, const HeadSparsity& head
         model::legal_keys(trace.tokens() - 1, trace.keys(), c.causal, model::window_of(c, id.layer.value));
     const double dense = 2.0 * static_cast<double>((last.last - last.first) * (c.d_head + model::value_width(c)));
     return QStringLiteral(
-               "keeps %1 on average, %2 in the poorest tenth of rows · %3 of the pairs · keys and values %4 of %5, %6 read by the last query")
-        .arg(share_text(head.mean.kept), share_text(head.p10), share_text(head.pairs_share), memory_text(dense * head.kv_share),
-             memory_text(dense), share_text(head.kv_read_share));
+               "keeps %1 on average, %2 at the tenth percentile of rows · %3 of the pairs · keys and values %4 of %5, %6 read by the last query")
+        .arg(percent_text(head.mean.kept), percent_text(head.p10), percent_text(head.pairs_share),
+             memory_text(dense * head.kv_share), memory_text(dense), percent_text(head.kv_read_share));
 }
 
 Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
@@ -58,7 +60,8 @@ Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
     s.tip = [all, heads = s.heads](std::size_t i) {
         const HeadSparsity& head = all->of(heads[i]);
         return QStringLiteral("%1  keeps %2 on average, %3 at the tenth percentile, with %4 of the pairs")
-            .arg(head_name(heads[i]), draw::value_text(head.mean.kept), draw::value_text(head.p10), share_text(head.pairs_share));
+            .arg(head_name(heads[i]), draw::value_text(head.mean.kept), draw::value_text(head.p10),
+                 percent_text(head.pairs_share));
     };
     panel.series.push_back(std::move(s));
     return panel;
@@ -66,7 +69,8 @@ Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
 
 /// A line for each head of a layer.
 Panel curves_panel(const std::shared_ptr<const Sparsity>& all, Layer layer, const std::vector<std::int64_t>& at,
-                   std::vector<double> HeadSparsity::*values, const QString& title, const QString& x) {
+                   std::vector<double> HeadSparsity::*values, const QString& title, const QString& x,
+                   const std::function<QString(std::size_t)>& where) {
     Panel panel;
     panel.title = title;
     panel.x.label = x;
@@ -83,12 +87,19 @@ Panel curves_panel(const std::shared_ptr<const Sparsity>& all, Layer layer, cons
         s.head = id;
         for (const std::int64_t v : at) s.x.push_back(static_cast<double>(v));
         s.y = all->of(id).*values;
-        s.tip = [id, x, at, y = s.y](std::size_t i) {
-            return QStringLiteral("%1  %2 %3  keeps %4").arg(head_name(id), x, draw::count_text(at[i]), draw::value_text(y[i]));
+        s.tip = [id, where, y = s.y](std::size_t i) {
+            return QStringLiteral("%1  %2  keeps %3").arg(head_name(id), where(i), draw::value_text(y[i]));
         };
         panel.series.push_back(std::move(s));
     }
     return panel;
+}
+
+/// "queries 32 to 63"
+QString queries_text(const Sparsity& all, std::size_t length) {
+    return QStringLiteral("queries %1 to %2")
+        .arg(draw::count_text(length > 0 ? all.lengths[length - 1] : 1),
+             draw::count_text(std::min(all.lengths[length], all.queries) - 1));
 }
 
 QString budget_name(SparseScheme scheme) {
@@ -117,10 +128,13 @@ std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::
                          .arg(id.layer.value);
     plots.focus_in_files = true;
     plots.panels.push_back(heads_panel(all));
-    plots.panels.push_back(curves_panel(all, id.layer, all->budgets, &HeadSparsity::by_budget,
-                                        QStringLiteral("Against the budget"), budget_name(options.scheme)));
+    const QString budget = budget_name(options.scheme);
+    plots.panels.push_back(curves_panel(
+        all, id.layer, all->budgets, &HeadSparsity::by_budget, QStringLiteral("Against the budget"), budget,
+        [all, budget](std::size_t i) { return QStringLiteral("%1 %2").arg(budget, draw::count_text(all->budgets[i])); }));
     plots.panels.push_back(curves_panel(all, id.layer, all->lengths, &HeadSparsity::by_length, QStringLiteral("Along the text"),
-                                        QStringLiteral("queries up to token")));
+                                        QStringLiteral("position of the queries, up to"),
+                                        [all](std::size_t i) { return queries_text(*all, i); }));
     StackedParts parts;
     parts.view = "sparsity";
     parts.title = map->title();

@@ -110,6 +110,24 @@ TEST(SparsityView, TheViewHasAllHeadsBelow) {
     EXPECT_EQ(figure->table().rows.size(), 48u);
     EXPECT_GT(figure->layout({1000, 700}, Style(), {}).height(), 700);
     EXPECT_TRUE(figure->title().startsWith(QStringLiteral("L4H5")));
+    // Curves below name the queries that a mean is of: those from the last power of two on, not all up to the next one.
+    const auto found = analyze::sparsity(*trace, {.scheme = analyze::SparseScheme::sinks, .window = 4});
+    ASSERT_EQ(found->lengths, (std::vector<std::int64_t>{16, 32}));
+    const QString words = QStringLiteral("queries 16 to %1  keeps %2")
+                              .arg(trace->tokens() - 1)
+                              .arg(draw::value_text(found->of({Layer(4), Head(5)}).by_length[1]));
+    const QSizeF size = figure->layout({1000, 700}, Style(), {});
+    bool is_named = false;
+    for (double y = 400; y < size.height(); y += 3)
+        for (double x = 1; x < size.width(); x += 3)
+            is_named = is_named || figure->hit_test({x, y}, Style(), {}).tip == QStringLiteral("L4H5  ") + words;
+    EXPECT_TRUE(is_named) << words.toStdString();
+}
+
+TEST(SparsityView, PercentagesHaveADigitMoreBelowTenAndADashWithoutANumber) {
+    EXPECT_EQ(percent_text(0.0312), QStringLiteral("3.1 %"));
+    EXPECT_EQ(percent_text(0.45), QStringLiteral("45 %"));
+    EXPECT_EQ(percent_text(std::nan("")), QStringLiteral("–")) << "of a text of one token";
 }
 
 TEST(RoundStep, StandsFarEnoughApart) {
