@@ -28,9 +28,8 @@ std::int64_t Loaded::tokens_of(const std::string& text) const {
 namespace {
 
 /// The quick part: reports at once that the folder is wrong.
-Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions& compute) {
+Loaded load_tokenizer(const std::filesystem::path& folder) {
     Loaded loaded;
-    model::start_runtime(compute.threads);
     loaded.cancel = interruptible();
     loaded.tokenizer = trace::load_tokenizer(folder);
     return loaded;
@@ -60,6 +59,7 @@ void check_kind(const std::filesystem::path& folder, const TextArguments& text) 
 
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
                                                const CancelToken& cancel, const Console& console) {
+    model::start_runtime(compute.threads);
     const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
                                      : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
                                                                    : model::ComputeType::float32;
@@ -70,7 +70,7 @@ std::shared_ptr<const model::Model> load_model(const std::filesystem::path& fold
 
 Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& compute, const Console& console) {
     const std::filesystem::path folder = model_argument.folder();
-    Loaded loaded = load_tokenizer(folder, compute);
+    Loaded loaded = load_tokenizer(folder);
     loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }
@@ -88,7 +88,7 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     const std::filesystem::path folder = model_argument.folder();
     check_kind(folder, text);
     const intervention::Recipe recipe = text.recipe();
-    Loaded loaded = load_tokenizer(folder, compute);
+    Loaded loaded = load_tokenizer(folder);
     loaded.recipe = recipe;
     if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;

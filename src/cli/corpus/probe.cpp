@@ -13,6 +13,7 @@
 #include "headlight/corpus/probe/structural_run.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
+#include "headlight/model/runtime.h"
 #include "headlight/trace/trace.h"
 
 #include <algorithm>
@@ -57,7 +58,9 @@ struct ProbeRun {
         : arguments(of),
           console(on),
           manifest(corpus::read_manifest(of.store)),
-          states{.store = of.store, .disk_budget = of.disk_megabytes * kMegabyte} {}
+          states{.store = of.store, .disk_budget = of.disk_megabytes * kMegabyte} {
+        model::start_runtime();  // fits use all cores even where no model is loaded
+    }
 
     /// The store's model, unless the states of all tokens are there and nothing else needs it.
     void load_model_for(bool needed) {
@@ -148,6 +151,8 @@ void probe_linearly(ProbeRun& run) {
     result.fact("labels", arguments.labels).fact("n_development", found.n_development);
     std::vector<std::string> notes;
     note_examples(notes, found.unlabelled, found.without);
+    if (arguments.heads > 0 && found.best().layer == 0)
+        notes.push_back("layer 0 has the highest accuracy, and no head writes into it: there are no heads to list");
     for (const corpus::LayerProbe& of : found.layers)
         if (of.constant_features > 0)
             notes.push_back("layer " + std::to_string(of.layer) + ": " + counted(of.constant_features, "feature") +
