@@ -55,6 +55,21 @@ TEST(CorpusSyntax, WritesATableForLatex) {
     EXPECT_THAT(test::slurp(json), HasSubstr("\"sentences\":\"51\""));
 }
 
+/// Four of the first six sentences have more than 16 tokens.
+TEST(CorpusSyntax, CountsTheSentencesThatNoChunkHolds) {
+    const TempFolder folder;
+    const std::string cut = folder / "cut",
+                      treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
+    ASSERT_EQ(headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--limit", "6", "--context", "16", "--measure",
+                         "words,tags", "--out", cut})
+                  .code,
+              0);
+    EXPECT_THAT(headlight({"corpus", "syntax", cut, "--draws", "10"}).err,
+                HasSubstr("4 sentences are not whole in any chunk and left out"));
+    EXPECT_THAT(headlight({"corpus", "pos", cut, "--draws", "10"}).err,
+                HasSubstr("4 texts are longer than --context and left out"));
+}
+
 TEST(CorpusPos, SharesHaveTheirBase) {
     const Outcome one = headlight({"corpus", "pos", store()}), pairs = headlight({"corpus", "pos", store(), "--pairs"});
     ASSERT_EQ(one.code, 0) << one.err;

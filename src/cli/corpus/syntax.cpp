@@ -42,7 +42,9 @@ struct Answer {
         add_facts(result, *store, console);
     }
     void note_words_left_out(const corpus::WordIndex::Counts& counts) {
-        if (counts.left_out > 0) notes.push_back(with_commas(counts.left_out) + " texts are longer than --context and left out");
+        if (counts.left_out > 0)
+            notes.push_back(counted(counts.left_out, "sentence") + (counts.left_out == 1 ? " is" : " are") +
+                            " not whole in any chunk and left out");
         if (counts.unread_words > 0) notes.push_back(with_commas(counts.unread_words) + " words have no token");
         result.fact("tokens_of_several_words", counts.shared_tokens);
     }
@@ -91,7 +93,8 @@ int tags(const TagArguments& arguments, const Console& console, bool alignment) 
     Answer answer(arguments, "tags", console);
     const corpus::TagAttention attention = corpus::TagAttention::read(answer.store->merged.arrays);
     if (attention.left_out() > 0)
-        answer.notes.push_back(with_commas(attention.left_out()) + " texts are longer than --context and left out");
+        answer.notes.push_back(counted(attention.left_out(), "text") + (attention.left_out() == 1 ? " is" : " are") +
+                               " longer than --context and left out");
     answer.result.fact("first_row_of_causal_models", "left out").fact("sentences", attention.texts());
     add_bootstrap_facts(answer.result, arguments.bootstrap);
     const corpus::TagSides sides = arguments.pairs ? corpus::TagSides::both : corpus::TagSides::one;

@@ -165,8 +165,8 @@ TEST_F(ProbeKinds, TheStructuralProbeOfAStoreIsThatOfItsStates) {
     EXPECT_EQ(probe_tasks(store(), ProbeKind::structural), std::vector<std::string>{kTreeTask});
 }
 
+/// Arcs between neighbours, and sentences whose first word is the root, counted by hand.
 TEST_F(ProbeKinds, AChainOfWordsIsTheBaselineOfTrees) {
-    // Trees that are chains, right to left and left to right: neighbours are all arcs, but only one direction has the root first.
     const StructuralResult found = [] {
         StructuralRunOptions options{.ranks = {2}, .fit = {}, .bootstrap = {.draws = 10}};
         options.fit.epochs = 1;
