@@ -20,11 +20,22 @@ namespace iv = headlight::intervention;
 constexpr std::size_t kMostRows = 400;
 
 void require_same_tokens(const Beside& beside) {
-    if (beside.pair->queries.pooled)
-        throw Error({.problem = "Predictions over different vocabularies cannot be subtracted",
+    if (beside.pair->queries.pooled || beside.pair->keys.pooled)
+        throw Error({.problem = "Numbers of single tokens cannot be subtracted between two tokenizers",
                      .expected = beside.pair->a->config().name,
                      .found = beside.pair->b->config().name,
                      .hint = "Show A or B"});
+}
+
+/// What the state names must stand for something in B: another layer, head or token in its place would be subtracted unnoticed.
+void require_partners(const Beside& beside, const ViewNeeds& needs, const ViewState& of_a, const ViewState& of_b) {
+    const intervention::RunPair& pair = *beside.pair;
+    if ((needs.layer || needs.heads || needs.focus || needs.neuron) && !pair.same_shape())
+        (void)iv::same_heads(pair);  // the error names both
+    if (needs.query && of_a.query && !of_b.query)
+        throw Error({.problem = "The selected token has no partner in B",
+                     .item = pair.a->labels()[static_cast<std::size_t>(of_a.query->value)].text,
+                     .hint = "Select a token that both texts have, or show A or B"});
 }
 
 std::size_t column_of(const Table& table, const std::string& name) {
@@ -47,9 +58,9 @@ std::optional<double> number_of(const Table::Cell& cell) {
 }
 
 /// Rows of B by their names, positions moved to A.
-std::map<std::vector<std::string>, double> rows_by_name(const Table& table, const ComparedColumn& compared, const Beside* b) {
+std::map<std::vector<std::string>, double> rows_by_name(const Table& table, const ComparedColumn& compared, const Beside& b) {
     std::map<std::vector<std::string>, double> rows;
-    const std::vector<std::int64_t> back = b ? b->pair->queries.back() : std::vector<std::int64_t>();
+    const std::vector<std::int64_t> of_queries = b.pair->queries.back(), of_keys = b.pair->keys.back();
     const std::size_t value = column_of(table, compared.value);
     for (const auto& row : table.rows) {
         std::vector<std::string> name;
@@ -57,8 +68,9 @@ std::map<std::vector<std::string>, double> rows_by_name(const Table& table, cons
         for (const std::string& column : compared.names) {
             const Table::Cell& cell = row[column_of(table, column)];
             const auto* position = std::get_if<std::int64_t>(&cell);
-            if (b && position && std::ranges::find(compared.positions, column) != compared.positions.end()) {
-                const std::int64_t moved = back.at(static_cast<std::size_t>(*position));
+            if (position && std::ranges::find(compared.positions, column) != compared.positions.end()) {
+                const bool is_key = column == "key" || column == "source";  // in cross-attention of another text
+                const std::int64_t moved = (is_key ? of_keys : of_queries).at(static_cast<std::size_t>(*position));
                 known = known && moved >= 0;
                 name.push_back(std::to_string(moved));
             } else {
@@ -78,18 +90,19 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     ViewState of_a = state;
     of_a.beside.reset();
     of_a.side = Side::a;
+    const ViewSpec& spec = view_spec(state.view);
+    require_partners(beside, spec.needs, state, state_of_b(beside, state));
+    if (compared.of_token || !compared.positions.empty()) require_same_tokens(beside);
     if (compared.of_token) {
-        require_same_tokens(beside);
         if (text_value(of_a, "token").empty()) {
             const Position at =
                 state.query.value_or(Position(model::reads_pictures(pair.a->config()) ? 0 : pair.a->tokens() - 1));
             of_a.values["token"] = std::to_string(analyze::next_tokens(*pair.a, at, 1).front().id);
         }
     }
-    const ViewSpec& spec = view_spec(state.view);
     const Table a = spec.make(pair.a, of_a, cancel, progress)->table(),
                 b = spec.make(pair.b, state_of_b(beside, of_a), cancel, progress)->table();
-    const auto rows_b = rows_by_name(b, compared, &beside);
+    const auto rows_b = rows_by_name(b, compared, beside);
     struct Row {
         std::vector<std::string> name;
         const std::vector<Table::Cell>* cells;
@@ -194,7 +207,9 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     data.view = "lens";
     data.column = "difference";
     data.words.rows = QStringLiteral("token → predicted");
-    data.words.across_top = QStringLiteral("read after layer");
+    data.words.across_top = options.at == analyze::StreamPlace::resid_pre   ? QStringLiteral("read before layer")
+                            : options.at == analyze::StreamPlace::resid_mid ? QStringLiteral("read after attention of layer")
+                                                                            : QStringLiteral("read after layer");
     data.causal = false;
     data.names = {QStringLiteral("B − A")};
     data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Zero(map.rows()), symmetric_limit({map})};

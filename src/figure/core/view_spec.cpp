@@ -115,12 +115,30 @@ const ViewOption* ViewSpec::option(std::string_view name) const noexcept {
     return nullptr;
 }
 
+namespace {
+
+/// What a difference would leave out without a word.
+std::string why_no_difference(const ViewSpec& spec, const ViewState& state) {
+    if (!spec.difference) return "This view cannot show a difference. Choose A or B.";
+    analyze::PatternOptions pattern = state.pattern;
+    if (pattern.renormalise) pattern.hide_sinks = false;  // the first key is left out, and the others are renormalised
+    if (spec.needs.pattern && pattern != analyze::PatternOptions{})
+        return "The difference is that of attention weights between all tokens. Choose the attention weight, all pairs, single "
+               "tokens and no hidden special tokens, or show A or B.";
+    for (const char* name : {"aggregate", "parts", "tuned"})
+        if (const ViewOption* option = spec.option(name); option && text_value(state, name) != option->initial)
+            return "The difference does not have the option “" + option->title + "”. Take it back, or show A or B.";
+    return {};
+}
+
+}  // namespace
+
 std::string why_missing(const ViewSpec& spec, const trace::Trace& trace, const ViewState& state) {
     if (!spec.missing || (spec.compares && state.beside)) return {};
     std::string why = spec.missing(trace);
     if (!why.empty() || !state.beside || state.side == Side::a) return why;
     if (state.side == Side::b) return spec.missing(*state.beside->pair->b);
-    if (!spec.difference) return "This view cannot show a difference. Choose A or B.";
+    if (const std::string no = why_no_difference(spec, state); !no.empty()) return no;
     return spec.missing(*state.beside->pair->b);
 }
 

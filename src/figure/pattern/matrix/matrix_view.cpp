@@ -107,6 +107,7 @@ const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) c
 }
 
 Mask MatrixFigure::mask_of(std::size_t panel) const {
+    if (!data_.absent.empty()) return {false};  // what is masked is not a number; positions may be those of two texts
     return {data_.causal, panel < data_.windows.size() ? data_.windows[panel] : 0};
 }
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Differences of two runs of the built-in model: what is drawn is B's number minus A's, of the token that stands for it.
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/core/theme.h"
+#include "headlight/figure/core/view_spec.h"
+#include "headlight/intervention/compare/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QImage>
+#include <QPainter>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+namespace headlight::figure {
+namespace compare_views_test {
+
+// A: <s> The doctor said he was late because the nurse took his keys .        (14 tokens)
+// B: <s> The doctor said she was late because the nurse took her old keys .   (15 tokens)
+constexpr std::int64_t kHe = 4, kWas = 5, kHis = 11, kKeys = 12, kKeysOfB = 13, kHerOfB = 11, kOldOfB = 12;
+
+class CompareViews : public testing::Test {
+protected:
+    static TracePtr run(const std::string& text) {
+        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+        return trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = text, .pair = {}});
+    }
+    static void SetUpTestSuite() {
+        a_ = run("The doctor said he was late because the nurse took his keys.");
+        b_ = run("The doctor said she was late because the nurse took her old keys.");
+        beside_ = beside(a_, b_);
+    }
+    static void TearDownTestSuite() {
+        beside_.reset();
+        a_.reset();
+        b_.reset();
+    }
+    static ViewState state(const std::string& view) {
+        ViewState s;
+        s.view = view;
+        s.layer = Layer(4);
+        s.heads = {Head(0)};
+        s.beside = beside_;
+        s.side = Side::difference;
+        return s;
+    }
+    static std::string error_of(const ViewState& s) {
+        try {
+            make_figure(a_, s);
+        } catch (const Error& error) {
+            return error.facts().problem;
+        }
+        return {};
+    }
+    static std::size_t column(const Table& table, const std::string& name) {
+        return static_cast<std::size_t>(std::ranges::find(table.columns, name) - table.columns.begin());
+    }
+
+    static inline TracePtr a_, b_;
+    static inline std::shared_ptr<const Beside> beside_;
+};
+
+TEST_F(CompareViews, MatrixAndHeadDrawBMinusAOfThePartners) {
+    const analyze::Matrix a = analyze::pattern(*a_, {Layer(4), Head(0)}, {}), b = analyze::pattern(*b_, {Layer(4), Head(0)}, {});
+    const Table matrix = make_figure(a_, state("matrix"))->table();
+    const auto drawn = [&](std::int64_t query, std::int64_t key) {
+        for (const auto& row : matrix.rows)
+            if (std::get<std::int64_t>(row[column(matrix, "query")]) == query &&
+                std::get<std::int64_t>(row[column(matrix, "key")]) == key)
+                return std::get<double>(row[column(matrix, "difference")]);
+        return std::numeric_limits<double>::quiet_NaN();
+    };
+    EXPECT_NEAR(drawn(kWas, kHe), b(kWas, kHe) - a(kWas, kHe), 1e-6);
+    EXPECT_NEAR(drawn(kKeys, kHe), b(kKeysOfB, kHe) - a(kKeys, kHe), 1e-6);
+    EXPECT_NEAR(drawn(kKeys, kHis), -a(kKeys, kHis), 1e-6) << "a key that only A has";
+    EXPECT_NEAR(drawn(kKeys, -1 - kHerOfB), b(kKeysOfB, kHerOfB), 1e-6) << "a key that only B has";
+    EXPECT_TRUE(std::isnan(drawn(kHis, kHe))) << "a query that only A has";
+
+    ViewState two = state("head");
+    two.heads = {Head(0), Head(3)};
+    const analyze::Matrix a3 = analyze::pattern(*a_, {Layer(4), Head(3)}, {}),
+                          b3 = analyze::pattern(*b_, {Layer(4), Head(3)}, {});
+    const double mean = (b(kWas, kHe) - a(kWas, kHe) + b3(kWas, kHe) - a3(kWas, kHe)) / 2.0;
+    const auto lines = make_figure(a_, two)->arrays();
+    const std::int64_t keys = lines[0].shape[2];
+    const auto at = static_cast<std::size_t>(kWas * keys + kHe);
+    const auto less = static_cast<std::size_t>(lines[0].shape[1] * keys) + at;
+    EXPECT_NEAR(lines[0].values[at] - lines[0].values[less], mean, 1e-6) << "what is more, and what is less";
+}
+
+TEST_F(CompareViews, ARowThatOnlyBHasIsDrawnInB) {
+    const auto figure = make_figure(a_, state("compare-head"));
+    Style style;
+    style.theme = &Theme::light();
+    const QSizeF size = figure->layout({900, 0}, style, {});
+    QImage image(size.toSize(), QImage::Format_RGB32);
+    image.fill(style.theme->canvas);
+    {
+        QPainter painter(&image);
+        figure->paint(painter, QRectF(QPointF(), size), style, {});
+    }
+    // Head 0 of layer 4 attends to the token itself or the one before it: one dark cell in each row.
+    const analyze::Matrix b = analyze::pattern(*b_, {Layer(4), Head(0)}, {});
+    ASSERT_GT(b(kOldOfB, kHerOfB), 0.3);
+    std::set<QRgb> colors;
+    for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) {
+            const Hit hit = figure->hit_test(QPointF(x + 0.5, y + 0.5), style, {});
+            if (hit.kind == Hit::Kind::pair && hit.value && hit.tip.startsWith(QStringLiteral("B ")) &&
+                std::abs(*hit.value - b(kOldOfB, kHerOfB)) < 1e-7 && hit.area.adjusted(4, 4, -4, -4).contains(QPointF(x, y)))
+                colors.insert(image.pixel(x, y));
+        }
+    ASSERT_EQ(colors.size(), 1U);
+    EXPECT_NE(*colors.begin(), style.theme->canvas.rgb());
+}
+
+TEST_F(CompareViews, PredictionsAndMlpSubtractTheNumbersOfA) {
+    const auto of_a = analyze::predictions(*a_, 1), of_b = analyze::predictions(*b_, 1);
+    const Table predictions = make_figure(a_, state("predictions"))->table();
+    std::set<std::int64_t> positions;
+    for (const auto& row : predictions.rows) {
+        const std::int64_t at = std::get<std::int64_t>(row[column(predictions, "position")]);
+        const std::int64_t in_b = at < kHis ? at : at + 1;
+        positions.insert(at);
+        EXPECT_NEAR(std::get<double>(row[column(predictions, "a")]), of_a[static_cast<std::size_t>(at)].log_probability, 1e-6);
+        EXPECT_NEAR(std::get<double>(row[column(predictions, "b")]), of_b[static_cast<std::size_t>(in_b)].log_probability, 1e-6);
+    }
+    // Without the first token, and without the two that another one stands for or nothing does.
+    EXPECT_EQ(positions, (std::set<std::int64_t>{1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13}));
+
+    ViewState of_mlp = state("mlp");
+    of_mlp.query = Position(kKeys);
+    const Table difference = make_figure(a_, of_mlp)->table();
+    of_mlp.side = Side::b;
+    const Table b = make_figure(a_, of_mlp)->table();
+    ASSERT_GT(difference.rows.size(), 3U);
+    std::size_t compared = 0;
+    for (const auto& row : difference.rows)
+        for (const auto& neuron : b.rows) {
+            if (neuron[column(b, "neuron")] != row[0]) continue;
+            EXPECT_EQ(neuron[column(b, "coefficient")], row[column(difference, "b")]) << "B at the partner of the pin";
+            ++compared;
+        }
+    EXPECT_GE(compared, difference.rows.size());
+}
+
+TEST_F(CompareViews, RefusesWhatHasNoPartner) {
+    ViewState pinned = state("attribution");
+    pinned.query = Position(kHis);
+    EXPECT_THAT(error_of(pinned), testing::HasSubstr("no partner")) << "not B's last token in its place";
+    pinned.query = Position(kKeys);
+    EXPECT_EQ(error_of(pinned), "");
+
+    const std::filesystem::path gpt2 = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
+    const TracePtr small = trace::run(model::Model::load(gpt2), text::Tokenizer::load(gpt2), {.text = a_->text_a(), .pair = {}});
+    ViewState other = state("mlp");
+    other.beside = beside(a_, small);
+    EXPECT_THAT(error_of(other), testing::HasSubstr("by their numbers")) << "not the last layer of a shallower model";
+    other.view = "predictions";
+    EXPECT_THAT(error_of(other), testing::HasSubstr("two tokenizers"));
+}
+
+TEST_F(CompareViews, SaysWhichOptionsADifferenceDoesNotHave) {
+    ViewState weighted = state("matrix");
+    weighted.pattern.weighting = analyze::Weighting::value_norm;
+    EXPECT_THAT(error_of(weighted), testing::HasSubstr("attention weight"));
+    ViewState parts = state("matrix");
+    parts.values["parts"] = "1";
+    EXPECT_THAT(error_of(parts), testing::HasSubstr("Parts of the score"));
+    ViewState without_first = state("matrix");
+    without_first.pattern.hide_sinks = true;
+    EXPECT_EQ(error_of(without_first), "");
+}
+
+}  // namespace compare_views_test
+}  // namespace headlight::figure
