@@ -177,16 +177,8 @@ std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, cons
     const ViewSpec& spec = view_spec(state.view);
     if (!state.beside || spec.compares) return spec.make(std::move(trace), state, cancel, progress);
     if (state.side == Side::difference) return spec.difference(*state.beside, state, cancel, progress);
-    const TracePtr b = state.beside->pair->b;
-    const ViewState of_b = state_of_b(*state.beside, state);
-    const auto make = [&](bool is_b) {
-        return is_b ? spec.make(b, of_b, cancel, progress) : spec.make(trace, state, cancel, progress);
-    };
-    auto figure = make(state.side == Side::b);
-    if (const auto own = figure->limit())  // both are drawn on the larger scale
-        if (spec.missing(state.side == Side::b ? *trace : *b).empty())
-            if (const auto other = make(state.side != Side::b)->limit()) figure->set_limit(std::max(*own, *other));
-    return figure;
+    if (state.side == Side::a) return spec.make(std::move(trace), state, cancel, progress);
+    return spec.make(state.beside->pair->b, state_of_b(*state.beside, state), cancel, progress);
 }
 
 Selection selection_of(const ViewState& request) {

@@ -140,9 +140,6 @@ public:
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).
     virtual double max_zoom() const { return 1; }
-    /// Where the scale ends that marks are drawn by, if the data decide it: two runs are drawn by the larger of theirs.
-    virtual std::optional<double> limit() const { return std::nullopt; }
-    virtual void set_limit(double) {}
     /// True after a paint that had to leave something coarse: paint again in some 20 ms.
     virtual bool refining() const { return false; }
     /// What better pixels need beside the next paint; empty: nothing, or it is under way already.
