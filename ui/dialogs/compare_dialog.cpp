@@ -6,6 +6,7 @@
 
 #include <QDialogButtonBox>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -33,7 +34,9 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     text_->setAccessibleName(QStringLiteral("Text of B"));
     text_->setFixedHeight(96);
     pair_->setText(or_own(now.prompt.pair, a.pair));
+    pair_->setAccessibleName(a.has_pair ? QStringLiteral("Second sentence of B") : QStringLiteral("Target of B"));
     image_->setText(or_own(now.prompt.image, a.image));
+    image_->setAccessibleName(QStringLiteral("Picture of B"));
     model_->setEditable(true);
     model_->setAccessibleName(QStringLiteral("Model of B"));
     model_->addItem(QStringLiteral("the same model"), QString());
@@ -92,8 +95,10 @@ OtherInput CompareDialog::input() const {
     OtherInput input{.on = true};
     input.prompt.text = changed(text_->toPlainText(), a.text);
     input.prompt.pair = changed(pair_->text(), a.pair);
-    input.prompt.image = changed(image_->text(), a.image);
-    const QString typed = model_->currentText().trimmed();
+    // A session is read elsewhere than where it is written.
+    const auto absolute = [](const QString& file) { return QFileInfo::exists(file) ? QFileInfo(file).absoluteFilePath() : file; };
+    input.prompt.image = changed(absolute(image_->text()), a.image);
+    const QString words = model_->currentText().trimmed(), typed = words == model_->itemText(0) ? words : absolute(words);
     if (typed != model_->itemText(0) && typed != document_.model().reference) input.model = typed;
     return input;
 }

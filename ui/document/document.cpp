@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/document.h"
 
+#include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/outline.h"
 #include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
@@ -159,7 +160,8 @@ void Document::change_options(const ViewOptions& options, const std::optional<fi
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
     if (other_corpus) corpus_.look(options_.corpus, model_);
-    look_at_other();
+    if (!options_.other.on || up_to_date())
+        look_at_other();  // else when the prompt has run: it may share nothing with the old one
     finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
@@ -187,7 +189,10 @@ void Document::set_attention(model::Stack attention) {
 
 void Document::look_at_other() { other_.look(options_.other, model_, shown_prompt_, of_open_model_ ? run_ : nullptr); }
 
-std::shared_ptr<const figure::Beside> Document::beside() const { return trace_ ? other_.beside(attention()) : nullptr; }
+std::shared_ptr<const figure::Beside> Document::beside() const {
+    const auto beside = trace_ ? other_.beside(attention()) : nullptr;
+    return beside && beside->pair->a == trace_ ? beside : nullptr;  // a run that has just come is not compared yet
+}
 
 void Document::set_side(figure::Side side) {
     ViewOptions options = options_;

@@ -11,14 +11,11 @@ namespace headlight::ui {
 
 namespace {
 
-/// What B reads: its own text, pair or picture, and A's where it has none.
-trace::Prompt prompt_of_b(const OtherInput& input, const PromptText& a, const OpenModel& model) {
-    const QString image = input.prompt.image.isEmpty() ? a.image : input.prompt.image;
-    if (reads_pictures(model)) return {.image = image.toStdString(), .picture = figure::read_picture(image.toStdString())};
+trace::Prompt input_of(const PromptText& prompt, const OpenModel& model) {
+    if (reads_pictures(model))
+        return {.image = prompt.image.toStdString(), .picture = figure::read_picture(prompt.image.toStdString())};
     const bool encodes = model.model->part(model::Stack::encoder) != nullptr;
-    const QString text = input.prompt.text.isEmpty() ? a.text : input.prompt.text;
-    const QString pair = !input.prompt.pair.isEmpty() ? input.prompt.pair : a.has_pair || encodes ? a.pair : QString();
-    return {.text = text.toStdString(), .pair = pair.toStdString()};
+    return {.text = prompt.text.toStdString(), .pair = prompt.has_pair || encodes ? prompt.pair.toStdString() : std::string()};
 }
 
 /// Measures that both runs have.
@@ -45,15 +42,29 @@ std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, 
 OtherRun::OtherRun(Jobs& jobs, QString device) : jobs_(jobs), device_(std::move(device)) {
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         if (lane != Jobs::Lane::other) return;
-        problem_ = failure.facts;
-        clear();
+        problem_ = failure.facts;  // and what was tried stays known, or every change of an option would try it again
+        b_ = nullptr;
+        parts_.clear();
+        Q_EMIT changed();
     });
+}
+
+OtherRun::Made OtherRun::made_of(const OtherInput& input, const OpenModel& open, const PromptText& a) {
+    const auto or_own = [](const QString& own, const QString& of_a) { return own.isEmpty() ? of_a : own; };
+    const PromptText& b = input.prompt;
+    return {.prompt = {.text = or_own(b.text, a.text),
+                       .pair = or_own(b.pair, a.pair),
+                       .has_pair = a.has_pair || !b.pair.isEmpty(),
+                       .image = or_own(b.image, a.image)},
+            .model = or_own(input.model, open.reference)};
 }
 
 void OtherRun::clear() {
     a_ = b_ = nullptr;
+    other_model_ = {};
     made_.reset();
-    if (!std::exchange(parts_, {}).empty() || problem_) Q_EMIT changed();
+    const bool had_problem = std::exchange(problem_, {}).has_value();
+    if (!std::exchange(parts_, {}).empty() || had_problem) Q_EMIT changed();
 }
 
 OtherRun::Parts OtherRun::parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b) {
@@ -71,12 +82,12 @@ void OtherRun::look(const OtherInput& input, const OpenModel& open, const Prompt
                     const std::shared_ptr<const trace::Trace>& a) {
     if (!input.on || !a || !open.model || is_saved(open)) {
         jobs_.cancel(Jobs::Lane::other);
-        problem_.reset();
         return clear();
     }
-    const Made wanted{input, prompt, open.reference};
-    if (made_ == wanted && a_ == a && (b_ || jobs_.busy(Jobs::Lane::other))) return;
-    const bool same_b = b_ && made_ == wanted;
+    const Made wanted = made_of(input, open, prompt);
+    if (made_ == wanted && a_ == a && (b_ || problem_ || jobs_.busy(Jobs::Lane::other))) return;
+    const bool own_model = wanted.model == open.reference;
+    const bool same_b = b_ && made_ == wanted && (!own_model || b_->model() == open.model);
     problem_.reset();
     made_ = wanted;
     a_ = a;
@@ -84,19 +95,19 @@ void OtherRun::look(const OtherInput& input, const OpenModel& open, const Prompt
     if (!known) b_ = nullptr;
     parts_.clear();
     Q_EMIT changed();
-    const bool own_model = input.model.isEmpty() || input.model == open.reference;
-    OpenModel model = own_model ? open : other_model_.reference == input.model ? other_model_ : OpenModel{};
+    if (other_model_.reference != wanted.model) other_model_ = {};  // two models at most
+    OpenModel model = own_model ? open : other_model_;
     jobs_.start(Jobs::Lane::other, QStringLiteral("Running B"),
-                [this, input, prompt, a, known, model, device = device_](const CancelToken& cancel,
-                                                                         const Progress& progress) mutable -> Jobs::Deliver {
-                    if (!model.model) model = load_model(input.model, device.toStdString(), cancel, progress);
+                [this, wanted, own_model, a, known, model, device = device_](const CancelToken& cancel,
+                                                                             const Progress& progress) mutable -> Jobs::Deliver {
+                    if (!model.model) model = load_model(wanted.model, device.toStdString(), cancel, progress);
                     check_files(model);
                     const auto b =
                         known ? known
-                              : trace::run(model.model, model.tokenizer, prompt_of_b(input, prompt, model), {}, cancel, progress);
+                              : trace::run(model.model, model.tokenizer, input_of(wanted.prompt, model), {}, cancel, progress);
                     const Parts parts = parts_of(a, b);
-                    return [this, input, model, b, parts] {
-                        if (!input.model.isEmpty()) other_model_ = model;
+                    return [this, own_model, model, b, parts] {
+                        if (!own_model) other_model_ = model;
                         b_ = b;
                         parts_ = parts;
                         Q_EMIT changed();

@@ -41,11 +41,11 @@ private:
     using Parts = std::map<model::Stack, Part>;
     /// What B's trace is of.
     struct Made {
-        OtherInput input;
-        PromptText prompt;  ///< of A, where B takes from it
+        PromptText prompt;  ///< its own, and A's where it has none
         QString model;
         bool operator==(const Made&) const = default;
     };
+    static Made made_of(const OtherInput&, const OpenModel&, const PromptText& a);
     void clear();
     static Parts parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
 

@@ -278,7 +278,6 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     shown_prompt_ = prompt;
     not_run_ = NotRun::no;
-    look_at_other();
     adapting_ = true;
     const auto lacking = carry_selection();
     // The filter of a sentence pair means nothing without one.
@@ -288,6 +287,7 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
         set_options(options);
     }
     adapting_ = false;
+    look_at_other();  // with pins that this trace has
     look_at_predictions();
     ask_for_shown();
     if (other_head && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));

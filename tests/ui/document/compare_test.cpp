@@ -97,6 +97,53 @@ TEST_F(WindowTest, TheDialogNamesBAndStoppingEndsIt) {
     EXPECT_FALSE(window.tool_row().side().isVisible());
 }
 
+TEST_F(WindowTest, ThePairIsAlwaysThatOfTheShownRun) {
+    Document& document = window.document();
+    ViewOptions options = document.options();
+    options.other = {.on = true, .prompt = {.text = QStringLiteral("The nurse asked the old doctor to wait."), .pair = {}}};
+    options.side = Side::difference;
+    document.set_options(options);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document.beside());
+    const auto b = document.beside()->pair->b;
+    int announced = 0;
+    QObject::connect(&document, &Document::changed, &window, [&] {
+        if (const auto beside = document.beside()) {
+            EXPECT_EQ(beside->pair->a, document.trace());
+            ++announced;
+        }
+    });
+    QObject::connect(&document.selection(), &SelectionModel::changed, &window, [&] {
+        if (const auto beside = document.beside()) {
+            EXPECT_EQ(beside->pair->a, document.trace());
+        }
+    });
+    PromptText shorter;
+    shorter.text = QStringLiteral("The doctor was late.");
+    document.set_prompt(shorter);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document.beside());
+    EXPECT_GT(announced, 0);
+    EXPECT_EQ(document.beside()->pair->a, document.trace());
+    EXPECT_EQ(document.beside()->pair->b, b) << "B has a text of its own: nothing of it has changed";
+    EXPECT_FALSE(window.error_panel().isVisible());
+}
+
+TEST_F(WindowTest, WhatCannotBeComparedIsTriedOnce) {
+    Document& document = window.document();
+    ViewOptions options = document.options();
+    options.other = {.on = true, .prompt = {.text = QStringLiteral("Yes"), .pair = {}}};
+    options.side = Side::difference;
+    document.set_options(options);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document.other().problem());
+    EXPECT_TRUE(window.tool_row().side().button(Side::a).isChecked()) << "it is A that the views show";
+    options.predictions = !options.predictions;
+    document.set_options(options);
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::other)) << "the option has nothing to do with B";
+    EXPECT_TRUE(document.other().problem());
+}
+
 TEST_F(WindowTest, ASessionKeepsBothRuns) {
     window.action(Command::compare_paraphrase).trigger();
     ASSERT_TRUE(settle());

@@ -345,7 +345,7 @@ void HeadsPanel::refresh() {
         list_->setColumnWidth(2, std::clamp(header->sectionSizeHint(2) + 12, 64, 96));
     }
 
-    const auto differences = document_.other().differences(document_.attention());
+    const auto differences = document_.beside() ? document_.other().differences(document_.attention()) : nullptr;
     const bool of_difference =
         document_.options().side == figure::Side::difference && differences && differences->find(measure());
     mosaic_->set_figure(figure::heads_mosaic(of_difference ? differences : table, measure(),

@@ -40,7 +40,7 @@ TextRuler::TextRuler(Document& document, TokenStrip& strip, QWidget* parent)
     : QWidget(parent), document_(document), strip_(strip) {
     setObjectName(QStringLiteral("TextRuler"));
     setAccessibleName(QStringLiteral("Ruler of the text"));
-    setAccessibleDescription(QStringLiteral("Left and right arrow: the paragraph before and behind"));
+    setAccessibleDescription(QStringLiteral("Left and right arrow keys: previous and next paragraph"));
     setFixedHeight(ruler_height);
     setFocusPolicy(Qt::StrongFocus);
     setCursor(Qt::PointingHandCursor);

@@ -33,9 +33,12 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
 void SideSwitch::show_document() {
     setVisible(document_.options().other.on);
     const auto beside = document_.beside();
-    const QString b = beside ? QString::fromStdString(beside->words) : QStringLiteral("still running");
+    const QString b = beside                        ? QString::fromStdString(beside->words)
+                      : document_.other().problem() ? QString::fromStdString(document_.other().problem()->problem)
+                                                    : QStringLiteral("still running");
+    const figure::Side shown = beside ? document_.options().side : figure::Side::a;  // A alone until B is there
     for (const auto& [side, button] : buttons_) {
-        button->setChecked(side == document_.options().side);
+        button->setChecked(side == shown);
         button->setEnabled(side == figure::Side::a || beside);
         button->setToolTip((side == figure::Side::a   ? QStringLiteral("This run")
                             : side == figure::Side::b ? QStringLiteral("B: %1").arg(b)
