@@ -127,6 +127,7 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
         "Jensen-Shannon divergence, “moved” the total variation; z is the head's weighted sum of values. "
         "Measures of heads are differences B − A.");
     parts.across = true;
+    parts.inset = {8, 20};  // the table's margins, and the line of its title
     parts.parts.push_back(heads_mosaic(table, measure, {}));
     parts.parts.push_back(table_figure(std::move(list)));
     parts.table = [exported = iv::table_of(pair, compared, false, true)] { return exported; };

@@ -74,8 +74,9 @@ public:
         const QString name = QStringLiteral("B − A of the weight");
         draw::text(p, {maps_margin, y}, name, font, theme.muted);
         const QString limit = draw::number_text(static_cast<double>(limit_), 2);
+        const double lead = draw::number_width(QStringLiteral("−") + limit, ui_font(11)) + 14;
         const double end = draw::bar(
-            p, QRectF(maps_margin + draw::text_width(name, font) + 50, y - 9, 110, 10),
+            p, QRectF(maps_margin + draw::text_width(name, font) + lead, y - 9, 110, 10),
             [&](double t) { return signed_color(theme, 2 * t - 1); }, QStringLiteral("−") + limit, limit, theme);
         QStringList notes;
         if (std::ranges::find(rows_, false) != rows_.end()) notes << QStringLiteral("hatched: rows of one text alone");
@@ -154,16 +155,15 @@ private:
         p.drawImage(area, image);
         p.restore();
         const double row = area.height() / static_cast<double>(map.rows());
-        p.save();
-        p.setClipRect(area, Qt::IntersectClip);
-        p.setPen(QPen(draw::faded(theme.faint, 0.5), 0.75));
         for (std::size_t r = 0; r < rows_.size(); ++r) {
             if (rows_[r]) continue;
-            const double top = area.top() + row * static_cast<double>(r);
-            for (double x = area.left() + 3; x < area.right() + row; x += 4)
-                p.drawLine(QPointF(x, top), QPointF(x - row, top + row));
+            const std::size_t first = r;
+            while (r + 1 < rows_.size() && !rows_[r + 1]) ++r;
+            draw::hatch(p,
+                        QRectF(area.left(), area.top() + row * static_cast<double>(first), area.width(),
+                               row * static_cast<double>(r + 1 - first)),
+                        4, draw::faded(theme.faint, 0.55));
         }
-        p.restore();
         draw::box(p, area, 0, {}, theme.line);
     }
 

@@ -13,6 +13,8 @@ namespace {
 
 namespace iv = headlight::intervention;
 
+const QString kWithoutFirst = QStringLiteral("without the first key, renormalised");
+
 analyze::AxisItem item_of(const iv::MergedUnit& unit, const iv::Alignment& alignment, const std::vector<text::TokenLabel>& a,
                           const std::vector<text::TokenLabel>& b) {
     const bool in_a = unit.a >= 0;
@@ -120,7 +122,7 @@ std::unique_ptr<Figure> compare_head_view(const Beside& beside, HeadId head, con
                    {lacking(maps.queries, true, true), std::vector<bool>(maps.keys.size())}};
     data.diverging = around_zero(maps, symmetric_limit({maps.difference}));
     data.signed_from = 2;
-    if (options.without_first) data.weight_name = QStringLiteral("softmax weight without the first key, renormalised");
+    if (options.without_first) data.notes.insert(data.notes.begin(), kWithoutFirst.toStdString());
     data.title = head_name(head) + QStringLiteral(" in A and B");
     data.description = QStringLiteral(
         "The attention of one head in two runs, and their difference. A and B are drawn on one scale; the difference on a scale "
@@ -145,6 +147,7 @@ std::unique_ptr<Figure> matrix_difference(const Beside& beside, const ViewState&
     }
     data.heads = heads;
     data.weight_name = QStringLiteral("B − A of the softmax weight");
+    if (state.pattern.hide_sinks) data.notes.insert(data.notes.begin(), kWithoutFirst.toStdString());
     data.value_word = QStringLiteral("B − A");
     data.column = "difference";
     data.title = difference_title(heads.size() == 1 ? head_name(heads.front()) : QStringLiteral("%1 heads").arg(heads.size()));
@@ -163,6 +166,7 @@ std::unique_ptr<Figure> head_difference(const Beside& beside, const ViewState& s
     for (const HeadId head : heads) {
         cancel.throw_if_cancelled();
         ComparedMaps maps = compared_maps(*beside.pair, head, head, {.without_first = state.pattern.hide_sinks});
+        data.differences = maps.difference.array().isFinite().count();
         maps.difference = maps.difference.unaryExpr([](float x) { return std::isfinite(x) ? x : 0.0F; });
         if (mean.size() == 0) mean = analyze::Matrix::Zero(maps.difference.rows(), maps.difference.cols());
         mean += maps.difference / static_cast<float>(heads.size());
@@ -178,10 +182,12 @@ std::unique_ptr<Figure> head_difference(const Beside& beside, const ViewState& s
     data.difference = true;
     data.weights = {mean.cwiseMax(0), (-mean).cwiseMax(0)};
     data.limit = static_cast<double>(symmetric_limit({mean}));
-    data.together = difference_title(
-        heads.size() == 1 ? head_name(heads.front())
-                          : QStringLiteral("mean of %1 heads of layer %2").arg(heads.size()).arg(state.layer.value));
-    data.weight_name = QStringLiteral("B − A of the softmax weight · B: ") + QString::fromStdString(beside.words);
+    data.together =
+        difference_title(heads.size() == 1 ? head_name(heads.front())
+                                           : QStringLiteral("layer %2, %1 heads").arg(heads.size()).arg(state.layer.value));
+    data.weight_name = (heads.size() > 1 ? QStringLiteral("mean of the heads · ") : QString()) +
+                       (state.pattern.hide_sinks ? kWithoutFirst + QStringLiteral(" · ") : QString()) + QStringLiteral("B: ") +
+                       QString::fromStdString(beside.words);
     return head_figure(std::move(data));
 }
 

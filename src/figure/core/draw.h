@@ -86,6 +86,8 @@ double ramp_bar(QPainter&, const QRectF& bar, Ramp, const QString& low, const QS
 double opacity_bar(QPainter&, const QRectF& bar, const QColor& color, const QString& low, const QString& high, const Theme&);
 /// -limit .. 0 .. limit, the numbers below the bar; zero in the middle.
 void signed_bar(QPainter&, const QRectF& bar, double limit, const Theme&);
+/// Diagonal lines all over a box, `step` px apart: there is no number.
+void hatch(QPainter&, const QRectF& box, double step, const QColor&);
 
 // --- axes -----------------------------------------------------------------------------------------------------------
 /// Which labels of an axis are shown, so that none overlaps another.

@@ -74,6 +74,15 @@ void signed_bar(QPainter& painter, const QRectF& rect, double limit, const Theme
     number(painter, {rect.right(), baseline}, number_text(limit, decimals), font, theme.muted, Align::right);
 }
 
+void hatch(QPainter& painter, const QRectF& box, double step, const QColor& color) {
+    painter.save();
+    painter.setClipRect(box, Qt::IntersectClip);
+    painter.setPen(QPen(color, 1));
+    for (double x = box.left() - box.height() + step; x < box.right(); x += step)
+        painter.drawLine(QPointF(x, box.bottom()), QPointF(x + box.height(), box.top()));
+    painter.restore();
+}
+
 // --- axes -----------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -167,12 +167,7 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
         return;
     }
     // Hatched, lest a missing value pass for the low end.
-    painter.save();
-    painter.setClipRect(cell.adjusted(1, 1, -1, -1), Qt::IntersectClip);
-    painter.setPen(QPen(draw::faded(theme.faint, 0.55 * opacity), 1));
-    for (double d = 3; d < 2 * cell.width(); d += 4)
-        painter.drawLine(QPointF(cell.left() + d, cell.top()), QPointF(cell.left(), cell.top() + d));
-    painter.restore();
+    draw::hatch(painter, cell.adjusted(1, 1, -1, -1), 4, draw::faded(theme.faint, 0.55 * opacity));
     draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, {}, draw::faded(theme.line, opacity));
 }
 

@@ -208,12 +208,7 @@ void MapFigure::Parts::paint_crowd(const Frame& f) const {
 // --- matrix ---------------------------------------------------------------------------------------------------------
 
 void MapFigure::Parts::hatch(const Frame& f, const QRectF& box) const {
-    f.painter.save();
-    f.painter.setClipRect(box, Qt::IntersectClip);
-    f.painter.setPen(QPen(draw::faded(f.theme().faint, 0.45), 1));
-    for (double x = box.left() - box.height(); x < box.right(); x += hatch_step)
-        f.painter.drawLine(QPointF(x, box.bottom()), QPointF(x + box.height(), box.top()));
-    f.painter.restore();
+    draw::hatch(f.painter, box, hatch_step, draw::faded(f.theme().faint, 0.45));
 }
 
 void MapFigure::Parts::paint_cell(const Frame& f, std::size_t i) const {

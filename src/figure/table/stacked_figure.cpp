@@ -20,19 +20,21 @@ public:
         if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size())) {
             const double part = available.width() / static_cast<double>(in_.parts.size());
             for (std::size_t i = 0; i < in_.parts.size(); ++i) {
-                const QSizeF size = in_.parts[i]->layout({part, 0}, style, selection);
-                at_[i] = {width, 0, size.width(), size.height()};
-                width += size.width();
-                y = std::max(y, size.height());
+                const QPointF inset = i == 0 ? in_.inset : QPointF();
+                const QSizeF size = in_.parts[i]->layout({part - inset.x(), 0}, style, selection);
+                at_[i] = {QPointF(width, 0) + inset, size};
+                width += inset.x() + size.width();
+                y = std::max(y, inset.y() + size.height());
             }
             return {width, y};
         }
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
-            const QSizeF size =
-                in_.parts[i]->layout({available.width(), i == 0 && in_.fits_first ? available.height() : 0}, style, selection);
-            at_[i] = {0, y, size.width(), size.height()};
-            y += size.height();
-            width = std::max(width, size.width());
+            const QPointF inset = i == 0 ? in_.inset : QPointF();
+            const QSizeF size = in_.parts[i]->layout(
+                {available.width() - inset.x(), i == 0 && in_.fits_first ? available.height() - inset.y() : 0}, style, selection);
+            at_[i] = {QPointF(0, y) + inset, size};
+            y += inset.y() + size.height();
+            width = std::max(width, inset.x() + size.width());
         }
         return {width, y};
     }

@@ -18,6 +18,7 @@ struct StackedParts {
     std::function<std::vector<NamedArray>()> arrays;
     bool fits_first = false;  ///< the first one is laid out for the canvas's height
     bool across = false;      ///< beside each other where there is room
+    QPointF inset = {0, 0};   ///< left of and above the first part, where its own margin is smaller than those of the others
     std::size_t opened = 0;   ///< a click opened this part and those behind it; 0: none
 };
 std::unique_ptr<Figure> stacked_figure(StackedParts);

@@ -136,11 +136,11 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const bool sole = f.sole_head();
     const QString amount = draw::amount_name(f.style.transfer);
     const QString what =
-        data_.difference ? QStringLiteral("one line a pair, less (orange) or more (blue) in B")
+        data_.difference ? QStringLiteral("B − A of the weight")
         : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
                          : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
-    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + (data_.difference ? 56 : 38);
+    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + (data_.difference ? 50 : 38);
     const QRectF bar(bar_x, y - 9, 120, 10);
     const auto end_of_bar = [&] {
         if (data_.difference) {

@@ -66,6 +66,10 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
         drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer,
                                   data_.difference ? static_cast<float>(1 / data_.limit) : 0);
+        if (data_.difference) {  // the two maps share their pairs, each of which has one line
+            drawn_.lines.pairs = data_.differences;
+            drawn_.lines.too_faint = data_.differences - static_cast<std::int64_t>(drawn_.lines.lines.size());
+        }
         drawn_.active = std::move(active);
         drawn_.transfer = style.transfer;
         drawn_.key = -1;
@@ -209,7 +213,7 @@ QString HeadFigure::description() const {
         return QStringLiteral(
             "Each line joins a query (left) with a key (right) whose weight is another in B than in A, in the mean of the heads that "
             "are on: blue where B attends more, orange where it attends less. Tokens that only one text has stand where they are in "
-            "it. After the head view of BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+            "it and have no lines as queries; as keys, theirs are the weight that they gain or lose. After the head view of BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
     if (is_together())
         return QStringLiteral(
             "Each line joins a query (left) with a key that it attends to (right), as strong "

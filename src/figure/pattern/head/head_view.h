@@ -25,6 +25,7 @@ struct HeadViewData {
     /// and at full strength from `limit` on. `together` names them.
     bool difference = false;
     double limit = 1;
+    std::int64_t differences = 0;                            ///< pairs that both runs have
     QString layer_label;                                     ///< what sets the layer apart where layers differ: "local 512"
     QString attention;                                       ///< which one of an encoder-decoder model
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged

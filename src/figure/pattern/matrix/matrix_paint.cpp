@@ -107,15 +107,7 @@ void MatrixFigure::paint_absent(const Frame& f, const Panel& p) const {
             take(first, i + 1);
         }
     };
-    const auto hatch = [&](QRectF area) {
-        area &= p.cells;
-        f.painter.save();
-        f.painter.setClipRect(area, Qt::IntersectClip);
-        f.painter.setPen(QPen(draw::faded(f.theme().faint, 0.55), 1));
-        for (double d = 4; d < area.width() + area.height(); d += 5)
-            f.painter.drawLine(QPointF(area.left() + d, area.top()), QPointF(area.left() + d - area.height(), area.bottom()));
-        f.painter.restore();
-    };
+    const auto hatch = [&](const QRectF& area) { draw::hatch(f.painter, area & p.cells, 5, draw::faded(f.theme().faint, 0.55)); };
     runs(absent.rows, p.row_begin, p.row_end, [&](std::int64_t first, std::int64_t end) {
         hatch({p.cells.left(), p.cell_rect(first, 0).top(), p.cells.width(), p.cell * static_cast<double>(end - first)});
     });
@@ -196,13 +188,14 @@ void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
             if (p.cell < zero_cell && weight < 0.005F && !is_signed) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
             const QColor ground(ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))]);
-            const QString text = draw::fixed_text(weight, is_signed && data_.diverging->limit > 1 ? 1
-                                                          : !is_signed && p.cell >= wide          ? 3
-                                                                                                  : 2);
+            const int decimals = is_signed && data_.diverging->limit > 1 ? 1 : !is_signed && p.cell >= wide ? 3 : 2;
+            const bool is_small = is_signed ? std::abs(weight) < 0.5 * std::pow(10, -decimals) : weight < 0.005F;
+            // ">−0.01" is too wide for a cell; the tip has the number.
+            const QString text = is_signed && is_small && weight != 0 ? QStringLiteral("≈0") : draw::fixed_text(weight, decimals);
             // A zero is there to be found when one looks for it, not to be read first.
             const QColor ink = text_on(f.theme(), ground);
             draw::number(f.painter, {rect.center().x(), draw::centred_baseline(rect.center().y(), font)}, text, font,
-                         weight < 0.005 && !is_signed ? draw::faded(ink, 0.4) : ink, draw::Align::center);
+                         is_small ? draw::faded(ink, 0.4) : ink, draw::Align::center);
         }
 }
 
@@ -413,9 +406,10 @@ void MatrixFigure::paint_legend(const Frame& f) const {
         data_.diverging ? draw::number_text(data_.diverging->limit, data_.diverging->limit < 1 ? 2 : 1) : QString();
     const auto signed_bar = [&](double x) {
         const double lead = draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14;
+        const double room = f.view.right() - MatrixLayout::margin - x - lead - 5 - draw::number_width(end_text, ui_font(11));
         return draw::bar(
-            f.painter, QRectF(x + lead, y - 9, 90, 10), [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
-            QStringLiteral("−") + end_text, end_text, f.theme());
+            f.painter, QRectF(x + lead, y - 9, std::clamp(room, 30.0, 90.0), 10),
+            [&](double t) { return signed_color(f.theme(), 2 * t - 1); }, QStringLiteral("−") + end_text, end_text, f.theme());
     };
     auto [low, high] = draw::scale_ends(f.style.transfer);
     if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
