@@ -198,14 +198,35 @@ std::string task_of(const StorePtr& stored, const CorpusRequest& request, corpus
     return task.empty() ? "upos" : task;
 }
 
-/// The heads of the directions are those of the probe's run, or found with the model at hand.
+/// What the heads of a probe's directions depend on: another run of the same labels may have learnt other weights.
+struct DirectionsKey {
+    std::string task;
+    std::int64_t layer = 0;
+    std::vector<double> weights;
+    bool operator==(const DirectionsKey&) const = default;
+};
+
+/// Runs the test texts once, and not again for each cell of the confusion matrix that is clicked.
+corpus::DirectionHeads directions_of(const StorePtr& stored, const CorpusRequest& request, const corpus::ProbeResult& probe,
+                                     const CancelToken& cancel) {
+    const corpus::LayerProbe& best = probe.best();
+    const Eigen::MatrixXd& weights = best.probe.weights;
+    return *stored->results->get(
+        DirectionsKey{probe.task, best.layer, {weights.data(), weights.data() + weights.size()}},
+        [&] {
+            return corpus::direction_heads(stored->manifest,
+                                           {.store = stored->folder, .model = request.model, .tokenizer = request.tokenizer},
+                                           probe, best, cancel);
+        },
+        [](const corpus::DirectionHeads& heads) { return std::int64_t{16} * heads.share.size(); });
+}
+
+/// The heads of the directions are those of the probe's run, or found with the model at hand. None writes into layer 0.
 std::unique_ptr<Figure> make_probe(const StorePtr& stored, const CorpusRequest& request, const CancelToken& cancel) {
     corpus::ProbeResult probe =
         corpus::read_probe(stored->folder, stored->manifest, task_of(stored, request, corpus::ProbeKind::linear));
-    if (probe.heads.empty() && request.model)
-        probe.heads = corpus::direction_heads(stored->manifest,
-                                              {.store = stored->folder, .model = request.model, .tokenizer = request.tokenizer},
-                                              probe, probe.best(), cancel);
+    if (probe.heads.empty() && request.model && probe.best().layer > 0)
+        probe.heads = directions_of(stored, request, probe, cancel);
     return probe_figure(probe, request.label, request.predicted, words_of(*stored));
 }
 

@@ -94,7 +94,7 @@ std::unique_ptr<Figure> heads_of_directions(const corpus::ProbeResult& probe) {
          .decimals = 1},
         {.kind = ColumnKind::text, .id = "heads", .title = QStringLiteral("largest shares in %"), .stretched = true}};
     for (Eigen::Index c = 0; c < heads.share.rows(); ++c) {
-        if (!std::isfinite(heads.stream[c]) || heads.share.cols() == 0) continue;
+        if (!std::isfinite(heads.stream[c])) continue;
         std::vector<Eigen::Index> order(static_cast<std::size_t>(heads.share.cols()));
         std::iota(order.begin(), order.end(), Eigen::Index{0});
         std::ranges::stable_sort(order, std::greater(), [&](Eigen::Index h) { return heads.share(c, h); });
@@ -109,7 +109,7 @@ std::unique_ptr<Figure> heads_of_directions(const corpus::ProbeResult& probe) {
                      TableCell::of(100 * heads.share.row(c).sum()), std::move(list)};
         section.rows.push_back(std::move(row));
     }
-    section.empty = QStringLiteral("No head lies below layer 0.");
+    section.empty = QStringLiteral("No class has both test examples and others to compare them with.");
     out.sections.push_back(std::move(section));
     return table_figure(std::move(out));
 }
