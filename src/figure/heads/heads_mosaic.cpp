@@ -145,11 +145,11 @@ void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& s
         if (id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
         draw::box(painter, at_.cell(id).adjusted(-out, -out, out, out), short_side() >= 14 ? 4 : 2, {}, color, 2);
     };
-    ring(selection.focus, theme.accent, 1);
+    if (!style.exporting) ring(selection.focus, theme.accent, 1);
     if (!style.exporting && selection.hover_head && selection.hover_head != selection.focus)
         ring(*selection.hover_head, theme.muted, 1);
     painter.restore();
-    paint_axes(painter, theme, selection.focus);
+    paint_axes(painter, theme, style.exporting ? std::nullopt : std::optional(selection.focus));
     paint_legend(painter, style);
 }
 
@@ -172,23 +172,26 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
 }
 
 /// Beside the cells in sight, every so many; the selected head's own numbers always, and none that would touch them.
-void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, HeadId focus) const {
+void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, std::optional<HeadId> focus) const {
     const QRectF room = cells_in_sight();
     const QString widest = QString::number(at_.heads - 1);
     const double wide = draw::text_width(widest, index_font()) + 6, tall = 15;
-    const auto axis = [&](std::int64_t count, std::int64_t chosen, double pitch, double label, auto put) {
+    const auto axis = [&](std::int64_t count, std::optional<std::int64_t> chosen, double pitch, double label, auto put) {
         const std::int64_t step = index_step(pitch, label);
         for (std::int64_t i = 0; i < count; ++i) {
             const bool own = i == chosen;
-            if (own || (i % step == 0 && double(std::abs(i - chosen)) * pitch >= label)) put(i, own ? theme.accent : theme.muted);
+            const bool free = !chosen || double(std::abs(i - *chosen)) * pitch >= label;
+            if (own || (i % step == 0 && free)) put(i, own ? theme.accent : theme.muted);
         }
     };
-    axis(at_.heads, focus.head.value, at_.pitch.width(), wide, [&](std::int64_t h, const QColor& color) {
+    std::optional<std::int64_t> own_head, own_layer;
+    if (focus) own_head = focus->head.value, own_layer = focus->layer.value;
+    axis(at_.heads, own_head, at_.pitch.width(), wide, [&](std::int64_t h, const QColor& color) {
         const double x = at_.cell({Layer{0}, Head{h}}).center().x();
         if (x >= room.left() && x <= room.right())
             draw::text(painter, {x, seen_.top() + at_.top - 6}, QString::number(h), index_font(), color, draw::Align::center);
     });
-    axis(at_.layers, focus.layer.value, at_.pitch.height(), tall, [&](std::int64_t l, const QColor& color) {
+    axis(at_.layers, own_layer, at_.pitch.height(), tall, [&](std::int64_t l, const QColor& color) {
         const double y = at_.cell({Layer{l}, Head{0}}).center().y();
         if (y >= room.top() && y <= room.bottom())
             draw::text(painter, {seen_.left() + at_.left - 8, draw::centred_baseline(y, index_font())}, QString::number(l),

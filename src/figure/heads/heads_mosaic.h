@@ -5,6 +5,7 @@
 #include "headlight/figure/pattern/pattern_views.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace headlight::figure {
 
@@ -53,7 +54,7 @@ public:
 
 private:
     void paint_cell(QPainter&, HeadId, const Style&) const;
-    void paint_axes(QPainter&, const Theme&, HeadId focus) const;
+    void paint_axes(QPainter&, const Theme&, std::optional<HeadId> focus) const;
     void paint_legend(QPainter&, const Style&) const;
     /// What scrolls: numbers and legend stay around it.
     QRectF cells_in_sight() const;
