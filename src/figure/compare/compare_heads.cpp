@@ -90,9 +90,10 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
 
     TableSection section;
     section.title = QStringLiteral("Heads by how much they differ");
-    section.note = QStringLiteral("B: %1 · means over %2 rows that both texts have")
+    section.note = QStringLiteral("B: %1 · means over %2 rows that both %3 have")
                        .arg(QString::fromStdString(beside.words))
-                       .arg(compared.rows);
+                       .arg(compared.rows)
+                       .arg(model::reads_pictures(pair.a->config()) ? QStringLiteral("pictures") : QStringLiteral("texts"));
     if (options.without_first) section.note += QStringLiteral(", without the first key");
     section.hint = QStringLiteral("a click selects the head, a double click opens its difference");
     section.columns.push_back({.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")});

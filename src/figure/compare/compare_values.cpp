@@ -93,12 +93,15 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     const ViewSpec& spec = view_spec(state.view);
     require_partners(beside, spec.needs, state, state_of_b(beside, state));
     if (compared.of_token || !compared.positions.empty()) require_same_tokens(beside);
+    QString of_token;
     if (compared.of_token) {
         if (text_value(of_a, "token").empty()) {
             const Position at =
                 state.query.value_or(Position(model::reads_pictures(pair.a->config()) ? 0 : pair.a->tokens() - 1));
             of_a.values["token"] = std::to_string(analyze::next_tokens(*pair.a, at, 1).front().id);
         }
+        if (const auto id = token_value(*pair.a, of_a, "token"))
+            of_token = QStringLiteral("of “%1” · ").arg(QString::fromStdString(text::token_label(*pair.a->tokenizer(), *id)));
     }
     const Table a = spec.make(pair.a, of_a, cancel, progress)->table(),
                 b = spec.make(pair.b, state_of_b(beside, of_a), cancel, progress)->table();
@@ -124,7 +127,7 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
 
     TableSection section;
     section.title = compared.what + QStringLiteral(" in A and B");
-    section.note = QStringLiteral("B: ") + QString::fromStdString(beside.words);
+    section.note = of_token + QStringLiteral("B: ") + QString::fromStdString(beside.words);
     if (rows.size() > kMostRows)
         section.note += QStringLiteral(" · the %1 that differ most of %2").arg(kMostRows).arg(rows.size());
     if (rows.empty()) section.empty = QStringLiteral("The two runs have no row in common.");

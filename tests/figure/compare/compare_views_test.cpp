@@ -49,9 +49,9 @@ protected:
         s.side = Side::difference;
         return s;
     }
-    static std::string error_of(const ViewState& s) {
+    static std::string error_of(const ViewState& s, const TracePtr& a = a_) {
         try {
-            make_figure(a_, s);
+            make_figure(a, s);
         } catch (const Error& error) {
             return error.facts().problem;
         }
@@ -157,12 +157,14 @@ TEST_F(CompareViews, RefusesWhatHasNoPartner) {
     EXPECT_EQ(error_of(pinned), "");
 
     const std::filesystem::path gpt2 = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
-    const TracePtr small = trace::run(model::Model::load(gpt2), text::Tokenizer::load(gpt2), {.text = a_->text_a(), .pair = {}});
+    const TracePtr small =
+        trace::run(model::Model::load(gpt2), text::Tokenizer::load(gpt2), {.text = "He was late.", .pair = {}});
+    const TracePtr a = run("He was late.");
     ViewState other = state("mlp");
-    other.beside = beside(a_, small);
-    EXPECT_THAT(error_of(other), testing::HasSubstr("by their numbers")) << "not the last layer of a shallower model";
+    other.beside = beside(a, small);
+    EXPECT_THAT(error_of(other, a), testing::HasSubstr("by their numbers")) << "not the last layer of a shallower model";
     other.view = "predictions";
-    EXPECT_THAT(error_of(other), testing::HasSubstr("two tokenizers"));
+    EXPECT_THAT(error_of(other, a), testing::HasSubstr("two tokenizers"));
 }
 
 TEST_F(CompareViews, SaysWhichOptionsADifferenceDoesNotHave) {
