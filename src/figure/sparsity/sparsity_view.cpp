@@ -112,6 +112,20 @@ QString budget_name(SparseScheme scheme) {
 
 }  // namespace
 
+QStringList whole_text_notes(const analyze::SparsityOptions& o, std::int64_t tokens) {
+    QStringList notes;
+    const auto covers = [&](std::int64_t keys, const char* note) {
+        if (keys >= tokens) notes << QString::fromLatin1(note) + QStringLiteral(" in the options");
+    };
+    if (o.scheme != SparseScheme::topk) covers(o.window, "The window covers the whole text: choose a smaller window");
+    if (o.scheme == SparseScheme::sinks) covers(o.sinks, "The first keys are the whole text: choose fewer");
+    if (o.scheme == SparseScheme::topk) covers(o.budget, "The budget covers the whole text: choose a smaller budget");
+    if (o.scheme == SparseScheme::nsa)
+        covers(o.top > tokens / o.select ? tokens : o.top * o.select,
+               "The selected blocks cover the whole text: choose fewer or smaller blocks");
+    return notes;
+}
+
 std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::SparsityOptions& options,
                                       const CancelToken& cancel, const Progress& progress) {
     const auto all = analyze::sparsity(*trace, options, false, cancel, progress);
@@ -120,6 +134,7 @@ std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::
                          .tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys,
                          .cost = cost_text(*trace, id, all->of(id)),
                          .attention = attention_name(trace->config())};
+    for (const QString& note : whole_text_notes(options, trace->tokens())) data.cost += QStringLiteral(". ") + note;
     auto map = std::make_unique<SparsityMapFigure>(std::move(data));
     plot::PlotData plots;
     plots.view = "sparsity";

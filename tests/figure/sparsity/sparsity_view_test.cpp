@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/sparsity/sparsity_map.h"
+#include "figure/sparsity/sparsity_views.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/core/round_step.h"
 
@@ -27,6 +28,26 @@ SparsityMapFigure figure_of(const TracePtr& trace, HeadId id, const analyze::Spa
     data.options = options;
     data.tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     return SparsityMapFigure(std::move(data));
+}
+
+TEST(SparsityView, SaysWhereTheSchemeCoversTheWholeText) {
+    using analyze::SparseScheme;
+    const auto notes = [](const analyze::SparsityOptions& options, std::int64_t tokens) {
+        return whole_text_notes(options, tokens).join(u'|').toStdString();
+    };
+    const std::string window = "The window covers the whole text: choose a smaller window in the options";
+    EXPECT_EQ(notes({}, 512),
+              window + "|The selected blocks cover the whole text: choose fewer or smaller blocks in the options");
+    EXPECT_EQ(notes({}, 1024), "The selected blocks cover the whole text: choose fewer or smaller blocks in the options");
+    EXPECT_EQ(notes({}, 1025), "");
+    EXPECT_EQ(notes({.scheme = SparseScheme::window, .window = 17}, 17), window);
+    EXPECT_EQ(notes({.scheme = SparseScheme::sinks, .window = 17}, 18), "");
+    EXPECT_EQ(notes({.scheme = SparseScheme::topk, .budget = 64}, 65), "");
+    EXPECT_NE(notes({.scheme = SparseScheme::topk, .budget = 64}, 64), "");
+    // What the note says is so.
+    const TracePtr trace = trace_of(doctor);
+    const auto found = analyze::sparsity(*trace, {.select = 8, .top = 3});
+    EXPECT_NEAR(found->of({Layer(4), Head(5)}).mean.kept, 1, 1e-5);
 }
 
 TEST(SparsityView, CellsBarsAndTipsAreTheMap) {
