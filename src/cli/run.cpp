@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "headlight/base/error.h"
+#include "headlight/base/facts_of.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/working_for.h"
 #include "headlight/io/json_file.h"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <span>
 
 namespace headlight::cli {
@@ -115,14 +115,10 @@ int run_action(const Built& built) {
     } catch (const Cancelled&) {
         say_could_not(console, "Cancelled");
         end_interrupted();
-    } catch (const std::bad_alloc&) {
-        return say_could_not(console, "Not enough memory");
     } catch (const nlohmann::json::exception& e) {
         return say_could_not(console, io::plain_reason(e));
     } catch (const std::exception& e) {
-        // LibTorch's messages go on with a stack trace: the first line says it.
-        const std::string_view text = e.what();
-        return say_could_not(console, text.substr(0, text.find('\n')));
+        return say_could_not(console, Error(headlight::facts_of(e)).what());
     }
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/facts_of.h"
 #include "headlight/base/job.h"
 
 #include <gtest/gtest.h>
+
+#include <new>
 
 namespace headlight {
 namespace error_test {
@@ -39,6 +42,24 @@ TEST(CancelToken, CopiesShareTheFlag) {
     const CancelToken b = a;
     a.cancel();
     EXPECT_THROW(b.throw_if_cancelled(), Cancelled);
+}
+
+TEST(FactsOf, WhatALackOfMemorySaysIsOneSentence) {
+    // As LibTorch says it.
+    const std::runtime_error at_libtorch(
+        "[enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: not enough memory: you tried to allocate 8589934592 bytes. "
+        "Error code 12 (Cannot allocate memory)\nframe #0: c10::ThrowEnforceNotMet(...)");
+    const std::runtime_error can_not("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2000 bytes.\nframe #0");
+    for (const std::exception* error : std::initializer_list<const std::exception*>{&at_libtorch, &can_not}) {
+        const ErrorFacts facts = facts_of(*error);
+        EXPECT_EQ(facts.problem, "There is not enough memory");
+        EXPECT_FALSE(facts.hint.empty());
+    }
+    EXPECT_EQ(facts_of(at_libtorch).found, "no room for another 8590 MB");
+    EXPECT_EQ(facts_of(std::bad_alloc()).problem, "There is not enough memory");
+    EXPECT_EQ(facts_of(std::bad_alloc()).found, "");
+    EXPECT_EQ(facts_of(std::runtime_error("The size is wrong\nframe #0: …")).problem, "The size is wrong");
+    EXPECT_EQ(facts_of(Error(ErrorFacts{.problem = "no text", .hint = "Type one"})).hint, "Type one");
 }
 
 }  // namespace error_test

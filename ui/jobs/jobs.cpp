@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <exception>
-#include <new>
 #include <utility>
 
 namespace headlight::ui {
@@ -21,14 +20,6 @@ public:
 private:
     std::atomic<int> passed_ = 0;
 };
-
-ErrorFacts facts_of(const std::exception& error) {
-    if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->facts();
-    if (dynamic_cast<const std::bad_alloc*>(&error)) {
-        return {.problem = "There is not enough memory", .hint = "Use a shorter text or a smaller model"};
-    }
-    return {.problem = error.what()};
-}
 
 ErrorFacts facts_of_lost(const std::filesystem::path& file) {
     return {.problem = "A file was cut short while it was read, or its disk went away",
