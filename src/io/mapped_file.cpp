@@ -106,6 +106,15 @@ bool MappedFile::blank_from(const void* at) const noexcept {
 
 int MappedFile::blanked() noexcept { return blanks; }
 
+int MappedFile::blanked(const std::filesystem::path& path) {
+    Open& open = open_mappings();
+    const std::lock_guard lock(open.mutex);
+    int last = 0;
+    for (const auto& entry : listed)
+        if (const MappedFile* file = entry.file; file && file->path_ == path) last = std::max(last, file->damaged_.load());
+    return last;
+}
+
 std::filesystem::path MappedFile::damaged() {
     Open& open = open_mappings();
     const std::lock_guard lock(open.mutex);  // none of them closes meanwhile

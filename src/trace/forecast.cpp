@@ -59,13 +59,15 @@ std::int64_t bytes_of_stored(const model::ModelConfig& c, std::int64_t tokens, c
     return bytes;
 }
 
-/// Of a layer that is made again.
+/// Of the largest layer that is made again: a layer of experts takes more than a dense one.
 std::int64_t layer_bytes(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored,
                          std::int64_t element_bytes, std::int64_t source) {
-    std::set<HookPoint> layer;
+    std::map<std::int64_t, std::set<HookPoint>> layers;
     for (const HookPoint& point : stored)
-        if (model::has_layer(point.hook) && point.layer.value == 0) layer.insert(point);
-    return bytes_of_stored(c, tokens, layer, element_bytes, source);
+        if (model::has_layer(point.hook)) layers[point.layer.value].insert(point);
+    std::int64_t most = 0;
+    for (const auto& [number, layer] : layers) most = std::max(most, bytes_of_stored(c, tokens, layer, element_bytes, source));
+    return most;
 }
 
 }  // namespace

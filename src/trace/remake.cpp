@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 namespace headlight::trace {
@@ -21,6 +23,9 @@ using model::Hook;
 using model::HookPoint;
 
 static_assert(kLogitRows == model::kLogitRows);
+
+/// What all of them keep.
+std::atomic<std::int64_t> bytes_of_all = 0;
 
 /// Thrown at the patterns of a layer of which only what comes before is needed.
 struct Enough {};
@@ -43,21 +48,38 @@ private:
     bool to_end_;
 };
 
+/// Norms stand in front of the patterns in some models, and behind them in others.
+std::set<HookPoint> those_behind_patterns(const model::ModelConfig& c, const std::set<HookPoint>& wanted) {
+    std::set<HookPoint> out;
+    bool behind = false;
+    for (const HookPoint& point : model::hooks_of(c)) {
+        if (point.hook == Hook::resid_pre) behind = false;
+        if (point.hook == Hook::attn_scores) behind = true;
+        if (behind && model::has_layer(point.hook) && wanted.contains(point)) out.insert(point);
+    }
+    return out;
+}
+
 }  // namespace
 
 Remaker::Remaker(std::shared_ptr<const model::Model> model, model::ForwardInput input, std::vector<at::Tensor> streams,
                  std::set<HookPoint> wanted)
-    : model_(std::move(model)), input_(std::move(input)), streams_(std::move(streams)), wanted_(std::move(wanted)) {}
+    : model_(std::move(model)),
+      input_(std::move(input)),
+      streams_(std::move(streams)),
+      wanted_(std::move(wanted)),
+      behind_patterns_(those_behind_patterns(model_->config(), wanted_)) {}
+
+Remaker::~Remaker() { count(-bytes_); }
+
+void Remaker::count(std::int64_t bytes) const {
+    bytes_ += bytes;
+    bytes_of_all += bytes;
+}
 
 Remaker::Part Remaker::part_of(HookPoint point) const {
     if (!model::has_layer(point.hook)) return {model_->config().n_layers, true};
-    return {point.layer.value, point.hook > Hook::attn_scores};
-}
-
-std::unique_lock<std::timed_mutex> Remaker::wait() const {
-    std::unique_lock lock(mutex_, std::defer_lock);
-    while (!lock.try_lock_for(std::chrono::milliseconds(50))) WorkingFor::token().throw_if_cancelled();
-    return lock;
+    return {point.layer.value, behind_patterns_.contains(point)};
 }
 
 Remaker::Made Remaker::make(Part part) const {
@@ -90,52 +112,103 @@ Remaker::Made Remaker::make(Part part) const {
     return made;
 }
 
-const Remaker::Made& Remaker::made(Part part) const {
-    const auto there =
-        std::ranges::find_if(made_, [&](const Made& m) { return m.part.layer == part.layer && (m.part.to_end || !part.to_end); });
-    if (there != made_.end()) {
-        made_.splice(made_.begin(), made_, there);
-        return made_.front();
+std::unique_lock<std::timed_mutex> Remaker::lock_for(Part part) const {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    for (;;) {
+        {
+            const std::lock_guard own(ahead_mutex_);
+            if (ahead_ && !ahead_->first.covers(part)) ahead_->second.cancel();
+        }
+        if (lock.try_lock_for(std::chrono::milliseconds(50))) return lock;
+        WorkingFor::token().throw_if_cancelled();
     }
-    const std::int64_t room = memory_budget() / 4;
-    const auto drop_last = [&] {
-        bytes_ -= made_.back().bytes;
-        made_.pop_back();
-    };
-    // What may be dropped is dropped first, so that the new one can take its memory.
-    while (!made_.empty() && bytes_ + made_.front().bytes > room) drop_last();
-    Made made = make(part);
+}
+
+std::int64_t Remaker::room() const { return std::max<std::int64_t>(0, memory_budget() / 4 - (bytes_of_all - bytes_)); }
+
+void Remaker::drop_last() const {
+    count(-made_.back().bytes);
+    made_.pop_back();
+}
+
+void Remaker::keep(Made made, bool at_front) const {
     std::erase_if(made_, [&](const Made& m) {
-        if (m.part.layer != part.layer) return false;
-        bytes_ -= m.bytes;
+        if (!made.part.covers(m.part)) return false;
+        count(-m.bytes);
         return true;
     });
-    bytes_ += made.bytes;
-    made_.push_front(std::move(made));
-    while (made_.size() > 1 && bytes_ > room) drop_last();
+    count(made.bytes);
+    made_.insert(at_front || made_.empty() ? made_.begin() : std::next(made_.begin()), std::move(made));
+}
+
+const Remaker::Made& Remaker::made(Part part) const {
+    const auto there = std::ranges::find_if(made_, [&](const Made& m) { return m.part.covers(part); });
+    if (there != made_.end()) {
+        made_.splice(made_.begin(), made_, there);
+        made_.front().ahead = false;
+        return made_.front();
+    }
+    // What may be dropped is dropped first, so that the new one can take its memory.
+    while (!made_.empty() && bytes_ + made_.front().bytes > room()) drop_last();
+    keep(make(part), true);
+    while (made_.size() > 1 && bytes_ > room()) drop_last();
     return made_.front();
+}
+
+void Remaker::make_ahead(std::int64_t layer) const {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const auto layers = static_cast<std::int64_t>(streams_.size()) - 1;
+    if (!lock || made_.empty() || layer < 0 || layer >= layers || made_.front().part.layer == layers) return;
+    const Part part{layer, made_.front().part.to_end};
+    if (std::ranges::any_of(made_, [&](const Made& m) { return m.part.covers(part); })) return;
+    const Made& latest = made_.front();
+    const auto stays = [&](const Made& m) {
+        return &m == &latest || (m.ahead && std::abs(m.part.layer - latest.part.layer) == 1);
+    };
+    while (bytes_ + latest.bytes > room()) {
+        const auto last = std::ranges::find_if_not(made_.rbegin(), made_.rend(), stays);
+        if (last == made_.rend()) return;
+        count(-last->bytes);
+        made_.erase(std::prev(last.base()));
+    }
+    const at::NoGradGuard no_grad;
+    const auto set_ahead = [this](auto ahead) {
+        const std::lock_guard own(ahead_mutex_);
+        ahead_ = std::move(ahead);
+    };
+    struct Reset {
+        const decltype(set_ahead)& set;
+        ~Reset() { set(std::nullopt); }
+    } const reset{set_ahead};
+    set_ahead(std::optional(std::pair(part, WorkingFor::token())));
+    Made made = make(part);
+    made.ahead = true;
+    keep(std::move(made), false);
 }
 
 at::Tensor Remaker::tensor(HookPoint point) const {
     const at::NoGradGuard no_grad;
     if (point.hook == Hook::logits) return logit_rows(0, streams_.back().size(0));
-    const auto lock = wait();
+    const auto lock = lock_for(part_of(point));
     return made(part_of(point)).tensors.at(point);
 }
 
 at::Tensor Remaker::logit_rows(std::int64_t first, std::int64_t count) const {
     const at::NoGradGuard no_grad;
-    const auto lock = wait();
+    const auto lock = lock_for(part_of({Hook::logits, Layer(0)}));
     const at::Tensor state = made(part_of({Hook::logits, Layer(0)})).state;
+    if (count == 0) return at::empty({0, model_->config().vocab_size}, state.options().device(at::kCPU));
     std::vector<at::Tensor> rows;
     for (std::int64_t at = first; at < first + count;) {
         const std::int64_t begin = at / kLogitRows * kLogitRows, size = std::min(kLogitRows, state.size(0) - begin);
         if (begin != tile_row_) {
             WorkingFor::token().throw_if_cancelled();
+            if (tile_.defined()) this->count(-static_cast<std::int64_t>(tile_.nbytes()));
             tile_ = at::Tensor();
             tile_row_ = -1;
             tile_ = model::logit_rows(*model_, state, begin, size).to(at::kCPU);
             tile_row_ = begin;
+            this->count(static_cast<std::int64_t>(tile_.nbytes()));
         }
         const std::int64_t end = std::min(first + count, begin + size);
         rows.push_back(tile_.narrow(0, at - begin, end - at));

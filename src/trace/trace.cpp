@@ -66,7 +66,7 @@ std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>& trace, 
 
 std::int64_t Trace::bytes() const {
     std::int64_t sum = internals_->bytes + results_.bytes();
-    if (internals_->remaker && !internals_->through_decoder) sum += internals_->remaker->bytes();
+    if (!internals_->through_decoder) sum += remade_now(*this).bytes;
     for (const auto stack : {model::Stack::encoder, model::Stack::cross})
         if (const auto& other = part(stack)) sum += other->results_.bytes();
     return sum;
@@ -100,8 +100,14 @@ bool is_available(const Trace& trace, model::HookPoint point) {
 }
 
 RemadeNow remade_now(const Trace& trace) noexcept {
-    const auto& remaker = trace.internals().remaker;
-    return remaker ? RemadeNow{remaker->makes_anything(), remaker->bytes()} : RemadeNow{};
+    const Trace::Internals& t = trace.internals();
+    RemadeNow now = t.encoder ? remade_now(*t.encoder) : RemadeNow{};
+    if (!t.remaker) return now;
+    return {now.any || t.remaker->makes_anything(), now.bytes + t.remaker->bytes()};
+}
+
+void make_ahead(const Trace& trace, Layer layer) {
+    if (const auto& remaker = trace.internals().remaker) remaker->make_ahead(layer.value);
 }
 
 std::optional<at::Tensor> available_tensor(const Trace& trace, model::HookPoint point) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/blas_kernels.h"
+#include "headlight/base/working_for.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -44,6 +45,18 @@ TEST(BlasKernels, ProductsEqualFloat64) {
     at::Tensor leaf = at::randn({64, 3}).requires_grad_(true);
     EXPECT_TRUE(matrix_product(a, leaf).requires_grad()) << "gradients go through it";
     EXPECT_TRUE(matrix_product(a, at::full({64, 2}, std::numeric_limits<float>::quiet_NaN())).isnan().all().item<bool>());
+}
+
+TEST(BlasKernels, ALongProductEndsWhereItIsNoLongerWanted) {
+    // In two parts, and none of them where the work was cancelled.
+    const at::Tensor a = at::rand({2560, 2048}), b = at::rand({2048, 2048}), whole = matrix_product(a, b);
+    EXPECT_LT((whole - at::mm(a, b)).abs().max().item<float>(), 2e-3F);
+    const CancelToken token;
+    const WorkingFor work(token);
+    EXPECT_TRUE(at::equal(matrix_product(a, b), whole));
+    token.cancel();
+    EXPECT_THROW(matrix_product(a, b), Cancelled);
+    EXPECT_NO_THROW(matrix_product(a.narrow(0, 0, 64), b)) << "too short to ask";
 }
 
 /// Against what the system says of the processor.

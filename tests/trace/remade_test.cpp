@@ -51,6 +51,9 @@ void expect_same(const Trace& made, const Trace& kept) {
             EXPECT_TRUE(same(tensor(made, point), tensor(kept, point))) << name_of(point);
         }
     }
+    // Layer after layer, so that every tensor is the first to be asked of its layer.
+    std::ranges::sort(points, {}, [](const HookPoint& p) { return std::pair(p.hook, p.layer.value); });
+    for (const HookPoint& point : points) EXPECT_TRUE(same(tensor(made, point), tensor(kept, point))) << name_of(point);
     for (const HookPoint& point : kept.kept()) {
         const std::int64_t rows = tensor(kept, point).size(0);
         if (rows < 3 || rows != kept.tokens()) continue;
@@ -102,6 +105,7 @@ TEST(Remade, LogitsOfATextOfSeveralTilesAreMadeRowByRow) {
     const at::Tensor all = tensor(*kept, logits);
     for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {kLogitRows - 1, 2}, {n - 1, 1}, {5, n - 7}})
         EXPECT_TRUE(same(tensor_rows(*made, logits, first, count), all.narrow(0, first, count))) << first;
+    EXPECT_EQ(tensor_rows(*made, logits, 3, 0).sizes(), (std::vector<std::int64_t>{0, all.size(1)}));
     expect_same(*made, *kept);
 }
 
@@ -115,6 +119,76 @@ TEST(Remade, TakesLessMemoryAndKeepsWithinItsRoom) {
     for (std::int64_t l = 0; l < kept->config().n_layers; ++l) tensor(*made, {Hook::mlp_pre, Layer(l)});
     EXPECT_GT(remade_now(*made).bytes, 0);
     EXPECT_LE(remade_now(*made).bytes, layer) << "a quarter of the budget";
+    const auto other = novella.run(long_text());
+    tensor(*other, {Hook::mlp_pre, Layer(0)});
+    const std::int64_t one = remade_now(*other).bytes;
+    for (std::int64_t l = 0; l < kept->config().n_layers; ++l) tensor(*other, {Hook::mlp_pre, Layer(l)});
+    EXPECT_LE(remade_now(*made).bytes + remade_now(*other).bytes, std::max(layer, remade_now(*made).bytes + one))
+        << "runs share it";
+}
+
+TEST(Remade, CountsTheTileOfLogitsAndTheEncodersLayers) {
+    const test::Budget none;
+    const auto made = Novella::get().run(long_text());
+    tensor_rows(*made, {Hook::logits, Layer(0)}, 0, 1);
+    EXPECT_GE(remade_now(*made).bytes, kLogitRows * made->config().vocab_size * 4);
+    const fs::path folder = fixtures() / "encoder_decoders/t5";
+    const auto two = run(model::Model::load(folder, {.device = "cpu"}), text::Tokenizer::load(folder),
+                         {.text = "the nurse asked the old nurse", .pair = "die alte Katze"});
+    const std::int64_t bytes = two->bytes();
+    tensor(*two->part(Stack::encoder), {Hook::mlp_out, Layer(0)});
+    EXPECT_GT(remade_now(*two).bytes, 0);
+    EXPECT_EQ(two->bytes(), bytes + remade_now(*two).bytes);
+}
+
+/// What is there needs no work, which nobody wants here.
+bool is_kept(const Trace& trace, Layer layer) {
+    const CancelToken cancelled;
+    cancelled.cancel();
+    const WorkingFor nobody(cancelled);
+    try {
+        tensor(trace, {Hook::mlp_out, layer});
+        return true;
+    } catch (const Cancelled&) {
+        return false;
+    }
+}
+
+TEST(Remade, MakesALayerAheadWhereThereIsRoomBesideTheLatest) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(long_text());
+    const auto layer_bytes = [&] {
+        const test::Budget none;
+        const auto made = novella.run(long_text());
+        tensor(*made, {Hook::mlp_out, Layer(0)});
+        return remade_now(*made).bytes;
+    }();
+    const WorkingFor someone{CancelToken()};
+    {
+        const test::Budget two(4 * (2 * layer_bytes + layer_bytes / 2));
+        const auto made = novella.run(long_text());
+        make_ahead(*made, Layer(1));
+        EXPECT_EQ(remade_now(*made).bytes, 0) << "nothing was read yet: how far to make it is not known";
+        tensor(*made, {Hook::mlp_out, Layer(2)});
+        make_ahead(*made, Layer(7'000));
+        EXPECT_EQ(remade_now(*made).bytes, layer_bytes);
+        make_ahead(*made, Layer(3));
+        EXPECT_EQ(remade_now(*made).bytes, 2 * layer_bytes);
+        make_ahead(*made, Layer(1));
+        EXPECT_EQ(remade_now(*made).bytes, 2 * layer_bytes) << "not in the place of another one that is likely to be read";
+        EXPECT_TRUE(is_kept(*made, Layer(3)));
+        EXPECT_TRUE(is_kept(*made, Layer(2)));
+        make_ahead(*made, Layer(1));
+        EXPECT_EQ(remade_now(*made).bytes, 2 * layer_bytes) << "in the place of the one before";
+        EXPECT_TRUE(is_kept(*made, Layer(1)));
+        EXPECT_FALSE(is_kept(*made, Layer(3)));
+        EXPECT_TRUE(same(tensor(*made, {Hook::mlp_out, Layer(1)}), tensor(*kept, {Hook::mlp_out, Layer(1)})));
+    }
+    const test::Budget one(4 * (layer_bytes + layer_bytes / 2));
+    const auto made = novella.run(long_text());
+    tensor(*made, {Hook::mlp_out, Layer(2)});
+    make_ahead(*made, Layer(1));
+    EXPECT_EQ(remade_now(*made).bytes, layer_bytes) << "no room beside the latest";
 }
 
 TEST(Remade, LayersWithInterventionsAreKeptAsTheyWere) {
@@ -169,6 +243,11 @@ TEST(Remade, SeveralThreadsReadDifferentLayers) {
     EXPECT_EQ(wrong, 0);
 }
 
+std::int64_t made_layer_bytes(const Trace& trace, Layer layer) {
+    tensor(trace, {Hook::mlp_out, layer});
+    return remade_now(trace).bytes;
+}
+
 TEST(Remade, TheForecastSaysWhatARunKeepsAndWhatItMakesAgain) {
     const model::ModelConfig& c = Novella::get().model->config();
     const Forecast full = forecast(c, 300, {});
@@ -179,6 +258,17 @@ TEST(Remade, TheForecastSaysWhatARunKeepsAndWhatItMakesAgain) {
     EXPECT_EQ(remade_bytes(c, 300, CapturePlan::everything()), 0);
     const auto made = Novella::get().run(kSentence);
     EXPECT_EQ(made->bytes(), forecast(c, made->tokens(), {}).kept);
+    // Where the first layer is a dense one, a layer of experts is the largest.
+    const fs::path folder = fixtures() / "models/deepseek-v3";
+    const auto experts = model::Model::load(folder, {.device = "cpu"});
+    ASSERT_FALSE(model::has_experts(experts->config(), 0));
+    const auto run_of_it = run(experts, text::Tokenizer::load(folder), {.text = "the nurse asked the old nurse"});
+    tensor(*run_of_it, {Hook::mlp_out, Layer(experts->config().n_layers - 1)});
+    const Forecast all = forecast(experts->config(), run_of_it->tokens(), {});
+    model::ModelConfig dense = experts->config();
+    dense.n_layers = 1;
+    EXPECT_GE(all.working - forecast(dense, run_of_it->tokens(), {}).working,
+              remade_now(*run_of_it).bytes - made_layer_bytes(*run_of_it, Layer(0)));
 }
 
 }  // namespace remade_test

@@ -3,6 +3,8 @@
 
 #include "headlight/base/job.h"
 
+#include <chrono>
+#include <mutex>
 #include <utility>
 
 namespace headlight {
@@ -25,5 +27,12 @@ private:
     }
     CancelToken before_;
 };
+
+/// Waits for the lock only as long as the work on this thread is wanted.
+inline std::unique_lock<std::timed_mutex> lock_while_wanted(std::timed_mutex& mutex) {
+    std::unique_lock lock(mutex, std::defer_lock);
+    while (!lock.try_lock_for(std::chrono::milliseconds(50))) WorkingFor::token().throw_if_cancelled();
+    return lock;
+}
 
 }  // namespace headlight

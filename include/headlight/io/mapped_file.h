@@ -31,6 +31,8 @@ public:
     bool blank_from(const void* address) const noexcept;
     /// How often that happened so far: results of a time in which it grew are made of zeros.
     static int blanked() noexcept;
+    /// What blanked() was when it last happened to an open file of this path; 0: it did not.
+    static int blanked(const std::filesystem::path&);
     /// The path of the open file to which it happened last; empty: none.
     static std::filesystem::path damaged();
 

@@ -5,6 +5,8 @@
 #include "analyze/prediction/logit_rows.h"
 #include "analyze/prediction/tuned_lens.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
+#include "headlight/trace/remade.h"
 #include "headlight/trace/weights.h"
 #include "model/arithmetic/kernels.h"
 
@@ -39,16 +41,49 @@ void check_lens(const trace::Trace& trace, const LensOptions& options) {
     }
 }
 
-/// States of some layers at positions [first, first + count), one layer after the other: [layers * count, d_model].
-at::Tensor states_of(const trace::Trace& trace, const LensOptions& o, std::int64_t layer, std::int64_t layers, std::int64_t first,
-                     std::int64_t count) {
-    std::vector<at::Tensor> rows;
-    for (std::int64_t l = layer; l < layer + layers; ++l) {
-        const at::Tensor state = trace::tensor_rows(trace, {hook_of(o.at), Layer(l)}, first, count);
-        rows.push_back(o.tuned ? translate(*o.tuned, o.at, l, state) : state);
+/// States of every layer at the positions of a stretch. Where layers are made again for each reading they are read one after the
+/// other, for as many positions as there is room for.
+class States {
+public:
+    /// `positions`: how many will be read in all.
+    States(const trace::Trace& trace, const LensOptions& options, std::int64_t positions) : trace_(trace), o_(options) {
+        if (options.at != StreamPlace::resid_mid || !trace::remade_now(trace).any) return;
+        const model::ModelConfig& c = trace.config();
+        const std::int64_t room = memory_budget() / 8, each = c.n_layers * c.d_model * std::int64_t{sizeof(double)};
+        stretch_ = std::clamp<std::int64_t>(room / each, 1, positions);
     }
-    return at::cat(rows);
-}
+    /// Of some layers at positions [first, first + count), one layer after the other: [layers * count, d_model]. In rising order
+    /// of positions.
+    at::Tensor of(std::int64_t layer, std::int64_t layers, std::int64_t first, std::int64_t count) {
+        std::vector<at::Tensor> rows;
+        for (std::int64_t l = layer; l < layer + layers; ++l) {
+            const at::Tensor state = rows_of(l, first, count);
+            rows.push_back(o_.tuned ? translate(*o_.tuned, o_.at, l, state) : state);
+        }
+        return at::cat(rows);
+    }
+
+private:
+    at::Tensor rows_of(std::int64_t layer, std::int64_t first, std::int64_t count) {
+        const auto read = [&](std::int64_t l, std::int64_t from, std::int64_t rows) {
+            return trace::tensor_rows(trace_, {hook_of(o_.at), Layer(l)}, from, rows);
+        };
+        if (stretch_ == 0) return read(layer, first, count);
+        if (read_.empty() || first + count > first_ + read_.front().size(0)) {
+            read_.clear();
+            first_ = first;
+            const std::int64_t some = std::min(trace_.tokens() - first, std::max(stretch_, count));
+            for (std::int64_t l = 0; l < trace_.config().n_layers; ++l) read_.push_back(read(l, first, some).clone());
+        }
+        return read_[static_cast<std::size_t>(layer)].narrow(0, first - first_, count);
+    }
+
+    const trace::Trace& trace_;
+    const LensOptions& o_;
+    std::int64_t stretch_ = 0;  ///< positions that are read at once; 0: those that are asked for
+    std::int64_t first_ = 0;
+    std::vector<at::Tensor> read_;  ///< [layer]: positions from first_ on
+};
 
 at::Tensor on_cpu(const at::Tensor& logits) { return logits.to(at::kCPU, at::kFloat).contiguous(); }
 
@@ -88,7 +123,8 @@ LensState read_state(const float* logits, std::int64_t vocab, std::int64_t top, 
 
 class Reader {
 public:
-    Reader(const trace::Trace& trace, const LensOptions& options, LogitLens& lens) : trace_(trace), o_(options), lens_(lens) {}
+    Reader(const trace::Trace& trace, const LensOptions& options, LogitLens& lens)
+        : trace_(trace), o_(options), lens_(lens), states_(trace, options, trace.tokens()) {}
 
     void positions(std::int64_t first, std::int64_t count, const CancelToken& cancel) {
         outputs(first, count);
@@ -96,8 +132,7 @@ public:
         for (std::int64_t layer = 0; layer < lens_.layers; layer += at_once) {
             cancel.throw_if_cancelled();
             const std::int64_t layers = std::min(at_once, lens_.layers - layer);
-            const at::Tensor logits =
-                on_cpu(trace::logits_of(*trace_.model(), states_of(trace_, o_, layer, layers, first, count)));
+            const at::Tensor logits = on_cpu(trace::logits_of(*trace_.model(), states_.of(layer, layers, first, count)));
             const float* data = logits.data_ptr<float>();
             at::parallel_for(0, layers * count, 1, [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t r = begin; r < end; ++r) {
@@ -141,6 +176,7 @@ private:
     const trace::Trace& trace_;
     const LensOptions& o_;
     LogitLens& lens_;
+    States states_;
     std::vector<Output> outputs_;
 };
 
@@ -210,7 +246,7 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
             }
         }
     };
-    add(on_cpu(trace::logits_of(*trace.model(), states_of(trace, options, 0, layers, position.value, 1))));
+    add(on_cpu(trace::logits_of(*trace.model(), States(trace, options, 1).of(0, layers, position.value, 1))));
     add(final_logits(trace, position.value, 1));
     return history;
 }

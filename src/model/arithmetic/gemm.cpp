@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Matrix products, large ones and small ones inside a parallel loop. oneDNN or the BLAS itself where they can be
 // reached, which costs nothing per call; a LibTorch that includes a BLAS is called through ATen.
+#include "headlight/base/working_for.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/one_thread.h"
 #include "headlight/model/same_products.h"
@@ -228,25 +229,53 @@ OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 bool SameProducts::of_rows() noexcept { return t_same_rows > 0; }
 
+namespace {
+
+/// Rows of a long product between two looks at whether it is still wanted: some tenth of a second, and enough of them to be as
+/// fast as all at once. All of it where that is no longer. Sizes alone decide, so that equal products have equal bits.
+std::int64_t rows_at_once(std::int64_t rows, std::int64_t columns, std::int64_t inner) {
+    constexpr std::int64_t kAtOnce = std::int64_t{8} << 30, kFewest = 512;  // multiplications; rows
+    const std::int64_t each = std::max<std::int64_t>(1, columns * inner);
+    return rows <= 2 * kFewest || rows * each <= kAtOnce ? rows : std::max(kFewest, kAtOnce / each / kFewest * kFewest);
+}
+
+/// Calls product(rows of a, the same rows of the result) for all of them.
+template <class Product>
+at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, const Product& product) {
+    const std::int64_t rows = a.size(0), some = rows_at_once(rows, b.size(1), a.size(1));
+    at::Tensor out = at::empty({rows, b.size(1)}, a.options());
+    for (std::int64_t row = 0; row < rows; row += some) {
+        if (some < rows) WorkingFor::token().throw_if_cancelled();
+        const std::int64_t count = std::min(some, rows - row);
+        at::Tensor part = out.narrow(0, row, count);
+        product(a.narrow(0, row, count), part);
+    }
+    return out;
+}
+
+}  // namespace
+
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
     return (for_onednn(a, b) || in_same_tiles(a, b)) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
 }
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
-    const bool same = in_same_tiles(a, b);
-    if (!same && !for_onednn(a, b)) return at::mm(a, b);
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
-    at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
-    if (same) {
+    if (in_same_tiles(a, b)) {
+        at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
         if (t_same_rows > 0 && needs_edges())
             product_of_rows(a, b, turned, out);
         else
             product_in_tiles(a.contiguous(), b, turned, out);
         return out;
     }
-    kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned, out.data_ptr<float>(),
-                  out.size(1), a.size(0), out.size(1), a.size(1));
-    return out;
+    if (for_onednn(a, b))
+        return in_parts(a, b, [&](const at::Tensor& rows, at::Tensor& out) {
+            kernels::gemm(rows.data_ptr<float>(), rows.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned,
+                          out.data_ptr<float>(), out.size(1), out.size(0), out.size(1), rows.size(1));
+        });
+    if (a.requires_grad() || b.requires_grad() || rows_at_once(a.size(0), b.size(1), a.size(1)) == a.size(0)) return at::mm(a, b);
+    return in_parts(a, b, [&](const at::Tensor& rows, at::Tensor& out) { at::mm_out(out, rows, b); });
 }
 
 }  // namespace headlight::model

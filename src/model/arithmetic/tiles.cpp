@@ -2,6 +2,7 @@
 #include "model/arithmetic/tiles.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "model/arithmetic/kernels.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
@@ -234,7 +235,9 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
     const TilePlan plan = tile_plan(in);
     const std::int64_t first_tile = row0 / plan.rows, tiles = (row0 + rows - 1) / plan.rows - first_tile + 1;
     const std::int64_t first_group = head0 / plan.heads, groups = (head0 + heads - 1) / plan.heads - first_group + 1;
+    const CancelToken wanted = WorkingFor::token();  // of this thread: the loop below has others too
     const auto one = [&](std::int64_t index) {
+        wanted.throw_if_cancelled();
         const std::int64_t h0 = (first_group + index / tiles) * plan.heads, r0 = (first_tile + index % tiles) * plan.rows;
         const std::int64_t n = std::min(plan.rows, tokens - r0);
         const Tile t{h0, std::min(plan.heads, in.q.size(0) - h0), r0, n, in.causal ? std::min(keys, r0 + n) : keys};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/working_for.h"
 #include "headlight/model/same_products.h"
 #include "model/blocks/pack.h"
 #include "model/run/steps.h"
@@ -71,6 +72,7 @@ at::Tensor logits(const Model::Internals& m, const at::Tensor& x) {
         const Linear part{unembedding_columns(m, first, count),
                           m.unembed.bias.defined() ? m.unembed.bias.narrow(0, first, count) : at::Tensor()};
         for (std::int64_t row = 0; row < rows; row += kLogitRows) {
+            WorkingFor::token().throw_if_cancelled();
             const std::int64_t some = std::min(kLogitRows, rows - row);
             out.narrow(0, row, some).narrow(1, first, count).copy_(apply(part, x.narrow(0, row, some)));
         }

@@ -2,6 +2,7 @@
 #include "model/load/as_used.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/as_used.h"
 #include "model/load/load_parts.h"
@@ -70,10 +71,12 @@ WeightsAsUsed::WeightsAsUsed(std::shared_ptr<const Source> source, std::shared_p
 at::Tensor WeightsAsUsed::numbers(const ResolvedRow& r, std::int64_t first, std::int64_t count, bool check) const {
     const at::Tensor tensor = rows_of(*source_, r, first, count, shape_->dtype);
     if (io::MappedFile::blanked() != blanked_) {
-        const std::filesystem::path lost = io::MappedFile::damaged();
-        if (std::ranges::find(source_->store.files(), lost) != source_->store.files().end())
+        const auto& files = source_->store.files();
+        const auto lost =
+            std::ranges::find_if(files, [this](const auto& file) { return io::MappedFile::blanked(file) > blanked_; });
+        if (lost != files.end())
             throw Error(ErrorFacts{.problem = "A file of the model was cut short while it was read",
-                                   .file = lost.string(),
+                                   .file = lost->string(),
                                    .item = r.view->name,
                                    .hint = "Put the file back and open the model again"});
     }
@@ -83,7 +86,7 @@ at::Tensor WeightsAsUsed::numbers(const ResolvedRow& r, std::int64_t first, std:
 
 std::shared_ptr<const LayerWeights> WeightsAsUsed::layer(std::int64_t layer, LayerPart part) const {
     if (decoder_) return std::make_shared<const LayerWeights>(cross_layer(*decoder_->layer(layer, part)));
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_while_wanted(mutex_);
     Unit& unit = units_[static_cast<std::size_t>(2 * layer) + static_cast<std::size_t>(part)];
     if (auto now = unit.now.lock()) return now;
     auto& latest = latest_[static_cast<std::size_t>(part)];
@@ -92,6 +95,7 @@ std::shared_ptr<const LayerWeights> WeightsAsUsed::layer(std::int64_t layer, Lay
     auto made = std::make_shared<LayerWeights>(shape_->layers[static_cast<std::size_t>(layer)]);
     std::int64_t bytes = 0;
     for (const ResolvedRow& r : unit.rows) {
+        WorkingFor::token().throw_if_cancelled();
         const at::Tensor tensor = numbers(r, 0, r.view->shape.front(), !unit.checked);
         bytes += static_cast<std::int64_t>(tensor.nbytes());
         io::MappedFile::release(bytes_in_file(*source_, *r.view));
@@ -129,7 +133,7 @@ at::Tensor WeightsAsUsed::embedding(const at::Tensor& ids) const {
 }
 
 at::Tensor WeightsAsUsed::unembedding(std::int64_t first, std::int64_t count) const {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_while_wanted(mutex_);
     if (!keeps_unembedding_) {
         const bool check = first + count > checked_tokens_;
         if (check && first <= checked_tokens_) checked_tokens_ = first + count;

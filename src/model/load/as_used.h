@@ -49,7 +49,7 @@ private:
     std::int64_t room_ = 0;
     std::shared_ptr<const WeightsAsUsed> decoder_;
 
-    mutable std::mutex mutex_;
+    mutable std::timed_mutex mutex_;
     mutable std::vector<Unit> units_;  ///< [2 layer + part]
     mutable std::vector<std::shared_ptr<const LayerWeights>> kept_;
     mutable std::int64_t kept_bytes_ = 0;  ///< with the unembedding, where that is kept

@@ -4,10 +4,12 @@
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/memory_budget.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -70,6 +72,30 @@ TEST_P(Lens, ReadsEveryStateAsTheModelWould) {
                 expect_state(state, logits[p], output[p], watched);
             }
         }
+    }
+}
+
+TEST(LensOfLayersMadeAgain, EqualsThatOfLayersKept) {
+    std::string text;
+    for (int i = 0; i < 12; ++i) text += sentence + std::string(" ");
+    const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+    const TracePtr kept = run_model(folder, text);
+    const LensOptions options{.at = StreamPlace::resid_mid, .top = 3};
+    const LogitLens expected = logit_lens(*kept, options);
+    const model::ModelConfig& c = kept->config();
+    const std::int64_t a_position = c.n_layers * c.d_model * 8;
+    for (const std::int64_t positions : {1, 50, 1'000'000}) {  // that there is room for at once
+        const test::Budget none;
+        const TracePtr made = run_model(folder, text);
+        set_memory_budget(8 * a_position * positions);
+        const LogitLens found = logit_lens(*made, options);
+        for (std::size_t i = 0; i < expected.states.size(); ++i) {
+            ASSERT_EQ(found.states[i].top.front().id, expected.states[i].top.front().id) << i;
+            ASSERT_EQ(found.states[i].top.front().logit, expected.states[i].top.front().logit) << i;
+            ASSERT_EQ(found.states[i].entropy, expected.states[i].entropy) << i;
+        }
+        EXPECT_EQ(lens_history(*made, Position(7), {1, 2}, options).ranks,
+                  lens_history(*kept, Position(7), {1, 2}, options).ranks);
     }
 }
 

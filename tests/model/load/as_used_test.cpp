@@ -2,6 +2,8 @@
 // Weights that are converted as they are used against the same weights converted once.
 #include "headlight/model/as_used.h"
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
+#include "headlight/io/mapped_file.h"
 #include "headlight/model/generate.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
@@ -153,6 +155,40 @@ TEST(WeightsAsUsed, AWeightThatIsNotFiniteIsReportedWhenItIsUsed) {
         EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("model.layers.1.mlp.down_proj.weight at [2, 3]"), HasSubstr("NaN"),
                                                  HasSubstr("model.safetensors")));
     }
+}
+
+TEST(WeightsAsUsed, AFileThatIsCutShortIsReportedByWhoReadsOfIt) {
+    const ScratchModel scratch("llama-kv2"), other("llama-kv2");
+    const auto file = scratch.folder / "model.safetensors";
+    const auto model = load_as_used(scratch.folder, ComputeType::float64);
+    weights_of(model->internals(), Layer(0), LayerPart::mlp);
+    const auto cut = [](const std::filesystem::path& path) {  // what the handler of SIGBUS does
+        auto mapped = io::MappedFile::open(path);
+        EXPECT_TRUE(mapped->blank_from(mapped->bytes().data()));
+        return mapped;
+    };
+    const auto lost = cut(file), lost_too = cut(other.folder / "model.safetensors");
+    for (const std::int64_t layer : {1, 0}) {
+        try {
+            weights_of(model->internals(), Layer(layer), LayerPart::mlp);
+            ADD_FAILURE() << "no error";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().file, file.string());
+        }
+    }
+    EXPECT_NO_THROW(weights_of(load_as_used(scratch.folder, ComputeType::float64)->internals(), Layer(0), LayerPart::mlp))
+        << "opened after that";
+}
+
+TEST(WeightsAsUsed, ACancelledJobConvertsNothing) {
+    const auto model = load_as_used(fixture("llama-kv2"), ComputeType::float64);
+    const CancelToken token;
+    token.cancel();
+    {
+        const WorkingFor cancelled(token);
+        EXPECT_THROW(weights_of(model->internals(), Layer(0), LayerPart::mlp), Cancelled);
+    }
+    EXPECT_NO_THROW(weights_of(model->internals(), Layer(0), LayerPart::mlp));
 }
 
 TEST(WeightsAsUsed, WhatNeedsNoConversionIsMappedAsEver) {
