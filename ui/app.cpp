@@ -4,6 +4,7 @@
 #include "headlight/base/version.h"
 #include "headlight/model/locate.h"
 #include "ui/bus_guard.h"
+#include "ui/panels/prompt/memory_popover.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
 
@@ -81,6 +82,7 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     Application application(argc, argv);
     Appearance::instance().start();
     BusGuard guard;  // outlives the window, whose jobs read files until they end
+    take_stored_memory_budget();
     MainWindow window(QString::fromStdString(options.device));
     application.window = &window;
     QObject::connect(&guard, &BusGuard::lost, &window,

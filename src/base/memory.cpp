@@ -89,4 +89,8 @@ std::int64_t memory_budget() {
 
 void set_memory_budget(std::int64_t bytes) { given_budget = bytes; }
 
+bool memory_budget_given() { return given_budget > 0; }
+
+std::int64_t own_memory() { return std::max<std::int64_t>(0, field_in("/proc/self/status", "RssAnon:")) * 1024; }
+
 }  // namespace headlight

@@ -3,6 +3,7 @@
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/capture.h"
+#include "headlight/trace/remade.h"
 #include "headlight/trace/saved.h"
 #include "ui/document/alignment.h"
 #include "ui/document/document.h"
@@ -52,7 +53,9 @@ QString long_run_note(const OpenModel& opened, const trace::Prompt& text, const 
             .arg(minutes < 2 ? QStringLiteral("%1 s").arg(seconds, 0, 'f', 0) : QStringLiteral("%1 min").arg(minutes, 0, 'f', 0))
             .arg(double(memory.kept + memory.working) / 1e9, 0, 'f', 1);
     if (!memory.fits()) note += QStringLiteral(", of which %1 GB are free").arg(double(memory.available) / 1e9, 0, 'f', 1);
-    return note + u'.';
+    note += u'.';
+    if (trace::remade_bytes(c, tokens, {}) > 0) note += QStringLiteral(" Layers are recomputed when a view reads them.");
+    return note;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/base/error.h"
+#include "headlight/base/facts_of.h"
 #include "headlight/base/job.h"
 
 #include <QObject>
@@ -37,7 +37,8 @@ public:
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
     /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
     /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point
-    /// of it; map_marks, map_shares: its search, its lasso; map_guests: the sentence that is typed into it.
+    /// of it; map_marks, map_shares: its search, its lasso; map_guests: the sentence that is typed into it; ahead: layers that
+    /// are likely to be read next.
     enum class Lane {
         model,
         texts,
@@ -65,6 +66,7 @@ public:
         map_marks,
         map_shares,
         map_guests,
+        ahead,
         other
     };
     Q_ENUM(Lane)
@@ -115,8 +117,6 @@ private:
     std::map<Lane, QThreadPool> threads_;
 };
 
-/// The facts of any exception of the core or the standard library.
-ErrorFacts facts_of(const std::exception&);
 /// Of a file of the model that is no longer what it was while it is open; results made meanwhile are dropped.
 ErrorFacts facts_of_lost(const std::filesystem::path& file);
 

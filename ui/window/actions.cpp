@@ -121,6 +121,7 @@ void MainWindow::make_edit_actions() {
     add(Command::stop, QStringLiteral("Stop"), {}, [this] { document_->stop(); });
     add(Command::generate, QStringLiteral("Generate"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] { generate(); });
     add(Command::generate_settings, QStringLiteral("Generation settings"), {}, [this] { prompt_bar_->open_generate_settings(); });
+    add(Command::memory, QStringLiteral("Memory"), {}, [this] { prompt_bar_->open_memory(); });
     add(Command::edit_text, QStringLiteral("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();

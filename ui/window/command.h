@@ -27,6 +27,7 @@ enum class Command {
     stop,
     generate,
     generate_settings,
+    memory,
     edit_text,
     pair,
     compare,

@@ -7,6 +7,7 @@
 #include "headlight/model/outline.h"
 #include "ui/access/access.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/document/layers_ahead.h"
 #include "ui/style/appearance.h"
 
 #include <QAction>
@@ -46,6 +47,7 @@ bool is_text(const QString& file) {
 MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
     document_ = std::make_unique<Document>(*jobs_, device);
     history_ = std::make_unique<History>(*document_);
+    new LayersAhead(*document_, *jobs_, this);
     autosave_ = std::make_unique<Autosave>(Autosave::default_folder(), [this] { return session(); });
     setWindowIcon(QIcon(QStringLiteral(":/headlight/icons/headlight.svg")));
     setAcceptDrops(true);

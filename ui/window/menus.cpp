@@ -72,7 +72,7 @@ void MainWindow::fill_menus() {
                line,         run,     stop,          generate,     generate_settings,
                line,         compare, side_next,     compare_bias, compare_paraphrase,
                compare_stop, line,    search_tokens, find_heads,   line,
-               palette});
+               memory,       palette});
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {

@@ -15,5 +15,11 @@ std::int64_t available_memory(const std::filesystem::path& root = "/");
 std::int64_t memory_budget();
 /// 0: the default again.
 void set_memory_budget(std::int64_t bytes);
+/// Whether the budget is one that was set.
+bool memory_budget_given();
+
+/// Bytes that this process has of its own now: pages of mapped files, which the system can drop, are none of them. 0 where the
+/// system does not tell.
+std::int64_t own_memory();
 
 }  // namespace headlight

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/prompt/prompt_bar.h"
 
-#include "headlight/base/memory.h"
-#include "headlight/model/as_used.h"
 #include "headlight/model/outline.h"
-#include "headlight/trace/remade.h"
 #include "ui/style/appearance.h"
 
 #include <QFileInfo>
@@ -77,7 +74,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
       generate_settings_(new GeneratePopover(this)),
       tokens_(new TokenStrip(document)),
       ruler_(new TextRuler(document, *tokens_)),
-      facts_(new QLabel),
+      facts_(new QToolButton),
+      memory_(new MemoryPopover(document, this)),
       predictions_(
           new RingToggle(QStringLiteral("predictions"),
                          QStringLiteral("Log-probability and rank of every token under it, what comes next in its tip (P). "
@@ -115,8 +113,11 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     pair_button_->setCheckable(true);
     more_ = square_button(QStringLiteral("more"), QStringLiteral("Menu"), QStringLiteral("Everything else"));
     more_->setPopupMode(QToolButton::InstantPopup);
-    facts_->setProperty("role", "note");
+    facts_->setProperty("kind", "quiet");
+    facts_->setProperty("plain", true);
     facts_->setFont(figure::ui_font(12));
+    facts_->setAccessibleDescription(QStringLiteral("Shows what takes the program's memory, and its budget"));
+    connect(facts_, &QToolButton::clicked, this, &PromptBar::open_memory);
     facts_->setObjectName(QStringLiteral("RunFacts"));
     facts_->setFixedHeight(28);
     predictions_->setFixedHeight(28);
@@ -200,6 +201,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
 
 void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
 
+void PromptBar::open_memory() { memory_->open_below(facts_->isVisible() ? facts_ : more_); }
+
 void PromptBar::toggle_pair() {
     if (document_.model().model && document_.model().model->part(model::Stack::encoder))
         return pair_->setFocus();  // always there
@@ -258,24 +261,6 @@ void PromptBar::show_document() {
     show_facts();
 }
 
-namespace {
-
-/// Who has the memory that show_facts() counts, and what was not kept.
-QString memory_by_part(const trace::Trace& trace) {
-    const trace::RemadeNow remade = trace::remade_now(trace);
-    const std::int64_t results = trace.results().bytes() + trace.model()->results().bytes();
-    QStringList parts = {QStringLiteral("Tensors of the run: %1").arg(bytes_text(trace.bytes() - trace.results().bytes())),
-                         QStringLiteral("Results of views: %1").arg(bytes_text(results))};
-    if (remade.any)
-        parts << QStringLiteral("Layers are recomputed when a view reads them, because the text is long for the memory budget");
-    if (const std::int64_t as_used = model::bytes_as_used(*trace.model()); as_used > 0)
-        parts << QStringLiteral("Weights: %1 stay in the file, converted as they are used").arg(bytes_text(as_used));
-    parts << QStringLiteral("The program may take %1 (--memory)").arg(bytes_text(memory_budget()));
-    return parts.join(u'\n');
-}
-
-}  // namespace
-
 void PromptBar::show_facts() {
     const auto& trace = document_.run_trace();
     const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
@@ -292,10 +277,15 @@ void PromptBar::show_facts() {
         const QString what = document_.has_parts()
                                  ? QStringLiteral("Length of source and target, time of the run, memory of what was kept")
                                  : QStringLiteral("Length of the input, time of the run, memory of what was kept");
-        facts_->setToolTip(what + u'\n' + memory_by_part(*trace));
+        QStringList lines = {what};
+        for (const auto& [name, size] : memory_by_part(*trace)) lines << QStringLiteral("%1: %2").arg(name, size);
+        lines += memory_notes(*trace);
+        facts_->setToolTip(lines.join(u'\n') + QStringLiteral("\nClick for the memory budget"));
     } else {
-        facts_->clear();
+        facts_->setText({});
+        facts_->setToolTip({});
     }
+    facts_->setVisible(trace != nullptr);
 }
 
 }  // namespace headlight::ui

@@ -3,12 +3,12 @@
 
 #include "ui/document/document.h"
 #include "ui/panels/prompt/generate_popover.h"
+#include "ui/panels/prompt/memory_popover.h"
 #include "ui/panels/prompt/prompt_edit.h"
 #include "ui/panels/prompt/text_ruler.h"
 #include "ui/panels/prompt/token_strip.h"
 #include "ui/panels/tools/ring_toggle.h"
 
-#include <QLabel>
 #include <QPushButton>
 #include <QToolButton>
 
@@ -32,6 +32,8 @@ public:
     GeneratePopover& generate_settings() { return *generate_settings_; }
     void toggle_pair();
     void open_generate_settings();
+    MemoryPopover& memory() { return *memory_; }
+    void open_memory();
     /// Length, time and memory of the run; the memory grows with what figures keep.
     void show_facts();
 
@@ -54,7 +56,8 @@ private:
     GeneratePopover* generate_settings_;
     TokenStrip* tokens_;
     TextRuler* ruler_;
-    QLabel* facts_;
+    QToolButton* facts_;  ///< opens who has the memory
+    MemoryPopover* memory_;
     RingToggle* predictions_;
     QTimer show_stop_;
     bool stop_shown_ = false;

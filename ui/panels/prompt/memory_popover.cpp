@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/prompt/memory_popover.h"
+
+#include "headlight/base/memory.h"
+#include "headlight/model/as_used.h"
+#include "headlight/model/outline.h"
+#include "headlight/trace/remade.h"
+#include "ui/panels/prompt/prompt_bar.h"
+
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QSettings>
+
+namespace headlight::ui {
+
+namespace {
+
+const QString setting = QStringLiteral("memory/budget-gb");
+
+/// Of weights that lie in memory of the program's own: those of another type than the model computes in.
+std::int64_t converted_bytes(const model::Model& model) {
+    const model::LoadReport& report = model.report();
+    std::int64_t numbers = 0;
+    for (const auto& [part, count] : model.parameter_counts()) numbers += count;
+    const std::int64_t each = model.dtype() == model::ComputeType::float64    ? 8
+                              : model.dtype() == model::ComputeType::bfloat16 ? 2
+                                                                              : 4;
+    return std::max<std::int64_t>(0, numbers * each - report.bytes_mapped);
+}
+
+}  // namespace
+
+std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace& trace) {
+    const trace::RemadeNow remade = trace::remade_now(trace);
+    const std::int64_t results = trace.results().bytes() + trace.model()->results().bytes();
+    std::vector<std::pair<QString, QString>> parts = {
+        {QStringLiteral("Tensors of the run"), bytes_text(trace.bytes() - trace.results().bytes() - remade.bytes)}};
+    if (remade.any) parts.emplace_back(QStringLiteral("Recomputed layers"), bytes_text(remade.bytes));
+    parts.emplace_back(QStringLiteral("Results of views"), bytes_text(results));
+    if (!model::has_weights(*trace.model())) return parts;
+    const model::LoadReport& report = trace.model()->report();
+    if (const std::int64_t as_used = model::bytes_as_used(*trace.model()); as_used > 0)
+        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(as_used + report.bytes_mapped));
+    else if (report.bytes_copied > 0)
+        parts.emplace_back(QStringLiteral("Weights, converted"), bytes_text(converted_bytes(*trace.model())));
+    else
+        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(report.bytes_mapped));
+    return parts;
+}
+
+QStringList memory_notes(const trace::Trace& trace) {
+    QStringList notes;
+    if (trace::remade_now(trace).any)
+        notes << QStringLiteral("Layers are recomputed when a view reads them, because the text is long for the memory budget");
+    if (model::bytes_as_used(*trace.model()) > 0)
+        notes << QStringLiteral("Weights are converted as they are used, because all at once would exceed the memory budget");
+    return notes;
+}
+
+void take_stored_memory_budget() {
+    const double stored = QSettings().value(setting).toDouble();
+    if (stored > 0 && !memory_budget_given()) set_memory_budget(std::int64_t(stored * 1e9));
+}
+
+MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
+    : Popover(parent),
+      document_(document),
+      names_(new QLabel),
+      sizes_(new QLabel),
+      notes_(new QLabel),
+      budget_(new QDoubleSpinBox) {
+    setAccessibleName(QStringLiteral("Memory"));
+    auto* form = new QFormLayout(this);
+    form->setContentsMargins(16, 14, 16, 14);
+    form->setHorizontalSpacing(24);
+    form->setVerticalSpacing(10);
+    sizes_->setAlignment(Qt::AlignRight | Qt::AlignTop);
+    form->addRow(names_, sizes_);
+    budget_->setRange(0, 1e5);
+    budget_->setDecimals(1);
+    budget_->setSuffix(QStringLiteral(" GB"));
+    budget_->setSpecialValueText(QStringLiteral("half of free"));
+    budget_->setFixedWidth(130);
+    budget_->setAccessibleName(QStringLiteral("Memory budget"));
+    budget_->setToolTip(
+        QStringLiteral("What weights, runs and recomputed layers may take together; 0: half of what is free at "
+                       "the start. With less, layers and weights are computed as they are used: slower, with "
+                       "the same numbers"));
+    form->addRow(QStringLiteral("Memory budget"), budget_);
+    notes_->setProperty("role", "note");
+    notes_->setWordWrap(true);
+    notes_->setFixedWidth(300);
+    form->addRow(notes_);
+    budget_->setKeyboardTracking(false);  // not at every digit
+    budget_->setValue(memory_budget_given() ? double(memory_budget()) / 1e9 : 0);
+    connect(budget_, &QDoubleSpinBox::valueChanged, this, [this](double gigabytes) {
+        set_memory_budget(std::int64_t(gigabytes * 1e9));
+        QSettings().setValue(setting, gigabytes);
+        show_parts();
+    });
+}
+
+void MemoryPopover::open_below(QWidget* button) {
+    show_parts();
+    show_below(button, Qt::RightEdge);
+    budget_->setFocus();
+    budget_->selectAll();
+}
+
+void MemoryPopover::show_parts() {
+    QStringList names, sizes, notes;
+    if (const auto& run = document_.run_trace()) {
+        for (const auto& [name, size] : memory_by_part(*run)) {
+            names << name;
+            sizes << size;
+        }
+        notes = memory_notes(*run);
+    }
+    names << QStringLiteral("Program in all, pages of files apart");
+    sizes << bytes_text(own_memory());
+    if (!memory_budget_given()) notes.prepend(QStringLiteral("Half of free memory was %1").arg(bytes_text(memory_budget())));
+    notes << QStringLiteral("A new budget holds from the next run and the next model on");
+    names_->setText(names.join(u'\n'));
+    sizes_->setText(sizes.join(u'\n'));
+    notes_->setText(notes.join(QStringLiteral(".\n")) + u'.');
+    adjustSize();
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+#include "ui/style/popover.h"
+
+#include <QDoubleSpinBox>
+#include <QLabel>
+
+#include <utility>
+
+namespace headlight::ui {
+
+/// Who has the program's memory, and how much weights, traces and what makes them quick may take.
+class MemoryPopover : public Popover {
+    Q_OBJECT
+public:
+    MemoryPopover(Document&, QWidget* parent);
+    void open_below(QWidget* button);
+    /// In GB; 0: half of what was free.
+    QDoubleSpinBox& budget() { return *budget_; }
+
+private:
+    void show_parts();
+
+    Document& document_;
+    QLabel *names_, *sizes_, *notes_;
+    QDoubleSpinBox* budget_;
+};
+
+/// What of the run and its model takes memory, and how much: "Tensors of the run", "1.9 MB".
+std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace&);
+/// What was not kept, in sentences; empty: nothing.
+QStringList memory_notes(const trace::Trace&);
+/// The setting that was made in an earlier window, unless the command line has one.
+void take_stored_memory_budget();
+
+}  // namespace headlight::ui
