@@ -5,9 +5,6 @@
 #include "headlight/io/npz.h"
 #include "headlight/trace/weights.h"
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
-
 #include <cstring>
 
 namespace headlight::intervention {
@@ -71,23 +68,12 @@ at::Tensor of_circuit(const Edit& edit, const model::Model& model) {
     check_below(edit, "head", head, c.n_heads);
     check_below(edit, "direction", edit.source.index, std::min(model::value_width(c), c.d_model));
     const trace::AttentionTensors w = trace::attention_weights(model, Layer(layer));
-    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    const auto matrix = [](const at::Tensor& t) {
-        const at::Tensor wide = t.to(at::kCPU).to(at::kDouble).contiguous();
-        return Matrix(Eigen::Map<const Matrix>(wide.data_ptr<double>(), wide.size(0), wide.size(1)));
-    };
-    const Matrix v = matrix(w.w_v[head / (c.n_heads / c.n_kv_heads)]), o = matrix(w.w_o[head]);
-    const Eigen::HouseholderQR<Matrix> qr(v);
-    const Matrix r = Matrix(qr.matrixQR().topRows(std::min(v.rows(), v.cols())).triangularView<Eigen::Upper>());
-    const Eigen::BDCSVD<Matrix> svd(r * o, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    Eigen::VectorXd direction = svd.matrixV().col(edit.source.index);
+    const auto matrix = [](const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); };
+    const at::Tensor v = matrix(w.w_v[head / (c.n_heads / c.n_kv_heads)]), o = matrix(w.w_o[head]);
+    const at::Tensor r = std::get<1>(at::linalg_qr(v, "r"));
+    const at::Tensor direction = std::get<2>(at::linalg_svd(at::mm(r, o), /*full_matrices=*/false))[edit.source.index];
     // Its sign is free: the largest number is positive.
-    Eigen::Index largest = 0;
-    direction.cwiseAbs().maxCoeff(&largest);
-    if (direction[largest] < 0) direction = -direction;
-    at::Tensor out = at::empty({direction.size()}, at::kDouble);
-    Eigen::Map<Eigen::VectorXd>(out.data_ptr<double>(), direction.size()) = direction;
-    return out;
+    return direction * direction[direction.abs().argmax().item<std::int64_t>()].sign();
 }
 
 at::Tensor made_of(const Edit& edit, const model::Model& model, const text::Tokenizer& tokenizer) {

@@ -230,6 +230,29 @@ std::string name_of_case(const testing::TestParamInfo<std::string>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Models, Identities, testing::ValuesIn(all_fixtures()), name_of_case);
 
+TEST(OutputDirections, AreTheSingularVectorsOfAHeadsCircuitInTheirOrder) {
+    for (const char* name : {"models/gpt2", "models/llama-kv2"}) {
+        const Fixture f(name);
+        const trace::AttentionTensors w = trace::attention_weights(*f.model, Layer(0));
+        const std::int64_t head = 1, kv = head / (f.config().n_heads / f.config().n_kv_heads);
+        const at::Tensor circuit = at::mm(w.w_v[kv].to(at::kDouble), w.w_o[head].to(at::kDouble));
+        const at::Tensor before = at_hook(f.plain(), Hook::resid_pre);
+        double larger = at::linalg_matrix_norm(circuit, 2).item<double>();
+        for (const char* index : {"0", "1", "2"}) {
+            const at::Tensor added =
+                at_hook(f.edited({std::string("add L0.resid_pre ov L0H1.") + index + " 1 @1"}), Hook::resid_pre)[1] - before[1];
+            EXPECT_NEAR(added.norm().item<double>(), 1, 1e-9);
+            EXPECT_NEAR(added.max().item<double>(), added.abs().max().item<double>(), 1e-9) << "its largest number is positive";
+            const at::Tensor through = at::mv(circuit, added);
+            const double value = through.norm().item<double>();
+            EXPECT_LT(relative(at::mv(circuit.t(), through), value * value * added), kRounding) << name << " " << index;
+            EXPECT_LE(value, larger * (1 + kRounding));
+            EXPECT_TRUE(index[0] != '0' || value >= larger * (1 - kRounding)) << "the largest singular value first";
+            larger = value;
+        }
+    }
+}
+
 TEST(FrozenModel, IsAffineInTheEmbedding) {
     for (const char* name : {"models/gpt2", "models/llama-kv2", "models/gpt-neox", "models/gemma2"}) {
         const Fixture f(name);
