@@ -83,43 +83,124 @@ std::vector<ViewSpec> compare_view_specs() {
 }
 
 void add_differences(std::vector<ViewSpec>& specs) {
-    const auto by_column = [](ComparedColumn compared) {
-        return [compared](const Beside& beside, const ViewState& state, const CancelToken& cancel, const Progress& progress) {
-            return table_difference(beside, state, compared, cancel, progress);
-        };
+    const std::vector<std::string> token_pair{"query", "query_token", "key", "key_token"};
+    const std::vector<std::string> passage{"layer", "from", "from_token", "to", "to_token"};
+    const std::pair<const char*, ComparedColumn> tables[] = {
+        {"neuron",
+         {.names = {"query", "key"}, .positions = {"query", "key"}, .value = "score", .what = "Score", .shown = token_pair}},
+        {"predictions",
+         {.names = {"position", "token"},
+          .positions = {"position"},
+          .value = "log_probability",
+          .what = "Log-probability of each token",
+          .in_order = true}},
+        {"attribution",
+         {.names = {"component", "layer", "index", "source"},
+          .positions = {"source"},
+          .value = "contribution",
+          .what = "Contribution to the logit",
+          .token_option = "token"}},
+        {"mlp", {.names = {"neuron"}, .value = "coefficient", .what = "Coefficient of each neuron"}},
+        {"picture",
+         {.names = {"panel", "query", "key"},
+          .positions = {"query", "key"},
+          .value = "weight",
+          .what = "Weight",
+          .shown = {"panel", "query_token", "key_token"}}},
+        {"focus-1",
+         {.names = {"query", "key"}, .positions = {"query", "key"}, .value = "score", .what = "Score", .shown = token_pair}},
+        {"focus-2",
+         {.names = {"query", "key"}, .positions = {"query", "key"}, .value = "score", .what = "Score", .shown = token_pair}},
+        {"focus-3",
+         {.names = {"key", "term"},
+          .positions = {"key"},
+          .value = "value",
+          .what = "Terms",
+          .shown = {"key", "key_token", "term"}}},
+        {"focus-4", {.names = {"layer", "head"}, .value = "value", .what = "Value"}},
+        {"focus-5", {.names = {"layer", "head"}, .value = "value", .what = "Value"}},
+        {"focus-6", {.names = {"layer", "head"}, .value = "value", .what = "Value"}},
+        {"clark-kinds", {.names = {"layer", "head", "kind"}, .value = "average_attention", .what = "Average attention"}},
+        {"clark-entropy", {.names = {"layer", "head", "kind"}, .value = "entropy_nats", .what = "Entropy in nats"}},
+        {"aggregate",
+         {.names = {"map", "query", "key"},
+          .positions = {"query", "key"},
+          .value = "weight",
+          .what = "Weight",
+          .shown = token_pair}},
+        {"rollout",
+         {.names = {"layer", "query", "key"},
+          .positions = {"query", "key"},
+          .value = "rollout",
+          .what = "Rollout",
+          .shown = token_pair}},
+        {"rollout-paths",
+         {.names = {"layer", "from", "to"}, .positions = {"from", "to"}, .value = "mass", .what = "Mass", .shown = passage}},
+        {"flow",
+         {.names = {"layer", "query", "key"},
+          .positions = {"query", "key"},
+          .value = "flow",
+          .what = "Flow",
+          .shown = token_pair}},
+        {"flow-paths",
+         {.names = {"layer", "from", "to"}, .positions = {"from", "to"}, .value = "mass", .what = "Mass", .shown = passage}},
+        {"refinement",
+         {.names = {"layer"},
+          .value = "residual_probability",
+          .what = "Probability of the final prediction in the residual",
+          .in_order = true}},
+        {"contribution-graph",
+         {.names = {"layer", "kind", "from", "to", "head"},
+          .positions = {"from", "to"},
+          .value = "contribution",
+          .what = "Contribution to the state",
+          .shown = {"layer", "kind", "head", "from", "from_token", "to", "to_token"}}},
+        {"drivers",
+         {.names = {"component", "layer", "index", "source"},
+          .positions = {"source"},
+          .value = "contribution",
+          .what = "Contribution to the coefficient"}},
+        {"neuron-map",
+         {.names = {"layer", "neuron", "position"},
+          .positions = {"position"},
+          .value = "coefficient",
+          .what = "Coefficient",
+          .shown = {"neuron", "position", "token"}}},
+        {"experts",
+         {.names = {"layer", "position", "expert"},
+          .positions = {"position"},
+          .value = "router_logit",
+          .what = "Router logit",
+          .shown = {"layer", "position", "token", "expert"}}},
+        {"composition",
+         {.names = {"kind", "from_layer", "from_head", "to_layer", "to_head"}, .value = "score", .what = "Composition score"}},
+        {"copy-suppression",
+         {.names = {"layer", "head", "destination", "source"},
+          .positions = {"destination", "source"},
+          .value = "logit_change",
+          .what = "Change of the source token's logit",
+          .shown = {"destination", "destination_token", "source", "source_token"}}},
+        {"importance",
+         {.names = {"position", "token"},
+          .positions = {"position"},
+          .value = "gradient_x_input",
+          .what = "Gradient × input",
+          .token_option = "target",
+          .in_order = true}},
+        {"sparsity", {.names = {"layer", "head", "scheme"}, .value = "kept_mass_mean", .what = "Kept mass"}},
     };
-    const std::pair<const char*, decltype(ViewSpec::difference)> differences[] = {
-        {"head", head_difference},
-        {"matrix", matrix_difference},
-        {"model", model_difference},
-        {"lens", lens_difference},
-        {"predictions", by_column({.names = {"position", "token"},
-                                   .positions = {"position"},
-                                   .value = "log_probability",
-                                   .what = QStringLiteral("Log-probability of each token"),
-                                   .in_order = true})},
-        {"attribution", by_column({.names = {"component", "layer", "index", "source"},
-                                   .positions = {"source"},
-                                   .value = "contribution",
-                                   .what = QStringLiteral("Contribution to the logit"),
-                                   .of_token = true})},
-        {"mlp", by_column({.names = {"neuron"},
-                           .positions = {},
-                           .value = "coefficient",
-                           .what = QStringLiteral("Coefficient of each neuron")})},
-        {"focus-1", by_column({.names = {"query", "key"},
-                               .positions = {"query", "key"},
-                               .value = "score",
-                               .what = QStringLiteral("Score"),
-                               .shown = {"query", "query_token", "key", "key_token"}})},
-        {"focus-2", by_column({.names = {"query", "key"},
-                               .positions = {"query", "key"},
-                               .value = "score",
-                               .what = QStringLiteral("Score"),
-                               .shown = {"query", "query_token", "key", "key_token"}})}};
-    for (const auto& [id, difference] : differences)
-        for (ViewSpec& spec : specs)
-            if (spec.id == id) spec.difference = difference;
+    const auto set = [&](const char* id, auto difference) {
+        const auto spec = std::ranges::find(specs, id, &ViewSpec::id);
+        spec->difference = difference;
+    };
+    set("head", head_difference);
+    set("matrix", matrix_difference);
+    set("model", model_difference);
+    set("lens", lens_difference);
+    for (const auto& [id, compared] : tables)
+        set(id, [compared](const Beside& beside, const ViewState& state, const CancelToken& cancel, const Progress& progress) {
+            return table_difference(beside, state, compared, cancel, progress);
+        });
 }
 
 }  // namespace headlight::figure

@@ -57,6 +57,28 @@ std::optional<double> number_of(const Table::Cell& cell) {
     return std::nullopt;
 }
 
+/// The position that a view reads where none is pinned.
+Position default_position(const trace::Trace& trace, const std::string& view) {
+    if (model::reads_pictures(trace.config())) return Position(0);
+    std::int64_t last = trace.tokens() - 1;
+    while (view == "importance" && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
+    return Position(last);
+}
+
+/// The head that a row is about.
+std::optional<HeadId> head_of(const Table& table, const std::vector<Table::Cell>& cells) {
+    const auto whole = [&](const char* name) -> const std::int64_t* {
+        const auto at = std::ranges::find(table.columns, name);
+        return at == table.columns.end() ? nullptr : std::get_if<std::int64_t>(&cells[std::size_t(at - table.columns.begin())]);
+    };
+    const auto component = std::ranges::find(table.columns, "component");
+    const bool by_component = component != table.columns.end();
+    if (by_component && word_of(cells[std::size_t(component - table.columns.begin())]) != "head") return std::nullopt;
+    const std::int64_t *layer = whole("layer"), *head = whole(by_component ? "index" : "head");
+    if (!layer || !head) return std::nullopt;
+    return HeadId{Layer(*layer), Head(*head)};
+}
+
 /// Rows of B by their names, positions moved to A.
 std::map<std::vector<std::string>, double> rows_by_name(const Table& table, const ComparedColumn& compared, const Beside& b) {
     std::map<std::vector<std::string>, double> rows;
@@ -92,16 +114,19 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     of_a.side = Side::a;
     const ViewSpec& spec = view_spec(state.view);
     require_partners(beside, spec.needs, state, state_of_b(beside, state));
-    if (compared.of_token || !compared.positions.empty()) require_same_tokens(beside);
+    const std::string& option = compared.token_option;
+    if (!option.empty() || !compared.positions.empty()) require_same_tokens(beside);
     QString of_token;
-    if (compared.of_token) {
-        if (text_value(of_a, "token").empty()) {
-            const Position at =
-                state.query.value_or(Position(model::reads_pictures(pair.a->config()) ? 0 : pair.a->tokens() - 1));
-            of_a.values["token"] = std::to_string(analyze::next_tokens(*pair.a, at, 1).front().id);
+    if (!option.empty()) {
+        if (text_value(of_a, option).empty()) {
+            if (!of_a.query) of_a.query = default_position(*pair.a, state.view);
+            of_a.values[option] = std::to_string(analyze::next_tokens(*pair.a, *of_a.query, 1).front().id);
         }
-        if (const auto id = token_value(*pair.a, of_a, "token"))
-            of_token = QStringLiteral("of “%1” · ").arg(QString::fromStdString(text::token_label(*pair.a->tokenizer(), *id)));
+        // The "next" token of importance is each text's own.
+        if (text_value(of_a, option) != "next")
+            of_token = QStringLiteral("of “%1” · ")
+                           .arg(QString::fromStdString(
+                               text::token_label(*pair.a->tokenizer(), *token_value(*pair.a, of_a, option.c_str()))));
     }
     const Table a = spec.make(pair.a, of_a, cancel, progress)->table(),
                 b = spec.make(pair.b, state_of_b(beside, of_a), cancel, progress)->table();
@@ -126,7 +151,7 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     if (!compared.in_order) std::ranges::stable_sort(rows, by_change);
 
     TableSection section;
-    section.title = compared.what + QStringLiteral(" in A and B");
+    section.title = QString::fromStdString(compared.what) + QStringLiteral(" in A and B");
     section.note = of_token + QStringLiteral("B: ") + QString::fromStdString(beside.words);
     if (rows.size() > kMostRows)
         section.note += QStringLiteral(" · the %1 that differ most of %2").arg(kMostRows).arg(rows.size());
@@ -157,11 +182,11 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
         for (const std::string& column : shown)
             row.cells.push_back(TableCell::of(QString::fromStdString(word_of((*each.cells)[column_of(a, column)]))));
         for (const double x : {each.a, each.b, each.b - each.a}) row.cells.push_back(TableCell::of(x));
+        // The first position is the row's query, a second one its key.
         for (const std::string& column : compared.positions)
             if (const auto* position = std::get_if<std::int64_t>(&(*each.cells)[column_of(a, column)]))
-                row.query = Position(*position);
-        if (compared.of_token && word_of(each.cells->front()) == "head")
-            row.head = HeadId{Layer(std::get<std::int64_t>((*each.cells)[1])), Head(std::get<std::int64_t>((*each.cells)[2]))};
+                (row.query ? row.key : row.query) = Position(*position);
+        row.head = head_of(a, *each.cells);
     }
     TableData data;
     data.view = state.view;

@@ -48,10 +48,10 @@ struct ComparedColumn {
     std::vector<std::string> names;        ///< columns that together name a row
     std::vector<std::string> positions{};  ///< of these, positions of the text: B's stand for A's
     std::string value{};                   ///< the column of numbers
-    QString what{};                        ///< "contribution to the logit"
+    std::string what{};                    ///< "Contribution to the logit"
     std::vector<std::string> shown{};      ///< columns whose words stand in front; the names where there are none
+    std::string token_option{};            ///< the view's option for the explained token: B explains the token of A
     bool in_order = false;                 ///< rows in A's order, not by how much they differ
-    bool of_token = false;                 ///< B explains the token that A explains
 };
 /// A, B and B - A of every row, A and B as bars on one scale.
 std::unique_ptr<Figure> table_difference(const Beside&, const ViewState&, const ComparedColumn&, const CancelToken&,

@@ -260,8 +260,7 @@ Table PathsFigure::table() const {
         const auto& item = data_.tokens[static_cast<std::size_t>(p.value)];
         return item.continuation + item.label;
     };
-    for (const PathBand& band : layout_.bands) {
-        const analyze::Ribbon& r = data_.paths.ribbons[band.ribbon];
+    for (const analyze::Ribbon& r : data_.paths.ribbons) {
         if (two())
             table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), place(r.from.value).value,
                                   token(r.from), text(r.to), place(r.to.value).value, token(r.to), r.mass});

@@ -149,6 +149,63 @@ TEST_F(CompareViews, PredictionsAndMlpSubtractTheNumbersOfA) {
     EXPECT_GE(compared, difference.rows.size());
 }
 
+TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOwnNumbers) {
+    const auto same = beside(a_, a_);
+    std::size_t tables = 0;
+    for (const ViewSpec& spec : view_specs()) {
+        if (!spec.difference || !why_missing(spec, *a_, {}).empty()) continue;
+        SCOPED_TRACE(spec.id);
+        ViewState s = state(spec.id);
+        s.query = Position(kKeys);
+        if (spec.id == "sparsity")
+            s.values = {{"scheme", "topk"}, {"budget", "2"}};  // the usual numbers keep all of a text so short
+        s.beside = same;
+        const Table none = make_figure(a_, s)->table();
+        if (std::ranges::find(none.columns, "a") == none.columns.end()) continue;  // a map
+        ++tables;
+        EXPECT_GT(none.rows.size(), 0U);
+        for (const auto& row : none.rows) {
+            EXPECT_EQ(std::get<double>(row[column(none, "difference")]), 0.0);
+            EXPECT_EQ(row[column(none, "a")], row[column(none, "b")]);
+        }
+        s.beside = beside_;
+        const Table both = make_figure(a_, s)->table();
+        EXPECT_GT(both.rows.size(), 0U);
+        double largest = 0;
+        for (const auto& row : both.rows) {
+            const double a = std::get<double>(row[column(both, "a")]), b = std::get<double>(row[column(both, "b")]);
+            EXPECT_EQ(std::get<double>(row[column(both, "difference")]), b - a);
+            largest = std::max(largest, std::abs(b - a));
+        }
+        // Two texts differ, weights do not depend on them.
+        EXPECT_EQ(largest > 0, spec.id != "composition");
+    }
+    EXPECT_GE(tables, 20U);
+}
+
+TEST_F(CompareViews, RowsOfRolloutAndOfDriversAreThoseOfThePartners) {
+    const auto number = [&](const Table& table, const std::vector<std::pair<std::string, std::int64_t>>& names,
+                            const std::string& value) {
+        for (const auto& row : table.rows)
+            if (std::ranges::all_of(names, [&](const auto& name) {
+                    const auto* at = std::get_if<std::int64_t>(&row[column(table, name.first)]);
+                    return at && *at == name.second;
+                }))
+                return std::get<double>(row[column(table, value)]);
+        return std::numeric_limits<double>::quiet_NaN();
+    };
+    for (const char* view : {"rollout", "flow"}) {
+        ViewState s = state(view);
+        s.values["up-to"] = "chosen";
+        const Table difference = make_figure(a_, s)->table();
+        s.side = Side::b;
+        const Table b = make_figure(a_, s)->table();
+        EXPECT_EQ(number(difference, {{"query", kKeys}, {"key", kHe}}, "b"),
+                  number(b, {{"query", kKeysOfB}, {"key", kHe}}, view));
+        EXPECT_TRUE(std::isnan(number(difference, {{"query", kHis}, {"key", kHe}}, "b"))) << "a query that only A has";
+    }
+}
+
 TEST_F(CompareViews, RefusesWhatHasNoPartner) {
     ViewState pinned = state("attribution");
     pinned.query = Position(kHis);
