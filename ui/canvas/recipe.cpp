@@ -2,6 +2,8 @@
 #include "ui/canvas/recipe.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/model/as_used.h"
+#include "headlight/trace/remade.h"
 
 #include <algorithm>
 
@@ -79,6 +81,7 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
 
 bool is_quick(const Recipe& r) {
     const figure::ViewSpec& spec = figure::view_spec(r.state.view);
+    if (trace::remade_now(*r.trace).any || model::bytes_as_used(*r.trace->model()) > 0) return false;
     return spec.quick && !r.state.beside && spec.quick(*r.trace, r.state);
 }
 

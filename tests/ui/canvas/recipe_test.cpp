@@ -2,6 +2,7 @@
 #include "ui/canvas/recipe.h"
 
 #include "../window_fixture.h"
+#include "tests/support/memory_budget.h"
 
 namespace headlight::ui {
 namespace recipe_test {
@@ -13,6 +14,15 @@ TEST_F(WindowTest, CombinedHeadsBeginWithTheWholeLayer) {
     EXPECT_EQ(recipe_for(window.document(), "head", selection).state.heads, selection.heads);
     selection.heads = {Head(3), Head(5)};
     EXPECT_EQ(recipe_for(window.document(), "aggregate", selection).state.heads, selection.heads);
+}
+
+TEST_F(WindowTest, NothingIsDrawnAtOnceWhereLayersAreMadeAgain) {
+    EXPECT_TRUE(is_quick(recipe_for(window.document(), "head", selected())));
+    const test::Budget none;
+    window.document().run_now();
+    ASSERT_TRUE(settle());
+    for (const char* view : {"head", "matrix", "neuron", "model"})
+        EXPECT_FALSE(is_quick(recipe_for(window.document(), view, selected()))) << view;
 }
 
 }  // namespace recipe_test
