@@ -42,7 +42,7 @@ TEST(CorpusProbe, ProbesEveryLayerAndKeepsItsStatesAndDirections) {
               0);
 }
 
-TEST(CorpusProbe, HasFourKinds) {
+TEST(CorpusProbe, HasFiveKinds) {
     const test::TempFolder folder;
     const std::string store = folder / "store",
                       bank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
@@ -58,13 +58,18 @@ TEST(CorpusProbe, HasFourKinds) {
     ASSERT_EQ(mix.code, 0) << mix.err;
     EXPECT_THAT(mix.err, HasSubstr("expected layer"));
     EXPECT_EQ(io::read_json(folder / "m.json")["rows"].size(), 7u);
+    const auto edge =
+        headlight({"corpus", "probe", store, "--probe", "edge", "--labels", "upos", "--seeds", "1", "--out", folder / "e.json"});
+    ASSERT_EQ(edge.code, 0) << edge.err;
+    EXPECT_EQ(io::read_json(folder / "e.json")["probe"], "edge");
+    EXPECT_NE(io::read_json(folder / "e.json")["rows"], io::read_json(folder / "m.json")["rows"]);
     const auto attention = headlight({"corpus", "probe", store, "--probe", "attention", "--out", folder / "a.npz"});
     ASSERT_EQ(attention.code, 0) << attention.err;
     EXPECT_EQ(io::read_npz(folder / "a.npz").arrays.at("to_head").shape, (std::vector<std::int64_t>{6, 8}));
     const auto heads = headlight({"corpus", "probe", store, "--labels", "upos", "--no-controls", "--heads", "2"});
     ASSERT_EQ(heads.code, 0) << heads.err;
     EXPECT_THAT(heads.out, testing::StartsWith("task,class,probe_layer,layer,head"));
-    for (const char* view : {"corpus-probe", "corpus-structural", "corpus-mix", "corpus-arcs"}) {
+    for (const char* view : {"corpus-probe", "corpus-structural", "corpus-mix", "corpus-edge", "corpus-arcs"}) {
         const auto plot = headlight({"corpus", "plot", store, "--view", view, "--out", folder / "p.svg"});
         EXPECT_EQ(plot.code, 0) << view << plot.err;
     }

@@ -78,7 +78,7 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
         ->type_name("EXPR");
     definition.app
         ->add_option("--labels", options->request.labels,
-                     "corpus-probe, corpus-mix: labels that headlight corpus probe has probed")
+                     "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed")
         ->type_name("LABELS");
     definition.app
         ->add_option("--label", options->request.label, "corpus-probe: the label of the confusion matrix whose words are listed")

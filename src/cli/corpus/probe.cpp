@@ -163,7 +163,8 @@ void probe_linearly(ProbeRun& run) {
 void probe_mixtures(ProbeRun& run) {
     const corpus::LabelledExamples labels = run.labels();
     run.load_model_for(false);
-    corpus::MixRunOptions options{.fit = {}, .bootstrap = run.arguments.bootstrap, .seed = run.arguments.bootstrap.seed};
+    corpus::MixRunOptions options{
+        .kind = run.arguments.kind, .fit = {}, .bootstrap = run.arguments.bootstrap, .seed = run.arguments.bootstrap.seed};
     options.fit.seeds = run.arguments.seeds;
     const corpus::MixResult found =
         corpus::run_layer_mix(run.manifest, run.states, labels, options, run.cancel, run.console.progress());
@@ -219,7 +220,8 @@ int probe(const ProbeArguments& arguments, const Console& console) {
     ProbeRun run(arguments, console);
     switch (arguments.kind) {
         case ProbeKind::linear: probe_linearly(run); break;
-        case ProbeKind::mix: probe_mixtures(run); break;
+        case ProbeKind::mix:
+        case ProbeKind::edge: probe_mixtures(run); break;
         case ProbeKind::structural: probe_trees(run); break;
         case ProbeKind::attention: probe_attention(run); break;
     }
@@ -237,21 +239,22 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
     const auto only = [&](CLI::Option* option, std::vector<ProbeKind> of) {
         options->of_kinds.emplace_back(option, std::move(of));
     };
-    only(definition.app->add_option("--labels", options->labels, "linear, mix: " + corpus::label_words())
+    only(definition.app->add_option("--labels", options->labels, "linear, mix, edge: " + corpus::label_words())
              ->type_name("LABELS")
              ->capture_default_str(),
-         {ProbeKind::linear, ProbeKind::mix});
+         {ProbeKind::linear, ProbeKind::mix, ProbeKind::edge});
     only(definition.app->add_option("--rank", options->ranks, "structural: rows of the map; several: a probe of each")
              ->type_name("A,B")
              ->delimiter(',')
              ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
              ->capture_default_str(),
          {ProbeKind::structural});
-    only(definition.app->add_option("--seeds", options->seeds, "mix: fits from different starts, whose results are averaged")
-             ->type_name("N")
-             ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000}))
-             ->capture_default_str(),
-         {ProbeKind::mix});
+    only(
+        definition.app->add_option("--seeds", options->seeds, "mix, edge: fits from different starts, whose results are averaged")
+            ->type_name("N")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000}))
+            ->capture_default_str(),
+        {ProbeKind::mix, ProbeKind::edge});
     only(definition.app
              ->add_option(
                  "--heads", options->heads,

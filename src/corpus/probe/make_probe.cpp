@@ -20,7 +20,10 @@ void make_probe(ProbeKind kind, const std::string& labels, const StatesOptions& 
             write_probe(source.store, manifest, run_probe(manifest, source, read(), {}, cancel, progress));
             break;
         case ProbeKind::mix:
-            write_layer_mix(source.store, manifest, run_layer_mix(manifest, source, read(), {}, cancel, progress));
+        case ProbeKind::edge:
+            write_layer_mix(
+                source.store, manifest,
+                run_layer_mix(manifest, source, read(), {.kind = kind, .fit = {}, .bootstrap = {}}, cancel, progress));
             break;
         case ProbeKind::structural:
             write_structural(source.store, manifest, run_structural(manifest, source, {}, cancel, progress));

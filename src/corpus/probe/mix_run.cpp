@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <tuple>
 #include <utility>
 
 namespace headlight::corpus {
@@ -59,6 +60,42 @@ void add_intervals(MixResult& out, const LayerMix& mix, const std::vector<std::i
     out.expected.high = quantile(expected, (1 + options.level) / 2);
 }
 
+/// The tokens of all examples, each once, and where those of each example are among them.
+struct ExampleTokens {
+    std::vector<TokenSpan> spans;  ///< disjoint, in the order of the rows
+    std::vector<SpanRows> rows;    ///< [example]
+};
+
+ExampleTokens tokens_of_examples(const std::vector<ProbeExample>& examples) {
+    ExampleTokens out;
+    std::vector<TokenSpan> all;
+    for (const ProbeExample& example : examples) {
+        all.push_back(example.span);
+        if (example.other.chunk >= 0) all.push_back(example.other);
+    }
+    const auto begin_of = [](const TokenSpan& span) { return std::pair(span.chunk, span.begin); };
+    std::ranges::sort(all, {}, begin_of);
+    for (const TokenSpan& span : all)
+        if (TokenSpan* last = out.spans.empty() ? nullptr : &out.spans.back();
+            last && last->chunk == span.chunk && span.begin <= last->end)
+            last->end = std::max(last->end, span.end);
+        else
+            out.spans.push_back(span);
+    std::vector<std::int64_t> first{0};
+    for (const TokenSpan& span : out.spans) first.push_back(first.back() + span.end - span.begin);
+    const auto rows_of = [&](const TokenSpan& span) {
+        const auto holds = std::ranges::upper_bound(out.spans, begin_of(span), {}, begin_of) - 1;
+        const std::int64_t begin = first[static_cast<std::size_t>(holds - out.spans.begin())] + span.begin - holds->begin;
+        return std::pair(begin, begin + span.end - span.begin);
+    };
+    for (const ProbeExample& example : examples) {
+        SpanRows& rows = out.rows.emplace_back();
+        std::tie(rows.begin, rows.end) = rows_of(example.span);
+        if (example.other.chunk >= 0) std::tie(rows.second_begin, rows.second_end) = rows_of(example.other);
+    }
+    return out;
+}
+
 std::vector<std::int64_t> whole_numbers(const std::vector<std::size_t>& of) { return {of.begin(), of.end()}; }
 
 }  // namespace
@@ -67,6 +104,8 @@ MixResult run_layer_mix(const Manifest& manifest, const StatesOptions& states, c
                         const MixRunOptions& options, const CancelToken& cancel, const Progress& progress) {
     TextStore texts(states.store, manifest);
     const ProbeSplit split = split_examples(labels, texts, options.seed);
+    const bool edge = options.kind == ProbeKind::edge;
+    const ExampleTokens tokens = edge ? tokens_of_examples(labels.examples) : ExampleTokens();
     std::vector<ProbeRows> rows;
     const std::int64_t layers = state_layers(manifest, states);
     for_each_layer(
@@ -74,7 +113,7 @@ MixResult run_layer_mix(const Manifest& manifest, const StatesOptions& states, c
         [&](std::int64_t layer, const LayerStates& of) {
             if (progress) progress({"Reading states", "layer", layer, layers});
             try {
-                rows.push_back(of.pooled(labels.examples));
+                rows.push_back(edge ? of.tokens(tokens.spans) : of.pooled(labels.examples));
             } catch (const std::bad_alloc&) {
                 throw Error({.problem = "The states of all layers do not fit into memory",
                              .found = with_commas(std::ssize(labels.examples)) + " examples, layer " + std::to_string(layer) +
@@ -92,12 +131,14 @@ MixResult run_layer_mix(const Manifest& manifest, const StatesOptions& states, c
                       .classes = static_cast<std::int32_t>(labels.classes.size()),
                       .train = train,
                       .dev = development,
-                      .test = test};
+                      .test = test,
+                      .spans = tokens.rows};
     for (const ProbeRows& of : rows) task.layers.emplace_back(of.data(), of.rows(), of.cols());
     LayerMixOptions fit = options.fit;
     fit.seed = options.seed;
     const LayerMix mix = fit_layer_mix(task, fit, cancel, progress);
-    MixResult out{.task = labels.task,
+    MixResult out{.kind = options.kind,
+                  .task = labels.task,
                   .classes = labels.classes,
                   .pairs = labels.pairs,
                   .centre = mix.centre,
@@ -124,8 +165,9 @@ analyze::Table table_of(const MixResult& result) {
     table.definitions = {
         {"layer", "The probe reads a learnt mixture of layers 0 to this one; 0: what enters the first block."},
         {"score",
-         "Accuracy on the test part (micro F1 of one label an example), mean over seeds: softmax regression on "
-         "gamma * sum over l of softmax(s)_l h_l, features standardised by layer (Tenney et al. 2019)."},
+         std::string("Accuracy on the test part (micro F1 of one label an example), mean over seeds: ") +
+             (result.kind == ProbeKind::edge ? "edge probing's classifier of spans with a hidden layer" : "softmax regression") +
+             " on gamma * sum over l of softmax(s)_l h_l, features standardised by layer (Tenney et al. 2019)."},
         {"low", "95 % interval of the score, to high: a bootstrap over the texts of the test part."},
         {"deviation", "Standard deviation of the score over seeds."},
         {"gain", "The score minus that of the layer before; the interval is paired."},
@@ -161,13 +203,14 @@ void write_layer_mix(const std::filesystem::path& store, const Manifest& manifes
                         {"gain", interval_json(row.gain)},
                         {"deviation", row.deviation},
                         {"weight", row.weight}});
-    keep_probe(store, manifest, ProbeKind::mix, result.task, std::move(out));
+    keep_probe(store, manifest, result.kind, result.task, std::move(out));
 }
 
-MixResult read_layer_mix(const std::filesystem::path& store, const Manifest& manifest, const std::string& task) {
+MixResult read_layer_mix(const std::filesystem::path& store, const Manifest& manifest, ProbeKind kind, const std::string& task) {
     MixResult out;
-    read_kept_probe(store, manifest, ProbeKind::mix, task, [&](const json& in) {
-        out = {.task = in.at("task"),
+    read_kept_probe(store, manifest, kind, task, [&](const json& in) {
+        out = {.kind = kind,
+               .task = in.at("task"),
                .classes = in.at("classes"),
                .pairs = in.at("pairs"),
                .expected = interval_in(in.at("expected")),

@@ -83,12 +83,27 @@ public:
         return out;
     }
 
+    ProbeRows tokens(std::span<const TokenSpan> spans) const override {
+        std::int64_t count = 0;
+        for (const TokenSpan& span : spans) count += span.end - span.begin;
+        ProbeRows out(count, width_);
+        std::int64_t next = 0;
+        for (const TokenSpan& span : spans) {
+            const auto rows = rows_of(span);
+            out.middleRows(next, rows.rows()) = rows;
+            next += rows.rows();
+        }
+        return out;
+    }
+
 private:
-    void mean_of(const TokenSpan& span, float* to) const {
+    Eigen::Map<const ProbeRows> rows_of(const TokenSpan& span) const {
         const auto* states = reinterpret_cast<const float*>(file_->bytes().data());
-        const std::int64_t first = first_row_[static_cast<std::size_t>(span.chunk)] + span.begin, count = span.end - span.begin;
-        const Eigen::Map<const ProbeRows> rows(states + first * width_, count, width_);
-        Eigen::Map<Eigen::RowVectorXf>(to, width_) = rows.colwise().mean();
+        const std::int64_t first = first_row_[static_cast<std::size_t>(span.chunk)] + span.begin;
+        return {states + first * width_, span.end - span.begin, width_};
+    }
+    void mean_of(const TokenSpan& span, float* to) const {
+        Eigen::Map<Eigen::RowVectorXf>(to, width_) = rows_of(span).colwise().mean();
     }
 
     std::shared_ptr<const io::MappedFile> file_;

@@ -230,6 +230,12 @@ std::unique_ptr<Figure> make_probe(const StorePtr& stored, const CorpusRequest& 
     return probe_figure(probe, request.label, request.predicted, words_of(*stored));
 }
 
+template <corpus::ProbeKind kind>
+std::unique_ptr<Figure> make_mix(const StorePtr& stored, const CorpusRequest& request, const CancelToken&) {
+    return mix_figure(corpus::read_layer_mix(stored->folder, stored->manifest, kind, task_of(stored, request, kind)),
+                      words_of(*stored));
+}
+
 std::shared_ptr<const corpus::MentionIndex> mentions_in(const StorePtr& stored) {
     return stored->results->get(
         Whole<corpus::MentionIndex>(), [&] { return corpus::MentionIndex::read(stored->merged.arrays); },
@@ -353,11 +359,12 @@ const std::vector<CorpusView>& all_views() {
          .title = "Mixed layers",
          .group = "Probes",
          .probe = corpus::ProbeKind::mix,
-         .make =
-             [](const StorePtr& s, const CorpusRequest& r, const CancelToken&) {
-                 return mix_figure(corpus::read_layer_mix(s->folder, s->manifest, task_of(s, r, corpus::ProbeKind::mix)),
-                                   words_of(*s));
-             }},
+         .make = make_mix<corpus::ProbeKind::mix>},
+        {.id = "corpus-edge",
+         .title = "Edge probe",
+         .group = "Probes",
+         .probe = corpus::ProbeKind::edge,
+         .make = make_mix<corpus::ProbeKind::edge>},
         {.id = "corpus-structural",
          .title = "Structural probe",
          .group = "Probes",

@@ -130,9 +130,11 @@ std::unique_ptr<Figure> structural_figure(const corpus::StructuralResult& result
 }
 
 std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QString& words) {
+    const bool edge = result.kind == corpus::ProbeKind::edge;
     plot::PlotData out;
-    out.view = "corpus-mix";
-    out.title = QStringLiteral("Mixed layers: %1").arg(QString::fromStdString(result.task));
+    out.view = edge ? "corpus-edge" : "corpus-mix";
+    out.title = QStringLiteral("%1: %2").arg(edge ? QStringLiteral("Edge probe") : QStringLiteral("Mixed layers"),
+                                             QString::fromStdString(result.task));
     out.subtitle = plot::joined_words(
         {QStringLiteral("%1 training and %2 test examples of %3 classes")
              .arg(count_text(result.n_train), count_text(result.n_test), count_text(std::ssize(result.classes))),
@@ -160,11 +162,14 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
     out.table = [table = corpus::table_of(result)] { return table; };
     out.description =
         QStringLiteral(
-            "At which layer a model knows a label: a linear classifier reads γ Σ softmax(s)_l h_l over layers 0 to l and learns s. The "
-            "centre of gravity is Σ l softmax(s)_l of the mixture of all layers, the expected layer Σ l gain_l / Σ gain_l. States are "
-            "standardised by layer. Thin lines: 95 % over texts. %1. Tenney, Das, Pavlick 2019, “BERT Rediscovers the Classical NLP "
+            "At which layer a model knows a label: %2 reads γ Σ softmax(s)_l h_l over layers 0 to l and learns s. The centre of gravity is Σ l "
+            "softmax(s)_l of the mixture of all layers, the expected layer Σ l gain_l / Σ gain_l. States are standardised by layer. Thin lines: 95 % over texts. %1. Tenney, Das, Pavlick 2019, “BERT Rediscovers the Classical NLP "
             "Pipeline”.")
-            .arg(words);
+            .arg(words,
+                 edge ? QStringLiteral(
+                            "a classifier of the tokens of a span with learnt weights and a hidden layer (Tenney et al. 2019, "
+                            "“What do you learn from context?”)")
+                      : QStringLiteral("a linear classifier"));
     return plot::plot_figure(std::move(out));
 }
 

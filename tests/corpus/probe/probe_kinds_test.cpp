@@ -217,11 +217,36 @@ TEST_F(ProbeKinds, MixedLayersOfAStore) {
     EXPECT_GT(found.centre, 0);
     EXPECT_LT(found.centre, 6);
     write_layer_mix(store(), made().manifest, found);
-    EXPECT_EQ(analyze::csv_text(table_of(read_layer_mix(store(), made().manifest, "upos"))), analyze::csv_text(table_of(found)));
-    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, "depth"); }), HasSubstr("--probe mix --labels depth"));
+    EXPECT_EQ(analyze::csv_text(table_of(read_layer_mix(store(), made().manifest, ProbeKind::mix, "upos"))),
+              analyze::csv_text(table_of(found)));
+    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::mix, "depth"); }),
+                HasSubstr("--probe mix --labels depth"));
     // Pairs of words: both states side by side.
     EXPECT_TRUE(
         run_layer_mix(made().manifest, states(), labels("arc"), {.fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}).pairs);
+}
+
+TEST_F(ProbeKinds, TheEdgeProbeReadsTheTokensOfSpans) {
+    MixRunOptions options{.kind = ProbeKind::edge, .fit = {.seeds = 1, .epochs = 4}, .bootstrap = {.draws = 20}};
+    const MixResult found = run_layer_mix(made().manifest, states(), labels("upos"), options);
+    for (const MixRow& row : found.rows) EXPECT_GT(row.score.mean, found.majority + 0.2) << row.layer;
+    write_layer_mix(store(), made().manifest, found);
+    const MixResult kept = read_layer_mix(store(), made().manifest, ProbeKind::edge, "upos");
+    EXPECT_EQ(kept.kind, ProbeKind::edge);
+    EXPECT_EQ(analyze::csv_text(table_of(kept)), analyze::csv_text(table_of(found)));
+    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::edge, "depth"); }),
+                HasSubstr("--probe edge --labels depth"));
+    // Words and their heads, which overlap and stand in any order.
+    options.fit.epochs = 1;
+    EXPECT_GT(run_layer_mix(made().manifest, states(), labels("arc"), options).rows[6].score.mean, 0.25);
+    // The tokens of spans, and their means, are the same states.
+    const LabelledExamples upos = labels("upos");
+    for_each_layer(made().manifest, states(), [&](std::int64_t, const LayerStates& of) {
+        for (std::size_t e = 0; e < 40; ++e) {
+            const ProbeRows mean = of.tokens(std::span(&upos.examples[e].span, 1)).colwise().mean();
+            EXPECT_EQ(mean, of.pooled(std::span(&upos.examples[e], 1)));
+        }
+    });
 }
 
 TEST_F(ProbeKinds, TheAttentionProbeOfAStoreIsThatOfItsAttention) {
@@ -409,6 +434,10 @@ TEST_F(ProbeKinds, CancelInTheMiddleLosesNothingAndLeavesNoResult) {
     });
     cancelled_at("Mixing layers", 1, [&](const CancelToken& cancel, const Progress& progress) {
         run_layer_mix(made().manifest, states(), relation, {.fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}, cancel, progress);
+    });
+    cancelled_at("Mixing layers", 1, [&](const CancelToken& cancel, const Progress& progress) {
+        run_layer_mix(made().manifest, states(), relation,
+                      {.kind = ProbeKind::edge, .fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}, cancel, progress);
     });
     cancelled_at("Attention probe", 1, [&](const CancelToken& cancel, const Progress& progress) {
         run_arcs(made().manifest, states(), {.fit = {.iterations = 2}, .bootstrap = {}}, cancel, progress);

@@ -51,9 +51,10 @@ protected:
         const corpus::Manifest& manifest = stored_->manifest;
         const corpus::LabelledExamples upos = corpus::read_labels(texts, "upos");
         corpus::write_probe(run.setup.store, manifest, corpus::run_probe(manifest, states, upos, options));
-        corpus::write_layer_mix(
-            run.setup.store, manifest,
-            corpus::run_layer_mix(manifest, states, upos, {.fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}));
+        for (const corpus::ProbeKind kind : {corpus::ProbeKind::mix, corpus::ProbeKind::edge})
+            corpus::write_layer_mix(
+                run.setup.store, manifest,
+                corpus::run_layer_mix(manifest, states, upos, {.kind = kind, .fit = {.seeds = 1, .epochs = 1}, .bootstrap = {}}));
         corpus::StructuralRunOptions structural{.ranks = {2, 4}, .fit = {}, .bootstrap = {.draws = 20}};
         structural.fit.epochs = 1;
         corpus::write_structural(run.setup.store, manifest, corpus::run_structural(manifest, states, structural));

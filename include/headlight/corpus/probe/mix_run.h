@@ -5,6 +5,7 @@
 #include "headlight/analyze/table.h"
 #include "headlight/corpus/probe/labels.h"
 #include "headlight/corpus/probe/layer_mix.h"
+#include "headlight/corpus/probe/probe_kind.h"
 #include "headlight/corpus/probe/states.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 
@@ -22,6 +23,7 @@ struct MixRow {
 };
 
 struct MixResult {
+    ProbeKind kind = ProbeKind::mix;  ///< or edge
     std::string task;
     std::vector<std::string> classes;
     bool pairs = false;
@@ -33,19 +35,20 @@ struct MixResult {
 };
 
 struct MixRunOptions {
+    ProbeKind kind = ProbeKind::mix;  ///< or edge: tokens of the examples instead of means over their spans
     LayerMixOptions fit;
     BootstrapOptions bootstrap;
     std::uint64_t seed = 0;  ///< of the parts and the fits
 };
 
-/// Keeps the states of the examples of all layers in memory. Errors: as for_each_layer(), split_examples() and fit_layer_mix();
-/// more states than there is memory.
+/// Keeps the states of the examples, or of their tokens, of all layers in memory. Errors: as for_each_layer(), split_examples()
+/// and fit_layer_mix(); more states than there is memory.
 MixResult run_layer_mix(const Manifest&, const StatesOptions&, const LabelledExamples&, const MixRunOptions&,
                         const CancelToken& = {}, const Progress& = {});
 analyze::Table table_of(const MixResult&);
 
 void write_layer_mix(const std::filesystem::path& store, const Manifest&, const MixResult&);
 /// Errors: as read_probe().
-MixResult read_layer_mix(const std::filesystem::path& store, const Manifest&, const std::string& task);
+MixResult read_layer_mix(const std::filesystem::path& store, const Manifest&, ProbeKind kind, const std::string& task);
 
 }  // namespace headlight::corpus

@@ -26,6 +26,8 @@ public:
     virtual ~LayerStates() = default;
     /// [example, width]: the mean over the tokens of each span; pairs have twice the width.
     virtual ProbeRows pooled(std::span<const ProbeExample>) const = 0;
+    /// [token, width] of the tokens of all spans, one behind the other.
+    virtual ProbeRows tokens(std::span<const TokenSpan>) const = 0;
 };
 
 /// Where states come from: files of the store's folder "states", made by running the store's texts once where they are not there.
