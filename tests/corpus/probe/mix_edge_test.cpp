@@ -75,7 +75,7 @@ TEST(MixEdge, LossGradientAndStepsAreThoseOfPyTorch) {
 /// Spans of two to four tokens. The label is whether the signs of two features are equal in the one token whose third feature is
 /// large: no linear function of a mean over the span has it. Only layer `known` has the tokens, the others are constant.
 struct Signs {
-    static constexpr std::int64_t kExamples = 3000;
+    static constexpr std::int64_t kExamples = 1500;
     std::vector<Rows> states;
     std::vector<SpanRows> spans;
     std::vector<std::int32_t> labels;
@@ -97,7 +97,7 @@ struct Signs {
         for (std::int64_t k = 0; k < x.size(); ++k) x.data()[k] = draw(2, k, 0) % 2 ? 1.0F : -1.0F;
         for (std::int64_t i = 0; i < kExamples; ++i) {
             const SpanRows& of = spans[static_cast<std::size_t>(i)];
-            const std::int64_t told = of.begin + static_cast<std::int64_t>(draw(3, i, 0)) % 2 * (of.end - of.begin - 1);
+            const std::int64_t told = of.begin + static_cast<std::int64_t>(draw(3, i, 0) % 2) * (of.end - of.begin - 1);
             for (std::int64_t row = of.begin; row < of.end; ++row) x(row, 2) = row == told ? 1.0F : 0.0F;
             labels.push_back(x(told, 0) * x(told, 1) > 0);
         }
