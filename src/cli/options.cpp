@@ -3,6 +3,7 @@
 
 #include "cli/memory_option.h"
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/nearest.h"
 #include "headlight/intervention/recipe/recipe_file.h"
@@ -18,7 +19,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <set>
 #include <system_error>
 
 namespace headlight::cli {
@@ -188,29 +188,11 @@ void ComputeOptions::add(Definition& definition) {
 }
 
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option) {
-    const auto wrong = [&](std::string_view part) {
-        return UsageError(option + ": \"" + std::string(part) + "\" is not a number or a range like 2-5");
-    };
-    const auto number = [&](std::string_view digits, std::string_view part) {
-        std::int64_t value = 0;
-        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (code != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > 1'000'000) throw wrong(part);
-        return value;
-    };
-    std::set<std::int64_t> values;
-    std::string_view rest = text;
-    for (bool more = true; more;) {
-        const std::size_t comma = rest.find(',');
-        const std::string_view part = rest.substr(0, comma);
-        more = comma != std::string_view::npos;
-        if (more) rest.remove_prefix(comma + 1);
-        const std::size_t dash = part.find('-');
-        const std::int64_t first = number(part.substr(0, dash), part);
-        const std::int64_t last = dash == std::string_view::npos ? first : number(part.substr(dash + 1), part);
-        if (last < first) throw wrong(part);
-        for (std::int64_t value = first; value <= last; ++value) values.insert(value);
+    try {
+        return index_list(text);
+    } catch (const Error& error) {
+        throw UsageError(option + ": " + error.facts().problem);
     }
-    return {values.begin(), values.end()};
 }
 
 CLI::Validator counted_from_zero() {

@@ -85,7 +85,8 @@ const std::map<std::string, Rooms>& rooms() {
            {"dialogs", {"canvas", "window"}},
            {"map", {"canvas"}},
            {"panels", {"canvas"}},
-           {"window", {"access", "canvas", "corpus", "dialogs", "map", "panels"}}}}},
+           {"sweep", {"canvas"}},
+           {"window", {"access", "canvas", "corpus", "dialogs", "map", "panels", "sweep"}}}}},
     };
     return of;
 }

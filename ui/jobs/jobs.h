@@ -38,7 +38,8 @@ public:
     /// downloads; corpus: a run over many texts; corpus_figure: what its page shows; corpus_open: a store to show, the text of an
     /// example; corpus_heads: what the window takes from it; map: queries and keys laid out; map_attention, map_near: of a point
     /// of it; map_marks, map_shares: its search, its lasso; map_guests: the sentence that is typed into it; ahead: layers that
-    /// are likely to be read next.
+    /// are likely to be read next; sweep: one edit after another; sweep_figure: what its page shows; sweep_forecast: what it
+    /// will cost.
     enum class Lane {
         model,
         texts,
@@ -67,7 +68,10 @@ public:
         map_shares,
         map_guests,
         ahead,
-        other
+        other,
+        sweep,
+        sweep_figure,
+        sweep_forecast
     };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.

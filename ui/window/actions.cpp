@@ -130,6 +130,7 @@ void MainWindow::make_edit_actions() {
     add(Command::pair, QStringLiteral("Sentence pair"), {}, [this] {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
+    add_sweep_actions();
     add(Command::compare, QStringLiteral("Compare with …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), [this] {
         auto* dialog = new CompareDialog(*document_, this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);

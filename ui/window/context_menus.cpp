@@ -74,6 +74,11 @@ void ContextMenus::add_head(HeadId head) {
         views.right = other;
         document.set_views(views);
     });
+    if (!window_.action(Command::sweep).isEnabled()) return;
+    QMenu* sweeps = menu_->addMenu(QStringLiteral("Sweep"));
+    for (const OfferedSweep& offered : sweeps_of(head, document.model().model->config()))
+        connect(sweeps->addAction(offered.title), &QAction::triggered, &window_,
+                [this, ask = offered.ask] { window_.sweep(ask); });
 }
 
 void ContextMenus::add_figure() {

@@ -151,7 +151,8 @@ void MainWindow::connect_parts() {
                                 (lane == Lane::file && corpus_->exporting()));
         const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near ||
                             lane == Lane::map_marks || lane == Lane::map_shares || lane == Lane::map_guests;
-        if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map)
+        const bool of_sweep = lane == Lane::sweep || lane == Lane::sweep_figure || lane == Lane::sweep_forecast;
+        if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map && !of_sweep)
             show_failure(failure);  // dialogs and views show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });

@@ -15,6 +15,7 @@
 #include "ui/panels/status/notice_bar.h"
 #include "ui/panels/status/status_strip.h"
 #include "ui/panels/tools/tool_row.h"
+#include "ui/sweep/sweep_window.h"
 #include "ui/window/command.h"
 #include "ui/window/command_palette.h"
 #include "ui/window/context_menus.h"
@@ -83,6 +84,9 @@ public:
     CorpusWindow* corpus() const { return corpus_; }
     /// The page of the map of queries and keys; null when it is not open.
     MapWindow* map() const { return map_; }
+    /// The page of sweeps; null before it was opened.
+    SweepWindow* sweeps() const { return sweeps_; }
+    void sweep(const SweepAsk&);
     void restore_panels(const QByteArray& state) {
         if (!state.isEmpty()) body_->restoreState(state);
     }
@@ -137,6 +141,8 @@ private:
     void add_texts();
     void open_corpus();
     void open_map();
+    void open_sweeps();
+    void add_sweep_actions();
     void show_text_example(const TextExample&);
     void show_example(int index);
     QString session_folder() const;
@@ -179,6 +185,7 @@ private:
     std::vector<QAction*> examples_;
     QPointer<CorpusWindow> corpus_;
     QPointer<MapWindow> map_;
+    QPointer<SweepWindow> sweeps_;
     MapPage map_page_;           ///< of the page when it was last open
     bool restores_map_ = false;  ///< the page opens when the session's text has been run
     QPointer<Tour> tour_;

@@ -68,11 +68,12 @@ void MainWindow::fill_menus() {
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
     put(file,
         {add_texts, corpus, map, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
-    put(edit, {undo,         redo,    line,          edit_text,    pair,
-               line,         run,     stop,          generate,     generate_settings,
-               line,         compare, side_next,     compare_bias, compare_paraphrase,
-               compare_stop, line,    search_tokens, find_heads,   line,
-               memory,       palette});
+    put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, compare, side_next,
+               compare_bias, compare_paraphrase, compare_stop, line, sweep});
+    QMenu* sweeps = edit->addMenu(QStringLiteral("Sweep what is selected"));
+    sweeps->setToolTipsVisible(true);
+    put(sweeps, {sweep_heads, sweep_queries, sweep_edges, sweep_neurons, sweep_stream});
+    put(edit, {line, search_tokens, find_heads, line, memory, palette});
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
@@ -197,6 +198,12 @@ QString MainWindow::why_not(Command command) const {
             return unless(document_->trace() && !saved, saved ? QStringLiteral("A saved trace has no model to run B") : no_text);
         case compare_bias:
         case compare_paraphrase:
+        case sweep:
+        case sweep_heads:
+        case sweep_queries:
+        case sweep_edges:
+        case sweep_neurons:
+        case sweep_stream:
             return unless(open.model && !saved && !pictures,
                           pictures ? QStringLiteral("%1 reads a picture instead of a text").arg(name)
                                    : QStringLiteral("No model is open that can run a text"));

@@ -115,6 +115,7 @@ public:
             if (r_->position_names.empty() && cell.position >= 0) hit.query = Position(cell.position);
             if (r_->position_names.empty() && cell.source >= 0) hit.key = Position(cell.source);
             hit.value = shown(of);
+            hit.options = {{"cell", std::to_string(index)}};
             hit.tip = tip(cell, of);
             return hit;
         }
@@ -194,7 +195,7 @@ private:
                 const SweepCellResult& cell = r_->results[static_cast<std::size_t>(index)];
                 if (std::isfinite(shown(cell)))
                     painter.fillRect(at.cell(r, c).adjusted(0, 0, 0.05, 0.05), color(cell, theme));
-                else
+                else if (cell.state != CellState::pending)
                     without.push_back(at.cell(r, c));
             }
         painter.setRenderHint(QPainter::Antialiasing, true);
@@ -211,8 +212,15 @@ private:
             }
     }
 
+    /// Selected: head or neuron, and pinned tokens where the cell has a place.
     static bool is_focused(const SweepCell& cell, const Selection& selection) {
-        return cell.head >= 0 && cell.position < 0 && selection.focus == HeadId{Layer(cell.layer), Head(cell.head)};
+        const auto pinned = [](const std::vector<Position>& pins, std::int64_t at) {
+            return at < 0 || std::ranges::find(pins, Position(at)) != pins.end();
+        };
+        if (!pinned(selection.pinned_queries, cell.position) || !pinned(selection.pinned_keys, cell.source)) return false;
+        if (cell.neuron >= 0) return selection.neuron == analyze::NeuronId{Layer(cell.layer), Neuron(cell.neuron)};
+        if (cell.head >= 0) return selection.focus == HeadId{Layer(cell.layer), Head(cell.head)};
+        return selection.layer == Layer(cell.layer);
     }
 
     static void paint_labels(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Theme& theme) {
@@ -253,6 +261,7 @@ private:
             normalized_ ? QStringLiteral("normalised effect: 0 unedited, 1 the other run")
                         : QStringLiteral("effect on the %1").arg(QString::fromUtf8(enum_row(r_->options.metric).title.data()))};
         if (r_->effects.size() > 1) said << QStringLiteral("faint: the 95 % interval holds 0");
+        if (!r_->complete) said << QStringLiteral("blank: not computed yet");
         if (r_->missing > 0) said << QStringLiteral("hatched: not aligned");
         legend_ = wrapped(said.join(QStringLiteral(" · ")), small_font(), width_ - legend_text_ - kMargin);
     }
@@ -273,7 +282,8 @@ private:
     }
 
     QString tip(const SweepCell& cell, const SweepCellResult& of) const {
-        QString out = cell_words(*r_, cell);
+        QString out = sweep_cell_words(*r_, cell);
+        if (of.state == CellState::pending) return out + QStringLiteral("  not computed yet");
         if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
         out += QStringLiteral("  effect ") + sweep_number(of.effect);
         if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + sweep_number(of.normalized);

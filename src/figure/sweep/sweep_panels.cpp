@@ -74,12 +74,11 @@ void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) 
         panel.columns_name = QStringLiteral("layer");
         return;
     }
-    if (cell.source >= 0 && cell.head < 0) {
-        panel.title = QStringLiteral("layer %1").arg(cell.layer);
-        return;
-    }
     if (cell.source >= 0) {
-        panel.title = head_name({Layer(cell.layer), Head(cell.head)});
+        panel.title =
+            cell.head < 0 ? QStringLiteral("layer %1").arg(cell.layer) : head_name({Layer(cell.layer), Head(cell.head)});
+        panel.rows_name = QStringLiteral("query");
+        panel.columns_name = QStringLiteral("key");
         return;
     }
     if (cell.neuron >= 0) {
@@ -89,6 +88,7 @@ void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) 
         return;
     }
     panel.rows_name = cell.head >= 0 && cell.position >= 0 ? QStringLiteral("head") : QStringLiteral("layer");
+    if (r.options.grid == Grid::pattern_by_destination) panel.columns_name = QStringLiteral("query");
     if (cell.position < 0)
         panel.columns_name = is_key_value(r, cell.site) ? QStringLiteral("key/value head") : QStringLiteral("head");
 }
@@ -125,7 +125,7 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
     return panels;
 }
 
-QString cell_words(const SweepResult& r, const SweepCell& cell) {
+QString sweep_cell_words(const SweepResult& r, const SweepCell& cell) {
     QString out = title_words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
     out += cell.head >= 0 && !is_key_value(r, cell.site) ? head_name({Layer(cell.layer), Head(cell.head)})
                                                          : QStringLiteral("L%1").arg(cell.layer);
@@ -147,7 +147,15 @@ QString sweep_words(const SweepResult& r) {
     const intervention::SweepOptions& o = r.options;
     const bool patch = o.ablation == intervention::Ablation::none;
     QString out = title_words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
-                  title_words(enum_row(o.metric).title) + QStringLiteral(" ");
+                  title_words(enum_row(o.metric).title);
+    const auto quoted = [](const std::vector<std::string>& words) {
+        QStringList list;
+        for (const std::string& word : words) list << QStringLiteral("“%1”").arg(QString::fromStdString(word));
+        return list.join(QStringLiteral(", "));
+    };
+    if (!r.answer_words.empty()) out += QStringLiteral(" ") + quoted(r.answer_words);
+    if (!r.wrong_words.empty()) out += QStringLiteral(" − ") + quoted(r.wrong_words);
+    out += r.answer_words.empty() ? QStringLiteral(" ") : QStringLiteral(": ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
     out += patch ? QStringLiteral("%1 %2, %3 %4")
                        .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), sweep_number(r.base_mean()),

@@ -19,11 +19,9 @@ struct SweepPanel {
 };
 std::vector<SweepPanel> sweep_panels(const intervention::SweepResult&);
 
-/// "L3H5", "·Mary (4)": the cell in words.
-QString cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
 /// Three significant digits with a true minus sign.
 QString sweep_number(double);
-/// "denoising · logit difference corrupt −1.03, clean 2.81 · 32 pairs"
+/// "denoising · logit difference “·Mary” − “·John”: corrupt −1.03, clean 2.81 · 32 pairs"
 QString sweep_words(const intervention::SweepResult&);
 
 }  // namespace headlight::figure

@@ -2,13 +2,17 @@
 #include "headlight/intervention/sweep/pairs.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/trace.h"
+#include "headlight/trace/variants.h"
+#include "intervention/sweep/plan.h"
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace headlight::intervention {
 namespace {
@@ -78,6 +82,36 @@ std::map<std::string, PlaceText> places_of(const nlohmann::json& line, const std
             std::ranges::for_each(value, number);
         else
             number(value);
+    }
+    return places;
+}
+
+void name_answers(const text::Tokenizer& tokenizer, SweepPair& pair) {
+    const auto names = [&](const std::vector<std::int64_t>& ids) {
+        std::vector<std::string> words;
+        for (const std::int64_t id : ids) words.push_back(text::token_label(tokenizer, id));
+        return words;
+    };
+    pair.answer_words = names(pair.answers);
+    pair.wrong_words = names(pair.wrong);
+}
+
+/// "subject=The Eiffel Tower", "subject=1-4": words, or positions.
+std::map<std::string, PlaceText> typed_places(const std::vector<std::string>& typed) {
+    std::map<std::string, PlaceText> places;
+    for (const std::string& text : typed) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw Error(ErrorFacts{.problem = "A named position cannot be read",
+                                   .item = "--at",
+                                   .expected = "NAME=WORDS or NAME=POSITIONS",
+                                   .found = text});
+        const std::string where = text.substr(equals + 1);
+        PlaceText& place = places[text.substr(0, equals)];
+        if (where.find_first_not_of("0123456789,-") == std::string::npos)
+            place.positions = index_list(where);
+        else
+            place.words = where;
     }
     return places;
 }
@@ -160,7 +194,24 @@ SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean,
     }
     for (const std::string& answer : answers) pair.answers.push_back(answer_id(tokenizer, answer));
     for (const std::string& answer : wrong) pair.wrong.push_back(answer_id(tokenizer, answer));
+    name_answers(tokenizer, pair);
     return pair;
+}
+
+void propose_answers(const std::shared_ptr<const model::Model>& model, const text::Tokenizer& tokenizer, SweepPair& pair,
+                     Metric metric) {
+    const bool right = pair.answers.empty() && metric != Metric::kl && metric != Metric::loss;
+    const bool wrong = pair.wrong.empty() && metric == Metric::logit_diff;
+    if (!right && !wrong) return;
+    const auto likeliest = [&](const SweepText& text, const std::vector<std::int64_t>& without) {
+        const trace::Variants run(model, token_ids(text), {.first = text.end, .last = text.end + 1});
+        at::Tensor logits = run.logits()[0].to(at::kDouble).clone();
+        for (const std::int64_t id : without) logits[id] = -std::numeric_limits<double>::infinity();
+        return logits.argmax().item<std::int64_t>();
+    };
+    if (right) pair.answers = {likeliest(pair.clean, pair.wrong)};
+    if (wrong) pair.wrong = {likeliest(pair.corrupt.ids.empty() ? pair.clean : pair.corrupt, pair.answers)};
+    name_answers(tokenizer, pair);
 }
 
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,
@@ -198,6 +249,31 @@ std::vector<SweepPair> read_pairs(const std::filesystem::path& file, const text:
             throw Error(std::move(facts));
         }
     }
+    return pairs;
+}
+
+std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
+    std::vector<SweepPair> pairs;
+    if (has_cross_attention(c) && (asked.position != "END" || !asked.places.empty()))
+        throw Error(ErrorFacts{.problem = "The answer of an encoder-decoder model follows what the decoder reads",
+                               .item = "--position, --at",
+                               .hint = "Give that text: --target"});
+    if (!asked.target.empty() && !has_cross_attention(c))
+        throw Error(ErrorFacts{.problem = "This model reads no second text", .item = "--target", .found = asked.target});
+    if (!asked.pairs.empty())
+        pairs = read_pairs(asked.pairs, tokenizer, asked.position);
+    else
+        pairs.push_back(sweep_pair(tokenizer, asked.clean, asked.options.ablation == Ablation::none ? asked.corrupt : "",
+                                   asked.answers, asked.wrong, asked.position, typed_places(asked.places)));
+    if (has_cross_attention(c))
+        for (SweepPair& pair : pairs) put_behind_encoder(pair, c, tokenizer, asked.target);
+    if (asked.options.ablation != Ablation::none) return pairs;
+    for (const SweepPair& pair : pairs)
+        if (pair.corrupt.ids.empty())
+            throw Error(ErrorFacts{.problem = "A pair has no corrupt text to patch from or into",
+                                   .file = asked.pairs,
+                                   .item = "pair " + std::to_string(&pair - pairs.data() + 1),
+                                   .hint = "Give one, or ablate: --ablate zero"});
     return pairs;
 }
 

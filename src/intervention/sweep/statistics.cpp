@@ -102,7 +102,7 @@ void set_intervals(SweepResult& r, const std::vector<SweepPair>& pairs) {
 
 void summarise(SweepResult& r, const std::vector<SweepPair>& pairs) {
     for (std::size_t cell = 0; cell < r.cells.size(); ++cell) set_mean(r, cell);
-    if (pairs.size() > 1) set_intervals(r, pairs);
+    if (pairs.size() > 1 && r.complete) set_intervals(r, pairs);
 }
 
 }  // namespace headlight::intervention

@@ -58,9 +58,7 @@ Table table_of(const SweepResult& r) {
             row.emplace_back(of.band_low);
             row.emplace_back(of.band_high);
         }
-        row.emplace_back(std::string(of.state == CellState::computed  ? "computed"
-                                     : of.state == CellState::certain ? "certain"
-                                                                      : "missing"));
+        row.emplace_back(std::string(enum_word(of.state)));
         table.add(std::move(row));
     }
     const bool patch = r.options.ablation == Ablation::none;

@@ -111,5 +111,14 @@ TEST(SweepFigure, WhatIsNotAlignedIsHatchedAndSaysSo) {
     EXPECT_FALSE(colors.contains(signed_color(Theme::light(), 0.5).rgb()));
 }
 
+TEST(SweepFigure, WhatIsNotComputedYetIsBlankAndSaysSo) {
+    SweepResult r = result_of(Grid::resid_pre, {0.5});
+    r.results[2] = {.state = CellState::pending};
+    r.complete = false;
+    const Drawn drawn(std::move(r), 500);
+    const QPointF gap = drawn.find("not computed yet").value();
+    for (int dx = -6; dx <= 6; ++dx) EXPECT_EQ(drawn.at(gap + QPointF(dx, 0)).rgb(), Theme::light().canvas.rgb());
+}
+
 }  // namespace sweep_figure_test
 }  // namespace headlight::figure

@@ -31,6 +31,7 @@ struct BootstrapOptions {
     std::int64_t draws = 1000;
     double level = 0.95;  ///< share of the draws within the interval
     std::uint64_t seed = 0;
+    bool operator==(const BootstrapOptions&) const = default;
 };
 
 /// Resamples of a corpus, with the same draws for every mean: columns of a table can be compared, and a difference of two means

@@ -31,8 +31,26 @@ SweepPair sweep_pair(const text::Tokenizer&, const std::string& clean, const std
 /// follows.
 void put_behind_encoder(SweepPair&, const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
 
+/// Answers that are lacking: the likeliest token of the clean run at the position of the answer is the right one; the wrong one
+/// is that of the corrupt run where it is another, else the clean run's second. Where the metric needs none, nothing is done.
+void propose_answers(const std::shared_ptr<const model::Model>&, const text::Tokenizer&, SweepPair&, Metric);
+
 /// One pair a line, JSON: {"clean": "…", "corrupt": "…", "answer": " Mary" or ["…"], "wrong": …, "group": "…", "positions":
 /// {"IO": [5], "S2": "gave"}}; `corrupt`, `wrong`, `group` and `positions` may be missing. Errors name file, line and field.
 std::vector<SweepPair> read_pairs(const std::filesystem::path&, const text::Tokenizer&, const std::string& position);
+
+/// A sweep as a person asks for it, on the command line and in the window.
+struct SweepRequest {
+    std::string clean{}, corrupt{}, target{};  ///< target: of encoder-decoder models, what the decoder reads
+    std::string pairs{};                       ///< a file, in place of texts, answers and places
+    std::string position = "END";
+    std::vector<std::string> answers{}, wrong{};
+    std::vector<std::string> places{};  ///< "subject=The Eiffel Tower", "subject=1-4"
+    SweepOptions options{};
+    bool operator==(const SweepRequest&) const = default;
+};
+/// Errors: those of sweep_pair() and read_pairs(); a pair that is to be patched and has one text; a place that is neither of both
+/// forms; --position, places and a target that the model does not take.
+std::vector<SweepPair> pairs_of(const SweepRequest&, const model::ModelConfig&, const text::Tokenizer&);
 
 }  // namespace headlight::intervention

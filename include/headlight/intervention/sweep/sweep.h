@@ -31,7 +31,8 @@ struct SweepText {
 struct SweepPair {
     SweepText clean{}, corrupt{};
     std::vector<std::int64_t> answers{}, wrong{};
-    std::string group{};  ///< pairs of a group (a template) are resampled together
+    std::vector<std::string> answer_words{}, wrong_words{};  ///< of these tokens, "·Mary": for figures
+    std::string group{};                                     ///< pairs of a group (a template) are resampled together
 };
 
 struct SweepOptions {
@@ -47,11 +48,18 @@ struct SweepOptions {
     double least_gap = 1e-3;                            ///< |clean - corrupt| below which nothing is normalised
     corpus::BootstrapOptions bootstrap{.draws = 2000};  ///< its seed draws donors too
     std::int64_t memory = std::int64_t{1} << 28;        ///< of the variants in one pass, in bytes
+    bool operator==(const SweepOptions&) const = default;
 };
 
 /// How a cell's number came about. `certain`: no token that the metric reads depends on it, so its effect is 0 without a pass.
-/// `missing`: no pair has it (positions that are not aligned).
-enum class CellState { computed, certain, missing };
+/// `missing`: no pair has it (positions that are not aligned). `pending`: its turn has not come yet.
+enum class CellState { computed, certain, missing, pending };
+inline constexpr EnumRow<CellState> cell_states[] = {
+    {CellState::computed, "computed", "computed", ""},
+    {CellState::certain, "certain", "certain", "nothing that the metric reads depends on the cell, so the effect is 0"},
+    {CellState::missing, "missing", "missing", "no aligned position"},
+    {CellState::pending, "pending", "pending", "not computed yet"}};
+constexpr const auto& enum_rows(CellState) { return cell_states; }
 
 struct SweepCellResult {
     double value = kNaN;             ///< the metric after the edit, mean over pairs
@@ -74,8 +82,10 @@ struct SweepResult {
     std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
     std::vector<std::string> position_names{};            ///< of the position axis where it is not the token's: named positions
     std::vector<text::TokenLabel> labels{};               ///< of the first pair's text that is run
+    std::vector<std::string> answer_words{}, wrong_words{};  ///< where all pairs have the same
     std::vector<std::string> notes{};
     double seconds = 0;
+    bool complete = true;  ///< no cell of any pair is pending
 
     double clean_mean() const, corrupt_mean() const;
     double base_mean() const;  ///< of the runs that are edited
@@ -83,10 +93,30 @@ struct SweepResult {
     double gap() const;
 };
 
+/// A sweep that can be stopped and go on, and whose numbers so far can be read at any time.
+class SweepRun {
+public:
+    /// Errors: as run_sweep().
+    SweepRun(std::shared_ptr<const model::Model>, std::vector<SweepPair>, const SweepOptions&);
+    ~SweepRun();
+    SweepRun(SweepRun&&) noexcept;
+
+    /// Computes the cells that are pending: all, or after Cancelled those that are left, with the same numbers. Progress counts
+    /// the cells of all pairs.
+    void run(const CancelToken& = {}, const Progress& = {});
+    /// From any thread. Until all cells are there: of the pairs that have begun, without intervals and notes.
+    SweepResult result() const;
+    const std::vector<SweepPair>& pairs() const noexcept;
+
+private:
+    struct Internals;
+    std::unique_ptr<Internals> in_;
+};
+
 /// Errors: a grid that the model has no tensor for, or whose tensor nobody reads (resid_mid of parallel blocks); no answer for a
 /// metric that needs one; a loss of a model that does not predict the next token; texts of unequal length without named
 /// positions, where pairs are averaged by position; layers or heads that do not exist; models without an unembedding. Cancelled
-/// within a layer; progress counts variants.
+/// within a layer.
 SweepResult run_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
                       const CancelToken& = {}, const Progress& = {});
 

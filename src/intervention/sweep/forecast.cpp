@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "intervention/sweep/work.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace headlight::intervention {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>& pairs, const SweepOptions& options,
+                             const CancelToken& cancel) {
+    constexpr std::size_t kMeasured = 24, kShare = 6;
+    constexpr double kLongest = 1.5;  // seconds
+    Sweep sweep = prepare(model, pairs, options);
+    const Clock::time_point start = Clock::now();
+    const Tensors means = shared_means(sweep, cancel);
+    const double once = seconds_from(start);
+    const PairWork work(sweep, 0, means.empty() ? nullptr : &means, cancel);
+    const double own = seconds_from(start) - once;
+    std::vector<trace::Variant> all;
+    std::int64_t cost = 0;
+    SweepForecast out;
+    for (const SweepCell& cell : sweep.result.cells) {
+        SweepPlan::Cell planned = work.plan.cell(cell);
+        if (planned.state == CellState::computed) ++out.computed;
+        for (trace::Variant& v : planned.variants) {
+            cost += work.variants->cost(v);
+            all.push_back(std::move(v));
+        }
+    }
+    // Some of all layers and positions, after a few that set up threads and memory.
+    const auto timed = [&](std::size_t wanted) {
+        std::vector<trace::Variant> some;
+        std::int64_t measured = 0;
+        const std::size_t step = std::max<std::size_t>(all.size() / std::max<std::size_t>(wanted, 1), 1);
+        for (std::size_t i = step / 2; i < all.size(); i += step) {
+            some.push_back(all[i]);
+            measured += work.variants->cost(all[i]);
+        }
+        const Clock::time_point passes = Clock::now();
+        work.variants->run(
+            some, [&](std::int64_t, const at::Tensor& logits) { work.base_metric(logits); }, cancel);
+        return measured > 0 ? seconds_from(passes) / static_cast<double>(measured) : 0;
+    };
+    timed(kMeasured / 4);
+    const auto n = static_cast<double>(pairs.size());
+    double rate = timed(kMeasured);
+    // Passes of many variants are cheaper per variant: measured too, as long as that stays short.
+    const double of_each = rate * static_cast<double>(cost) / static_cast<double>(std::max<std::size_t>(all.size(), 1));
+    const auto affordable = of_each > 0 ? static_cast<std::size_t>(kLongest / of_each) : all.size();
+    if (const std::size_t many = std::min(all.size() / kShare, affordable); many > kMeasured) rate = timed(many);
+    out.cells = std::ssize(sweep.result.cells) * std::ssize(pairs);
+    out.computed *= std::ssize(pairs);
+    out.seconds = once + n * (own + rate * static_cast<double>(cost));
+    out.bytes = work.variants->kept_bytes() + work.variants->pass_bytes() + out.cells * 8 +
+                std::ssize(sweep.result.cells) * static_cast<std::int64_t>(sizeof(SweepCell) + sizeof(SweepCellResult) + 200);
+    for (const Tensors& source : work.plan.sources)
+        for (const auto& [point, t] : source) out.bytes += static_cast<std::int64_t>(t.nbytes());
+    return out;
+}
+
+std::string SweepForecast::text() const {
+    const auto rounded = [](double value) { return significant(value); };
+    const double size = static_cast<double>(bytes) / 1e6;
+    const std::string time = seconds >= 90 ? rounded(seconds / 60) + " min" : rounded(seconds) + " s";
+    return with_commas(cells) + " cells (" + with_commas(computed) + " computed), " + time + ", " +
+           (size >= 1000 ? rounded(size / 1000) + " GB" : rounded(size) + " MB");
+}
+
+}  // namespace headlight::intervention

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "intervention/sweep/work.h"
+
+#include "headlight/base/error.h"
+#include "headlight/text/alignment.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace headlight::intervention {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+/// Mean over positions, as many rows as the text has; with several pairs of one length over their clean texts, position by
+/// position.
+Tensors mean_tensors(const Sweep& sweep, const SweepPair& pair, const CancelToken& cancel) {
+    Tensors sum;
+    if (sweep.pairs.size() < 2) {
+        sum = trace::tensors_of(*sweep.model, token_ids(pair.clean), sweep.points, cancel);
+        for (auto& [point, t] : sum) t = t.mean(0, true).expand_as(t).contiguous();
+        return sum;
+    }
+    for (const SweepPair& each : sweep.pairs) {
+        if (each.clean.ids.size() != pair.clean.ids.size())
+            throw Error(ErrorFacts{.problem = "A mean position by position needs texts of equal length",
+                                   .expected = std::to_string(pair.clean.ids.size()) + " tokens",
+                                   .found = std::to_string(each.clean.ids.size())});
+        for (auto& [point, t] : trace::tensors_of(*sweep.model, token_ids(each.clean), sweep.points, cancel))
+            sum[point] = sum.contains(point) ? sum[point] + t : t;
+    }
+    for (auto& [point, t] : sum) t = t / static_cast<double>(sweep.pairs.size());
+    return sum;
+}
+
+/// Other pairs of the same length, without repetition.
+std::vector<std::size_t> donors_of(const Sweep& sweep, std::size_t pair) {
+    std::vector<std::size_t> donors;
+    for (std::size_t i = 0; i < sweep.pairs.size(); ++i)
+        if (i != pair && sweep.pairs[i].clean.ids.size() == sweep.pairs[pair].clean.ids.size()) donors.push_back(i);
+    if (donors.empty())
+        throw Error(ErrorFacts{.problem = "No other text is as long as this one, so none can be resampled from",
+                               .item = "pair " + std::to_string(pair + 1)});
+    std::mt19937_64 random(sweep.options().bootstrap.seed * 1000003ULL + pair);
+    for (std::size_t i = donors.size() - 1; i > 0; --i) std::swap(donors[i], donors[random() % (i + 1)]);
+    donors.resize(std::min(donors.size(), static_cast<std::size_t>(std::max<std::int64_t>(sweep.options().donors, 1))));
+    return donors;
+}
+
+}  // namespace
+
+Tensors shared_means(const Sweep& sweep, const CancelToken& cancel) {
+    const bool shared = sweep.options().ablation == Ablation::mean && sweep.pairs.size() > 1;
+    return shared ? mean_tensors(sweep, sweep.pairs.front(), cancel) : Tensors();
+}
+
+PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, const CancelToken& cancel)
+    : base_metric(sweep.pairs[index], base_of(sweep.pairs[index], sweep.options()), sweep.options().metric),
+      plan{sweep.config(), sweep.options()} {
+    const SweepOptions& o = sweep.options();
+    const SweepPair& pair = sweep.pairs[index];
+    const SweepText& text = base_of(pair, o);
+    const auto run_of = [&](const SweepText& of, const MetricReader& metric) {
+        return trace::Variants(sweep.model, token_ids(of),
+                               {.first = metric.first(), .last = metric.last(), .columns = metric.columns(), .memory = o.memory},
+                               cancel);
+    };
+    variants.emplace(run_of(text, base_metric));
+    plan.tokens = std::ssize(text.ids);
+    plan.first_asked = base_metric.first();
+    plan.last_asked = base_metric.last();
+    if (o.metric == Metric::kl) {
+        MetricReader clean(pair, pair.clean, o.metric);
+        base_metric.set_reference(patches(o) ? run_of(pair.clean, clean).logits() : variants->logits());
+    }
+    base = base_metric(variants->logits());
+    if (o.effect == Effect::direct) {
+        std::vector<HookPoint> outputs;
+        for (const HookPoint point : model::hooks_of(sweep.config()))
+            if (point.hook == Hook::z || point.hook == Hook::cross_z) outputs.push_back(point);
+        plan.own = trace::tensors_of(*sweep.model, token_ids(text), outputs, cancel);
+    }
+    if (patches(o)) {
+        const SweepText& from = other_of(pair, o);
+        MetricReader metric(pair, from, o.metric);
+        if (o.metric == Metric::kl) metric.share_reference(base_metric);
+        other = metric(run_of(from, metric).logits());
+        plan.sources = {trace::tensors_of(*sweep.model, token_ids(from), sweep.points, cancel)};
+        plan.from = text::align_positions(text.ids, from.ids);
+        plan.other_length = text.ids.size() != from.ids.size();
+        if (sweep.config().causal && text.source == from.source)
+            plan.same = std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin();
+    } else {
+        plan.from.resize(text.ids.size());
+        std::iota(plan.from.begin(), plan.from.end(), 0);
+        if (o.ablation == Ablation::mean) plan.sources = {means ? *means : mean_tensors(sweep, pair, cancel)};
+        if (o.ablation == Ablation::resample)
+            for (const std::size_t donor : donors_of(sweep, index))
+                plan.sources.push_back(
+                    trace::tensors_of(*sweep.model, token_ids(sweep.pairs[donor].clean), sweep.points, cancel));
+    }
+    for (std::int64_t p = 0; p < sweep.result.axes.positions; ++p)
+        plan.position_rows.push_back(sweep.by_name() ? text.places.at(sweep.result.position_names[static_cast<std::size_t>(p)])
+                                                     : std::vector<std::int64_t>{p});
+    for (std::vector<std::int64_t>& rows : plan.position_rows) std::ranges::sort(rows);
+}
+
+}  // namespace headlight::intervention

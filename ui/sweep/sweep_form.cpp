@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/sweep/sweep_form.h"
+
+#include "headlight/base/index_list.h"
+#include "ui/style/appearance.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QSettings>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+namespace {
+
+using namespace intervention;
+
+/// What becomes of a cell's tensor.
+struct EditRow {
+    const char* title;
+    Ablation ablation;
+    Direction direction;
+};
+constexpr EditRow edit_rows[] = {{"Patch clean into corrupt", Ablation::none, Direction::denoise},
+                                 {"Patch corrupt into clean", Ablation::none, Direction::noise},
+                                 {"Set to 0", Ablation::zero, Direction::denoise},
+                                 {"Set to its mean", Ablation::mean, Direction::denoise},
+                                 {"Resample from other pairs", Ablation::resample, Direction::denoise},
+                                 {"Knock out attention", Ablation::knockout, Direction::denoise}};
+constexpr int zero_row = 2;
+
+template <class Enum, std::size_t N>
+QComboBox* sweep_choice(const EnumRow<Enum> (&rows)[N], const char* name) {
+    auto* box = new QComboBox;
+    const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
+    for (const EnumRow<Enum>& row : rows) {
+        QString title = text(row.title);
+        title[0] = title[0].toUpper();
+        box->addItem(title, static_cast<int>(row.value));
+        box->setItemData(box->count() - 1, text(row.note), Qt::ToolTipRole);
+    }
+    box->setAccessibleName(QString::fromUtf8(name));
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(14);
+    box->setMaxVisibleItems(24);
+    return box;
+}
+
+QPlainTextEdit* text_field(const char* name) {
+    auto* field = new QPlainTextEdit;
+    field->setAccessibleName(QString::fromUtf8(name));
+    field->setTabChangesFocus(true);
+    field->setFixedHeight(64);
+    return field;
+}
+
+QLineEdit* line_field(const char* name, const QString& placeholder, const QString& tip) {
+    auto* field = new QLineEdit;
+    field->setAccessibleName(QString::fromUtf8(name));
+    field->setPlaceholderText(placeholder);
+    field->setToolTip(tip);
+    return field;
+}
+
+QLabel* field_label(const char* words) {
+    auto* label = new QLabel(QString::fromUtf8(words));
+    label->setProperty("role", "note");
+    return label;
+}
+
+/// Tokens that are typed into one line: "·Mary | ·Ann". A middle dot at the beginning is a space, as figures write it.
+std::vector<std::string> tokens_in(const QString& line) {
+    std::vector<std::string> out;
+    for (QString part : line.split(u'|')) {
+        if (part.trimmed().isEmpty()) continue;
+        if (line.contains(u'|')) part = part.trimmed();
+        if (part.startsWith(u'·')) part[0] = u' ';
+        out.push_back(part.toStdString());
+    }
+    return out;
+}
+
+QString line_of(const std::vector<std::string>& tokens) {
+    QStringList parts;
+    for (const std::string& token : tokens) {
+        QString part = QString::fromStdString(token);
+        if (part.startsWith(u' ')) part[0] = u'·';
+        parts << part;
+    }
+    return parts.join(QStringLiteral(" | "));
+}
+
+}  // namespace
+
+SweepForm::SweepForm(QWidget* parent)
+    : QWidget(parent),
+      form_(new QFormLayout),
+      clean_(text_field("Clean text")),
+      corrupt_(text_field("Corrupt text")),
+      target_(line_field("Target", QStringLiteral("what the decoder reads"), {})),
+      answer_(
+          line_field("Answer", {},
+                     QStringLiteral("The right next token, of several one after another with | between them; · is its leading "
+                                    "space. Empty: the likeliest"))),
+      wrong_(line_field("Wrong answer", {},
+                        QStringLiteral("The token that the answer is compared with. Empty: what the corrupt text predicts"))),
+      position_(line_field("Position of the answer", QStringLiteral("END"),
+                           QStringLiteral("Where the answer is read: END, a token's number or a named position"))),
+      places_(line_field("Named positions", QStringLiteral("subject=The doctor; rest=4-9"),
+                         QStringLiteral("Words of the clean text or positions of its tokens, with ; between them"))),
+      layers_(line_field("Layers", QStringLiteral("all"), QStringLiteral("0,2,5-7"))),
+      heads_(line_field("Heads", QStringLiteral("all"), QStringLiteral("0,2,5-7"))),
+      edit_(new QComboBox),
+      site_(sweep_choice(grids, "Site")),
+      metric_(sweep_choice(metrics, "Metric")),
+      window_(new QSpinBox),
+      direct_(new QCheckBox(QStringLiteral("Direct effect only"))),
+      by_name_(new QCheckBox(QStringLiteral("Sweep over these names"))),
+      clean_label_(field_label("Clean text")),
+      corrupt_label_(field_label("Corrupt text")),
+      pairs_label_(new QLabel),
+      choose_pairs_(new QPushButton(QStringLiteral("File of pairs …"))),
+      leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
+      texts_(new QWidget) {
+    for (const EditRow& row : edit_rows) edit_->addItem(QString::fromUtf8(row.title));
+    edit_->setCurrentIndex(zero_row);
+    site_->setCurrentIndex(site_->findData(static_cast<int>(Grid::z)));
+    edit_->setAccessibleName(QStringLiteral("Edit"));
+    window_->setRange(1, 1000);
+    window_->setAccessibleName(QStringLiteral("Layers edited at once"));
+    window_->setToolTip(QStringLiteral("Layers edited at once, around each layer"));
+    direct_->setToolTip(QStringLiteral("Later heads keep their outputs: the path to the logits through MLPs alone"));
+    clean_label_->setBuddy(clean_);
+    corrupt_label_->setBuddy(corrupt_);
+    pairs_label_->setProperty("role", "note");
+    pairs_label_->setWordWrap(true);
+
+    auto* texts = new QVBoxLayout(texts_);
+    texts->setContentsMargins(0, 0, 0, 0);
+    texts->setSpacing(4);
+    for (QWidget* each : std::initializer_list<QWidget*>{clean_label_, clean_, corrupt_label_, corrupt_}) texts->addWidget(each);
+    auto* files = new QHBoxLayout;
+    files->addWidget(pairs_label_, 1);
+    files->addWidget(leave_pairs_);
+    files->addWidget(choose_pairs_);
+    form_->setContentsMargins(0, 0, 8, 0);
+    form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    form_->setHorizontalSpacing(10);
+    form_->setVerticalSpacing(8);
+    form_->addRow(texts_);
+    const auto row = [this](const char* words, QWidget* field) {
+        QLabel* label = field_label(words);
+        label->setMinimumHeight(field->sizeHint().height());  // on the line of the field's text
+        form_->addRow(label, field);
+    };
+    row("Target", target_);
+    form_->addRow(files);
+    row("Answer", answer_);
+    row("Wrong", wrong_);
+    row("Metric", metric_);
+    row("Read at", position_);
+    row("Edit", edit_);
+    row("Site", site_);
+    row("Layers", layers_);
+    row("Heads", heads_);
+    row("Window", window_);
+    row("Names", places_);
+    form_->addRow(QString(), by_name_);
+    form_->addRow(QString(), direct_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addLayout(form_);
+    column->addStretch();
+    for (QPushButton* button : {choose_pairs_, leave_pairs_}) button->setAutoDefault(false);
+
+    const auto told = [this] {
+        show_fields();
+        Q_EMIT changed();
+    };
+    for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, told);
+    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_})
+        connect(field, &QLineEdit::textChanged, this, told);
+    for (QComboBox* box : {edit_, site_, metric_}) connect(box, &QComboBox::currentIndexChanged, this, told);
+    for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, told);
+    connect(window_, &QSpinBox::valueChanged, this, told);
+    connect(choose_pairs_, &QPushButton::clicked, this, &SweepForm::ask_for_pairs);
+    connect(leave_pairs_, &QPushButton::clicked, this, [this, told] {
+        pairs_.clear();
+        told();
+    });
+    show_fields();
+}
+
+bool SweepForm::patches() const { return edit_rows[edit_->currentIndex()].ablation == Ablation::none; }
+
+void SweepForm::show_fields() {
+    const bool one_pair = pairs_.isEmpty();
+    const auto metric = static_cast<Metric>(metric_->currentData().toInt());
+    const auto grid = static_cast<Grid>(site_->currentData().toInt());
+    unused_.clear();
+    const auto show = [this](QWidget* field, bool on) {
+        if (!on) unused_.insert(field);
+        form_->setRowVisible(field, on);
+    };
+    show(texts_, one_pair);
+    corrupt_->setVisible(patches());
+    corrupt_label_->setVisible(patches());
+    show(target_, has_target_);
+    show(answer_, one_pair && metric != Metric::kl && metric != Metric::loss);
+    show(wrong_, one_pair && metric == Metric::logit_diff);
+    show(position_, !has_target_ && metric != Metric::loss);
+    show(heads_, has_head(grid));
+    show(places_, one_pair && !has_target_ && has_position(grid));
+    show(by_name_, has_position(grid) && !(one_pair && places_->text().trimmed().isEmpty()));
+    pairs_label_->setText(one_pair ? QString() : QFileInfo(pairs_).fileName());
+    pairs_label_->setToolTip(pairs_);
+    leave_pairs_->setVisible(!one_pair);
+}
+
+SweepRequest SweepForm::request() const {
+    SweepRequest out = kept_;
+    SweepOptions& o = out.options;
+    const EditRow& edit = edit_rows[edit_->currentIndex()];
+    o.ablation = edit.ablation;
+    o.direction = edit.direction;
+    o.grid = static_cast<Grid>(site_->currentData().toInt());
+    o.metric = static_cast<Metric>(metric_->currentData().toInt());
+    o.effect = direct_->isChecked() ? Effect::direct : Effect::total;
+    o.window = window_->value();
+    const auto list = [this](const QLineEdit* field) {
+        const QString text = field->text().remove(u' ');
+        return text.isEmpty() || !used(field) ? std::vector<std::int64_t>() : index_list(text.toStdString());
+    };
+    o.layers = list(layers_);
+    o.heads = list(heads_);
+    out.position = position_->text().trimmed().isEmpty() || !used(position_) ? "END" : position_->text().trimmed().toStdString();
+    out.target = has_target_ ? target_->text().toStdString() : std::string();
+    out.pairs = pairs_.toStdString();
+    out.places.clear();
+    o.by_name = by_name_->isChecked() && used(by_name_);
+    out.clean = out.corrupt = {};
+    out.answers.clear(), out.wrong.clear();
+    if (!pairs_.isEmpty()) return out;
+    out.clean = clean_->toPlainText().toStdString();
+    if (patches()) out.corrupt = corrupt_->toPlainText().toStdString();
+    if (used(answer_)) out.answers = tokens_in(answer_->text());
+    if (used(wrong_)) out.wrong = tokens_in(wrong_->text());
+    if (used(places_))
+        for (const QString& place : places_->text().split(u';', Qt::SkipEmptyParts))
+            out.places.push_back(place.trimmed().toStdString());
+    return out;
+}
+
+void SweepForm::set_request(const SweepRequest& asked) {
+    {
+        const QSignalBlocker quiet(this);
+        const SweepOptions& o = asked.options;
+        kept_ = asked;
+        for (int i = 0; i < int(std::size(edit_rows)); ++i)
+            if (edit_rows[i].ablation == o.ablation && (o.ablation != Ablation::none || edit_rows[i].direction == o.direction))
+                edit_->setCurrentIndex(i);
+        site_->setCurrentIndex(site_->findData(static_cast<int>(o.grid)));
+        metric_->setCurrentIndex(metric_->findData(static_cast<int>(o.metric)));
+        direct_->setChecked(o.effect == Effect::direct);
+        window_->setValue(int(o.window));
+        layers_->setText(QString::fromStdString(index_list_text(o.layers)));
+        heads_->setText(QString::fromStdString(index_list_text(o.heads)));
+        position_->setText(asked.position == "END" ? QString() : QString::fromStdString(asked.position));
+        pairs_ = QString::fromStdString(asked.pairs);
+        by_name_->setChecked(o.by_name);
+        if (pairs_.isEmpty()) {
+            const auto put = [](QPlainTextEdit* field, const std::string& text) {
+                if (field->toPlainText().toStdString() != text) field->setPlainText(QString::fromStdString(text));
+            };
+            put(clean_, asked.clean);
+            if (!asked.corrupt.empty()) put(corrupt_, asked.corrupt);
+            answer_->setText(line_of(asked.answers));
+            wrong_->setText(line_of(asked.wrong));
+            QStringList places;
+            for (const std::string& place : asked.places) places << QString::fromStdString(place);
+            places_->setText(places.join(QStringLiteral("; ")));
+        }
+        if (!asked.target.empty()) target_->setText(QString::fromStdString(asked.target));
+    }
+    show_fields();
+    Q_EMIT changed();
+}
+
+void SweepForm::follow(const QString& clean, const QString& corrupt, const QString& target) {
+    bool news = false;
+    {
+        const QSignalBlocker quiet(this);
+        const auto put = [&](auto* field, const QString& now, QString& followed, const QString& text, auto set) {
+            if (now != followed && !now.isEmpty()) return;  // typed here
+            followed = text;
+            if (now == text) return;
+            (field->*set)(text);
+            news = true;
+        };
+        put(clean_, clean_->toPlainText(), followed_clean_, clean, &QPlainTextEdit::setPlainText);
+        if (!corrupt.isEmpty()) put(corrupt_, corrupt_->toPlainText(), followed_corrupt_, corrupt, &QPlainTextEdit::setPlainText);
+        put(target_, target_->text(), followed_target_, target, &QLineEdit::setText);
+    }
+    if (news) Q_EMIT changed();
+}
+
+void SweepForm::fit(const OpenModel& opened) {
+    has_target_ = opened.model && opened.model->part(model::Stack::encoder) != nullptr;
+    if (opened.model && !opened.model->config().causal && metric_->currentData().toInt() == static_cast<int>(Metric::loss))
+        metric_->setCurrentIndex(0);
+    show_fields();
+}
+
+void SweepForm::show_answers(const QString& answers, const QString& wrong) {
+    answer_->setPlaceholderText(answers);
+    wrong_->setPlaceholderText(wrong);
+}
+
+void SweepForm::ask_for_pairs() {
+    const QString start = QSettings().value(QStringLiteral("recent/pairs")).toString();
+    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("File of pairs: one JSON object a line"), start,
+                                                      QStringLiteral("Pairs (*.jsonl);;All files (*)"));
+    if (file.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/pairs"), QFileInfo(file).path());
+    pairs_ = file;
+    show_fields();
+    Q_EMIT changed();
+}
+
+}  // namespace headlight::ui

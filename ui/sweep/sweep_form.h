@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/intervention/sweep/pairs.h"
+#include "ui/document/open_model.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSpinBox>
+
+#include <set>
+
+namespace headlight::ui {
+
+/// What a sweep goes over, as fields: texts, answers, the edit and its sites, the metric. Texts that nobody has typed here are
+/// those of the window.
+class SweepForm : public QWidget {
+    Q_OBJECT
+public:
+    explicit SweepForm(QWidget* parent = nullptr);
+
+    /// Errors: a list of layers or heads that cannot be read.
+    intervention::SweepRequest request() const;
+    void set_request(const intervention::SweepRequest&);
+    /// The window's texts; each field follows its own until it is edited.
+    void follow(const QString& clean, const QString& corrupt, const QString& target);
+    /// Fields that this model needs.
+    void fit(const OpenModel&);
+    /// The tokens that an empty field stands for, and those that the typed texts are.
+    void show_answers(const QString& answers, const QString& wrong);
+
+    QPlainTextEdit& clean() { return *clean_; }
+    QPlainTextEdit& corrupt() { return *corrupt_; }
+    QLineEdit& answer() { return *answer_; }
+    QLineEdit& wrong() { return *wrong_; }
+    QComboBox& edit() { return *edit_; }
+    QComboBox& site() { return *site_; }
+    QComboBox& metric() { return *metric_; }
+    QLineEdit& position() { return *position_; }
+    QLineEdit& layers() { return *layers_; }
+    QLineEdit& heads() { return *heads_; }
+    QSpinBox& window_size() { return *window_; }
+    QCheckBox& direct() { return *direct_; }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    void show_fields();
+    /// Whether the field is asked for, whatever is on screen.
+    bool used(const QWidget* field) const { return !unused_.contains(field); }
+    void ask_for_pairs();
+    bool patches() const;
+
+    QFormLayout* form_;
+    QPlainTextEdit *clean_, *corrupt_;
+    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_;
+    QComboBox *edit_, *site_, *metric_;
+    QSpinBox* window_;
+    QCheckBox *direct_, *by_name_;
+    QLabel *clean_label_, *corrupt_label_, *pairs_label_;
+    QPushButton *choose_pairs_, *leave_pairs_;
+    QWidget* texts_;
+    QString pairs_, followed_clean_, followed_corrupt_, followed_target_;
+    intervention::SweepRequest kept_;  ///< what has no field
+    std::set<const QWidget*> unused_;
+    bool has_target_ = false;
+};
+
+}  // namespace headlight::ui

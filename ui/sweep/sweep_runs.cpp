@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Background work of the page of sweeps: forecasts, the sweep itself, its figure, files.
+#include "headlight/base/memory.h"
+#include "ui/sweep/sweep_window.h"
+
+#include <QPointer>
+
+#include <algorithm>
+#include <utility>
+
+namespace headlight::ui {
+namespace {
+
+using namespace intervention;
+
+/// The pairs of a request, which then names the answers that nobody has typed.
+std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened) {
+    std::vector<SweepPair> pairs = pairs_of(asked, opened.model->config(), *opened.tokenizer);
+    if (!asked.pairs.empty()) return pairs;
+    SweepPair& pair = pairs.front();
+    propose_answers(opened.model, *opened.tokenizer, pair, asked.options.metric);
+    const auto name = [&](std::vector<std::string>& names, const std::vector<std::int64_t>& ids) {
+        if (names.empty())
+            for (const std::int64_t id : ids) names.push_back(opened.tokenizer->bytes_of(id));
+    };
+    name(asked.answers, pair.answers);
+    name(asked.wrong, pair.wrong);
+    return pairs;
+}
+
+QString words_in(const std::vector<std::string>& words) {
+    QStringList out;
+    for (const std::string& word : words) out << QString::fromStdString(word);
+    return out.join(QStringLiteral(" | "));
+}
+
+}  // namespace
+
+/// After a pause, and not while a sweep needs the machine.
+void SweepWindow::ask_forecast() {
+    jobs_.cancel(Jobs::Lane::sweep_forecast);
+    if (isVisible()) pause_.start();
+}
+
+void SweepWindow::forecast_now() {
+    const OpenModel& opened = document_.model();
+    if (!opened.model || jobs_.busy(Jobs::Lane::sweep)) return;
+    SweepRequest asked;
+    const auto cannot = [this](const QString& why) {
+        cannot_ = !why.isEmpty();
+        forecast_->setText(why);
+        show_work();
+    };
+    try {
+        asked = form_->request();
+    } catch (const Error& error) {
+        return cannot(QString::fromUtf8(error.what()));
+    }
+    asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
+    cannot({});
+    if (asked.pairs.empty() && asked.clean.empty()) return cannot(QStringLiteral("Type a text"));
+    if (asked.options.ablation == Ablation::none && asked.pairs.empty() && asked.corrupt.empty())
+        return cannot(QStringLiteral("Type the corrupt text: the same with what is asked about changed"));
+    jobs_.start(Jobs::Lane::sweep_forecast, {},
+                [self = QPointer(this), asked, opened](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
+                    const std::vector<SweepPair> pairs = pairs_with_answers(asked, opened);
+                    const SweepForecast forecast = forecast_sweep(opened.model, pairs, asked.options, cancel);
+                    return [self, words = QString::fromStdString(forecast.text()), right = words_in(pairs.front().answer_words),
+                            wrong = words_in(pairs.front().wrong_words)] {
+                        if (!self) return;
+                        self->forecast_->setText(words);
+                        self->form_->show_answers(right, wrong);
+                    };
+                });
+}
+
+void SweepWindow::start() {
+    const OpenModel& opened = document_.model();
+    if (!opened.model) return say(QStringLiteral("Open a model in the window first"), true);
+    if (!opened.tokenizer) return say(QStringLiteral("This model has no tokenizer"), true);
+    SweepRequest asked;
+    try {
+        asked = form_->request();
+    } catch (const Error& error) {
+        return say(QString::fromUtf8(error.what()), true);
+    }
+    asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
+    const std::string dtype = document_.run_trace() ? document_.run_trace()->info().dtype : "float32";
+    pause_.stop();
+    jobs_.cancel(Jobs::Lane::sweep_forecast);
+    say({});
+    stopping_ = false;
+    progress_->setRange(0, 0);
+    jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),
+                [self = QPointer(this), asked, opened, dtype, number = ++started_](
+                    const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
+                    check_files(opened);
+                    const auto run = std::make_shared<SweepRun>(opened.model, pairs_with_answers(asked, opened), asked.options);
+                    QMetaObject::invokeMethod(
+                        qApp,
+                        [self, run, asked, opened, dtype, number] {
+                            if (self && self->started_ == number) self->run({asked, opened, dtype}, run);
+                        },
+                        Qt::QueuedConnection);
+                    run->run(cancel, progress);
+                    return [] {};
+                });
+    show_work();
+}
+
+/// What the job has begun; its cells arrive from now on.
+void SweepWindow::run(Shown shown, std::shared_ptr<SweepRun> run) {
+    shown_ = std::move(shown);
+    run_ = std::move(run);
+    cell_.reset();
+    result_.reset();
+    canvas_->set_outdated(true);
+    frames_.start();
+    show_cell();
+    show_work();
+    if (!jobs_.busy(Jobs::Lane::sweep)) end_run();  // it was quicker than the message
+}
+
+void SweepWindow::go_on() {
+    if (!run_ || jobs_.busy(Jobs::Lane::sweep)) return;
+    stopping_ = false;
+    say({});
+    jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),
+                [run = run_, opened = shown_->opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    run->run(cancel, progress);
+                    return [] {};
+                });
+    frames_.start();
+    show_work();
+}
+
+void SweepWindow::stop() {
+    if (!jobs_.busy(Jobs::Lane::sweep)) return;
+    stopping_ = true;
+    jobs_.ask_to_stop(Jobs::Lane::sweep);
+    show_work();
+}
+
+void SweepWindow::end_run() {
+    frames_.stop();
+    if (stopping_) say(QStringLiteral("Stopped: the cells that are there are kept"));
+    stopping_ = false;
+    if (run_) refresh();
+}
+
+void SweepWindow::refresh() {
+    if (!run_) return;
+    jobs_.start(Jobs::Lane::sweep_figure, {},
+                [self = QPointer(this), run = run_](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    const auto result = std::make_shared<const SweepResult>(run->result());
+                    std::shared_ptr<figure::Figure> figure = figure::sweep_figure(result);
+                    return [self, run, result, figure] {
+                        if (self && self->run_ == run) self->take_figure(result, figure);
+                    };
+                });
+}
+
+void SweepWindow::take_figure(figure::SweepPtr result, std::shared_ptr<figure::Figure> figure) {
+    if (!result_) {
+        const SweepAxes& axes = result->axes;
+        selection_.reset(axes.layers, axes.heads, axes.positions, axes.positions, {});
+        result_ = result;
+        follow_selection();
+    }
+    result_ = std::move(result);
+    canvas_->set_figure(std::move(figure));
+    if (result_->complete && !jobs_.busy(Jobs::Lane::sweep)) {
+        QStringList lines{QStringLiteral("Swept in %1 s").arg(QString::fromStdString(significant(result_->seconds)))};
+        for (const std::string& note : result_->notes) lines << QString::fromStdString(note);
+        say(lines.join(QStringLiteral(". ")));
+    }
+    show_cell();
+    show_work();
+}
+
+void SweepWindow::show_failed(Jobs::Lane lane, const Failure& failure) {
+    using Lane = Jobs::Lane;
+    const QString words = QString::fromUtf8(Error(failure.facts).what());
+    if (lane == Lane::sweep_forecast) {
+        cannot_ = true;
+        forecast_->setText(words);
+        return show_work();
+    }
+    if (lane == Lane::sweep || lane == Lane::sweep_figure) say(words, true);
+}
+
+Exportable SweepWindow::exportable() const {
+    return {.name = QString::fromStdString(shown_->opened.model->config().name) + QStringLiteral("-sweep-") +
+                    QString::fromStdString(std::string(enum_word(shown_->asked.options.grid))),
+            .selection = selection_.get(),
+            .figure = [result = result_](const CancelToken&) -> std::shared_ptr<figure::Figure> {
+                return figure::sweep_figure(result);
+            },
+            .provenance =
+                [shown = *shown_](const figure::Figure&, const figure::ExportOptions& options, const std::string& format) {
+                    return figure::sweep_provenance(*shown.opened.model, shown.asked, shown.dtype, options, format);
+                },
+            .filtered = false};
+}
+
+QString SweepWindow::command() const {
+    if (!shown_) return {};
+    return QString::fromStdString(figure::sweep_command(*shown_->opened.model, shown_->asked, shown_->dtype, {}, "svg"));
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/sweep/sweep_window.h"
+
+#include "headlight/figure/core/number_text.h"
+#include "headlight/text/alignment.h"
+#include "ui/style/appearance.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+namespace {
+
+using namespace intervention;
+
+constexpr int kFrameMs = 200, kTypingMs = 500;
+
+}  // namespace
+
+SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
+    : QDialog(parent),
+      document_(document),
+      jobs_(jobs),
+      form_(new SweepForm),
+      canvas_(new FigureCanvas(selection_)),
+      forecast_(new QLabel),
+      message_(new QLabel),
+      pointed_(new QLabel),
+      cell_words_(new QLabel),
+      progress_(new QProgressBar),
+      start_(new QPushButton(QStringLiteral("Sweep"))),
+      stop_(new QPushButton(QStringLiteral("Stop"))),
+      go_on_(new QPushButton(QStringLiteral("Go on"))),
+      use_edit_(new QPushButton(QStringLiteral("Copy edit"))),
+      export_(new QPushButton(QStringLiteral("Export …"))),
+      copy_command_(new QPushButton(QStringLiteral("Copy as command"))) {
+    setObjectName(QStringLiteral("SweepWindow"));
+    setWindowTitle(QStringLiteral("Sweep"));
+    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    build();
+    connect_parts();
+    restyle();
+    form_->fit(document_.model());
+    follow_window();
+    show_work();
+    show_cell();
+    canvas_->set_placeholder(QStringLiteral("One edit after another"),
+                             QStringLiteral("Choose what is edited and what is measured, then press Sweep."));
+    resize(1180, 800);
+    setMinimumSize(760, 520);
+}
+
+SweepWindow::~SweepWindow() {
+    jobs_.disconnect(this);
+    for (const auto lane : {Jobs::Lane::sweep, Jobs::Lane::sweep_figure, Jobs::Lane::sweep_forecast}) jobs_.cancel(lane);
+}
+
+void SweepWindow::build() {
+    for (QPushButton* button : {stop_, go_on_, use_edit_, export_, copy_command_}) button->setAutoDefault(false);
+    start_->setProperty("kind", "primary");
+    start_->setDefault(true);
+    progress_->setFixedWidth(160);
+    progress_->setTextVisible(false);
+    for (QLabel* label : {forecast_, message_, pointed_, cell_words_}) label->setProperty("role", "note");
+    for (QLabel* label : {forecast_, message_}) label->setWordWrap(true);
+    cell_words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    for (QLabel* label : {pointed_, cell_words_}) label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    canvas_->set_margins(16, 12);
+    canvas_->setAccessibleName(QStringLiteral("Figure of the sweep"));
+
+    auto* scroll = new QScrollArea;
+    form_->setProperty("role", "clear");
+    scroll->setWidget(form_);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setMinimumWidth(280);
+    auto* left = new QWidget;
+    auto* fields = new QVBoxLayout(left);
+    fields->setContentsMargins(0, 0, 8, 0);
+    fields->setSpacing(8);
+    fields->addWidget(scroll, 1);
+    fields->addWidget(forecast_);
+    fields->addWidget(start_);
+
+    auto* top = new QHBoxLayout;
+    top->addWidget(message_, 1);
+    top->addWidget(progress_);
+    top->addWidget(stop_);
+    top->addWidget(go_on_);
+    top->addWidget(copy_command_);
+    top->addWidget(export_);
+    auto* chosen = new QHBoxLayout;
+    chosen->addWidget(cell_words_, 1);
+    chosen->addWidget(use_edit_);
+    auto* right = new QWidget;
+    auto* column = new QVBoxLayout(right);
+    column->setContentsMargins(8, 0, 0, 0);
+    column->addLayout(top);
+    column->addWidget(canvas_, 1);
+    column->addWidget(pointed_);
+    column->addLayout(chosen);
+    auto* split = new QSplitter;
+    split->addWidget(left);
+    split->addWidget(right);
+    split->setHandleWidth(1);
+    split->setStretchFactor(1, 1);
+    split->setCollapsible(0, false);
+    split->setCollapsible(1, false);
+    split->setSizes({310, 860});
+    auto* all = new QVBoxLayout(this);
+    all->setContentsMargins(16, 12, 16, 8);
+    all->addWidget(split);
+}
+
+void SweepWindow::connect_parts() {
+    frames_.setInterval(kFrameMs);
+    pause_.setInterval(kTypingMs);
+    pause_.setSingleShot(true);
+    connect(&frames_, &QTimer::timeout, this, [this] {
+        if (!jobs_.busy(Jobs::Lane::sweep_figure)) refresh();
+    });
+    connect(&pause_, &QTimer::timeout, this, &SweepWindow::forecast_now);
+    connect(form_, &SweepForm::changed, this, &SweepWindow::ask_forecast);
+    connect(start_, &QPushButton::clicked, this, &SweepWindow::start);
+    connect(stop_, &QPushButton::clicked, this, &SweepWindow::stop);
+    connect(go_on_, &QPushButton::clicked, this, &SweepWindow::go_on);
+    connect(use_edit_, &QPushButton::clicked, this, &SweepWindow::use_edit);
+    connect(export_, &QPushButton::clicked, this, [this] {
+        if (result_) Q_EMIT export_asked(exportable());
+    });
+    connect(copy_command_, &QPushButton::clicked, this, [this] {
+        QApplication::clipboard()->setText(command());
+        say(QStringLiteral("Copied: %1").arg(command()));
+    });
+    connect(canvas_, &FigureCanvas::pointed_at, pointed_, &QLabel::setText);
+    connect(canvas_, &FigureCanvas::clicked, this, [this](const figure::Hit& hit) {
+        for (const auto& [name, value] : hit.options)
+            if (name == "cell") choose_cell(std::stoul(value));
+    });
+    connect(canvas_, &FigureCanvas::failed, this,
+            [this](const ErrorFacts& facts) { say(QString::fromUtf8(Error(facts).what()), true); });
+    connect(&Appearance::instance(), &Appearance::changed, this, &SweepWindow::restyle);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::model) form_->fit(document_.model());
+        follow_window();
+        if (change == Document::Change::model) show_work();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) follow_selection();
+    });
+    connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
+        if (lane != Jobs::Lane::sweep) return;
+        progress_->setRange(0, static_cast<int>(step.total));
+        progress_->setValue(static_cast<int>(step.done));
+        say(QStringLiteral("%1 of %2 cells").arg(figure::count_text(step.done), figure::count_text(step.total)));
+    });
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::sweep) end_run();
+        show_work();
+    });
+    connect(&jobs_, &Jobs::failed, this, &SweepWindow::show_failed);
+}
+
+/// The window's texts are those of the page: its second text where it compares two.
+void SweepWindow::follow_window() {
+    const PromptText &text = document_.prompt(), &other = document_.options().other.prompt;
+    const bool two = document_.model().model && document_.model().model->part(model::Stack::encoder);
+    form_->follow(text.text, document_.options().other.on ? other.text : QString(), two ? text.pair : QString());
+}
+
+/// The head of the window is framed, and what else is selected there.
+void SweepWindow::follow_selection() {
+    if (!result_ || !of_open_model()) return;
+    const HeadId focus = document_.selection().get().focus;
+    if (selection_.get().focus != focus) selection_.focus_head(focus);
+}
+
+void SweepWindow::ask(const SweepAsk& what) {
+    SweepRequest request = form_->request();
+    SweepOptions& o = request.options;
+    o.grid = what.grid;
+    o.layers = what.layers;
+    o.heads = what.heads;
+    const bool of_attention = sites_of(o.grid).front() == Site::pattern;
+    if (o.ablation == Ablation::knockout && !of_attention) o.ablation = Ablation::zero;
+    if ((o.ablation == Ablation::zero || o.ablation == Ablation::mean) && of_attention) o.ablation = Ablation::knockout;
+    form_->set_request(request);
+    start_->setFocus();
+}
+
+void SweepWindow::choose_cell(std::size_t cell) {
+    if (!result_ || cell >= result_->cells.size()) return;
+    cell_ = cell;
+    const SweepCell& of = result_->cells[cell];
+    figure::Selection own;
+    own.layer = Layer(of.layer);
+    own.focus = {Layer(of.layer), Head(std::max<std::int64_t>(of.head, 0))};
+    own.heads = {own.focus.head};
+    if (of.position >= 0) own.pinned_queries = {Position(of.position)};
+    if (of.source >= 0) own.pinned_keys = {Position(of.source)};
+    if (of.neuron >= 0) own.neuron = analyze::NeuronId{Layer(of.layer), Neuron(of.neuron)};
+    const SweepAxes& axes = result_->axes;
+    selection_.reset(axes.layers, axes.heads, axes.positions, axes.positions, own);
+    show_cell();
+    if (of_open_model()) select_in_window(of);
+}
+
+/// Tokens of the text that was run where they stand in the window's text.
+void SweepWindow::select_in_window(const SweepCell& cell) {
+    SelectionModel& selection = document_.selection();
+    const auto& trace = document_.trace();
+    if (!trace || cell.layer >= selection.layers()) return;
+    const Axis axis = row_of(cell.site).axis;
+    if (cell.head >= 0) {
+        const std::int64_t readers = axis == Axis::kv_head ? result_->axes.heads / result_->axes.kv_heads : 1;
+        selection.focus_head({Layer(cell.layer), Head(cell.head * readers)});
+    } else {
+        figure::Selection next = selection.get();
+        next.layer = Layer(cell.layer);
+        selection.set(next);
+    }
+    if (cell.neuron >= 0) selection.keep_neuron({Layer(cell.layer), Neuron(cell.neuron)});
+    if (cell.position < 0 || !result_->position_names.empty()) return;
+    const SweepPair& pair = run_->pairs().front();
+    const SweepText& text = text_that_runs(shown_->asked) == shown_->asked.clean ? pair.clean : pair.corrupt;
+    const std::vector<std::int64_t> there = text::align_positions(text.ids, trace->encoding().ids);
+    const auto at = [&](std::int64_t position) { return there.at(static_cast<std::size_t>(position)); };
+    if (at(cell.position) < 0) return;
+    if (cell.source >= 0 && at(cell.source) >= 0)
+        selection.pin_pair(selection.get().focus, Position(at(cell.position)), Position(at(cell.source)));
+    else if (selection.get().pinned_queries != std::vector{Position(at(cell.position))})
+        selection.pin_query(Position(at(cell.position)), false);
+}
+
+void SweepWindow::show_cell() {
+    use_edit_->setVisible(cell_.has_value());
+    cell_words_->setText({});
+    if (!cell_ || !result_) return;
+    const SweepCell& cell = result_->cells[*cell_];
+    const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, cell);
+    use_edit_->setEnabled(!edit.words.empty());
+    use_edit_->setToolTip(QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words));
+    const SweepCellResult& of = result_->results[*cell_];
+    cell_words_->setText(QStringLiteral("%1   effect %2   %3")
+                             .arg(figure::sweep_cell_words(*result_, cell), QString::fromStdString(significant(of.effect)),
+                                  QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words)));
+    cell_words_->setToolTip(cell_words_->text());
+}
+
+void SweepWindow::use_edit() {
+    if (!cell_ || !result_) return;
+    const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, result_->cells[*cell_]);
+    if (edit.words.empty()) return say(QString::fromStdString(edit.why_not));
+    QApplication::clipboard()->setText(QString::fromStdString(edit.words));
+    say(QStringLiteral("Copied: %1").arg(QString::fromStdString(edit.words)));
+}
+
+void SweepWindow::show_work() {
+    const bool runs = jobs_.busy(Jobs::Lane::sweep);
+    progress_->setVisible(runs);
+    stop_->setVisible(runs);
+    stop_->setEnabled(!stopping_);
+    stop_->setText(stopping_ ? QStringLiteral("Stopping …") : QStringLiteral("Stop"));
+    go_on_->setVisible(!runs && result_ && !result_->complete);
+    start_->setEnabled(!runs && !cannot_);
+    export_->setEnabled(result_ != nullptr);
+    copy_command_->setEnabled(shown_.has_value());
+    setWindowTitle(shown_ ? QStringLiteral("Sweep – ") + QString::fromStdString(shown_->opened.model->config().name)
+                          : QStringLiteral("Sweep"));
+}
+
+void SweepWindow::restyle() {
+    figure::Style style;
+    style.theme = &Appearance::instance().theme();
+    canvas_->set_style(style);
+}
+
+void SweepWindow::say(const QString& text, bool wrong) {
+    set_style_property(*message_, "role", wrong ? "error" : "note");
+    message_->setText(text);
+}
+
+void SweepWindow::say_written(const QString& file) { say(QStringLiteral("Wrote %1").arg(file)); }
+
+void SweepWindow::keyPressEvent(QKeyEvent* event) {
+    if (event->matches(QKeySequence::HelpContents) && canvas_->shown())
+        return Q_EMIT explanation_asked(canvas_->shown()->title(), canvas_->shown()->description());
+    QDialog::keyPressEvent(event);
+}
+
+void SweepWindow::showEvent(QShowEvent* event) {
+    QDialog::showEvent(event);
+    ask_forecast();
+}
+
+}  // namespace headlight::ui

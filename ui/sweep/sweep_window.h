@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/sweep/sweep_figure.h"
+#include "headlight/intervention/sweep/cell_edit.h"
+#include "ui/canvas/figure_canvas.h"
+#include "ui/canvas/recipe.h"
+#include "ui/document/document.h"
+#include "ui/sweep/sweep_form.h"
+#include "ui/sweep/sweeps_of.h"
+
+#include <QDialog>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QTimer>
+
+#include <memory>
+#include <optional>
+
+namespace headlight::ui {
+
+/// The page of sweeps: what to sweep at the left, the figure that fills as cells arrive at the right. Stopping keeps the cells
+/// that are there, and the sweep can go on; closing the page only hides it. A click selects a cell's head, layer and tokens in
+/// the window and offers its edit as a line of a recipe.
+class SweepWindow : public QDialog {
+    Q_OBJECT
+public:
+    SweepWindow(Document&, Jobs&, QWidget* parent = nullptr);
+    ~SweepWindow() override;
+
+    void ask(const SweepAsk&);
+    /// Runs what the form asks for; the previous figure stays until the first cells are there.
+    void start();
+    void stop();
+    /// The current figure, as it is now.
+    Exportable exportable() const;
+    void say_written(const QString& file);
+    QString command() const;
+    /// Selects a cell, as a click does.
+    void choose_cell(std::size_t cell);
+
+    SweepForm& form() { return *form_; }
+    FigureCanvas& canvas() { return *canvas_; }
+    QLabel& forecast() { return *forecast_; }
+    QLabel& message() { return *message_; }
+    QLabel& cell_words() { return *cell_words_; }
+    QPushButton& start_button() { return *start_; }
+    QPushButton& stop_button() { return *stop_; }
+    QPushButton& go_on_button() { return *go_on_; }
+    QPushButton& edit_button() { return *use_edit_; }
+    QPushButton& export_button() { return *export_; }
+    /// The numbers on screen; null: none yet.
+    const figure::SweepPtr& result() const { return result_; }
+    const std::shared_ptr<intervention::SweepRun>& sweep() const { return run_; }
+
+Q_SIGNALS:
+    void export_asked(const headlight::ui::Exportable& what);
+    void explanation_asked(const QString& title, const QString& text);
+
+protected:
+    void keyPressEvent(QKeyEvent*) override;
+    void showEvent(QShowEvent*) override;
+
+private:
+    /// A sweep as it was started: the request with every answer named.
+    struct Shown {
+        intervention::SweepRequest asked;
+        OpenModel opened;
+        std::string dtype;
+    };
+    void build();
+    void connect_parts();
+    void follow_window();
+    void follow_selection();
+    void ask_forecast();
+    void forecast_now();
+    void run(Shown, std::shared_ptr<intervention::SweepRun>);
+    void go_on();
+    void end_run();
+    void refresh();
+    void take_figure(figure::SweepPtr, std::shared_ptr<figure::Figure>);
+    void show_failed(Jobs::Lane, const Failure&);
+    void show_work();
+    void show_cell();
+    void select_in_window(const intervention::SweepCell&);
+    void use_edit();
+    void restyle();
+    void say(const QString&, bool wrong = false);
+    bool of_open_model() const { return shown_ && shown_->opened.model == document_.model().model; }
+
+    Document& document_;
+    Jobs& jobs_;
+    SelectionModel selection_;  ///< of the figure alone
+    std::shared_ptr<intervention::SweepRun> run_;
+    std::optional<Shown> shown_;
+    figure::SweepPtr result_;
+    std::optional<std::size_t> cell_;  ///< selected
+    quint64 started_ = 0;              ///< counts starts: a job that is no longer wanted hands nothing over
+    bool stopping_ = false, cannot_ = false;
+    QTimer frames_, pause_;
+
+    SweepForm* form_;
+    FigureCanvas* canvas_;
+    QLabel *forecast_, *message_, *pointed_, *cell_words_;
+    QProgressBar* progress_;
+    QPushButton *start_, *stop_, *go_on_, *use_edit_, *export_, *copy_command_;
+};
+
+}  // namespace headlight::ui
