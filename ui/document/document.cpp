@@ -160,8 +160,7 @@ void Document::change_options(const ViewOptions& options, const std::optional<fi
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
     if (other_corpus) corpus_.look(options_.corpus, model_);
-    if (!options_.other.on || up_to_date())
-        look_at_other();  // else when the prompt has run: it may share nothing with the old one
+    if (!has_other() || up_to_date()) look_at_other();  // else when the prompt has run: it may share nothing with the old one
     finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
     ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
@@ -187,7 +186,9 @@ void Document::set_attention(model::Stack attention) {
     set_options(options);
 }
 
-void Document::look_at_other() { other_.look(options_.other, model_, shown_prompt_, of_open_model_ ? run_ : nullptr); }
+void Document::look_at_other() {
+    other_.look(options_.other, recipe_of(options_.edits), model_, shown_prompt_, of_open_model_ ? run_ : nullptr);
+}
 
 std::shared_ptr<const figure::Beside> Document::beside() const {
     const auto beside = trace_ ? other_.beside(attention()) : nullptr;

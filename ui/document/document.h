@@ -79,6 +79,24 @@ public:
     /// The shown trace and the same part of the other run; null: there is none.
     std::shared_ptr<const figure::Beside> beside() const;
     void set_side(figure::Side);
+    /// B is wanted: another text or model, or edits that can be read.
+    bool has_other() const { return options_.other.on || any_edit(options_.edits); }
+
+    /// The edits under which B runs. Each of these is one step of undo; words that cannot be read are kept, and B runs without
+    /// them (problem_of_edit()).
+    const EditList& edits() const { return options_.edits; }
+    void set_edits(const EditList&);
+    /// As the last one; "off …" is switched off. Where A alone was shown, B is shown from now on.
+    void add_edit(const QString& words);
+    void set_edit(std::size_t line, const QString& words);
+    void enable_edit(std::size_t line, bool on);
+    void remove_edit(std::size_t line);
+    void move_edit(std::size_t from, std::size_t to);
+    /// Why a line has no part in B: it cannot be read, or the model or the text does not have what it names; none: it has, or is
+    /// off.
+    std::optional<ErrorFacts> problem_of_edit(std::size_t line) const;
+    /// What is remarkable about it in B: an edge that the model masks, a row without weight.
+    QStringList notes_of_edit(std::size_t line) const;
     /// What is taken from the store of the options.
     const CorpusInUse& corpus() const { return corpus_; }
     /// A run has gone on in this store.

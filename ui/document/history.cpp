@@ -8,7 +8,7 @@ namespace headlight::ui {
 
 class StateStep : public QUndoCommand {
 public:
-    enum class Kind { prompt = 1, options, selection, continuation, model };
+    enum class Kind { prompt = 1, options, edits, selection, continuation, model };
 
     StateStep(History& history, State before, State after, Kind kind)
         : history_(history),
@@ -18,13 +18,16 @@ public:
           time_(QDateTime::currentMSecsSinceEpoch()) {
         setText(kind == Kind::prompt         ? QStringLiteral("Edit text")
                 : kind == Kind::options      ? QStringLiteral("Change options")
+                : kind == Kind::edits        ? QStringLiteral("Change the edits")
                 : kind == Kind::continuation ? QStringLiteral("Generate")
                 : kind == Kind::model        ? QStringLiteral("Open model")
                                              : QStringLiteral("Change selection"));
     }
 
-    /// Every click and every continuation is a step of its own; letters typed and a slider dragged are not.
-    int id() const override { return kind_ == Kind::prompt || kind_ == Kind::options ? static_cast<int>(kind_) : -1; }
+    /// Every click and every continuation is a step of its own; letters typed, a slider and a weight dragged are not.
+    int id() const override {
+        return kind_ == Kind::prompt || kind_ == Kind::options || kind_ == Kind::edits ? static_cast<int>(kind_) : -1;
+    }
     /// It led to this state, whatever is selected in it.
     bool leads_to(const State& now) const {
         return after_.prompt == now.prompt && after_.options == now.options && after_.model == now.model;
@@ -35,6 +38,7 @@ public:
     bool mergeWith(const QUndoCommand* other) override {
         const auto* next = static_cast<const StateStep*>(other);
         if (next->time_ - time_ >= history_.merging_ms_) return false;
+        if (kind_ == Kind::edits && (!changed_edit() || changed_edit() != next->changed_edit())) return false;
         after_ = next->after_;
         time_ = next->time_;
         return true;
@@ -51,6 +55,7 @@ public:
     void set_after(const State& now) { after_ = now; }
 
 private:
+    std::optional<std::size_t> changed_edit() const { return changed_line(before_.options.edits, after_.options.edits); }
     void restore(const State& state) {
         history_.restoring_ = true;
         history_.document_.restore(state);
@@ -101,11 +106,12 @@ void History::look() {
     const bool written = now.prompt.written != last_.prompt.written && !now.prompt.written.empty() &&
                          now.prompt.text.size() > last_.prompt.text.size() && now.prompt.text.startsWith(last_.prompt.text);
     using Kind = StateStep::Kind;
-    const Kind kind = now.model != last_.model       ? Kind::model
-                      : written                      ? Kind::continuation
-                      : now.prompt != last_.prompt   ? Kind::prompt
-                      : now.options != last_.options ? Kind::options
-                                                     : Kind::selection;
+    const Kind kind = now.model != last_.model                   ? Kind::model
+                      : written                                  ? Kind::continuation
+                      : now.prompt != last_.prompt               ? Kind::prompt
+                      : now.options.edits != last_.options.edits ? Kind::edits
+                      : now.options != last_.options             ? Kind::options
+                                                                 : Kind::selection;
     const State before = std::exchange(last_, now);
     stack_.push(new StateStep(*this, before, now, kind));
 }

@@ -4,12 +4,12 @@
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/compare/comparison.h"
+#include "headlight/intervention/recipe/problems.h"
+#include "headlight/intervention/recipe/words.h"
 
 #include <utility>
 
 namespace headlight::ui {
-
-namespace {
 
 trace::Prompt input_of(const PromptText& prompt, const OpenModel& model) {
     if (reads_pictures(model))
@@ -17,6 +17,8 @@ trace::Prompt input_of(const PromptText& prompt, const OpenModel& model) {
     const bool encodes = model.model->part(model::Stack::encoder) != nullptr;
     return {.text = prompt.text.toStdString(), .pair = prompt.has_pair || encodes ? prompt.pair.toStdString() : std::string()};
 }
+
+namespace {
 
 /// Measures that both runs have.
 std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, const trace::Trace& b) {
@@ -45,24 +47,35 @@ OtherRun::OtherRun(Jobs& jobs, QString device) : jobs_(jobs), device_(std::move(
         problem_ = failure.facts;  // and what was tried stays known, or every change of an option would try it again
         b_ = nullptr;
         parts_.clear();
+        edited_ = {};
+        sources_ = nullptr;
         Q_EMIT changed();
     });
 }
 
-OtherRun::Made OtherRun::made_of(const OtherInput& input, const OpenModel& open, const PromptText& a) {
+OtherRun::Made OtherRun::made_of(const OtherInput& input, const intervention::Recipe& recipe, const OpenModel& open,
+                                 const PromptText& a) {
+    if (!input.on)
+        return {.prompt = {.text = a.text, .pair = a.pair, .has_pair = a.has_pair, .image = a.image},
+                .model = open.reference,
+                .recipe = recipe};
     const auto or_own = [](const QString& own, const QString& of_a) { return own.isEmpty() ? of_a : own; };
     const PromptText& b = input.prompt;
     return {.prompt = {.text = or_own(b.text, a.text),
                        .pair = or_own(b.pair, a.pair),
                        .has_pair = a.has_pair || !b.pair.isEmpty(),
                        .image = or_own(b.image, a.image)},
-            .model = or_own(input.model, open.reference)};
+            .model = or_own(input.model, open.reference),
+            .recipe = recipe};
 }
 
 void OtherRun::clear() {
     a_ = b_ = nullptr;
     other_model_ = {};
     made_.reset();
+    sources_ = nullptr;
+    sources_model_ = nullptr;
+    edited_ = {};
     const bool had_problem = std::exchange(problem_, {}).has_value();
     if (!std::exchange(parts_, {}).empty() || had_problem) Q_EMIT changed();
 }
@@ -78,41 +91,86 @@ OtherRun::Parts OtherRun::parts_of(const std::shared_ptr<const trace::Trace>& a,
     return parts;
 }
 
-void OtherRun::look(const OtherInput& input, const OpenModel& open, const PromptText& prompt,
+void OtherRun::look(const OtherInput& input, const intervention::Recipe& recipe, const OpenModel& open, const PromptText& prompt,
                     const std::shared_ptr<const trace::Trace>& a) {
-    if (!input.on || !a || !open.model || is_saved(open)) {
+    if ((!input.on && !recipe.any()) || !a || !open.model || is_saved(open)) {
         jobs_.cancel(Jobs::Lane::other);
         return clear();
     }
-    const Made wanted = made_of(input, open, prompt);
+    const Made wanted = made_of(input, recipe, open, prompt);
     if (made_ == wanted && a_ == a && (b_ || problem_ || jobs_.busy(Jobs::Lane::other))) return;
     const bool own_model = wanted.model == open.reference;
     const bool same_b = b_ && made_ == wanted && (!own_model || b_->model() == open.model);
+    const bool other_edits = b_ && made_ && a_ == a && made_->prompt == wanted.prompt && made_->model == wanted.model;
     problem_.reset();
     made_ = wanted;
     a_ = a;
     auto known = same_b ? b_ : nullptr;
-    if (!known) b_ = nullptr;
-    parts_.clear();
+    if (!other_edits) {
+        if (!known) b_ = nullptr;
+        parts_.clear();
+    }
     Q_EMIT changed();
     if (other_model_.reference != wanted.model) other_model_ = {};  // two models at most
     OpenModel model = own_model ? open : other_model_;
-    jobs_.start(Jobs::Lane::other, QStringLiteral("Running B"),
-                [this, wanted, own_model, a, known, model, device = device_](const CancelToken& cancel,
-                                                                             const Progress& progress) mutable -> Jobs::Deliver {
+    Made of = wanted;
+    of.recipe = {};
+    auto sources = sources_of_ == of && (!own_model || sources_model_ == open.model) ? sources_ : nullptr;
+    const bool of_a = own_model && of.prompt == made_of({}, {}, open, prompt).prompt;
+    jobs_.start(Jobs::Lane::other, recipe.any() ? QStringLiteral("Running the edits") : QStringLiteral("Running B"),
+                [this, wanted, of, own_model, of_a, a, known, model, sources, edited = edited_, device = device_](
+                    const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
                     if (!model.model) model = load_model(wanted.model, device.toStdString(), cancel, progress);
                     check_files(model);
-                    const auto b =
-                        known ? known
-                              : trace::run(model.model, model.tokenizer, input_of(wanted.prompt, model), {}, cancel, progress);
-                    const Parts parts = parts_of(a, b);
-                    return [this, own_model, model, b, parts] {
+                    auto b = known;
+                    std::optional<ErrorFacts> problem;
+                    if (!b && wanted.recipe.any()) {
+                        if (!sources) {
+                            sources = std::make_shared<intervention::Sources>(model.model, model.tokenizer,
+                                                                              input_of(wanted.prompt, model));
+                            sources->set_picture_reader([](const std::string& file) {
+                                return trace::Prompt{.image = file, .picture = figure::read_picture(file)};
+                            });
+                        }
+                        if (of_a) sources->set_unedited(a);
+                        edited = {};
+                        b = run_edits(*sources, wanted.recipe, edited, cancel, progress);
+                        if (!b) problem = edited.problems.begin()->second;
+                    } else if (!b) {
+                        edited = {};
+                        b = trace::run(model.model, model.tokenizer, input_of(wanted.prompt, model), {}, cancel, progress);
+                    }
+                    const Parts parts = b ? parts_of(a, b) : Parts();
+                    return [this, own_model, model, b, parts, sources, of, edited, problem] {
                         if (!own_model) other_model_ = model;
                         b_ = b;
                         parts_ = parts;
+                        sources_ = sources;
+                        sources_of_ = of;
+                        sources_model_ = model.model;
+                        edited_ = edited;
+                        problem_ = problem;
                         Q_EMIT changed();
                     };
                 });
+}
+
+/// With those of the edits that the model and the text have; null: with none.
+std::shared_ptr<const trace::Trace> OtherRun::run_edits(intervention::Sources& sources, const intervention::Recipe& recipe,
+                                                        Edited& edited, const CancelToken& cancel, const Progress& progress) {
+    const auto problems = intervention::problems_of(sources, recipe, cancel, progress);
+    intervention::Recipe fitting = recipe;
+    fitting.edits.clear();
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        if (problems[i])
+            edited.problems.emplace(intervention::words_of(recipe.edits[i]), *problems[i]);
+        else
+            fitting.edits.push_back(recipe.edits[i]);
+    }
+    if (!fitting.any()) return nullptr;
+    const auto run = intervention::run_recipe(sources, fitting, {}, cancel, progress);
+    edited.notes = run->info().warnings;
+    return run;
 }
 
 std::shared_ptr<const figure::Beside> OtherRun::beside(model::Stack stack) const {

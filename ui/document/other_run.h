@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/figure/core/request.h"
+#include "headlight/intervention/recipe/run.h"
 #include "ui/document/open_model.h"
 #include "ui/document/state.h"
 #include "ui/jobs/jobs.h"
@@ -14,19 +15,28 @@
 
 namespace headlight::ui {
 
-/// B: the run beside the document's (A), and how its tokens stand for those of A. Runs again when its text or its model is
-/// another; when A is another, only the tokens are aligned again.
+/// What the model reads of it.
+trace::Prompt input_of(const PromptText&, const OpenModel&);
+
+/// B: the run beside the document's (A), and how its tokens stand for those of A. Runs again when its text, its model or its
+/// edits are others; when A is another, only the tokens are aligned again. While only the edits change, the B before stays until
+/// the new one is there.
 class OtherRun : public QObject {
     Q_OBJECT
 public:
     OtherRun(Jobs&, QString device);
 
-    /// `a`: the finished run of the prompt; null: none yet. `open`: its model.
-    void look(const OtherInput&, const OpenModel& open, const PromptText& prompt, const std::shared_ptr<const trace::Trace>& a);
+    /// `a`: the finished run of the prompt; null: none yet. `open`: its model. Edits that do not fit the model or the text are
+    /// left out of B, each with its problem.
+    void look(const OtherInput&, const intervention::Recipe&, const OpenModel& open, const PromptText& prompt,
+              const std::shared_ptr<const trace::Trace>& a);
     /// Of a part of the run; null: there is no second run, it is not there yet, or it cannot be compared.
     std::shared_ptr<const figure::Beside> beside(model::Stack) const;
     /// Why it cannot be compared.
     const std::optional<ErrorFacts>& problem() const { return problem_; }
+    /// By the words of the edits of B (intervention::words_of()): why one was left out, and what is remarkable about it.
+    const std::map<std::string, ErrorFacts>& problems_of_edits() const { return edited_.problems; }
+    const std::vector<std::string>& notes() const { return edited_.notes; }
     /// Of the measures of B's heads, for differences; null as beside().
     std::shared_ptr<const analyze::HeadTable> differences(model::Stack) const;
 
@@ -43,9 +53,17 @@ private:
     struct Made {
         PromptText prompt;  ///< its own, and A's where it has none
         QString model;
+        intervention::Recipe recipe;
         bool operator==(const Made&) const = default;
     };
-    static Made made_of(const OtherInput&, const OpenModel&, const PromptText& a);
+    /// What became of the edits.
+    struct Edited {
+        std::map<std::string, ErrorFacts> problems;
+        std::vector<std::string> notes;
+    };
+    static Made made_of(const OtherInput&, const intervention::Recipe&, const OpenModel&, const PromptText& a);
+    static std::shared_ptr<const trace::Trace> run_edits(intervention::Sources&, const intervention::Recipe&, Edited&,
+                                                         const CancelToken&, const Progress&);
     void clear();
     static Parts parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
 
@@ -55,7 +73,12 @@ private:
     std::optional<Made> made_;
     std::shared_ptr<const trace::Trace> a_, b_;
     Parts parts_;
+    Edited edited_;
     std::optional<ErrorFacts> problem_;
+    /// Of the text that is edited, for the lane's jobs, one after the other; null: no edit was made yet.
+    std::shared_ptr<intervention::Sources> sources_;
+    std::optional<Made> sources_of_;  ///< without its recipe
+    std::shared_ptr<const model::Model> sources_model_;
 };
 
 }  // namespace headlight::ui

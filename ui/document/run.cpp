@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs of the prompt: when they begin, and what of the selection is carried over to their traces.
-#include "headlight/figure/picture/picture_file.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/capture.h"
 #include "headlight/trace/remade.h"
@@ -77,8 +76,6 @@ void Document::run(Asked asked) {
     probe_.make_way();
     if (!model_.model) return;
     const PromptText prompt = prompt_;
-    const bool encodes = model_.model->part(model::Stack::encoder) != nullptr;
-    const bool pair = (prompt.has_pair || encodes) && !prompt.pair.isEmpty();
     if (is_saved(model_)) {
         jobs_.start(Jobs::Lane::model, QStringLiteral("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
                     [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
@@ -102,14 +99,10 @@ void Document::run(Asked asked) {
         return;
     }
     jobs_.start(Jobs::Lane::model, QStringLiteral("Running %1").arg(QString::fromStdString(model_.model->config().name)),
-                [this, prompt, pair, asked, opened = model_, last = run_](const CancelToken& cancel,
-                                                                          const Progress& progress) -> Jobs::Deliver {
+                [this, prompt, asked, opened = model_, last = run_](const CancelToken& cancel,
+                                                                    const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
-                    trace::Prompt text;
-                    if (reads_pictures(opened))
-                        text = {.image = prompt.image.toStdString(), .picture = figure::read_picture(prompt.image.toStdString())};
-                    else
-                        text = {.text = prompt.text.toStdString(), .pair = pair ? prompt.pair.toStdString() : std::string()};
+                    const trace::Prompt text = input_of(prompt, opened);
                     if (asked == Asked::by_edit && prompt.text.size() + prompt.pair.size() > long_text) {
                         if (const QString note = long_run_note(opened, text, last.get()); !note.isEmpty())
                             return [this, note] {

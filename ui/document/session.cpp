@@ -167,6 +167,30 @@ std::optional<HeadId> read_head(const json& object, const char* key, const char*
     return HeadId{Layer(numbers[0]), Head(numbers[1])};
 }
 
+json edits_json(const EditList& list) {
+    json lines = json::array();
+    for (const EditLine& line : list.lines) lines.push_back({{"on", line.on}, {"words", line.words.toStdString()}});
+    json object = {{"lines", lines}, {"positions", list.names}, {"seed", list.seed}, {"watched", list.watched.toStdString()}};
+    if (list.watched_at) object["watched_at"] = *list.watched_at;
+    return object;
+}
+
+EditList edits_of(const json& j, const std::filesystem::path& file) {
+    EditList list;
+    for (const json& of : j.value("lines", json::array())) {
+        EditLine& line = list.lines.emplace_back();
+        read(of, "on", line.on);
+        read(of, "words", line.words);
+    }
+    read(j, "positions", list.names);
+    auto seed = static_cast<double>(list.seed);
+    read_number(j, "seed", seed, 0, std::numeric_limits<int>::max(), file);
+    list.seed = static_cast<std::uint64_t>(seed);
+    read(j, "watched", list.watched);
+    if (j.contains("watched_at")) read(j, "watched_at", list.watched_at.emplace());
+    return list;
+}
+
 json options_json(const ViewOptions& o) {
     json object = {{"attention", enum_word(o.attention)},  {"view_options", o.values},
                    {"predictions", o.predictions},         {"measure", o.measure},
@@ -177,8 +201,9 @@ json options_json(const ViewOptions& o) {
         object["other"] = {{"text", o.other.prompt.text.toStdString()},
                            {"pair", o.other.prompt.pair.toStdString()},
                            {"image", o.other.prompt.image.toStdString()},
-                           {"model", o.other.model.toStdString()},
-                           {"side", enum_word(o.side)}};
+                           {"model", o.other.model.toStdString()}};
+    if (o.edits != EditList()) object["edits"] = edits_json(o.edits);
+    if (o.side != figure::Side::a) object["side"] = enum_word(o.side);
     if (o.detail) object["detail"] = {o.detail->layer.value, o.detail->head.value};
     figure::visit_pattern(o.pattern, Write{object});
     figure::visit_looks(o, Write{object});
@@ -217,8 +242,10 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
         read(other, "pair", o.other.prompt.pair);
         read(other, "image", o.other.prompt.image);
         read(other, "model", o.other.model);
-        read_enum(other, "side", o.side, file);
+        read_enum(other, "side", o.side, file);  // its older place
     }
+    if (j.contains("edits")) o.edits = edits_of(j.at("edits"), file);
+    read_enum(j, "side", o.side, file);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 

@@ -7,6 +7,7 @@
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/core/view_spec.h"
+#include "ui/document/edits/edit_list.h"
 
 #include <QString>
 
@@ -77,6 +78,7 @@ struct ViewOptions {
     QString corpus;                       ///< folder of a store whose measures and words are taken beside the text's
     std::vector<NamedFilter> filters;     ///< by name; names are unique
     OtherInput other;                     ///< the run beside this one
+    EditList edits;                       ///< under which B runs
     figure::Side side = figure::Side::a;  ///< of the two that views show
     bool operator==(const ViewOptions&) const = default;
 };

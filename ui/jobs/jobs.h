@@ -31,7 +31,7 @@ class Jobs : public QObject {
     Q_OBJECT
 public:
     /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
-    /// probe: of the open model's heads; other: the run beside the prompt's;
+    /// probe: of the open model's heads; other: the run beside the prompt's; edits: what each edit does to an answer;
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
@@ -69,6 +69,7 @@ public:
         map_guests,
         ahead,
         other,
+        edits,
         sweep,
         sweep_figure,
         sweep_forecast

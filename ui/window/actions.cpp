@@ -47,6 +47,7 @@ QAction* MainWindow::add(Command command, const QString& text, const QKeySequenc
 void MainWindow::make_actions() {
     make_file_actions();
     make_edit_actions();
+    make_edits_actions();
     make_view_actions();
     make_selection_actions();
     make_help_actions();
@@ -154,7 +155,7 @@ void MainWindow::make_edit_actions() {
     add(Command::compare_stop, QStringLiteral("Stop comparing"), {}, [this] {
         ViewOptions options = document_->options();
         options.other = {};
-        options.side = figure::Side::a;
+        if (!any_edit(options.edits)) options.side = figure::Side::a;
         document_->set_options(options);
     });
     add(Command::find_heads, QStringLiteral("Find heads"), QKeySequence::Find, [this] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/context_menus.h"
 
+#include "ui/document/edits/edit_choices.h"
 #include "ui/window/main_window.h"
 
 #include <QApplication>
@@ -94,6 +95,45 @@ void ContextMenus::fill_for(const figure::Hit& hit) {
     if (!menu_->isEmpty()) menu_->addSeparator();
     add_pins(hit);
     if (hit.head) add_head(*hit.head);
+    add_edits(hit);
+}
+
+/// Those that come to mind first, and a menu of the others.
+void ContextMenus::add_edits(const figure::Hit& hit) {
+    const bool of_mark = hit.head || hit.query || hit.key || hit.neuron;
+    const auto choices = of_mark ? edit_choices(window_.document(), hit) : std::vector<EditChoice>();
+    if (choices.empty()) return;
+    menu_->addSeparator();
+    for (const EditChoice& choice : choices)
+        if (choice.main) add_edit(*menu_, choice);
+    QMenu* more = menu_->addMenu(QStringLiteral("More edits"));
+    for (const EditChoice& choice : choices)
+        if (!choice.main) add_edit(*more, choice);
+    if (more->isEmpty()) delete more;
+}
+
+void ContextMenus::add_edit(QMenu& into, const EditChoice& choice) {
+    QAction* action = into.addAction(QString(choice.text).replace(u'&', QStringLiteral("&&")));
+    action->setToolTip(choice.words);
+    connect(action, &QAction::triggered, &window_, [&window = window_, choice] { window.add_edit(choice.words, choice.number); });
+}
+
+void ContextMenus::open_edits() {
+    if (menu_) menu_->close();
+    menu_ = new QMenu(&window_);
+    menu_->setAttribute(Qt::WA_DeleteOnClose);
+    menu_->setToolTipsVisible(true);
+    figure::Hit hit = selected_hit();
+    hit.neuron = window_.document().selection().get().neuron;
+    for (const bool main : {true, false}) {
+        menu_->addSeparator();
+        for (const EditChoice& choice : edit_choices(window_.document(), hit))
+            if (choice.main == main) add_edit(*menu_, choice);
+    }
+    const FigureCanvas& canvas = window_.active_pane().canvas();
+    const QPoint pointer = QCursor::pos();
+    const QRect room(canvas.mapToGlobal(QPoint(0, 0)), canvas.size());
+    menu_->popup(room.contains(pointer) ? pointer : room.center());
 }
 
 void ContextMenus::fill_for_list(const QModelIndex& index) {
@@ -110,7 +150,10 @@ void ContextMenus::fill_for_list(const QModelIndex& index) {
     }
     add_copy(QStringLiteral("Copy the list (%1 heads)").arg(model.rowCount()), table);
     menu_->addSeparator();
-    add_head(model.heads()[std::size_t(index.row())]);
+    figure::Hit hit;
+    hit.head = model.heads()[std::size_t(index.row())];
+    add_head(*hit.head);
+    add_edits(hit);
 }
 
 void ContextMenus::fill_for_token(Position at, bool source) {
@@ -128,6 +171,8 @@ void ContextMenus::fill_for_token(Position at, bool source) {
     if (const auto& tokenizer = trace.tokenizer())
         add_copy(QStringLiteral("Copy text"), QString::fromStdString(tokenizer->bytes_of(encoding.ids[i])));
     add_copy(QStringLiteral("Copy id %1").arg(id), id);
+    menu_->addSeparator();
+    add_edits(source ? key : query);
     menu_->addSeparator();
     for (const Command command : {Command::clear_pins, Command::predictions, Command::search_tokens})
         menu_->addAction(&window_.action(command));

@@ -23,6 +23,8 @@ public:
     explicit ContextMenus(MainWindow&);
     /// The menu that is open; null when none is.
     QMenu* open_menu() const { return menu_; }
+    /// The edits of what is selected, at the pointer or in the middle of the view.
+    void open_edits();
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
@@ -33,6 +35,8 @@ private:
     void add_copy(const QString& text, const QString& copied);
     void add_pins(const figure::Hit&);
     void add_head(HeadId);
+    void add_edits(const figure::Hit&);
+    void add_edit(QMenu&, const struct EditChoice&);
     void add_figure();
     void fill_for(const figure::Hit&);
     void fill_for_list(const QModelIndex&);

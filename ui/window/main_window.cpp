@@ -113,7 +113,16 @@ void MainWindow::build() {
     centre_split_->setChildrenCollapsible(false);
     centre_split_->addWidget(left_);
     centre_split_->addWidget(right_);
-    middle->addWidget(centre_split_, 1);
+    edits_ = new EditsPanel(*document_, *jobs_);
+    edits_->hide();
+    auto* stacked = new QSplitter(Qt::Vertical);
+    stacked->setHandleWidth(1);
+    stacked->setChildrenCollapsible(false);
+    stacked->addWidget(centre_split_);
+    stacked->addWidget(edits_);
+    stacked->setStretchFactor(0, 1);
+    stacked->setStretchFactor(1, 0);
+    middle->addWidget(stacked, 1);
 
     body_ = new QSplitter(Qt::Horizontal);
     body_->setHandleWidth(1);

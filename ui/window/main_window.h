@@ -8,6 +8,7 @@
 #include "ui/document/history.h"
 #include "ui/document/session.h"
 #include "ui/map/map_window.h"
+#include "ui/panels/edits/edits_panel.h"
 #include "ui/panels/heads/heads_panel.h"
 #include "ui/panels/inspector/inspector.h"
 #include "ui/panels/prompt/prompt_bar.h"
@@ -45,6 +46,7 @@ public:
     PromptBar& prompt_bar() { return *prompt_bar_; }
     HeadsPanel& heads_panel() { return *heads_; }
     Inspector& inspector() { return *inspector_; }
+    EditsPanel& edits_panel() { return *edits_; }
     ToolRow& tool_row() { return *tools_; }
     StatusStrip& status_strip() { return *status_; }
     ErrorPanel& error_panel() { return *errors_; }
@@ -76,6 +78,11 @@ public:
     void offer_reopening();
     /// Inside the screen with its frame, whose size is known once the window is on it.
     void fit_to_screen();
+    /// Adds a line to the edits and opens their panel; `number`: the number at its end is to be chosen.
+    void add_edit(const QString& words, bool number);
+    /// Adds a recipe's edits in the place of those that are there.
+    void open_recipe(const QString& file);
+    void save_recipe(const QString& file);
     void show_view(const View&);
     QString command_for_shown() const;
     /// The tour that is open; null when none is.
@@ -105,6 +112,7 @@ private:
     void make_actions();
     void make_file_actions();
     void make_edit_actions();
+    void make_edits_actions();
     void make_view_actions();
     void make_selection_actions();
     void make_help_actions();
@@ -174,6 +182,7 @@ private:
     ErrorPanel* errors_;
     NoticeBar* notice_;
     ViewPane *left_, *right_;
+    EditsPanel* edits_;
     QSplitter *body_, *centre_split_;
     FoldingMenuBar* menus_;
     QMenu* recent_ = nullptr;

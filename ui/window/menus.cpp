@@ -2,6 +2,7 @@
 // Where the actions stand: the menu bar, the menu of the prompt bar, the menu of models; which of them are on, and which
 // cannot work and why.
 #include "ui/canvas/recipe.h"
+#include "ui/document/edits/edit_choices.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
@@ -69,7 +70,12 @@ void MainWindow::fill_menus() {
     put(file,
         {add_texts, corpus, map, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
     put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, compare, side_next,
-               compare_bias, compare_paraphrase, compare_stop, line, sweep});
+               compare_bias, compare_paraphrase, compare_stop});
+    put(edit, {line});
+    QMenu* edits_menu = edit->addMenu(QStringLiteral("Edits of the run"));
+    edits_menu->setToolTipsVisible(true);
+    put(edits_menu, {edits, line, edit_selected, edit_typed, edits_switch, edits_clear, line, edits_open, edits_save});
+    put(edit, {sweep});
     QMenu* sweeps = edit->addMenu(QStringLiteral("Sweep what is selected"));
     sweeps->setToolTipsVisible(true);
     put(sweeps, {sweep_heads, sweep_queries, sweep_edges, sweep_neurons, sweep_stream});
@@ -96,6 +102,7 @@ void MainWindow::fill_menus() {
                split,
                heads_panel,
                inspector,
+               edits,
                predictions,
                menu_bar,
                line,
@@ -120,7 +127,7 @@ void MainWindow::fill_menus() {
     more->addMenu(examples);
     put(more,
         {add_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
-    for (QMenu* menu : {view, selection, colours, help}) more->addMenu(menu);
+    for (QMenu* menu : {edits_menu, view, selection, colours, help}) more->addMenu(menu);
     put(more, {line, quit});
 }
 
@@ -141,6 +148,8 @@ std::optional<bool> MainWindow::state_of(Command command) const {
     switch (command) {
         case pair: return document_->prompt().has_pair;
         case split: return document_->views().split;
+        case edits: return !edits_->isHidden();
+        case edits_switch: return any_edit(document_->edits());
         case heads_panel: return !heads_->isHidden();
         case inspector: return !inspector_->isHidden();
         case menu_bar: return menus_->kept();
@@ -207,8 +216,14 @@ QString MainWindow::why_not(Command command) const {
             return unless(open.model && !saved && !pictures,
                           pictures ? QStringLiteral("%1 reads a picture instead of a text").arg(name)
                                    : QStringLiteral("No model is open that can run a text"));
-        case compare_stop:
-        case side_next: return unless(document_->options().other.on, QStringLiteral("Nothing is compared"));
+        case compare_stop: return unless(document_->options().other.on, QStringLiteral("Nothing is compared"));
+        case side_next: return unless(document_->has_other(), QStringLiteral("Nothing is compared or edited"));
+        case edit_selected:
+        case edit_typed: return why_no_edits(*document_);
+        case edits_open: return unless(open.model && !saved, QStringLiteral("Open a model first"));
+        case edits_switch:
+        case edits_save:
+        case edits_clear: return unless(!document_->edits().lines.empty(), QStringLiteral("There are no edits"));
         case words:
             if (pictures) return QStringLiteral("A picture has no words");
             [[fallthrough]];

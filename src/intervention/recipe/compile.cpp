@@ -2,6 +2,7 @@
 #include "headlight/intervention/recipe/compile.h"
 
 #include "headlight/base/error.h"
+#include "headlight/intervention/recipe/problems.h"
 #include "headlight/intervention/recipe/words.h"
 #include "intervention/recipe/tensor_edits.h"
 #include "model/internals.h"
@@ -259,6 +260,23 @@ std::shared_ptr<const trace::Trace> run_recipe(Sources& sources, const Recipe& r
     const Compiled compiled = compile(sources, recipe, cancel, progress);
     const Sources::Internals& in = sources.internals();
     return trace::run_edited(in.model, in.tokenizer, in.prompt, plan, compiled.interventions, compiled.told, cancel, progress);
+}
+
+std::vector<std::optional<ErrorFacts>> problems_of(Sources& sources, const Recipe& recipe, const CancelToken& cancel,
+                                                   const Progress& progress) {
+    std::vector<std::optional<ErrorFacts>> problems;
+    for (const Edit& edit : recipe.edits) {
+        auto& problem = problems.emplace_back();
+        if (!edit.on) continue;
+        Recipe alone = recipe;
+        alone.edits = {edit};
+        try {
+            compile(sources, alone, cancel, progress);
+        } catch (const Error& error) {
+            problem = error.facts();
+        }
+    }
+    return problems;
 }
 
 EditedContinuation generate_under(Sources& sources, const Recipe& recipe, const std::vector<std::int64_t>& prompt,

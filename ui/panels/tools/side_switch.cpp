@@ -31,7 +31,7 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
 }
 
 void SideSwitch::show_document() {
-    setVisible(document_.options().other.on);
+    setVisible(document_.has_other());
     const auto beside = document_.beside();
     const QString b = beside                        ? QString::fromStdString(beside->words)
                       : document_.other().problem() ? QString::fromStdString(document_.other().problem()->problem)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/core/figure.h"
+#include "ui/document/document.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace headlight::ui {
+
+/// What can be edited of a mark, a token or the selection.
+struct EditChoice {
+    QString text;         ///< "Switch L3H5 off"
+    QString words;        ///< "zero L3H5"
+    bool number = false;  ///< a number at the end of the words is to be chosen
+    bool main = true;     ///< else it stands in a menu of its own
+};
+/// Of the head, the pair or the token, the neuron and the layer of a hit; what it does not name is that of the selection.
+/// `source`: its key is a token of the source.
+std::vector<EditChoice> edit_choices(const Document&, const figure::Hit&);
+/// Why the text cannot run under edits; empty: it can.
+QString why_no_edits(const Document&);
+
+}  // namespace headlight::ui

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/edits/edits_panel.h"
+
+#include "headlight/figure/core/number_text.h"
+#include "ui/style/appearance.h"
+
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QScrollBar>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace headlight::ui {
+
+namespace {
+
+constexpr int usual_height = 208;
+
+QToolButton* quiet_button(const char* icon_name, const QString& name, const QString& tip) {
+    auto* button = new QToolButton;
+    button->setProperty("kind", "quiet");
+    button->setProperty("plain", true);
+    button->setIcon(icon(QLatin1String(icon_name)));
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setAccessibleName(name);
+    button->setToolTip(tip);
+    return button;
+}
+
+QLabel* heading(const QString& text, const QString& tip) {
+    auto* label = new QLabel(text);
+    label->setProperty("role", "note");
+    label->setFixedWidth(effect_width);
+    label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    label->setToolTip(tip);
+    return label;
+}
+
+}  // namespace
+
+EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      effects_(jobs),
+      title_(new QLabel(QStringLiteral("Edits"))),
+      summary_(new QLabel),
+      alone_(heading(QStringLiteral("alone"),
+                     QStringLiteral("Change of the watched answer's log-probability under this edit alone"))),
+      together_(heading(QStringLiteral("in order"),
+                        QStringLiteral("Change of the watched answer's log-probability under this edit and those above it"))),
+      empty_(new QLabel),
+      problem_(new QLabel),
+      watch_(quiet_button("chevron-down", QStringLiteral("Watched answer"),
+                          QStringLiteral("The answer whose log-probability the columns at the right are about"))),
+      open_(quiet_button("folder", QStringLiteral("Open edits"),
+                         QStringLiteral("Open a recipe: its edits take the place of these"))),
+      save_(quiet_button("export", QStringLiteral("Save edits"), QStringLiteral("Save the edits as a recipe, one line an edit"))),
+      popover_(new WatchPopover(document, jobs, this)),
+      area_(new QScrollArea),
+      list_(new QWidget),
+      column_(new QVBoxLayout(list_)),
+      mark_(new QFrame(list_)),
+      adding_(new EditField(document)) {
+    setObjectName(QStringLiteral("EditsPanel"));
+    setAccessibleName(QStringLiteral("Edits"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 1, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(make_header());
+    headings_ = make_headings();
+    column->addWidget(headings_);
+    problem_->setProperty("role", "note");
+    problem_->setWordWrap(true);
+    problem_->setContentsMargins(16, 0, 16, 4);
+    problem_->hide();
+    column->addWidget(problem_);
+    empty_->setWordWrap(true);
+    empty_->setProperty("role", "muted");
+    empty_->setFont(figure::ui_font(12.5));
+    empty_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    empty_->setContentsMargins(16, 4, 16, 8);
+    empty_->setText(QStringLiteral(
+        "With edits the text runs a second time, beside itself: a head switched off, an attention weight knocked out or set, a neuron "
+        "held at 0. A, B and B − A above the view show it before, after, and the difference (Space).\n"
+        "Right-click a head, a weight, a token or a neuron in any view, or press E, and choose what to change; or type it below."));
+    list_->setProperty("role", "clear");
+    column_->setContentsMargins(0, 2, 0, 4);
+    column_->setSpacing(0);
+    column_->addWidget(empty_);
+    column_->addStretch(1);
+    mark_->setProperty("role", "drop");
+    mark_->hide();
+    area_->setWidget(list_);
+    area_->setWidgetResizable(true);
+    area_->setFrameShape(QFrame::NoFrame);
+    area_->setFocusPolicy(Qt::NoFocus);
+    area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    column->addWidget(area_, 1);
+    auto* below = new QHBoxLayout;
+    below->setContentsMargins(16, 2, 16, 8);
+    adding_->setAccessibleName(QStringLiteral("Add an edit"));
+    adding_->setPlaceholderText(QStringLiteral("Add an edit:  zero L2H3   scale L2H3 0.5   knockout L2H3 END<-4   zero L3N512"));
+    adding_->installEventFilter(this);
+    below->addWidget(adding_);
+    column->addLayout(below);
+    connect(adding_, &QLineEdit::returnPressed, this, &EditsPanel::add_typed);
+    connect(&effects_, &EditEffects::changed, this, &EditsPanel::show_effects);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        using enum Document::Change;
+        if (change == options || change == other || change == trace || change == model) show_document();
+    });
+    connect(&Appearance::instance(), &Appearance::changed, this, [this] { show_effects(); });
+    show_document();
+}
+
+QSize EditsPanel::sizeHint() const { return {QWidget::sizeHint().width(), usual_height}; }
+
+QWidget* EditsPanel::make_header() {
+    auto* header = new QWidget;
+    auto* row = new QHBoxLayout(header);
+    row->setContentsMargins(16, 4, 8, 0);
+    row->setSpacing(8);
+    title_->setFont(figure::ui_font(13, QFont::DemiBold));
+    title_->setProperty("role", "title");
+    summary_->setProperty("role", "note");
+    auto* close = quiet_button("close", QStringLiteral("Close"), QStringLiteral("Close the panel; the edits stay"));
+    connect(open_, &QToolButton::clicked, this, &EditsPanel::open_asked);
+    connect(save_, &QToolButton::clicked, this, &EditsPanel::save_asked);
+    connect(close, &QToolButton::clicked, this, &EditsPanel::close_asked);
+    row->addWidget(title_);
+    row->addWidget(summary_);
+    row->addStretch(1);
+    for (QToolButton* button : {open_, save_, close}) {
+        button->setFixedWidth(edit_button_width);
+        row->addWidget(button);
+    }
+    return header;
+}
+
+/// Over the numbers of the lines: of which answer they are.
+QWidget* EditsPanel::make_headings() {
+    auto* headings = new QWidget;
+    auto* row = new QHBoxLayout(headings);
+    row->setContentsMargins(8, 0, 8, 0);
+    row->setSpacing(8);
+    watch_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    watch_->setLayoutDirection(Qt::RightToLeft);
+    watch_->setIconSize({12, 12});
+    connect(watch_, &QToolButton::clicked, this, [this] {
+        const auto& run = document_.run_trace();
+        if (!run) return;
+        const auto& found = effects_.found();
+        const bool at_end = found && !document_.edits().watched_at;
+        popover_->open_below(watch_, at_end ? found->effects.position : Position(run->tokens() - 1));
+    });
+    row->addStretch(1);
+    row->addWidget(watch_);
+    row->addWidget(alone_);
+    row->addWidget(together_);
+    row->addSpacing(edit_button_width);
+    // Beside the scroll bar of the list its numbers stand further left.
+    const QScrollBar* bar = area_->verticalScrollBar();
+    connect(bar, &QScrollBar::rangeChanged, row, [row, bar](int least, int most) {
+        row->setContentsMargins(8, 0, 8 + (most > least ? bar->sizeHint().width() : 0), 0);
+    });
+    return headings;
+}
+
+void EditsPanel::choose_number(std::size_t line) {
+    if (line >= rows_.size()) return;
+    EditField& field = rows_[line]->field();
+    const QString words = field.text();
+    const auto number = words.lastIndexOf(u' ') + 1;
+    field.setFocus();
+    field.setSelection(int(number), int(words.size() - number));
+}
+
+void EditsPanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    show_document();
+}
+
+void EditsPanel::hideEvent(QHideEvent* event) {
+    QWidget::hideEvent(event);
+    look();
+}
+
+/// Effects cost runs: they are for whoever sees them.
+void EditsPanel::look() {
+    if (isVisible())
+        effects_.look(document_.edits(), document_.model(), document_.shown_prompt(),
+                      document_.up_to_date() ? document_.run_trace() : nullptr);
+    else
+        effects_.look({}, {}, {}, nullptr);
+}
+
+void EditsPanel::show_document() {
+    if (!isVisible()) return;
+    const auto& lines = document_.edits().lines;
+    if (rows_.size() != lines.size()) make_rows();
+    for (EditRow* row : rows_) row->show_line();
+    const auto on = std::ranges::count_if(lines, &EditLine::on);
+    summary_->setText(lines.empty() ? QString() : QStringLiteral("%1 of %2 on").arg(on).arg(lines.size()));
+    empty_->setVisible(lines.empty());
+    save_->setEnabled(!lines.empty());
+    look();
+    show_effects();
+}
+
+void EditsPanel::make_rows() {
+    for (EditRow* row : rows_) {
+        row->hide();
+        row->deleteLater();  // it may be what has just been clicked
+    }
+    rows_.clear();
+    for (std::size_t i = 0; i < document_.edits().lines.size(); ++i) {
+        auto* row = new EditRow(document_, i, list_);
+        column_->insertWidget(column_->count() - 1, row);
+        connect(row, &EditRow::dragged, this, [this, i](int y, bool dropped) { drag(i, y, dropped); });
+        rows_.push_back(row);
+        row->show();
+    }
+    // What was added is in sight.
+    QMetaObject::invokeMethod(
+        this, [this] { area_->verticalScrollBar()->setValue(area_->verticalScrollBar()->maximum()); }, Qt::QueuedConnection);
+}
+
+void EditsPanel::show_effects() {
+    const bool any = !document_.edits().lines.empty();
+    const auto& found = effects_.found();
+    const auto& problem = effects_.problem();
+    headings_->setVisible(any);
+    watch_->setText(found ? QStringLiteral("%1 after %2: %3")
+                                .arg(found->answer, found->place, figure::value_text(found->effects.unedited.log_probability, 3))
+                          : QStringLiteral("watched answer"));
+    problem_->setText(problem ? QStringLiteral("No effects: %1").arg(told(*problem)) : QString());
+    problem_->setVisible(problem.has_value());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const bool pending = !found && !problem && i < document_.edits().lines.size() && document_.edits().lines[i].on &&
+                             !document_.problem_of_edit(i) && document_.run_trace();
+        rows_[i]->show_effect(found ? found->line(i) : nullptr, found ? found->effects.unedited : intervention::Prediction(),
+                              pending);
+    }
+}
+
+/// The line goes where it is let go: before the first whose middle is below the pointer.
+void EditsPanel::drag(std::size_t line, int y, bool dropped) {
+    std::size_t before = 0;
+    while (before < rows_.size() && rows_[before]->geometry().center().y() < y) ++before;
+    const bool moves = before != line && before != line + 1;
+    mark_->setVisible(moves && !dropped);
+    if (moves && !dropped) {
+        const int at = before < rows_.size() ? rows_[before]->y() : rows_.back()->geometry().bottom() + 1;
+        mark_->setGeometry(12, at - 1, list_->width() - 24, 2);
+        mark_->raise();
+    }
+    if (moves && dropped) document_.move_edit(line, before > line ? before - 1 : before);
+}
+
+void EditsPanel::add_typed() {
+    const QString words = adding_->text().trimmed();
+    if (words.isEmpty()) return;
+    adding_->set_words({});
+    document_.add_edit(words);
+}
+
+bool EditsPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == adding_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape &&
+        !adding_->text().isEmpty()) {
+        adding_->set_words({});
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+}  // namespace headlight::ui
