@@ -305,6 +305,14 @@ void FigureCanvas::paint_brush(QPainter& painter) const {
 
 void FigureCanvas::mouseMoveEvent(QMouseEvent* event) {
     if (press_ && brush_room_ && (event->buttons() & Qt::LeftButton)) return brush_to(event->position());
+    if (press_ && pulls_pair_ && (event->buttons() & Qt::LeftButton)) {
+        const double up = press_->y() - event->position().y();
+        if (!pulled_ && std::abs(up) < 3) return;
+        pulled_ = true;
+        viewport()->setCursor(Qt::SizeVerCursor);
+        Q_EMIT pair_dragged(pressed_hit_, up, false);
+        return;
+    }
     if (press_ && figure_ && (event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) {
         const QPointF moved = event->position() - *press_;
         if (!panning_ && moved.manhattanLength() > 6) {
@@ -328,12 +336,19 @@ void FigureCanvas::mousePressEvent(QMouseEvent* event) {
     pressed_hit_ = hit_at(event->position());
     brush_room_.reset();
     brush_.reset();
+    pulls_pair_ = pulled_ = false;
     if (event->button() != Qt::LeftButton || !figure_ || stale_) return;
     guarded([&] { brush_room_ = figure_->brush_area(to_figure(event->position())); });
     if (brush_room_) brush_room_ = in_viewport(*brush_room_);
+    pulls_pair_ = !brush_room_ && (event->modifiers() & Qt::ShiftModifier) && pressed_hit_.query && pressed_hit_.key;
 }
 
 void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
+    if (const bool pulled = std::exchange(pulled_, false); std::exchange(pulls_pair_, false) && pulled && press_) {
+        Q_EMIT pair_dragged(pressed_hit_, press_->y() - event->position().y(), true);
+        press_.reset();
+        return hover(event->position());
+    }
     const bool was_click = press_ && !panning_ && !brush_ && !double_click_ && event->button() == Qt::LeftButton;
     if (const auto drawn = std::exchange(brush_, std::nullopt)) {
         std::vector<HeadId> heads;

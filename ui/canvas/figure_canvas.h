@@ -68,6 +68,8 @@ Q_SIGNALS:
     void double_clicked(const headlight::figure::Hit& hit);
     /// A rectangle or a line was drawn around these; `add`: with Shift.
     void brushed(const std::vector<headlight::HeadId>& heads, bool add);
+    /// The mark of a query and a key is dragged with Shift: pixels upwards since it was pressed; `ended`: it was let go.
+    void pair_dragged(const headlight::figure::Hit& hit, double up, bool ended);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
     /// The figure can be painted better after this work.
@@ -120,6 +122,7 @@ private:
     std::optional<QPointF> pointer_;  ///< of the viewport, while a tip of this canvas is announced
     QTimer refine_;                   ///< paints again while a figure refines its pixels
     QTimer fade_;
+    bool pulls_pair_ = false, pulled_ = false;
     bool panning_ = false, stale_ = false, outdated_ = false;
     bool in_panel_ = false;
     quint64 revision_ = 0;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/view_pane.h"
 
+#include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/figure/core/opened_part.h"
 #include "headlight/figure/core/selection_rules.h"
+#include "headlight/intervention/compare/comparison.h"
+#include "ui/document/edits/edit_choices.h"
 #include "ui/style/appearance.h"
 
 #include <QEvent>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace headlight::ui {
@@ -53,6 +57,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
+    connect(canvas_, &FigureCanvas::pair_dragged, this, &ViewPane::drag_pair);
     connect(canvas_, &FigureCanvas::brushed, &document_, &Document::choose_heads);
     set_view(view_);
     restyle();
@@ -290,6 +295,32 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
         case Kind::legend:
         case Kind::none: break;
     }
+}
+
+/// Of the attention under the edits that are there.
+double ViewPane::weight_now(const std::string& place, HeadId head, Position query, Position key) const {
+    for (const EditLine& line : document_.edits().lines)
+        if (line.on && line.words.startsWith(QString::fromStdString(place))) return line.words.section(u' ', -1).toDouble();
+    const auto beside = document_.beside();
+    const bool edited = beside && !document_.options().other.on;
+    return analyze::pair_chain(edited ? *beside->pair->b : *document_.trace(), head, query, key, 0).weight;
+}
+
+/// A weight is set by pulling its mark: the height of a hand from none to all of the row.
+void ViewPane::drag_pair(const figure::Hit& hit, double up, bool ended) {
+    constexpr double px_per_weight = 160;
+    if (!document_.trace() || !why_no_edits(document_).isEmpty() || document_.options().other.on) return;
+    const HeadId head = hit.head.value_or(document_.selection().get().focus);
+    const QString place = set_words(document_, head, *hit.query, *hit.key);
+    try {
+        if (!dragged_from_) dragged_from_ = weight_now(place.toStdString(), head, *hit.query, *hit.key);
+    } catch (const std::exception& error) {
+        return give_up(facts_of(error));
+    }
+    const double weight = std::clamp(std::round((*dragged_from_ + up / px_per_weight) * 100) / 100, 0.0, 1.0);
+    document_.put_edit(place, place + QString::number(weight));
+    Q_EMIT canvas_->pointed_at(place + QString::number(weight));
+    if (ended) dragged_from_.reset();
 }
 
 void ViewPane::double_click(const figure::Hit& hit) {

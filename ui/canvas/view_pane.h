@@ -48,6 +48,8 @@ private:
     void click(const figure::Hit&, Qt::KeyboardModifiers);
     void double_click(const figure::Hit&);
     void click_head(HeadId, bool add);
+    void drag_pair(const figure::Hit&, double up, bool ended);
+    double weight_now(const std::string& place, HeadId, Position query, Position key) const;
 
     Document& document_;
     Jobs& jobs_;
@@ -56,7 +58,8 @@ private:
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
     std::optional<Position> revealed_query_, revealed_key_;
-    bool opened_by_click_ = false;  ///< the next figure shows what a click asked for
+    std::optional<double> dragged_from_;  ///< the weight of the pair that is being dragged
+    bool opened_by_click_ = false;        ///< the next figure shows what a click asked for
 };
 
 }  // namespace headlight::ui

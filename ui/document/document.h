@@ -89,6 +89,8 @@ public:
     /// As the last one; "off …" is switched off. Where A alone was shown, B is shown from now on.
     void add_edit(const QString& words);
     void set_edit(std::size_t line, const QString& words);
+    /// Gives the line that is on and begins like this these words, or adds them: a weight that is dragged.
+    void put_edit(const QString& beginning, const QString& words);
     void enable_edit(std::size_t line, bool on);
     void remove_edit(std::size_t line);
     void move_edit(std::size_t from, std::size_t to);
@@ -188,6 +190,7 @@ private:
     std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
     void look_at_other();
+    void change_edits(const EditList&, bool show);
     bool add_probe();
     void take_probe();
     void add_corpus();

@@ -8,20 +8,30 @@
 namespace headlight::ui {
 
 void Document::set_edits(const EditList& edits) {
+    // What has no edit yet shows A: the first one is to be seen.
+    change_edits(edits, !has_other());
+}
+
+void Document::change_edits(const EditList& edits, bool show) {
     ViewOptions options = options_;
     options.edits = edits;
-    // What has no edit yet shows A: the first one is to be seen.
-    if (options.side == figure::Side::a && any_edit(edits) && !has_other()) options.side = figure::Side::b;
+    if (show && options.side == figure::Side::a && any_edit(edits)) options.side = figure::Side::b;
     set_options(options);
 }
 
 void Document::add_edit(const QString& words) {
     EditList edits = options_.edits;
     edits.lines.push_back(edit_line(words));
-    ViewOptions options = options_;
-    options.edits = edits;
-    if (options.side == figure::Side::a && any_edit(edits)) options.side = figure::Side::b;
-    set_options(options);
+    change_edits(edits, true);
+}
+
+void Document::put_edit(const QString& beginning, const QString& words) {
+    EditList edits = options_.edits;
+    const auto there =
+        std::ranges::find_if(edits.lines, [&](const EditLine& line) { return line.on && line.words.startsWith(beginning); });
+    if (there == edits.lines.end()) return add_edit(words);
+    there->words = words;
+    change_edits(edits, true);
 }
 
 void Document::set_edit(std::size_t line, const QString& words) {

@@ -13,13 +13,21 @@ namespace {
 
 QString word(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
+/// Of the attention that is shown, before a place: "encoder.", or nothing.
+QString stack_word(const Document& document) {
+    const bool other = document.has_parts() && document.attention() != model::Stack::decoder;
+    return other ? word(enum_word(document.attention())) + u'.' : QString();
+}
+
 /// Builds the choices for one hit.
 class Choices {
 public:
     Choices(const Document& document, const figure::Hit& hit)
-        : trace_(*document.trace()), hit_(hit), s_(document.selection().get()), head_(hit.head.value_or(s_.focus)) {
-        if (document.has_parts() && document.attention() != model::Stack::decoder)
-            stack_ = word(enum_word(document.attention())) + u'.';
+        : trace_(*document.trace()),
+          hit_(hit),
+          s_(document.selection().get()),
+          head_(hit.head.value_or(s_.focus)),
+          stack_(stack_word(document)) {
         // A cross attention reads the decoder's stream.
         if (document.attention() == model::Stack::encoder) stream_ = stack_;
     }
@@ -121,6 +129,10 @@ private:
 };
 
 }  // namespace
+
+QString set_words(const Document& document, HeadId head, Position query, Position key) {
+    return QStringLiteral("set %1%2 %3<-%4 ").arg(stack_word(document), figure::head_name(head)).arg(query.value).arg(key.value);
+}
 
 QString why_no_edits(const Document& document) {
     if (!document.trace()) return QStringLiteral("There is no text yet");

@@ -20,6 +20,8 @@ struct EditChoice {
 /// Of the head, the pair or the token, the neuron and the layer of a hit; what it does not name is that of the selection.
 /// `source`: its key is a token of the source.
 std::vector<EditChoice> edit_choices(const Document&, const figure::Hit&);
+/// "set L3H5 9<-5 ", before the weight; of the attention that is shown.
+QString set_words(const Document&, HeadId, Position query, Position key);
 /// Why the text cannot run under edits; empty: it can.
 QString why_no_edits(const Document&);
 

@@ -49,8 +49,12 @@ EditList edit_list(const intervention::Recipe& recipe) {
 bool any_edit(const EditList& list) { return recipe_of(list).any(); }
 
 std::optional<std::size_t> changed_line(const EditList& a, const EditList& b) {
-    if (a.lines.size() != b.lines.size() || a.names != b.names || a.seed != b.seed) return std::nullopt;
+    if (a.names != b.names || a.seed != b.seed || a.watched != b.watched || a.watched_at != b.watched_at) return std::nullopt;
     std::optional<std::size_t> changed;
+    if (b.lines.size() == a.lines.size() + 1)
+        changed = a.lines.size();
+    else if (b.lines.size() != a.lines.size())
+        return std::nullopt;
     for (std::size_t i = 0; i < a.lines.size(); ++i) {
         if (a.lines[i] == b.lines[i]) continue;
         if (changed || a.lines[i].on != b.lines[i].on) return std::nullopt;

@@ -44,7 +44,7 @@ intervention::Recipe recipe_of(const EditList&, bool off = false);
 /// All of its edits.
 EditList edit_list(const intervention::Recipe&);
 bool any_edit(const EditList&);
-/// The one line whose words differ; none: several differ, lines came or went, or were switched.
+/// The one line whose words differ, or that was added at the end; none: several differ, lines went, or were switched.
 std::optional<std::size_t> changed_line(const EditList&, const EditList&);
 
 }  // namespace headlight::ui

@@ -76,8 +76,11 @@ EditOffers offers_for_edit(const QString& typed, const Document& document) {
             if (!s.pinned_queries.empty()) known.emplace_back(u'@' + at(s.pinned_queries), QStringLiteral("the pinned query"));
         }
     }
+    // A word that is whole needs no list.
     for (const auto& each : known)
-        if (each.first.startsWith(word, Qt::CaseInsensitive) && each.first != word) out.words.push_back(each);
+        if (each.first == word) return out;
+    for (const auto& each : known)
+        if (each.first.startsWith(word, Qt::CaseInsensitive)) out.words.push_back(each);
     return out;
 }
 
@@ -118,6 +121,7 @@ void EditField::offer() {
     QRect place = cursorRect();
     place.setWidth(240);
     completer_->complete(place);
+    completer_->popup()->setCurrentIndex({});  // Return is the field's until something is chosen
 }
 
 void EditField::take(const QString& word) {

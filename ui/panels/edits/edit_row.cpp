@@ -37,7 +37,8 @@ QString told(const ErrorFacts& facts) {
         out += QStringLiteral(" (%1)").arg(text(facts.item.substr(0, facts.item.find(" of "))));
     QStringList rest;
     if (!facts.found.empty()) rest << QStringLiteral("found %1").arg(text(facts.found));
-    if (!facts.expected.empty()) rest << QStringLiteral("expected %1").arg(text(facts.expected));
+    // The nearest right word is worth more than all of them.
+    if (!facts.expected.empty() && facts.hint.empty()) rest << QStringLiteral("expected %1").arg(text(facts.expected));
     if (!rest.isEmpty()) out += QStringLiteral(": ") + rest.join(QStringLiteral(", "));
     if (!facts.hint.empty()) out += QStringLiteral(". ") + text(facts.hint);
     return out;
@@ -128,6 +129,10 @@ void EditRow::show_effect(const intervention::EditEffect* effect, const interven
                      figure::value_text(unedited.log_probability), figure::value_text(unedited.logit)) +
             (p->logit == unedited.logit ? QStringLiteral(". This edit does not change the watched answer") : QString()));
     };
+    if (effect && effect->alone && effect->alone->logit == unedited.logit && message_->isHidden()) {
+        message_->setText(QStringLiteral("Alone it does not change the watched answer"));
+        message_->show();
+    }
     fill(*alone_, effect ? effect->alone : std::nullopt, QStringLiteral("Under this edit alone"));
     fill(*together_, effect ? effect->together : std::nullopt, QStringLiteral("Under this edit and those above"));
 }

@@ -84,7 +84,8 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     empty_->setText(QStringLiteral(
         "With edits the text runs a second time, beside itself: a head switched off, an attention weight knocked out or set, a neuron "
         "held at 0. A, B and B − A above the view show it before, after, and the difference (Space).\n"
-        "Right-click a head, a weight, a token or a neuron in any view, or press E, and choose what to change; or type it below."));
+        "Right-click a head, a weight, a token or a neuron in any view, or press E, and choose what to change; drag a weight up or down "
+        "with Shift to set it; or type an edit below."));
     list_->setProperty("role", "clear");
     column_->setContentsMargins(0, 2, 0, 4);
     column_->setSpacing(0);
@@ -210,6 +211,7 @@ void EditsPanel::show_document() {
 }
 
 void EditsPanel::make_rows() {
+    const bool grows = rows_.size() < document_.edits().lines.size();
     for (EditRow* row : rows_) {
         row->hide();
         row->deleteLater();  // it may be what has just been clicked
@@ -222,6 +224,7 @@ void EditsPanel::make_rows() {
         rows_.push_back(row);
         row->show();
     }
+    if (!grows) return;
     // What was added is in sight.
     QMetaObject::invokeMethod(
         this, [this] { area_->verticalScrollBar()->setValue(area_->verticalScrollBar()->maximum()); }, Qt::QueuedConnection);
@@ -240,6 +243,7 @@ void EditsPanel::show_effects() {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         const bool pending = !found && !problem && i < document_.edits().lines.size() && document_.edits().lines[i].on &&
                              !document_.problem_of_edit(i) && document_.run_trace();
+        rows_[i]->show_line();
         rows_[i]->show_effect(found ? found->line(i) : nullptr, found ? found->effects.unedited : intervention::Prediction(),
                               pending);
     }

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The list of edits, what can be edited of a mark, and a weight that is dragged.
+#include "tests/ui/window_fixture.h"
+
+#include "headlight/intervention/compare/comparison.h"
+#include "headlight/intervention/recipe/effects.h"
+#include "headlight/io/json_file.h"
+#include "headlight/trace/edits.h"
+
+#include <QContextMenuEvent>
+#include <QMenu>
+
+#include <algorithm>
+#include <fstream>
+
+namespace headlight::ui {
+namespace edits_panel_test {
+
+using figure::Side;
+
+class EditsPanelTest : public WindowTest {
+protected:
+    void SetUp() override {
+        WindowTest::SetUp();
+        window.action(Command::edits).trigger();
+    }
+    Document& document() { return window.document(); }
+    EditsPanel& panel() { return window.edits_panel(); }
+    void type_edit(const QString& words) {
+        panel().adding().setFocus();
+        QTest::keyClicks(&panel().adding(), words);
+        QTest::keyClick(&panel().adding(), Qt::Key_Return);
+    }
+    bool with_effects() {
+        return wait_for([&] { return window.jobs().idle() && (panel().effects().found() || panel().effects().problem()); });
+    }
+    QAction* entry(const QMenu* menu, const QString& begins) {
+        for (QAction* action : menu->actions()) {
+            if (action->text().startsWith(begins)) return action;
+            if (action->menu())
+                if (QAction* inside = entry(action->menu(), begins)) return inside;
+        }
+        return nullptr;
+    }
+    QMenu* ask(QWidget& where, QPoint at) {
+        QContextMenuEvent event(QContextMenuEvent::Mouse, at, where.mapToGlobal(at));
+        QApplication::sendEvent(&where, &event);
+        return window.context_menus().open_menu();
+    }
+    QStringList words() {
+        QStringList all;
+        for (const EditLine& line : document().edits().lines) all << line.words;
+        return all;
+    }
+};
+
+TEST_F(EditsPanelTest, LinesAreTypedChangedSwitchedAndRemoved) {
+    EXPECT_TRUE(panel().empty().isVisible());
+    type_edit(QStringLiteral("zero L5H7"));
+    type_edit(QStringLiteral("scale L4H5 2"));
+    ASSERT_EQ(panel().rows(), 2u);
+    EXPECT_FALSE(panel().empty().isVisible());
+    EXPECT_TRUE(panel().adding().text().isEmpty());
+    EditField& field = panel().row(1).field();
+    field.setFocus();
+    field.selectAll();
+    QTest::keyClicks(&field, QStringLiteral("scale L4H5 3"));
+    QTest::keyClick(&field, Qt::Key_Return);
+    EXPECT_EQ(words(), (QStringList{"zero L5H7", "scale L4H5 3"}));
+    // Wrong words stay, with the place and the nearest right one below them.
+    field.selectAll();
+    QTest::keyClicks(&field, QStringLiteral("scael L4H5 3"));
+    QTest::keyClick(&field, Qt::Key_Return);
+    EXPECT_EQ(words().back(), QStringLiteral("scael L4H5 3"));
+    EXPECT_TRUE(panel().row(1).message().isVisible());
+    EXPECT_TRUE(panel().row(1).message().text().contains(QStringLiteral("column 1")));
+    EXPECT_TRUE(panel().row(1).message().text().contains(QStringLiteral("\"scale\"")));
+    panel().row(0).box().click();
+    EXPECT_FALSE(document().edits().lines[0].on);
+    QTest::keyClick(&panel().row(1).field(), Qt::Key_Up, Qt::AltModifier);
+    EXPECT_EQ(words(), (QStringList{"scael L4H5 3", "zero L5H7"}));
+    panel().row(0).remove_button().click();
+    ASSERT_TRUE(wait_for([&] { return panel().rows() == 1; }));
+    EXPECT_EQ(words(), QStringList{"zero L5H7"});
+    window.action(Command::undo).trigger();
+    EXPECT_EQ(panel().rows(), 2u);
+    ASSERT_TRUE(settle());
+}
+
+TEST_F(EditsPanelTest, TheEffectsAreThoseOfTheAnalysis) {
+    type_edit(QStringLiteral("zero L5H7"));
+    type_edit(QStringLiteral("off zero L5H4"));
+    type_edit(QStringLiteral("zero L4.mlp"));
+    ASSERT_TRUE(with_effects());
+    const auto& run = document().run_trace();
+    intervention::Sources sources(run->model(), run->tokenizer(), {.text = run->text_a()});
+    const auto expected = intervention::effects_of(sources, recipe_of(document().edits(), true), Position(run->tokens() - 1), {});
+    const auto& found = panel().effects().found();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->effects.token, expected.token);
+    EXPECT_EQ(found->effects.edits[2].together->logit, expected.edits[2].together->logit);
+    EXPECT_NE(expected.edits[2].together->logit, expected.edits[2].alone->logit);
+    const double change = expected.edits[0].alone->log_probability - expected.unedited.log_probability;
+    EXPECT_NEAR(panel().row(0).alone().text().replace(u'−', u'-').toDouble(), change, 6e-4);
+    EXPECT_TRUE(panel().row(1).alone().text().isEmpty()) << "it is off";
+    // Another answer, at another place.
+    EditList edits = document().edits();
+    edits.watched = QStringLiteral(" nurse");
+    edits.watched_at = 4;
+    document().set_edits(edits);
+    ASSERT_TRUE(with_effects());
+    ASSERT_TRUE(panel().effects().found());
+    EXPECT_EQ(panel().effects().found()->effects.position, Position(4));
+    EXPECT_TRUE(panel().watch_button().text().startsWith(QStringLiteral("·nurse after ")));
+    EXPECT_EQ(panel().row(0).alone().text(), QStringLiteral("0.000")) << "nothing reads the last layer's head at another token";
+    EXPECT_TRUE(panel().row(0).message().isHidden()) << "at this token it has an effect, too small to be seen";
+}
+
+TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
+    window.show_view("matrix");
+    document().selection().focus_head({Layer(4), Head(5)});
+    ASSERT_TRUE(settle());
+    const auto cell = find(canvas(), [](const figure::Hit& hit) {
+        return hit.kind == figure::Hit::Kind::pair && hit.query == Position(12) && hit.key == Position(3);
+    });
+    ASSERT_TRUE(cell);
+    QMenu* menu = ask(*canvas().viewport(), *cell);
+    ASSERT_TRUE(menu);
+    for (const char* begins :
+         {"Knock out ·old (12) → ·doctor (3) in L4H5", "Switch L4H5 off", "Uniform pattern", "Switch the MLP"}) {
+        QAction* action = entry(menu, QString::fromUtf8(begins));
+        ASSERT_TRUE(action) << begins;
+        action->trigger();
+    }
+    menu->close();
+    TokenStrip& strip = window.prompt_bar().tokens();
+    menu = ask(*strip.viewport(), strip.chip_rect(Position(2)).center());
+    ASSERT_TRUE(menu);
+    entry(menu, QStringLiteral("Knock out attention to ·old (2) in layer 4"))->trigger();
+    menu->close();
+    EXPECT_EQ(words(), (QStringList{"knockout L4H5 12<-3", "zero L4H5", "uniform L4H5", "zero L4.mlp_out", "knockout L4 *<-2"}));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document().beside());
+    EXPECT_EQ(trace::edits_of(*document().beside()->pair->b).size(), 5u);
+    for (std::size_t i = 0; i < panel().rows(); ++i) EXPECT_FALSE(document().problem_of_edit(i)) << i;
+    // One key: the same of what is selected.
+    document().selection().pin_pair({Layer(3), Head(1)}, Position(9), Position(5));
+    window.action(Command::edit_selected).trigger();
+    menu = window.context_menus().open_menu();
+    ASSERT_TRUE(menu);
+    entry(menu, QStringLiteral("Set its weight"))->trigger();
+    menu->close();
+    EXPECT_TRUE(words().back().startsWith(QStringLiteral("set L3H1 9<-5 "))) << words().back().toStdString();
+    EXPECT_TRUE(panel().row(5).field().hasSelectedText()) << "the weight is to be chosen";
+    ASSERT_TRUE(settle());
+}
+
+TEST_F(EditsPanelTest, AWeightFollowsThePointer) {
+    window.show_view("matrix");
+    document().selection().focus_head({Layer(4), Head(5)});
+    ASSERT_TRUE(settle());
+    const auto cell = find(canvas(), [](const figure::Hit& hit) {
+        return hit.kind == figure::Hit::Kind::pair && hit.query == Position(12) && hit.key == Position(1);
+    });
+    ASSERT_TRUE(cell);
+    const int steps = window.history().stack().count();
+    QWidget* view = canvas().viewport();
+    QTest::mousePress(view, Qt::LeftButton, Qt::ShiftModifier, *cell);
+    for (const int up : {20, 40, 80}) {
+        QMouseEvent move(QEvent::MouseMove, QPointF(*cell - QPoint(0, up)), view->mapToGlobal(QPointF(*cell - QPoint(0, up))),
+                         Qt::NoButton, Qt::LeftButton, Qt::ShiftModifier);
+        QApplication::sendEvent(view, &move);
+    }
+    QTest::mouseRelease(view, Qt::LeftButton, Qt::ShiftModifier, *cell - QPoint(0, 80));
+    ASSERT_EQ(words().size(), 1);
+    EXPECT_TRUE(words()[0].startsWith(QStringLiteral("set L4H5 12<-1 0.5"))) << words()[0].toStdString();
+    EXPECT_EQ(window.history().stack().count(), steps + 1) << "one step, however far it was dragged";
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document().beside());
+    EXPECT_EQ(document().options().side, Side::b);
+    const auto hit = canvas().hit_at(*cell);
+    ASSERT_TRUE(hit.value);
+    EXPECT_NEAR(*hit.value, words()[0].section(u' ', -1).toDouble(), 1e-5) << "the cell has the weight that was dragged";
+    EXPECT_EQ(selected().pinned_queries.size(), 1u) << "dragging is no click";
+}
+
+TEST_F(EditsPanelTest, RecipesAreSavedAndOpened) {
+    QTemporaryDir folder;
+    const QString file = folder.filePath(QStringLiteral("r.json"));
+    type_edit(QStringLiteral("zero L5H7"));
+    type_edit(QStringLiteral("off set L4H5 12<-3 0.25"));
+    window.save_recipe(file);
+    ASSERT_TRUE(settle());
+    const EditList saved = document().edits();
+    window.action(Command::edits_clear).trigger();
+    EXPECT_EQ(panel().rows(), 0u);
+    window.open_recipe(file);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(document().edits(), saved);
+    // For another model: refused, with both names, and what was there stays.
+    std::string text = io::read_text(file.toStdString());
+    const auto sha = text.find("sha256\":\"") + 9;
+    text.replace(sha, 4, text.substr(sha, 4) == "0000" ? "1111" : "0000");
+    std::ofstream(file.toStdString()) << text;
+    window.open_recipe(file);
+    ASSERT_TRUE(wait_for([&] { return window.error_panel().isVisible(); }));
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("another model")));
+    EXPECT_EQ(document().edits(), saved);
+    // Words that cannot be read have no place in the file.
+    type_edit(QStringLiteral("zreo L1"));
+    const QString other = folder.filePath(QStringLiteral("other.json"));
+    window.save_recipe(other);
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("zreo L1")));
+    EXPECT_FALSE(QFile::exists(other));
+    ASSERT_TRUE(settle());
+}
+
+TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
+    const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
+    window.open(fixtures + QStringLiteral("models/bert-mlm"));
+    ASSERT_TRUE(settle());
+    type_edit(QStringLiteral("zero L0H1"));
+    type_edit(QStringLiteral("zero L0.router"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(document().beside());
+    EXPECT_TRUE(document().problem_of_edit(1)) << "it has no experts";
+    ASSERT_TRUE(with_effects());
+    EXPECT_TRUE(panel().effects().found());
+    document().set_edits({});
+
+    PromptText prompt;
+    prompt.text = QStringLiteral("the cat, the hat: the cat");
+    prompt.pair = QStringLiteral("die Katze, die");
+    document().set_prompt(prompt);
+    window.open(fixtures + QStringLiteral("encoder_decoders/t5"));
+    ASSERT_TRUE(settle());
+    document().set_attention(model::Stack::cross);
+    ASSERT_TRUE(settle());
+    type_edit(QStringLiteral("zero cross.L0H1"));
+    type_edit(QStringLiteral("zero encoder.L1H0"));
+    type_edit(QStringLiteral("diagonal cross.L0H1"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(document().beside());
+    EXPECT_FALSE(document().problem_of_edit(0));
+    EXPECT_FALSE(document().problem_of_edit(1));
+    EXPECT_TRUE(document().problem_of_edit(2)) << "the queries are not among the keys";
+    document().selection().pin_pair({Layer(0), Head(1)}, Position(1), Position(2));
+    window.action(Command::edit_selected).trigger();
+    QMenu* menu = window.context_menus().open_menu();
+    ASSERT_TRUE(menu);
+    entry(menu, QStringLiteral("Knock out "))->trigger();
+    entry(menu, QStringLiteral("Switch the MLP"))->trigger();
+    menu->close();
+    EXPECT_TRUE(words().contains(QStringLiteral("knockout cross.L0H1 1<-2")));
+    EXPECT_TRUE(words().contains(QStringLiteral("zero L0.mlp_out")));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(document().problem_of_edit(3));
+    EXPECT_FALSE(document().problem_of_edit(4));
+    document().set_edits({});
+
+    window.open(fixtures + QStringLiteral("models/vit"));
+    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
+    ASSERT_TRUE(settle());
+    type_edit(QStringLiteral("zero L0H1"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(document().beside());
+    ASSERT_TRUE(with_effects());
+    EXPECT_FALSE(window.error_panel().isVisible());
+}
+
+}  // namespace edits_panel_test
+}  // namespace headlight::ui
