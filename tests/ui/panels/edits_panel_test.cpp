@@ -112,8 +112,11 @@ TEST_F(EditsPanelTest, TheEffectsAreThoseOfTheAnalysis) {
     ASSERT_TRUE(panel().effects().found());
     EXPECT_EQ(panel().effects().found()->effects.position, Position(4));
     EXPECT_TRUE(panel().watch_button().text().startsWith(QStringLiteral("·nurse after ")));
-    EXPECT_EQ(panel().row(0).alone().text(), QStringLiteral("0.000")) << "nothing reads the last layer's head at another token";
-    EXPECT_TRUE(panel().row(0).message().isHidden()) << "at this token it has an effect, too small to be seen";
+    type_edit(QStringLiteral("knockout L5H7 END<-3"));
+    ASSERT_TRUE(with_effects());
+    EXPECT_EQ(panel().row(3).alone().text(), QStringLiteral("0.000"));
+    EXPECT_TRUE(panel().row(3).message().text().contains(QStringLiteral("does not change"))) << "it is at a later token";
+    EXPECT_TRUE(panel().row(0).message().isHidden());
 }
 
 TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
@@ -222,7 +225,7 @@ TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     type_edit(QStringLiteral("zero L0H1"));
     type_edit(QStringLiteral("zero L0.router"));
     ASSERT_TRUE(settle());
-    ASSERT_TRUE(document().beside());
+    ASSERT_TRUE(document().beside()) << (document().other().problem() ? document().other().problem()->problem : "");
     EXPECT_TRUE(document().problem_of_edit(1)) << "it has no experts";
     ASSERT_TRUE(with_effects());
     EXPECT_TRUE(panel().effects().found());
