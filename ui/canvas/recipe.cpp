@@ -2,12 +2,9 @@
 #include "ui/canvas/recipe.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
-    if (!spec.quick) return false;
-    const bool of_b = r.state.beside && !spec.compares && r.state.side == figure::Side::b;
-    if (r.state.beside && !of_b) return false;
-    const trace::Trace& trace = of_b ? *r.state.beside->pair->b : *r.trace;
-    if (trace::remade_now(trace).any || model::bytes_as_used(*trace.model()) > 0) return false;
-    return spec.quick(trace, of_b ? figure::state_of_b(*r.state.beside, r.state) : r.state);
+#include "headlight/intervention/compare/comparison.h"
+#include "headlight/model/as_used.h"
+#include "headlight/trace/remade.h"
 
 #include <algorithm>
 
@@ -85,15 +82,12 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
 
 bool is_quick(const Recipe& r) {
     const figure::ViewSpec& spec = figure::view_spec(r.state.view);
-<<<<<<< HEAD
-    if (trace::remade_now(*r.trace).any || model::bytes_as_used(*r.trace->model()) > 0) return false;
-    return spec.quick && !r.state.beside && spec.quick(*r.trace, r.state);
-=======
     if (!spec.quick) return false;
-    if (!r.state.beside) return spec.quick(*r.trace, r.state);
-    return !spec.compares && r.state.side == figure::Side::b &&
-           spec.quick(*r.state.beside->pair->b, figure::state_of_b(*r.state.beside, r.state));
->>>>>>> ea031e4e (Give the window's text a recipe: a list of edits under which it runs beside itself, with undo, sessions and a panel)
+    const bool of_b = r.state.beside && !spec.compares && r.state.side == figure::Side::b;
+    if (r.state.beside && !of_b) return false;
+    const trace::Trace& trace = of_b ? *r.state.beside->pair->b : *r.trace;
+    if (trace::remade_now(trace).any || model::bytes_as_used(*trace.model()) > 0) return false;
+    return spec.quick(trace, of_b ? figure::state_of_b(*r.state.beside, r.state) : r.state);
 }
 
 QString missing(const Recipe& r) {
