@@ -297,13 +297,14 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     }
 }
 
-/// Of the attention under the edits that are there.
+/// Of the attention under the edits that are there; NaN: the model masks the key.
 double ViewPane::weight_now(const std::string& place, HeadId head, Position query, Position key) const {
     for (const EditLine& line : document_.edits().lines)
         if (line.on && line.words.startsWith(QString::fromStdString(place))) return line.words.section(u' ', -1).toDouble();
     const auto beside = document_.beside();
     const bool edited = beside && !document_.options().other.on;
-    return analyze::pair_chain(edited ? *beside->pair->b : *document_.trace(), head, query, key, 0).weight;
+    const auto chain = analyze::pair_chain(edited ? *beside->pair->b : *document_.trace(), head, query, key, 0);
+    return chain.legal ? chain.weight : kNaN;
 }
 
 /// A weight is set by pulling its mark: the height of a hand from none to all of the row.
@@ -317,10 +318,12 @@ void ViewPane::drag_pair(const figure::Hit& hit, double up, bool ended) {
     } catch (const std::exception& error) {
         return give_up(facts_of(error));
     }
-    const double weight = std::clamp(std::round((*dragged_from_ + up / px_per_weight) * 100) / 100, 0.0, 1.0);
+    const double from = *dragged_from_;
+    if (ended) dragged_from_.reset();
+    if (std::isnan(from)) return canvas_->pointed_at(QStringLiteral("The model masks this key: it has no weight to set"));
+    const double weight = std::clamp(std::round((from + up / px_per_weight) * 100) / 100, 0.0, 1.0);
     document_.put_edit(place, place + QString::number(weight));
     Q_EMIT canvas_->pointed_at(place + QString::number(weight));
-    if (ended) dragged_from_.reset();
 }
 
 void ViewPane::double_click(const figure::Hit& hit) {

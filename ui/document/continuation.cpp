@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Generating: tokens arrive one by one, the trace of the whole text at the end.
+#include "headlight/intervention/recipe/problems.h"
 #include "headlight/model/outline.h"
 #include "ui/document/document.h"
 
@@ -19,6 +20,47 @@ std::vector<std::int64_t> plain_ids(const text::Tokenizer& tokenizer, const std:
     std::vector<std::int64_t> plain;
     std::ranges::copy_if(ids, std::back_inserter(plain), [&](std::int64_t id) { return !tokenizer.is_special(id); });
     return plain;
+}
+
+/// Both continuations, up to the first token that differs and behind it.
+Document::Continued continued_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& plain,
+                                 const std::vector<std::int64_t>& edited) {
+    const auto text = [&](const std::vector<std::int64_t>& ids, std::size_t from, std::size_t to) {
+        std::string bytes;
+        for (std::size_t i = from; i < std::min(to, ids.size()); ++i)
+            bytes += tokenizer.is_special(ids[i]) ? text::token_label(tokenizer, ids[i]) : tokenizer.bytes_of(ids[i]);
+        return QString::fromStdString(bytes);
+    };
+    const auto differ = std::ranges::mismatch(plain, edited);
+    const auto at = static_cast<std::size_t>(differ.in1 - plain.begin());
+    return {.common = text(plain, 0, at),
+            .plain = text(plain, at, at + 1),
+            .plain_rest = text(plain, at + 1, plain.size()),
+            .edited = text(edited, at, at + 1),
+            .edited_rest = text(edited, at + 1, edited.size()),
+            .note = {}};
+}
+
+/// Under the edits that the model and the text have; an edit that fails leaves the unedited text as it is.
+Document::Continued continued_under(intervention::Recipe recipe, const OpenModel& opened, const PromptText& before,
+                                    const std::vector<std::int64_t>& prompt, const model::GenerateOptions& options,
+                                    const std::vector<std::int64_t>& plain, const CancelToken& cancel, const Progress& progress) {
+    Document::Continued out;
+    try {
+        intervention::Sources sources(opened.model, opened.tokenizer, input_of(before, opened));
+        const auto problems = intervention::problems_of(sources, recipe, cancel, progress);
+        for (std::size_t i = 0; i < problems.size(); ++i)
+            if (problems[i]) recipe.edits[i].on = false;
+        if (!recipe.any()) {
+            out.note = QStringLiteral("No edit fits this text");
+            return out;
+        }
+        const auto edited = intervention::generate_under(sources, recipe, prompt, options, cancel, progress);
+        out = continued_of(*opened.tokenizer, plain, edited.made.ids);
+    } catch (const Error& error) {
+        out.note = QString::fromStdString(error.facts().problem);
+    }
+    return out;
 }
 
 }  // namespace
@@ -81,8 +123,8 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
     probe_.make_way();
     const int number = ++continuations_;
     continuing_ = true;
-    const auto work = [this, number, settings, before = prompt_, opened = model_](const CancelToken& cancel,
-                                                                                  const Progress& progress) -> Jobs::Deliver {
+    const auto work = [this, number, settings, before = prompt_, opened = model_, recipe = recipe_of(options_.edits)](
+                          const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
         check_files(opened);
         const text::Tokenizer& tokenizer = *opened.tokenizer;
         model::GenerateOptions options = settings.draw;
@@ -98,6 +140,8 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
                 this, [this, number, piece] { take_piece(number, piece); }, Qt::QueuedConnection);
         };
         const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
+        std::optional<Continued> under_edits;
+        if (recipe.any()) under_edits = continued_under(recipe, opened, before, prompt, options, made.ids, cancel, progress);
         std::shared_ptr<const trace::Trace> trace =
             trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
         const Tables tables = tables_of(*trace, cancel, progress);
@@ -110,9 +154,13 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
         for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
         if (whole != plain_ids(tokenizer, trace->encoding().ids))
             note += QStringLiteral("; re-tokenizing the text gives different tokens than were generated");
-        return [this, after, trace, tables, note] {
+        if (under_edits && under_edits->note.isEmpty())
+            note +=
+                under_edits->same() ? QStringLiteral("; the same under the edits") : QStringLiteral("; others under the edits");
+        return [this, after, trace, tables, note, under_edits] {
             continuing_ = false;
             prompt_ = after;
+            continued_under_edits_ = under_edits;
             Q_EMIT changed(Change::prompt);
             Q_EMIT continued(note);
             accept_run(trace, tables, after);

@@ -78,6 +78,7 @@ void Document::accept_model(OpenModel opened) {
     opening_ = false;
     model_ = std::move(opened);
     of_open_model_ = false;
+    continued_under_edits_.reset();
     jobs_.forgive(model_.blanked);
     wanted_model_ = model_.reference;
     Q_EMIT changed(Change::model);
@@ -142,6 +143,7 @@ void Document::set_prompt(const PromptText& prompt) {
         return;
     }
     end_continuation();
+    continued_under_edits_.reset();
     PromptText next = prompt;
     if (next.written == prompt_.written) next.written = follow_edit(prompt_.written, prompt_.text, next.text);
     prompt_ = std::move(next);
@@ -155,6 +157,7 @@ void Document::set_options(const ViewOptions& options) { change_options(options,
 void Document::change_options(const ViewOptions& options, const std::optional<figure::Selection>& of_part) {
     if (options == options_) return;
     const bool other_texts = options.batch_file != options_.batch_file, other_corpus = options.corpus != options_.corpus;
+    if (options.edits != options_.edits) continued_under_edits_.reset();
     options_ = options;
     const auto before = trace_;
     take_part();
@@ -260,6 +263,7 @@ void Document::restore(const State& state, const QString& session_file) {
     change_options(state.options, at_once && other_part ? std::optional(state.selection) : std::nullopt);
     if (state.prompt != prompt_ && (!is_saved(model_) || other_model)) {
         prompt_ = state.prompt;
+        continued_under_edits_.reset();
         set_modified(true);
         Q_EMIT changed(Change::prompt);
         if (model_.model && !opening_ && !other_model) run();

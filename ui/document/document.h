@@ -145,6 +145,16 @@ public:
     std::optional<ErrorFacts> generate(const ContinueSettings&);
     std::optional<ErrorFacts> why_no_continuation() const;
     bool continuing() const { return continuing_; }
+    /// The last generated tokens beside those that the model generates under the edits, with the same settings and draws.
+    struct Continued {
+        QString common;             ///< what both begin with
+        QString plain, plain_rest;  ///< the first token that differs, and what follows; empty: it has ended, or nothing differs
+        QString edited, edited_rest;
+        QString note;  ///< why there is nothing to show, or what is remarkable
+        bool same() const { return plain.isEmpty() && edited.isEmpty(); }
+    };
+    /// None: nothing was generated since the text or the edits changed, or no edit is on.
+    const std::optional<Continued>& continued_under_edits() const { return continued_under_edits_; }
     /// Keeps the tokens generated so far as if they had been typed.
     void end_continuation();
     /// The text that the trace belongs to.
@@ -236,6 +246,7 @@ private:
     bool of_open_model_ = false;  ///< the run, and what is made from it
     bool continuing_ = false;
     int continuations_ = 0;
+    std::optional<Continued> continued_under_edits_;
 };
 
 /// The sentence a first start shows.

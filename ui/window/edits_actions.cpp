@@ -58,6 +58,9 @@ void MainWindow::make_edits_actions() {
         list.lines.clear();
         document_->set_edits(list);
     });
+    connect(document_.get(), &Document::continued, edits_, [this] {
+        if (document_->continued_under_edits()) show_panel(*edits_, true);
+    });
     connect(edits_, &EditsPanel::open_asked, &action(Command::edits_open), &QAction::trigger);
     connect(edits_, &EditsPanel::save_asked, &action(Command::edits_save), &QAction::trigger);
     connect(edits_, &EditsPanel::close_asked, this, [this] { show_panel(*edits_, false); });

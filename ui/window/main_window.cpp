@@ -118,6 +118,7 @@ void MainWindow::build() {
     auto* stacked = new QSplitter(Qt::Vertical);
     stacked->setHandleWidth(1);
     stacked->setChildrenCollapsible(false);
+    centre_split_->setMinimumHeight(240);  // a low window takes its room from the list
     stacked->addWidget(centre_split_);
     stacked->addWidget(edits_);
     stacked->setStretchFactor(0, 1);

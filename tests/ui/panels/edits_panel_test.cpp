@@ -218,6 +218,37 @@ TEST_F(EditsPanelTest, RecipesAreSavedAndOpened) {
     ASSERT_TRUE(settle());
 }
 
+TEST_F(EditsPanelTest, GeneratedTokensStandBesideThoseUnderTheEdits) {
+    type_edit(QStringLiteral("zero L5.mlp"));
+    type_edit(QStringLiteral("zero L99H0"));
+    ASSERT_TRUE(settle());
+    ContinueSettings settings;
+    settings.draw.tokens = 8;
+    settings.draw.temperature = 0;
+    const QString before = document().prompt().text;
+    const OpenModel opened = document().model();
+    ASSERT_FALSE(document().generate(settings));
+    ASSERT_TRUE(settle());
+    const auto& both = document().continued_under_edits();
+    ASSERT_TRUE(both);
+    EXPECT_TRUE(both->note.isEmpty()) << both->note.toStdString();
+    EXPECT_EQ(document().prompt().text, before + both->common + both->plain + both->plain_rest);
+    intervention::Sources sources(opened.model, opened.tokenizer, {.text = before.toStdString()});
+    const intervention::Recipe recipe = recipe_of({.lines = {{QStringLiteral("zero L5.mlp")}}});
+    const auto edited = intervention::generate_under(sources, recipe, opened.tokenizer->encode(before.toStdString()).ids,
+                                                     {.tokens = 8, .temperature = 0});
+    std::string expected;
+    for (const std::int64_t id : edited.made.ids) expected += opened.tokenizer->bytes_of(id);
+    EXPECT_EQ((both->common + both->edited + both->edited_rest).toStdString(), expected);
+    ASSERT_FALSE(both->same());
+    EXPECT_NE(both->plain, both->edited);
+    EXPECT_TRUE(panel().continued().isVisible());
+    EXPECT_TRUE(panel().continued().text().contains(both->edited.trimmed() + QStringLiteral("</b>")));
+    document().enable_edit(0, false);
+    EXPECT_FALSE(document().continued_under_edits()) << "it belongs to the edits it was made under";
+    ASSERT_TRUE(settle());
+}
+
 TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
     PromptText prompt;

@@ -51,6 +51,7 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
                         QStringLiteral("Change of the watched answer's log-probability under this edit and those above it"))),
       empty_(new QLabel),
       problem_(new QLabel),
+      continued_(new QLabel),
       watch_(quiet_button("chevron-down", QStringLiteral("Watched answer"),
                           QStringLiteral("The answer whose log-probability the columns at the right are about"))),
       open_(quiet_button("folder", QStringLiteral("Open edits"),
@@ -69,8 +70,6 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     column->setContentsMargins(0, 1, 0, 0);
     column->setSpacing(0);
     column->addWidget(make_header());
-    headings_ = make_headings();
-    column->addWidget(headings_);
     problem_->setProperty("role", "note");
     problem_->setWordWrap(true);
     problem_->setContentsMargins(16, 0, 16, 4);
@@ -99,6 +98,14 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     area_->setFocusPolicy(Qt::NoFocus);
     area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     column->addWidget(area_, 1);
+    continued_->setWordWrap(true);
+    continued_->setTextFormat(Qt::RichText);
+    continued_->setFont(figure::ui_font(12));
+    continued_->setContentsMargins(16, 4, 16, 4);
+    continued_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    continued_->setAccessibleName(QStringLiteral("The text goes on"));
+    continued_->hide();
+    column->addWidget(continued_);
     auto* below = new QHBoxLayout;
     below->setContentsMargins(16, 2, 16, 8);
     adding_->setAccessibleName(QStringLiteral("Add an edit"));
@@ -111,8 +118,13 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using enum Document::Change;
         if (change == options || change == other || change == trace || change == model) show_document();
+        if (change == prompt) show_continued();
     });
-    connect(&Appearance::instance(), &Appearance::changed, this, [this] { show_effects(); });
+    connect(&document_, &Document::continued, this, &EditsPanel::show_continued);
+    connect(&Appearance::instance(), &Appearance::changed, this, [this] {
+        show_effects();
+        show_continued();
+    });
     show_document();
 }
 
@@ -121,7 +133,7 @@ QSize EditsPanel::sizeHint() const { return {QWidget::sizeHint().width(), usual_
 QWidget* EditsPanel::make_header() {
     auto* header = new QWidget;
     auto* row = new QHBoxLayout(header);
-    row->setContentsMargins(16, 4, 8, 0);
+    row->setContentsMargins(16, 4, 8, 2);
     row->setSpacing(8);
     title_->setFont(figure::ui_font(13, QFont::DemiBold));
     title_->setProperty("role", "title");
@@ -130,22 +142,6 @@ QWidget* EditsPanel::make_header() {
     connect(open_, &QToolButton::clicked, this, &EditsPanel::open_asked);
     connect(save_, &QToolButton::clicked, this, &EditsPanel::save_asked);
     connect(close, &QToolButton::clicked, this, &EditsPanel::close_asked);
-    row->addWidget(title_);
-    row->addWidget(summary_);
-    row->addStretch(1);
-    for (QToolButton* button : {open_, save_, close}) {
-        button->setFixedWidth(edit_button_width);
-        row->addWidget(button);
-    }
-    return header;
-}
-
-/// Over the numbers of the lines: of which answer they are.
-QWidget* EditsPanel::make_headings() {
-    auto* headings = new QWidget;
-    auto* row = new QHBoxLayout(headings);
-    row->setContentsMargins(8, 0, 8, 0);
-    row->setSpacing(8);
     watch_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     watch_->setLayoutDirection(Qt::RightToLeft);
     watch_->setIconSize({12, 12});
@@ -156,17 +152,17 @@ QWidget* EditsPanel::make_headings() {
         const bool at_end = found && !document_.edits().watched_at;
         popover_->open_below(watch_, at_end ? found->effects.position : Position(run->tokens() - 1));
     });
+    for (QToolButton* button : {open_, save_, close}) button->setFixedWidth(edit_button_width);
+    for (QWidget* each : std::initializer_list<QWidget*>{title_, summary_, open_, save_}) row->addWidget(each);
     row->addStretch(1);
-    row->addWidget(watch_);
-    row->addWidget(alone_);
-    row->addWidget(together_);
-    row->addSpacing(edit_button_width);
+    // Over the numbers of the lines: of which answer they are.
+    for (QWidget* each : std::initializer_list<QWidget*>{watch_, alone_, together_, close}) row->addWidget(each);
     // Beside the scroll bar of the list its numbers stand further left.
     const QScrollBar* bar = area_->verticalScrollBar();
     connect(bar, &QScrollBar::rangeChanged, row, [row, bar](int least, int most) {
-        row->setContentsMargins(8, 0, 8 + (most > least ? bar->sizeHint().width() : 0), 0);
+        row->setContentsMargins(16, 4, 8 + (most > least ? bar->sizeHint().width() : 0), 2);
     });
-    return headings;
+    return header;
 }
 
 void EditsPanel::choose_number(std::size_t line) {
@@ -208,6 +204,29 @@ void EditsPanel::show_document() {
     save_->setEnabled(!lines.empty());
     look();
     show_effects();
+    show_continued();
+}
+
+/// The tokens that both generate, and from the first that differs on each its own.
+void EditsPanel::show_continued() {
+    const auto& both = document_.continued_under_edits();
+    continued_->setVisible(both.has_value());
+    if (!both) return;
+    const figure::Theme& theme = Appearance::instance().theme();
+    const auto html = [](const QString& text) { return text.toHtmlEscaped().replace(u'\n', QStringLiteral("⏎")); };
+    const auto line = [&](const QString& name, const QString& token, const QString& rest) {
+        return QStringLiteral("<span style=\"color:%1\">%2</span>&nbsp; %3<b style=\"color:%4\">%5</b>%6")
+            .arg(theme.muted.name(), name, html(both->common), theme.accent.name(),
+                 token.isEmpty() ? QStringLiteral("∎") : html(token), html(rest));
+    };
+    if (!both->note.isEmpty())
+        continued_->setText(QStringLiteral("Not continued under the edits: %1").arg(both->note.toHtmlEscaped()));
+    else if (both->same())
+        continued_->setText(QStringLiteral("<span style=\"color:%1\">the same without and with the edits</span>&nbsp; %2")
+                                .arg(theme.muted.name(), html(both->common)));
+    else
+        continued_->setText(line(QStringLiteral("without edits"), both->plain, both->plain_rest) + QStringLiteral("<br>") +
+                            line(QStringLiteral("with edits"), both->edited, both->edited_rest));
 }
 
 void EditsPanel::make_rows() {
@@ -234,7 +253,7 @@ void EditsPanel::show_effects() {
     const bool any = !document_.edits().lines.empty();
     const auto& found = effects_.found();
     const auto& problem = effects_.problem();
-    headings_->setVisible(any);
+    for (QWidget* of_effects : std::initializer_list<QWidget*>{watch_, alone_, together_}) of_effects->setVisible(any);
     watch_->setText(found ? QStringLiteral("%1 after %2: %3")
                                 .arg(found->answer, found->place, figure::value_text(found->effects.unedited.log_probability, 3))
                           : QStringLiteral("watched answer"));

@@ -22,6 +22,8 @@ public:
     WatchPopover& watch() { return *popover_; }
     QLabel& summary() { return *summary_; }
     QLabel& empty() { return *empty_; }
+    /// How the text goes on without and with the edits.
+    QLabel& continued() { return *continued_; }
     EditRow& row(std::size_t line) { return *rows_.at(line); }
     std::size_t rows() const { return rows_.size(); }
     const EditEffects& effects() const { return effects_; }
@@ -41,21 +43,21 @@ protected:
 
 private:
     QWidget* make_header();
-    QWidget* make_headings();
     void show_document();
     void make_rows();
     void show_effects();
+    void show_continued();
     void look();
     void drag(std::size_t line, int y, bool dropped);
     void add_typed();
 
     Document& document_;
     EditEffects effects_;
-    QLabel *title_, *summary_, *alone_, *together_, *empty_, *problem_;
+    QLabel *title_, *summary_, *alone_, *together_, *empty_, *problem_, *continued_;
     QToolButton *watch_, *open_, *save_;
     WatchPopover* popover_;
     QScrollArea* area_;
-    QWidget *list_, *headings_;
+    QWidget* list_;
     QVBoxLayout* column_;
     QFrame* mark_;  ///< where a dragged line would go
     EditField* adding_;

@@ -275,7 +275,8 @@ void Inspector::show_card() {
     const HeadId head = s.hover_head.value_or(s.focus);
     title_->setText(
         figure::head_name(head) +
-        (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
+        (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()) +
+        (document_.has_other() ? QStringLiteral(" · in A") : QString()));  // whichever run the views show
     if (!query) return;
     const QFontMetrics metrics(query_->font());
     query_->setText(metrics.elidedText(query_token(*query), Qt::ElideRight, 104));
