@@ -225,6 +225,7 @@ TEST_F(EditsPanelTest, GeneratedTokensStandBesideThoseUnderTheEdits) {
     ContinueSettings settings;
     settings.draw.tokens = 8;
     settings.draw.temperature = 0;
+    settings.stop_at_end = false;
     const QString before = document().prompt().text;
     const OpenModel opened = document().model();
     ASSERT_FALSE(document().generate(settings));
