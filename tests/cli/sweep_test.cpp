@@ -37,6 +37,17 @@ TEST(SweepCommand, HeadsAsCsv) {
     EXPECT_THAT(outcome.err, HasSubstr("48 cells (48 computed)"));
 }
 
+TEST(SweepCommand, AttributionAndItsError) {
+    const TempFolder folder;
+    const Outcome both = headlight(with({"--method", "both", "--site", "q"}));
+    ASSERT_EQ(both.code, 0) << both.err;
+    EXPECT_THAT(both.out, StartsWith("layer,head,value,effect,normalized,estimate,error,state\n0,0,"));
+    const Outcome drawn = headlight(with({"--method", "both", "--site", "q", "--out", folder / "s.svg"}));
+    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    EXPECT_THAT(test::slurp(folder / "s.svg"), testing::AllOf(HasSubstr("error of attribution"), HasSubstr("--method both")));
+    EXPECT_EQ(headlight(with({"--method", "attribution", "--metric", "rank"})).code, 1);
+}
+
 TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
     const TempFolder folder;
     const auto pairs = folder.write(

@@ -114,6 +114,7 @@ SweepForm::SweepForm(QWidget* parent)
       edit_(new QComboBox),
       site_(sweep_choice(grids, "Site")),
       metric_(sweep_choice(metrics, "Metric")),
+      method_(sweep_choice(methods, "Method")),
       window_(new QSpinBox),
       direct_(new QCheckBox(QStringLiteral("Direct effect only"))),
       by_name_(new QCheckBox(QStringLiteral("Sweep over these names"))),
@@ -165,6 +166,7 @@ SweepForm::SweepForm(QWidget* parent)
     row("Layers", layers_);
     row("Heads", heads_);
     row("Window", window_);
+    row("Method", method_);
     row("Names", places_);
     form_->addRow(QString(), by_name_);
     form_->addRow(QString(), direct_);
@@ -181,7 +183,7 @@ SweepForm::SweepForm(QWidget* parent)
     for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, told);
     for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_})
         connect(field, &QLineEdit::textChanged, this, told);
-    for (QComboBox* box : {edit_, site_, metric_}) connect(box, &QComboBox::currentIndexChanged, this, told);
+    for (QComboBox* box : {edit_, site_, metric_, method_}) connect(box, &QComboBox::currentIndexChanged, this, told);
     for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, told);
     connect(window_, &QSpinBox::valueChanged, this, told);
     connect(choose_pairs_, &QPushButton::clicked, this, &SweepForm::ask_for_pairs);
@@ -228,6 +230,7 @@ SweepRequest SweepForm::request() const {
     o.metric = static_cast<Metric>(metric_->currentData().toInt());
     o.effect = direct_->isChecked() ? Effect::direct : Effect::total;
     o.window = window_->value();
+    o.method = static_cast<Method>(method_->currentData().toInt());
     const auto list = [this](const QLineEdit* field) {
         const QString text = field->text().remove(u' ');
         return text.isEmpty() || !used(field) ? std::vector<std::int64_t>() : index_list(text.toStdString());
@@ -262,6 +265,7 @@ void SweepForm::set_request(const SweepRequest& asked) {
                 edit_->setCurrentIndex(i);
         site_->setCurrentIndex(site_->findData(static_cast<int>(o.grid)));
         metric_->setCurrentIndex(metric_->findData(static_cast<int>(o.metric)));
+        method_->setCurrentIndex(method_->findData(static_cast<int>(o.method)));
         direct_->setChecked(o.effect == Effect::direct);
         window_->setValue(int(o.window));
         layers_->setText(QString::fromStdString(index_list_text(o.layers)));

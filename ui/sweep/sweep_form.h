@@ -41,6 +41,7 @@ public:
     QComboBox& edit() { return *edit_; }
     QComboBox& site() { return *site_; }
     QComboBox& metric() { return *metric_; }
+    QComboBox& method() { return *method_; }
     QLineEdit& position() { return *position_; }
     QLineEdit& layers() { return *layers_; }
     QLineEdit& heads() { return *heads_; }
@@ -60,7 +61,7 @@ private:
     QFormLayout* form_;
     QPlainTextEdit *clean_, *corrupt_;
     QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_;
-    QComboBox *edit_, *site_, *metric_;
+    QComboBox *edit_, *site_, *metric_, *method_;
     QSpinBox* window_;
     QCheckBox *direct_, *by_name_;
     QLabel *clean_label_, *corrupt_label_, *pairs_label_;

@@ -84,6 +84,7 @@ int run(SweepArguments a, const Console& console) {
     else
         result.fact("ablation", std::string(enum_word(o.ablation)));
     result.fact("effect", std::string(enum_word(o.effect)));
+    if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
         result.fact("clean", a.asked.clean);
@@ -139,6 +140,8 @@ Action define_sweep(Definition& definition, const Frontend&) {
                         "denoise: run the corrupt text with parts of the clean run; noise: the other way round");
     definition.add_enum("--ablate", options->asked.options.ablation, "edit the clean text alone");
     definition.add_enum("--effect", options->asked.options.effect, "total, or direct: later heads keep their outputs");
+    definition.add_enum("--method", options->asked.options.method,
+                        "exact; attribution: estimates from one backward pass; both: also the error of the estimates");
     definition.app->add_option("--window", options->asked.options.window, "layers edited at once, around each layer")
         ->type_name("W")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))

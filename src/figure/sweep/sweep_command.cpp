@@ -32,6 +32,7 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
     else
         put("ablate", std::string(enum_word(o.ablation)));
     if (o.effect != usual.effect) put("effect", std::string(enum_word(o.effect)));
+    if (o.method != usual.method) put("method", std::string(enum_word(o.method)));
     put_number("window", o.window, usual.window);
     for (const std::string& place : asked.places) put("at", place);
     if (o.by_name) options.emplace_back("by-name", "");

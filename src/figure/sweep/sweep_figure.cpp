@@ -39,7 +39,8 @@ public:
         normalized_ =
             std::ranges::any_of(r_->results, [](const SweepCellResult& cell) { return std::isfinite(cell.normalized); });
         for (const SweepCellResult& cell : r_->results)
-            if (const double value = shown(cell); std::isfinite(value)) limit_ = std::max(limit_, std::abs(value));
+            for (const bool error : {false, true})
+                if (const double value = shown(cell, error); std::isfinite(value)) limit_ = std::max(limit_, std::abs(value));
         if (limit_ == 0) limit_ = 1;
     }
 
@@ -114,7 +115,7 @@ public:
                 hit.head = HeadId{Layer(cell.layer), Head(cell.head)};
             if (r_->position_names.empty() && cell.position >= 0) hit.query = Position(cell.position);
             if (r_->position_names.empty() && cell.source >= 0) hit.key = Position(cell.source);
-            hit.value = shown(of);
+            hit.value = shown(of, panels_[i].of_error);
             hit.options = {{"cell", std::to_string(index)}};
             hit.tip = tip(cell, of);
             return hit;
@@ -128,7 +129,13 @@ public:
 private:
     static const QFont& heading_font() { return ui_font(16, QFont::DemiBold); }
 
-    double shown(const SweepCellResult& cell) const { return normalized_ ? cell.normalized : cell.effect; }
+    /// A pending cell has its estimate where there is one.
+    double shown(const SweepCellResult& cell, bool error) const {
+        const double unit = normalized_ ? r_->gap() : 1;
+        if (error) return (cell.estimate - cell.effect) / unit;
+        if (cell.state == CellState::pending) return cell.estimate / unit;
+        return normalized_ ? cell.normalized : cell.effect;
+    }
 
     /// The interval is the effect's; its sign is the same whatever the effect is divided by.
     static bool holds_zero(const SweepCellResult& cell) { return cell.low <= 0 && cell.high >= 0; }
@@ -166,10 +173,11 @@ private:
         return at;
     }
 
-    QColor color(const SweepCellResult& cell, const Theme& theme) const {
-        const double value = std::clamp(shown(cell) / limit_, -1.0, 1.0);
+    QColor color(const SweepCellResult& cell, bool error, const Theme& theme) const {
+        const double value = std::clamp(shown(cell, error) / limit_, -1.0, 1.0);
         const QColor full = signed_color(theme, value);
-        return holds_zero(cell) ? draw::blended(theme.canvas, full, kFaint) : full;
+        return cell.state == CellState::pending || (holds_zero(cell) && !error) ? draw::blended(theme.canvas, full, kFaint)
+                                                                                : full;
     }
 
     void paint_panel(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Style& style,
@@ -193,8 +201,8 @@ private:
                 const std::int64_t index = panel.cell(r, c);
                 if (index < 0) continue;
                 const SweepCellResult& cell = r_->results[static_cast<std::size_t>(index)];
-                if (std::isfinite(shown(cell)))
-                    painter.fillRect(at.cell(r, c).adjusted(0, 0, 0.05, 0.05), color(cell, theme));
+                if (std::isfinite(shown(cell, panel.of_error)))
+                    painter.fillRect(at.cell(r, c).adjusted(0, 0, 0.05, 0.05), color(cell, panel.of_error, theme));
                 else if (cell.state != CellState::pending)
                     without.push_back(at.cell(r, c));
             }
@@ -261,7 +269,9 @@ private:
             normalized_ ? QStringLiteral("normalised effect: 0 unedited, 1 the other run")
                         : QStringLiteral("effect on the %1").arg(QString::fromUtf8(enum_row(r_->options.metric).title.data()))};
         if (r_->effects.size() > 1) said << QStringLiteral("faint: the 95 % interval holds 0");
-        if (!r_->complete) said << QStringLiteral("blank: not computed yet");
+        if (!r_->complete)
+            said << (r_->estimates.empty() ? QStringLiteral("blank: not computed yet")
+                                           : QStringLiteral("faint: estimated so far"));
         if (r_->missing > 0) said << QStringLiteral("hatched: not aligned");
         legend_ = wrapped(said.join(QStringLiteral(" · ")), small_font(), width_ - legend_text_ - kMargin);
     }
@@ -283,9 +293,12 @@ private:
 
     QString tip(const SweepCell& cell, const SweepCellResult& of) const {
         QString out = sweep_cell_words(*r_, cell);
-        if (of.state == CellState::pending) return out + QStringLiteral("  not computed yet");
+        const QString estimate =
+            std::isfinite(of.estimate) ? QStringLiteral("  estimate ") + sweep_number(of.estimate) : QString();
+        if (of.state == CellState::pending) return out + estimate + QStringLiteral("  not computed yet");
         if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
         out += QStringLiteral("  effect ") + sweep_number(of.effect);
+        out += estimate;
         if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + sweep_number(of.normalized);
         if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(sweep_number(of.low), sweep_number(of.high));
         if (of.pairs > 1) out += QStringLiteral("  %1 of %2 pairs agree").arg(of.agreeing).arg(of.pairs);

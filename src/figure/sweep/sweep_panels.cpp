@@ -122,6 +122,13 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
         }
         name_panel(r, r.cells[by_panel[id].front()], panel);
     }
+    if (r.options.method != intervention::Method::both) return panels;
+    for (std::size_t i = 0, count = panels.size(); i < count; ++i) {
+        SweepPanel error = panels[i];
+        error.of_error = true;
+        error.title += error.title.isEmpty() ? QStringLiteral("error of attribution") : QStringLiteral(", error of attribution");
+        panels.push_back(std::move(error));
+    }
     return panels;
 }
 
@@ -163,6 +170,7 @@ QString sweep_words(const SweepResult& r) {
                             sweep_number(from_clean ? r.corrupt_mean() : r.clean_mean()))
                  : sweep_number(r.base_mean());
     if (o.effect == intervention::Effect::direct) out += QStringLiteral(" · direct effect");
+    if (o.method == intervention::Method::attribution) out += QStringLiteral(" · estimated by attribution");
     if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
     if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);
     return out;

@@ -14,6 +14,7 @@ struct SweepPanel {
     QString title;
     QString rows_name, columns_name;  ///< "layer", "head"; empty: the labels are tokens
     std::vector<draw::Label> rows, columns;
+    bool of_error = false;            ///< shows how far the estimates are from the effects
     std::vector<std::int64_t> cells;  ///< [row, column] the sweep's cell; -1: there is none
     std::int64_t cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
 };

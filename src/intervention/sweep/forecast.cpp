@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "intervention/sweep/work.h"
+#include "intervention/sweep/attribution.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +23,15 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
     const double once = seconds_from(start);
     const PairWork work(sweep, 0, means.empty() ? nullptr : &means, cancel);
     const double own = seconds_from(start) - once;
+    double estimating = 0;
+    if (options.method != Method::exact) {
+        const Clock::time_point begin = Clock::now();
+        const Attribution attribution(sweep, work, 0, cancel);
+        const double passes = seconds_from(begin);
+        const std::size_t step = std::max<std::size_t>(sweep.result.cells.size() / kMeasured, 1);
+        for (std::size_t i = 0; i < sweep.result.cells.size(); i += step) attribution.estimate(sweep.result.cells[i]);
+        estimating = passes + (seconds_from(begin) - passes) * static_cast<double>(step);
+    }
     std::vector<trace::Variant> all;
     std::int64_t cost = 0;
     SweepForecast out;
@@ -48,16 +57,18 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
             some, [&](std::int64_t, const at::Tensor& logits) { work.base_metric(logits); }, cancel);
         return measured > 0 ? seconds_from(passes) / static_cast<double>(measured) : 0;
     };
-    timed(kMeasured / 4);
     const auto n = static_cast<double>(pairs.size());
-    double rate = timed(kMeasured);
+    const bool estimates_alone = options.method == Method::attribution;
+    if (!estimates_alone) timed(kMeasured / 4);
+    double rate = estimates_alone ? 0 : timed(kMeasured);
     // Passes of many variants are cheaper per variant: measured too, as long as that stays short.
     const double of_each = rate * static_cast<double>(cost) / static_cast<double>(std::max<std::size_t>(all.size(), 1));
     const auto affordable = of_each > 0 ? static_cast<std::size_t>(kLongest / of_each) : all.size();
-    if (const std::size_t many = std::min(all.size() / kShare, affordable); many > kMeasured) rate = timed(many);
+    if (const std::size_t many = std::min(all.size() / kShare, affordable); !estimates_alone && many > kMeasured)
+        rate = timed(many);
     out.cells = std::ssize(sweep.result.cells) * std::ssize(pairs);
     out.computed *= std::ssize(pairs);
-    out.seconds = once + n * (own + rate * static_cast<double>(cost));
+    out.seconds = once + n * (own + estimating + rate * static_cast<double>(cost));
     out.bytes = work.variants->kept_bytes() + work.variants->pass_bytes() + out.cells * 8 +
                 std::ssize(sweep.result.cells) * static_cast<std::int64_t>(sizeof(SweepCell) + sizeof(SweepCellResult) + 200);
     for (const Tensors& source : work.plan.sources)

@@ -33,26 +33,24 @@ MetricReader::MetricReader(const SweepPair& pair, const SweepText& run, Metric m
 
 void MetricReader::set_reference(const at::Tensor& logits) { reference_ = at::log_softmax(logits[0].to(at::kDouble), 0); }
 
-double MetricReader::operator()(const at::Tensor& logits) const {
+at::Tensor MetricReader::tensor_of(const at::Tensor& logits) const {
     const at::Tensor all = logits.to(at::kDouble);
     if (metric_ == Metric::logit_diff) {
         const auto right = std::ssize(answers_), count = all.size(1);
-        return (all[0].narrow(0, 0, right).mean() - all[0].narrow(0, right, count - right).mean()).item<double>();
+        return all[0].narrow(0, 0, right).mean() - all[0].narrow(0, right, count - right).mean();
     }
     const at::Tensor logs = at::log_softmax(all, 1);
-    if (metric_ == Metric::kl) return (reference_.exp() * (reference_ - logs[0])).sum().item<double>();
-    double sum = 0;
-    if (metric_ == Metric::loss) {
-        for (std::size_t i = 0; i < next_.size(); ++i) sum -= logs[static_cast<std::int64_t>(i)][next_[i]].item<double>();
-        return sum / static_cast<double>(next_.size());
+    const auto indices = [&](const std::vector<std::int64_t>& ids) { return at::tensor(ids, at::kLong).to(logs.device()); };
+    if (metric_ == Metric::kl) {
+        const at::Tensor reference = reference_.to(logs.device());
+        return (reference.exp() * (reference - logs[0])).sum();
     }
-    for (const std::int64_t answer : answers_) {
-        const at::Tensor log = logs[0][answer];
-        if (metric_ == Metric::logprob) sum += log.item<double>();
-        if (metric_ == Metric::prob) sum += log.exp().item<double>();
-        if (metric_ == Metric::rank) sum += 1 + static_cast<double>(all[0].gt(all[0][answer]).sum().item<std::int64_t>());
-    }
-    return metric_ == Metric::prob ? sum : sum / static_cast<double>(answers_.size());
+    if (metric_ == Metric::loss) return -logs.gather(1, indices(next_).unsqueeze(1)).mean();
+    const at::Tensor of_answers = logs[0].index_select(0, indices(answers_));
+    if (metric_ == Metric::logprob) return of_answers.mean();
+    if (metric_ == Metric::prob) return of_answers.exp().sum();
+    const at::Tensor answers = all[0].index_select(0, indices(answers_));
+    return 1 + all[0].unsqueeze(0).gt(answers.unsqueeze(1)).sum(1).to(at::kDouble).mean();
 }
 
 }  // namespace headlight::intervention

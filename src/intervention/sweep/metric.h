@@ -19,8 +19,9 @@ public:
 
     std::int64_t first() const { return first_; }  ///< rows [first, last) of the text
     std::int64_t last() const { return last_; }
-    const std::vector<std::int64_t>& columns() const { return columns_; }  ///< empty: all
-    double operator()(const at::Tensor& logits) const;                     ///< [row, column]
+    const std::vector<std::int64_t>& columns() const { return columns_; }                           ///< empty: all
+    double operator()(const at::Tensor& logits) const { return tensor_of(logits).item<double>(); }  ///< [row, column]
+    at::Tensor tensor_of(const at::Tensor& logits) const;  ///< with differentiable operators, but for the rank
 
 private:
     Metric metric_;

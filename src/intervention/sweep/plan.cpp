@@ -39,9 +39,10 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     return rows;
 }
 
-std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, bool& aligned) const {
+std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, bool& aligned,
+                                          std::int64_t window) const {
     std::vector<trace::Edit> edits;
-    const auto [first, last] = window_layers(cell.layer, options.window, config.n_layers);
+    const auto [first, last] = window_layers(cell.layer, window, config.n_layers);
     const std::int64_t unit = cell.head >= 0 ? cell.head : cell.neuron;
     for (std::int64_t l = first; l < last; ++l) {
         const std::vector<std::int64_t> rows = rows_of(cell, l, aligned);
@@ -85,7 +86,7 @@ SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     bool aligned = false;
     const std::size_t count = std::max<std::size_t>(sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i) {
-        std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned);
+        std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned, options.window);
         if (!made.empty()) freeze_heads(cell, made);
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }

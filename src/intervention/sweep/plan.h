@@ -31,12 +31,13 @@ struct SweepPlan {
         std::vector<trace::Variant> variants{};  ///< their mean is the cell
     };
     Cell cell(const SweepCell&) const;
+    /// Of so many layers around the cell's; `aligned`: some row of the cell has a partner.
+    std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned, std::int64_t window) const;
 
 private:
     bool is_last(std::int64_t layer) const;
     std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;
     void freeze_heads(const SweepCell&, std::vector<trace::Edit>&) const;
-    std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned) const;
 };
 
 /// Layers of a window around one: `range(max(0, l - w / 2), min(L, l - (-w / 2)))` with floors, as Geva et al. and ROME cut it.

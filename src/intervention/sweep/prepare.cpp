@@ -81,6 +81,11 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     if (o.ablation == Ablation::mean && pairs.size() < 2 && sites_of(o.grid).front() == Site::pattern)
         throw Error(ErrorFacts{.problem = "The mean of a pattern over the positions of one text is not defined",
                                .hint = "Give several pairs, or another ablation"});
+    if (o.method != Method::exact && o.metric == Metric::rank)
+        throw Error(ErrorFacts{.problem = "A rank has no gradient, so attribution cannot estimate it",
+                               .hint = "Use another metric, or the method exact"});
+    if (o.method != Method::exact && o.effect == Effect::direct)
+        throw Error(ErrorFacts{.problem = "Attribution estimates total effects", .hint = "Use the method exact for direct ones"});
     if (o.metric == Metric::loss && !c.causal)
         throw Error(ErrorFacts{.problem = "This model does not predict the next token, so a text has no loss",
                                .item = c.name,

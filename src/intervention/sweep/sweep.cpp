@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/sweep.h"
 
+#include "intervention/sweep/attribution.h"
 #include "intervention/sweep/statistics.h"
 #include "intervention/sweep/work.h"
 
@@ -57,6 +58,7 @@ struct SweepRun::Internals {
     Tensors means{};
     mutable std::mutex mutex{};
     std::vector<std::vector<double>> effects;    ///< [pair][cell]
+    std::vector<std::vector<double>> estimates;  ///< [pair][cell]; empty without attribution
     std::vector<std::vector<CellState>> states;  ///< [pair][cell]
     std::vector<double> base, other;             ///< [pair]; NaN: not begun
     bool shifted = false;
@@ -66,16 +68,29 @@ struct SweepRun::Internals {
         : pairs(std::move(all)),
           sweep(prepare(model, pairs, options)),
           effects(pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
+          estimates(options.method == Method::exact ? 0 : pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
           states(pairs.size(), std::vector<CellState>(sweep.result.cells.size(), CellState::pending)),
           base(pairs.size(), kNaN),
           other(pairs.size(), kNaN) {}
 
+    std::vector<double> estimates_of(std::size_t pair, const PairWork&, const CancelToken&) const;
     void run_pair(std::size_t pair, const PairWork&, std::int64_t& done, const CancelToken&, const Progress&);
     bool complete() const;
 };
 
 bool SweepRun::Internals::complete() const {
     return std::ranges::none_of(states, [](const auto& of) { return std::ranges::find(of, CellState::pending) != of.end(); });
+}
+
+std::vector<double> SweepRun::Internals::estimates_of(std::size_t pair, const PairWork& work, const CancelToken& cancel) const {
+    const Attribution attribution(sweep, work, pair, cancel);
+    std::vector<double> out;
+    for (const SweepCell& cell : sweep.result.cells) {
+        cancel.throw_if_cancelled();
+        const CellState state = work.plan.cell(cell).state;
+        out.push_back(state == CellState::computed ? attribution.estimate(cell) : state == CellState::certain ? 0 : kNaN);
+    }
+    return out;
 }
 
 /// Cells of one pair that are pending.
@@ -97,6 +112,10 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
         SweepPlan::Cell cell = work.plan.cell(cells[i]);
         if (cell.state != CellState::computed) {
             put(i, cell.state == CellState::certain ? 0 : kNaN, cell.state);
+            continue;
+        }
+        if (sweep.options().method == Method::attribution) {
+            put(i, estimates[pair][i], CellState::computed);
             continue;
         }
         of[i] = to_come[i] = cell.variants.size();
@@ -142,8 +161,12 @@ void SweepRun::run(const CancelToken& cancel, const Progress& progress) {
             done += std::ssize(in.states[i]) - pending;
             if (pending == 0) continue;
             const PairWork work(in.sweep, i, in.means.empty() ? nullptr : &in.means, cancel);
+            std::vector<double> estimates;
+            if (in.sweep.options().method != Method::exact && std::isnan(in.base[i]))
+                estimates = in.estimates_of(i, work, cancel);
             {
                 const std::lock_guard lock(in.mutex);
+                if (!estimates.empty()) in.estimates[i] = std::move(estimates);
                 in.base[i] = work.base;
                 in.other[i] = work.other;
                 in.shifted = in.shifted || work.plan.other_length;
@@ -169,6 +192,7 @@ SweepResult SweepRun::result() const {
         (swap ? r.corrupt : r.clean).assign(in.base.begin(), in.base.begin() + begun);
         if (patches(r.options)) (swap ? r.clean : r.corrupt).assign(in.other.begin(), in.other.begin() + begun);
         r.effects.assign(in.effects.begin(), in.effects.begin() + begun);
+        if (r.options.method == Method::both) r.estimates.assign(in.estimates.begin(), in.estimates.begin() + begun);
         states = in.states;
         r.complete = in.complete();
         r.seconds = in.seconds;

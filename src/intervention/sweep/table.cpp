@@ -42,6 +42,9 @@ Table table_of(const SweepResult& r) {
     if (several)
         for (const char* name : {"stderr", "low", "high", "agreeing", "pairs", "band_low", "band_high"})
             table.columns.emplace_back(name);
+    const bool both = r.options.method == Method::both;
+    if (both)
+        for (const char* name : {"estimate", "error"}) table.columns.emplace_back(name);
     table.columns.emplace_back("state");
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         const SweepCell& cell = r.cells[i];
@@ -58,13 +61,19 @@ Table table_of(const SweepResult& r) {
             row.emplace_back(of.band_low);
             row.emplace_back(of.band_high);
         }
+        if (both)
+            for (const double value : {of.estimate, of.estimate - of.effect}) row.emplace_back(value);
         row.emplace_back(std::string(enum_word(of.state)));
         table.add(std::move(row));
     }
     const bool patch = r.options.ablation == Ablation::none;
+    const bool estimated = r.options.method == Method::attribution;
     table.definitions = {
         {"value", "the metric after the edit, mean over pairs"},
-        {"effect", "value minus the metric of the unedited run"},
+        {"effect", estimated ? "estimate of the change of the metric from one backward pass"
+                             : "value minus the metric of the unedited run"},
+        {"estimate", "of the effect, from one backward pass"},
+        {"error", "estimate minus effect"},
         {"normalized",
          patch ? "mean effect / mean gap: 0 is the run that is edited, 1 the other run; empty where the gap is too small"
                : "empty: an ablation has no second run"},
@@ -75,13 +84,18 @@ Table table_of(const SweepResult& r) {
         {"band_low", "lower end of an interval of the effect that holds for all cells at once"},
         {"band_high", "upper end of it"},
         {"state",
-         "computed; certain: nothing that the metric reads depends on the cell, so the effect is 0; missing: no aligned position"}};
+         "computed; certain: nothing that the metric reads depends on the cell, so the effect is 0; missing: no aligned position; "
+         "pending: not computed yet"}};
     if (has_head(r.options.grid) && r.axes.kv_heads != r.axes.heads)
         table.definitions.emplace_back("head", "of keys and values the key/value head, which several query heads read");
-    analyze::NamedArray effects{"effects", {std::ssize(r.effects), std::ssize(r.cells)}};
-    for (const auto& pair : r.effects)
-        for (const double value : pair) effects.values.push_back(static_cast<float>(value));
-    table.arrays.push_back(std::move(effects));
+    const auto cells_array = [&](const char* name, const std::vector<std::vector<double>>& pairs) {
+        analyze::NamedArray array{name, {std::ssize(pairs), std::ssize(r.cells)}};
+        for (const auto& pair : pairs)
+            for (const double value : pair) array.values.push_back(static_cast<float>(value));
+        table.arrays.push_back(std::move(array));
+    };
+    cells_array("effects", r.effects);
+    if (both) cells_array("estimates", r.estimates);
     const auto metric_array = [&](const char* name, const std::vector<double>& values) {
         analyze::NamedArray array{name, {std::ssize(values)}};
         for (const double value : values) array.values.push_back(static_cast<float>(value));

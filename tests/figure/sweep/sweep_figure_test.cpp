@@ -120,5 +120,27 @@ TEST(SweepFigure, WhatIsNotComputedYetIsBlankAndSaysSo) {
     for (int dx = -6; dx <= 6; ++dx) EXPECT_EQ(drawn.at(gap + QPointF(dx, 0)).rgb(), Theme::light().canvas.rgb());
 }
 
+TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
+    SweepResult r = result_of(Grid::resid_pre, {0.5});
+    r.options.method = intervention::Method::both;
+    r.results[1].normalized = 1;
+    r.results[1].effect = -3;
+    for (auto& cell : r.results) cell.estimate = cell.effect;
+    r.results[2].estimate = r.results[2].effect - 0.75;  // a gap of -3: a quarter of it
+    const auto figure = sweep_figure(std::make_shared<const SweepResult>(r));
+    figure->layout({900, 0}, {}, {});
+    std::vector<double> values;
+    for (int y = 0; y < 400; y += 3)
+        for (int x = 0; x < 900; x += 3) {
+            const Hit hit = figure->hit_test(QPointF(x, y), {}, {});
+            if (hit.options == std::vector<std::pair<std::string, std::string>>{{"cell", "2"}} &&
+                (values.empty() || values.back() != *hit.value) && values.size() < 2)
+                values.push_back(*hit.value);
+        }
+    ASSERT_EQ(values.size(), 2u) << "the effect and its error";
+    EXPECT_NEAR(values[0], 0.5, 1e-12);
+    EXPECT_NEAR(values[1], 0.25, 1e-12);
+}
+
 }  // namespace sweep_figure_test
 }  // namespace headlight::figure

@@ -96,6 +96,16 @@ inline constexpr EnumRow<Effect> effect_kinds[] = {
     {Effect::direct, "direct", "direct effect", "later heads keep their outputs: the path to the logits through MLPs alone"}};
 constexpr const auto& enum_rows(Effect) { return effect_kinds; }
 
+/// How a cell's effect is found. Attribution: from one backward pass of the run that is edited (Nanda 2023, attribution
+/// patching), sum (edited - value) d metric / d value; of queries and keys with their head's softmax computed anew (Kramár et al.
+/// 2024, arXiv:2403.00745).
+enum class Method { exact, attribution, both };
+inline constexpr EnumRow<Method> methods[] = {
+    {Method::exact, "exact", "exact", "a run of its own for each cell"},
+    {Method::attribution, "attribution", "attribution", "an estimate of all cells from one backward pass"},
+    {Method::both, "both", "exact, and the error of attribution", "exact, and how far the estimate is from it"}};
+constexpr const auto& enum_rows(Method) { return methods; }
+
 /// The place of one edit; -1: the grid has no such axis.
 struct SweepCell {
     Site site = Site::z;

@@ -41,6 +41,7 @@ struct SweepOptions {
     Direction direction = Direction::denoise;
     Ablation ablation = Ablation::none;
     Effect effect = Effect::total;
+    Method method = Method::exact;
     std::int64_t window = 1;                            ///< layers edited at once, from l - window / 2 on
     std::vector<std::int64_t> layers{}, heads{};        ///< empty: all; neurons need layers
     bool by_name = false;                               ///< positions are the pairs' named ones, whatever their lengths
@@ -68,6 +69,7 @@ struct SweepCellResult {
     double stderr_ = kNaN;           ///< of the effect: standard deviation over pairs / sqrt(pairs); NaN for one pair
     double low = kNaN, high = kNaN;  ///< of the effect: percentile bootstrap over pairs (groups), at the level
     double band_low = kNaN, band_high = kNaN;  ///< of the effect: holds for all cells at once
+    double estimate = kNaN;                    ///< of the effect by attribution, mean over pairs; method `both` alone
     std::int64_t pairs = 0, agreeing = 0;      ///< pairs that have the cell; those whose effect has the sign of the mean
     CellState state = CellState::missing;
 };
@@ -78,6 +80,7 @@ struct SweepResult {
     std::vector<SweepCell> cells;
     std::vector<SweepCellResult> results;                 ///< [cell]
     std::vector<std::vector<double>> effects{};           ///< [pair][cell]; NaN: missing
+    std::vector<std::vector<double>> estimates{};         ///< likewise; method `both` alone
     std::vector<double> clean, corrupt;                   ///< [pair] the metric of the two runs; ablations: corrupt is empty
     std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
     std::vector<std::string> position_names{};            ///< of the position axis where it is not the token's: named positions
@@ -132,7 +135,8 @@ SweepForecast forecast_sweep(const std::shared_ptr<const model::Model>&, const s
 
 /// Columns: site where there are several, those of layer, head (of keys and values the key/value head), position, source, neuron
 /// that the grid has, and the position's token; then value, effect, normalized, of several pairs stderr, low, high, agreeing,
-/// pairs, band_low, band_high, and state. Arrays: `effects` [pair, cell] and the metrics of the runs.
+/// pairs, band_low, band_high, with method `both` estimate and error (estimate - effect), and state. Arrays: `effects` [pair,
+/// cell], with `both` `estimates`, and the metrics of the runs.
 analyze::Table table_of(const SweepResult&);
 
 }  // namespace headlight::intervention

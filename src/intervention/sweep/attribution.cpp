@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "intervention/sweep/attribution.h"
+
+#include <algorithm>
+
+namespace headlight::intervention {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+bool goes_through_pattern(Site site) { return site == Site::q || site == Site::k; }
+
+}  // namespace
+
+Attribution::Attribution(const Sweep& sweep, const PairWork& work, std::size_t pair, const CancelToken& cancel)
+    : sweep_(sweep), plan_(work.plan) {
+    const trace::TokenIds tokens = token_ids(base_of(sweep.pairs[pair], sweep.options()));
+    const std::vector<Site> sites = sites_of(sweep.options().grid);
+    const bool of_scores = std::ranges::any_of(sites, goes_through_pattern);
+    std::vector<HookPoint> points = sweep.points, stream;
+    for (const HookPoint point : model::hooks_of(sweep.config())) {
+        if (point.hook == Hook::resid_pre) stream.push_back(point);
+        if (of_scores && point.hook == Hook::pattern && std::ranges::find(points, point) == points.end()) points.push_back(point);
+    }
+    const MetricReader& metric = work.base_metric;
+    at_ = trace::gradients(
+        *sweep.model, tokens, points,
+        [&](const at::Tensor& logits) {
+            const at::Tensor rows = logits.narrow(0, metric.first(), metric.last() - metric.first());
+            if (metric.columns().empty()) return metric.tensor_of(rows);
+            return metric.tensor_of(rows.index_select(1, at::tensor(metric.columns(), at::kLong).to(rows.device())));
+        },
+        cancel);
+    if (!of_scores) return;
+    const Tensors streams = trace::tensors_of(*sweep.model, tokens, stream, cancel);
+    scores_ = scores_under(tokens, Site::z, nullptr, streams, cancel);
+    for (const Site site : sites) {
+        if (!goes_through_pattern(site)) continue;
+        for (std::size_t i = 0; i < std::max<std::size_t>(plan_.sources.size(), 1); ++i)
+            edited_[site].push_back(
+                scores_under(tokens, site, plan_.sources.empty() ? nullptr : &plan_.sources[i], streams, cancel));
+    }
+}
+
+/// Every layer starts at its own stream, so that each sees the edit of its own queries or keys alone. `site` z: nothing is
+/// edited.
+Attribution::Scores Attribution::scores_under(const trace::TokenIds& tokens, Site site, const Tensors* source,
+                                              const Tensors& stream, const CancelToken& cancel) const {
+    Scores out;
+    std::vector<trace::Intervention> hooks;
+    for (const auto& [point, t] : stream)
+        hooks.push_back(
+            {name_of(point, sweep_.config()), [&t](HookPoint, const at::Tensor& now) { return t.to(now.options()); }});
+    for (std::int64_t l = 0; l < sweep_.config().n_layers; ++l) {
+        bool aligned = false;
+        if (goes_through_pattern(site))
+            for (trace::Edit& edit : plan_.edits({.site = site, .layer = l}, source, aligned, 1))
+                hooks.push_back({name_of(edit.point, sweep_.config()), [edit](HookPoint point, const at::Tensor& now) {
+                                     return edit.fn(point, now.to(at::kCPU), 0).to(now.options());
+                                 }});
+        const HookPoint scores{Hook::attn_scores, Layer(l)};
+        hooks.push_back({name_of(scores, sweep_.config()), [&out](HookPoint point, const at::Tensor& now) {
+                             out[point] = now.to(at::kCPU, at::kDouble).clone();
+                             return now;
+                         }});
+    }
+    trace::replay(*sweep_.model, tokens, hooks, cancel);
+    return out;
+}
+
+/// Rows of queries, or columns of keys, that the edit changes get the scores of the pass in which all are edited; the others keep
+/// theirs.
+double Attribution::through_pattern(HookPoint point, const at::Tensor& edited, std::size_t source) const {
+    const bool queries = point.hook == Hook::q;
+    const at::Tensor changed = (edited != at_.values.at(point)).any(2);  // [position, unit]
+    const HookPoint pattern{Hook::pattern, point.layer}, scores{Hook::attn_scores, point.layer};
+    const at::Tensor &weights = at_.values.at(pattern), &gradient = at_.gradients.at(pattern);
+    const at::Tensor &before = scores_.at(scores), &after = edited_.at(queries ? Site::q : Site::k)[source].at(scores);
+    const std::int64_t readers = weights.size(0) / changed.size(1);
+    double sum = 0;
+    for (std::int64_t h = 0; h < weights.size(0); ++h) {
+        const at::Tensor moved = changed.select(1, h / readers);
+        if (!moved.any().item<bool>()) continue;
+        const at::Tensor a = weights[h].to(at::kDouble);
+        const at::Tensor where = queries ? moved.unsqueeze(1) : moved.unsqueeze(0);
+        const at::Tensor shift = at::where(a.gt(0).logical_and(where), after[h] - before[h], at::zeros_like(a));
+        // What a sink takes stays in the sum: without the edit it is 1.
+        const at::Tensor grown = a * shift.exp();
+        const at::Tensor now = grown / (1 + (grown - a).sum(1, true));
+        sum += ((now - a) * gradient[h].to(at::kDouble)).sum().item<double>();
+    }
+    return sum;
+}
+
+double Attribution::estimate(const SweepCell& cell) const {
+    double sum = 0;
+    bool aligned = false;
+    const std::size_t count = std::max<std::size_t>(plan_.sources.size(), 1);
+    for (std::size_t i = 0; i < count; ++i)
+        for (const trace::Edit& edit :
+             plan_.edits(cell, plan_.sources.empty() ? nullptr : &plan_.sources[i], aligned, plan_.options.window)) {
+            const at::Tensor& value = at_.values.at(edit.point);
+            const at::Tensor edited = edit.fn(edit.point, value, 0);
+            sum += goes_through_pattern(cell.site)
+                       ? through_pattern(edit.point, edited, i)
+                       : ((edited - value).to(at::kDouble) * at_.gradients.at(edit.point).to(at::kDouble)).sum().item<double>();
+        }
+    return sum / static_cast<double>(count);
+}
+
+}  // namespace headlight::intervention
