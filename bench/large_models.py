@@ -14,6 +14,7 @@ where this Python has it. Needs numpy.
 """
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -160,11 +161,15 @@ def write_gguf(folder, s):
 
 
 def measured(command):
-    """Seconds, largest RssAnon and RssFile."""
+    """Seconds by the clock and of all cores, largest RssAnon and RssFile."""
     start = time.monotonic()
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = tempfile.TemporaryFile()
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=errors)
     own, file = 0, 0
-    while process.poll() is None:
+    while True:
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
+        if ended:
+            break
         try:
             for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
                 name, _, value = line.partition(":")
@@ -176,14 +181,15 @@ def measured(command):
             pass
         time.sleep(0.01)
     seconds = time.monotonic() - start
-    if process.wait() != 0:
-        raise SystemExit(f"{command}: {process.stderr.read().decode()}")
-    return seconds, own, file
+    if status != 0:
+        errors.seek(0)
+        raise SystemExit(f"{command}: {errors.read().decode()}")
+    return seconds, used.ru_utime + used.ru_stime, own, file
 
 
 def show(case, what, found):
-    seconds, own, file = found
-    print(f"| {case} | {what} | {seconds:,.1f} s | {own / 1e9:,.2f} GB | {file / 1e9:,.2f} GB |", flush=True)
+    seconds, cores, own, file = found
+    print(f"| {case} | {what} | {seconds:,.1f} s | {cores:,.1f} s | {own / 1e9:,.2f} GB | {file / 1e9:,.2f} GB |", flush=True)
 
 
 OTHERS = """
@@ -207,7 +213,7 @@ def main():
     args = parser.parse_args()
     root = args.folder or pathlib.Path(tempfile.mkdtemp(prefix="headlight-large-"))
     memory = ["--memory", args.memory] if args.memory else []
-    print("| case | what | time | own memory, peak | file pages, peak |\n|---|---|---|---|---|")
+    print("| case | what | time | processor time | own memory, peak | file pages, peak |\n|---|---|---|---|---|---|")
     try:
         for case in args.cases.split(","):
             shape, tokens = CASES[case]

@@ -15,6 +15,7 @@ namespace headlight::ui {
 
 namespace {
 
+constexpr int notes_width = 340;
 const QString setting = QStringLiteral("memory/budget-gb");
 
 /// Of weights that lie in memory of the program's own: those of another type than the model computes in.
@@ -77,7 +78,7 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
     sizes_->setAlignment(Qt::AlignRight | Qt::AlignTop);
     form->addRow(names_, sizes_);
     budget_->setRange(0, 1e5);
-    budget_->setDecimals(1);
+    budget_->setDecimals(2);
     budget_->setSuffix(QStringLiteral(" GB"));
     budget_->setSpecialValueText(QStringLiteral("half of free"));
     budget_->setFixedWidth(130);
@@ -89,7 +90,7 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
     form->addRow(QStringLiteral("Memory budget"), budget_);
     notes_->setProperty("role", "note");
     notes_->setWordWrap(true);
-    notes_->setFixedWidth(300);
+    notes_->setFixedWidth(notes_width);
     form->addRow(notes_);
     budget_->setKeyboardTracking(false);  // not at every digit
     budget_->setValue(memory_budget_given() ? double(memory_budget()) / 1e9 : 0);
@@ -123,6 +124,7 @@ void MemoryPopover::show_parts() {
     names_->setText(names.join(u'\n'));
     sizes_->setText(sizes.join(u'\n'));
     notes_->setText(notes.join(QStringLiteral(".\n")) + u'.');
+    notes_->setFixedHeight(notes_->heightForWidth(notes_width));  // a form gives a text that wraps the height of fewer lines
     adjustSize();
 }
 
