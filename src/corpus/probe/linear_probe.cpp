@@ -32,7 +32,8 @@ at::Tensor tensor_of(const RowMajor& m) {
     return at::from_blob(const_cast<double*>(m.data()), {m.rows(), m.cols()}, at::kDouble);
 }
 
-/// Thrown at the optimum: LBFGS++ tests only the length of the gradient of its own, scaled parameters.
+/// Thrown at the optimum, or where no step comes nearer: LBFGS++ tests only the length of the gradient of its own, scaled
+/// parameters.
 struct AtOptimum {};
 
 /// What the optimiser sees: weights [class, feature] divided by `factor`, and biases divided by `bias_factor` behind them.
@@ -99,7 +100,8 @@ public:
         gradient.tail(classes_) = db.cwiseProduct(bias_factor_);
         ++evaluations_;
         if (value < best_value_) best_value_ = value, best_gradient_ = steepest, best_ = x;
-        if (steepest <= options_.tolerance) throw AtOptimum{};
+        // Once the precision of the states hides the gradient, the solver may step to infinity and stay there.
+        if (steepest <= options_.tolerance || !std::isfinite(value)) throw AtOptimum{};
         return value;
     }
 
@@ -219,8 +221,8 @@ LinearProbe TrainingSet::fit(std::span<const std::int32_t> labels, std::int64_t 
     parameters.m = 10;
     parameters.epsilon = parameters.epsilon_rel = 0;
     // Where the precision of the states hides the gradient, the objective stands still.
-    parameters.past = 5;
-    parameters.delta = rows.scalar_type() == at::kDouble ? 1e-15 : 1e-9;
+    parameters.past = 10;
+    parameters.delta = rows.scalar_type() == at::kDouble ? 1e-15 : 1e-8;
     parameters.max_iterations = static_cast<int>(options.most_steps);
     parameters.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
     LBFGSpp::LBFGSSolver<double, LBFGSpp::LineSearchNocedalWright> solver(parameters);

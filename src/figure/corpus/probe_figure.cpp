@@ -38,7 +38,6 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
              .arg(count_text(probe.n_train), count_text(std::ssize(probe.tested)), count_text(std::ssize(probe.classes))),
          words});
     out.own_legends = true;
-    out.aspect = 0.85;  // the legend has up to five lines
     plot::Panel accuracy = layer_panel("accuracy", probe.layers.size());
     accuracy.y.label = QStringLiteral("share of examples");
     accuracy.y.high = 1;
@@ -60,7 +59,7 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
     out.panels.push_back(std::move(accuracy));
     if (std::isfinite(probe.layers.front().code.compression)) {
         plot::Panel code = layer_panel("compression", probe.layers.size());
-        code.y.label = QStringLiteral("uniform code / online code");
+        code.y.label = QStringLiteral("times shorter");
         add_interval(code, "", {Role::accent}, by_layer(probe, [](const corpus::LayerProbe& of) { return of.code.compression; }));
         out.panels.push_back(std::move(code));
     }

@@ -59,6 +59,13 @@ LegendGrid legend_grid(const PlotData& data, double width, std::optional<std::si
 
 double entry_width(const QString& name) { return icon_width + icon_gap + draw::text_width(name, ui_font(legend_font)); }
 
+/// A panel's own legend stands in the row of its title where there is room, else in rows under it.
+bool fits_beside_title(const PlotData& data, std::size_t p, double room) {
+    double width = draw::text_width(data.panels[p].title, ui_font(12, QFont::DemiBold)) + legend_gap;
+    for (const LegendName& n : legend_names(data, p)) width += entry_width(n.name) + legend_gap;
+    return width <= room;
+}
+
 double legend_height(const LegendGrid& grid) { return grid.rows ? static_cast<double>(grid.rows) * legend_row + 8 : 0; }
 
 Word word(const QString& text, QPointF baseline, double size, draw::Align align, bool upwards = false) {
@@ -124,12 +131,7 @@ private:
         return tick_length + (frame.shows_labels ? std::ceil(frame.labels.extent) + 8 : tick_gap + line(tick_font) + 4);
     }
 
-    /// In the row of the title where there is room, else in rows under it.
-    bool legend_beside_title(std::size_t p) const {
-        double width = draw::text_width(data_.panels[p].title, ui_font(12, QFont::DemiBold)) + legend_gap;
-        for (const LegendName& n : legend_names(data_, p)) width += entry_width(n.name) + legend_gap;
-        return width <= frame_.panels[p].area.width();
-    }
+    bool legend_beside_title(std::size_t p) const { return fits_beside_title(data_, p, frame_.panels[p].area.width()); }
 
     void place_own_legend(std::size_t p) {
         const PanelFrame& frame = frame_.panels[p];
@@ -299,8 +301,13 @@ double natural_height(const PlotData& data, double width) {
     const auto across = panels_across(data, width);
     const auto rows = (std::max<std::size_t>(data.panels.size(), 1) + across - 1) / across;
     const bool empty = std::all_of(data.panels.begin(), data.panels.end(), [](const Panel& p) { return !p.empty.isEmpty(); });
-    const double each = empty ? 140 : std::clamp(width / static_cast<double>(across) * data.aspect, 230.0, 420.0);
-    return legend_height(data, width) + static_cast<double>(rows) * each;
+    const double each = width / static_cast<double>(across);
+    // Axes take about 60 px of a panel's width. The plots of a row have one height, so the tallest legend is room for all.
+    double own = 0;
+    for (std::size_t p = 0; data.own_legends && !empty && p < data.panels.size(); ++p)
+        if (!fits_beside_title(data, p, each - 60)) own = std::max(own, legend_height(legend_grid(data, each - 60, p)));
+    return legend_height(data, width) +
+           static_cast<double>(rows) * (empty ? 140 : std::clamp(each * data.aspect, 230.0, 420.0) + own);
 }
 
 Frame lay_out(const PlotData& data, const QRectF& room) { return Layout(data, room).frame(); }
