@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
@@ -115,6 +116,9 @@ private:
     std::thread thread_;
 };
 
+constexpr int kUsuallyMapped = 1 << 30, kMapped = 8 << 20;  // bytes
+std::atomic<int> mapping = 0;
+
 Trimmer& trimmer() {
     static Trimmer& one = *new Trimmer;  // models that are static may end after it would
     return one;
@@ -124,6 +128,13 @@ Trimmer& trimmer() {
 
 void give_memory_back(std::chrono::milliseconds after) { trimmer().trim_at(std::chrono::steady_clock::now() + after); }
 
+MapLargeTensors::MapLargeTensors() {
+    if (mapping++ == 0) mallopt(M_MMAP_THRESHOLD, kMapped);
+}
+MapLargeTensors::~MapLargeTensors() {
+    if (--mapping == 0) mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
+}
+
 KeepMemory::KeepMemory() { trimmer().keep(1); }
 KeepMemory::~KeepMemory() { trimmer().keep(-1); }
 
@@ -132,7 +143,7 @@ void start_runtime(int threads) {
     // arithmetic; jobs run on other threads, whose own arenas could not hold them. So: one arena that keeps what it has
     // until give_memory_back().
     mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
     mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
     mallopt(M_TOP_PAD, 64 << 20);
     // Without /proc LibTorch cannot find out what the processor is, and both of these stop it: the choice of kernels, which

@@ -2,6 +2,7 @@
 // Weights that stay in their files as they lie there and are converted when something uses them.
 #pragma once
 
+#include "headlight/model/runtime.h"
 #include "model/load/source.h"
 
 #include <array>
@@ -41,6 +42,7 @@ private:
     at::Tensor numbers(const ResolvedRow&, std::int64_t first, std::int64_t count, bool check) const;
     at::Tensor columns(const ResolvedRow&, std::int64_t first, std::int64_t count, bool check) const;
 
+    std::optional<MapLargeTensors> map_large_;  ///< of the one that converts
     std::shared_ptr<const Source> source_;
     std::shared_ptr<const WeightMap> map_;     ///< whose rows are used
     std::unique_ptr<Model::Internals> shape_;  ///< configuration, layout and outlines, for place()
