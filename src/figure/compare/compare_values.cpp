@@ -114,6 +114,7 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     of_a.side = Side::a;
     const ViewSpec& spec = view_spec(state.view);
     require_partners(beside, spec.needs, state, state_of_b(beside, state));
+    if (state.view == "neuron" && !of_a.query) of_a.query = default_position(*pair.a, state.view);  // else it has no scores
     const std::string& option = compared.token_option;
     if (!option.empty() || !compared.positions.empty()) require_same_tokens(beside);
     QString of_token;

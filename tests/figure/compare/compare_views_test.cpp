@@ -212,6 +212,7 @@ TEST_F(CompareViews, RefusesWhatHasNoPartner) {
     EXPECT_THAT(error_of(pinned), testing::HasSubstr("no partner")) << "not B's last token in its place";
     pinned.query = Position(kKeys);
     EXPECT_EQ(error_of(pinned), "");
+    EXPECT_EQ(error_of(state("neuron")), "") << "the scores of the last token, where none is pinned";
 
     const std::filesystem::path gpt2 = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
     const TracePtr small =
