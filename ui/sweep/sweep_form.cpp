@@ -17,17 +17,17 @@ namespace {
 using namespace intervention;
 
 /// What becomes of a cell's tensor.
-struct EditRow {
+struct EditChoiceRow {
     const char* title;
     Ablation ablation;
     Direction direction;
 };
-constexpr EditRow edit_rows[] = {{"Patch clean into corrupt", Ablation::none, Direction::denoise},
-                                 {"Patch corrupt into clean", Ablation::none, Direction::noise},
-                                 {"Set to 0", Ablation::zero, Direction::denoise},
-                                 {"Set to its mean", Ablation::mean, Direction::denoise},
-                                 {"Resample from other pairs", Ablation::resample, Direction::denoise},
-                                 {"Knock out attention", Ablation::knockout, Direction::denoise}};
+constexpr EditChoiceRow edit_choice_rows[] = {{"Patch clean into corrupt", Ablation::none, Direction::denoise},
+                                              {"Patch corrupt into clean", Ablation::none, Direction::noise},
+                                              {"Set to 0", Ablation::zero, Direction::denoise},
+                                              {"Set to its mean", Ablation::mean, Direction::denoise},
+                                              {"Resample from other pairs", Ablation::resample, Direction::denoise},
+                                              {"Knock out attention", Ablation::knockout, Direction::denoise}};
 constexpr int zero_row = 2;
 
 template <class Enum, std::size_t N>
@@ -124,7 +124,7 @@ SweepForm::SweepForm(QWidget* parent)
       choose_pairs_(new QPushButton(QStringLiteral("File of pairs …"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
       texts_(new QWidget) {
-    for (const EditRow& row : edit_rows) edit_->addItem(QString::fromUtf8(row.title));
+    for (const EditChoiceRow& row : edit_choice_rows) edit_->addItem(QString::fromUtf8(row.title));
     edit_->setCurrentIndex(zero_row);
     site_->setCurrentIndex(site_->findData(static_cast<int>(Grid::z)));
     edit_->setAccessibleName(QStringLiteral("Edit"));
@@ -194,7 +194,7 @@ SweepForm::SweepForm(QWidget* parent)
     show_fields();
 }
 
-bool SweepForm::patches() const { return edit_rows[edit_->currentIndex()].ablation == Ablation::none; }
+bool SweepForm::patches() const { return edit_choice_rows[edit_->currentIndex()].ablation == Ablation::none; }
 
 void SweepForm::show_fields() {
     const bool one_pair = pairs_.isEmpty();
@@ -223,7 +223,7 @@ void SweepForm::show_fields() {
 SweepRequest SweepForm::request() const {
     SweepRequest out = kept_;
     SweepOptions& o = out.options;
-    const EditRow& edit = edit_rows[edit_->currentIndex()];
+    const EditChoiceRow& edit = edit_choice_rows[edit_->currentIndex()];
     o.ablation = edit.ablation;
     o.direction = edit.direction;
     o.grid = static_cast<Grid>(site_->currentData().toInt());
@@ -260,8 +260,9 @@ void SweepForm::set_request(const SweepRequest& asked) {
         const QSignalBlocker quiet(this);
         const SweepOptions& o = asked.options;
         kept_ = asked;
-        for (int i = 0; i < int(std::size(edit_rows)); ++i)
-            if (edit_rows[i].ablation == o.ablation && (o.ablation != Ablation::none || edit_rows[i].direction == o.direction))
+        for (int i = 0; i < int(std::size(edit_choice_rows)); ++i)
+            if (edit_choice_rows[i].ablation == o.ablation &&
+                (o.ablation != Ablation::none || edit_choice_rows[i].direction == o.direction))
                 edit_->setCurrentIndex(i);
         site_->setCurrentIndex(site_->findData(static_cast<int>(o.grid)));
         metric_->setCurrentIndex(metric_->findData(static_cast<int>(o.metric)));

@@ -36,7 +36,7 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
       start_(new QPushButton(QStringLiteral("Sweep"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
       go_on_(new QPushButton(QStringLiteral("Go on"))),
-      use_edit_(new QPushButton(QStringLiteral("Copy edit"))),
+      use_edit_(new QPushButton),
       export_(new QPushButton(QStringLiteral("Export …"))),
       copy_command_(new QPushButton(QStringLiteral("Copy as command"))) {
     setObjectName(QStringLiteral("SweepWindow"));
@@ -244,6 +244,7 @@ void SweepWindow::show_cell() {
     const SweepCell& cell = result_->cells[*cell_];
     const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, cell);
     use_edit_->setEnabled(!edit.words.empty());
+    use_edit_->setText(edits_window() ? QStringLiteral("Add as edit") : QStringLiteral("Copy edit"));
     use_edit_->setToolTip(QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words));
     const SweepCellResult& of = result_->results[*cell_];
     cell_words_->setText(QStringLiteral("%1   effect %2   %3")
@@ -256,8 +257,18 @@ void SweepWindow::use_edit() {
     if (!cell_ || !result_) return;
     const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, result_->cells[*cell_]);
     if (edit.words.empty()) return say(QString::fromStdString(edit.why_not));
-    QApplication::clipboard()->setText(QString::fromStdString(edit.words));
-    say(QStringLiteral("Copied: %1").arg(QString::fromStdString(edit.words)));
+    const QString words = QString::fromStdString(edit.words);
+    if (edits_window()) {
+        document_.add_edit(words);
+        return say(QStringLiteral("Added to the edits of the window's text: %1").arg(words));
+    }
+    QApplication::clipboard()->setText(words);
+    say(QStringLiteral("Copied, because the sweep edits another text than the window shows: %1").arg(words));
+}
+
+bool SweepWindow::edits_window() const {
+    return of_open_model() && run_->pairs().size() == 1 &&
+           QString::fromStdString(text_that_runs(shown_->asked)) == document_.prompt().text;
 }
 
 void SweepWindow::show_work() {

@@ -85,6 +85,8 @@ private:
     void show_cell();
     void select_in_window(const intervention::SweepCell&);
     void use_edit();
+    /// The text that the sweep edits is the window's: a cell is a line of its recipe.
+    bool edits_window() const;
     void restyle();
     void say(const QString&, bool wrong = false);
     bool of_open_model() const { return shown_ && shown_->opened.model == document_.model().model; }
