@@ -16,8 +16,8 @@ bool goes_through_pattern(Site site) { return site == Site::q || site == Site::k
 Attribution::Attribution(const Sweep& sweep, const PairWork& work, std::size_t pair, const CancelToken& cancel)
     : sweep_(sweep), plan_(work.plan) {
     const trace::TokenIds tokens = token_ids(base_of(sweep.pairs[pair], sweep.options()));
-    const std::vector<Site> sites = sites_of(sweep.options().grid);
-    const bool of_scores = std::ranges::any_of(sites, goes_through_pattern);
+    const std::vector<Site> of_grid = sites_of(sweep.options().grid);
+    const bool of_scores = std::ranges::any_of(of_grid, goes_through_pattern);
     std::vector<HookPoint> points = sweep.points, stream;
     for (const HookPoint point : model::hooks_of(sweep.config())) {
         if (point.hook == Hook::resid_pre) stream.push_back(point);
@@ -35,7 +35,7 @@ Attribution::Attribution(const Sweep& sweep, const PairWork& work, std::size_t p
     if (!of_scores) return;
     const Tensors streams = trace::tensors_of(*sweep.model, tokens, stream, cancel);
     scores_ = scores_under(tokens, Site::z, nullptr, streams, cancel);
-    for (const Site site : sites) {
+    for (const Site site : of_grid) {
         if (!goes_through_pattern(site)) continue;
         for (std::size_t i = 0; i < std::max<std::size_t>(plan_.sources.size(), 1); ++i)
             edited_[site].push_back(

@@ -49,7 +49,7 @@ struct LayerMixOptions {
     std::int64_t batch = 32;      ///< examples
     std::int64_t epochs = 40;     ///< at most; ends after 4 that do not improve the loss of the dev part by 1e-4
     std::uint64_t seed = 0;
-    EdgeClassifier edge;
+    EdgeClassifier edge{};
 };
 
 /// The probe on layers 0 to `last`: a classifier of h = gamma sum over l of softmax(s)_l h_l; the linear one is softmax(W h + c).
