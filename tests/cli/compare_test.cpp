@@ -155,7 +155,7 @@ TEST(CompareCommand, DrawsBothRunsAndTheirDifference) {
         EXPECT_THAT(drawn({"--view", view, "--side", "difference", "--layer", "4", "--head", "5"}),
                     HasSubstr("--side difference"))
             << view;
-    const Outcome undefined = headlight({"render", "novella-7m", "--text", kHe, "--with", kShe, "--view", "neuron", "--side",
+    const Outcome undefined = headlight({"render", "novella-7m", "--text", kHe, "--with", kShe, "--view", "reach", "--side",
                                          "difference", "--out", folder / "n.svg"});
     EXPECT_EQ(undefined.code, 1);
     EXPECT_THAT(undefined.err, HasSubstr("cannot show a difference"));

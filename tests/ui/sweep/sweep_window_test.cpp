@@ -6,6 +6,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QSettings>
 #include <QSignalSpy>
 
 namespace headlight::ui {
@@ -16,6 +17,7 @@ using intervention::Grid;
 
 class SweepPage : public WindowTest {
 protected:
+    void TearDown() override { QSettings().remove(QStringLiteral("export")); }
     void SetUp() override {
         WindowTest::SetUp();
         window.action(Command::sweep).trigger();
