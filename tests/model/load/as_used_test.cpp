@@ -5,7 +5,6 @@
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/generate.h"
-#include "headlight/model/runtime.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
@@ -13,8 +12,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <malloc.h>
 
 #include <thread>
 
@@ -113,21 +110,6 @@ TEST(WeightsAsUsed, AreGoneWithTheLastWhoHasThem) {
     weights_of(m, Layer(1), LayerPart::mlp);
     EXPECT_TRUE(first.expired());
     EXPECT_TRUE(at::equal(kept, weights_of(m, Layer(0), LayerPart::mlp)->mlp_out.weight)) << "a tensor keeps its own memory";
-}
-
-TEST(WeightsAsUsed, LargeTensorsLeaveTheHeapWhileAModelConvertsItsWeights) {
-    { const MapLargeTensors then_the_usual_threshold; }
-    const auto mapped_by_a_tensor = [] {
-        const auto before = mallinfo2().hblkhd;
-        const at::Tensor tensor = at::empty({std::int64_t{16} << 20}, at::kByte);
-        return mallinfo2().hblkhd - before;
-    };
-    EXPECT_EQ(mapped_by_a_tensor(), 0U) << "temporaries of a pass stay in the heap, whose pages are there";
-    {
-        const auto model = load_as_used(fixture("llama-kv2"), ComputeType::float64);
-        EXPECT_GE(mapped_by_a_tensor(), std::size_t{16} << 20);
-    }
-    EXPECT_EQ(mapped_by_a_tensor(), 0U);
 }
 
 TEST(WeightsAsUsed, StayWhereThereIsRoomForThem) {
