@@ -34,7 +34,7 @@ struct Exportable {
 analyze::PatternOptions fitted(analyze::PatternOptions, const trace::Trace&);
 /// Of what the document shows, with this view and selection.
 Recipe recipe_for(const Document&, const View&, const figure::Selection&);
-/// Made at once without anybody noticing (about a frame); never where that may recompute a layer or convert weights.
+/// Made at once, within about a frame; never where that may recompute a layer or convert weights.
 bool is_quick(const Recipe&);
 /// Why there is no such picture of this model or text; empty: there is.
 QString missing(const Recipe&);

@@ -176,20 +176,20 @@ SweepForm::SweepForm(QWidget* parent)
     column->addStretch();
     for (QPushButton* button : {choose_pairs_, leave_pairs_}) button->setAutoDefault(false);
 
-    const auto told = [this] {
+    const auto asked_anew = [this] {
         show_fields();
         Q_EMIT changed();
     };
-    for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, told);
+    for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, asked_anew);
     for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_})
-        connect(field, &QLineEdit::textChanged, this, told);
-    for (QComboBox* box : {edit_, site_, metric_, method_}) connect(box, &QComboBox::currentIndexChanged, this, told);
-    for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, told);
-    connect(window_, &QSpinBox::valueChanged, this, told);
+        connect(field, &QLineEdit::textChanged, this, asked_anew);
+    for (QComboBox* box : {edit_, site_, metric_, method_}) connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
+    for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, asked_anew);
+    connect(window_, &QSpinBox::valueChanged, this, asked_anew);
     connect(choose_pairs_, &QPushButton::clicked, this, &SweepForm::ask_for_pairs);
-    connect(leave_pairs_, &QPushButton::clicked, this, [this, told] {
+    connect(leave_pairs_, &QPushButton::clicked, this, [this, asked_anew] {
         pairs_.clear();
-        told();
+        asked_anew();
     });
     show_fields();
 }

@@ -171,7 +171,9 @@ void SweepWindow::take_figure(figure::SweepPtr result, std::shared_ptr<figure::F
     result_ = std::move(result);
     canvas_->set_figure(std::move(figure));
     if (result_->complete && !jobs_.busy(Jobs::Lane::sweep)) {
-        QStringList lines{QStringLiteral("Swept in %1 s").arg(QString::fromStdString(significant(result_->seconds)))};
+        QStringList lines{QStringLiteral("Swept in %1 s")
+                              .arg(result_->seconds < 0.1 ? QStringLiteral("under 0.1")
+                                                          : QString::fromStdString(significant(result_->seconds)))};
         for (const std::string& note : result_->notes) lines << QString::fromStdString(note);
         say(lines.join(QStringLiteral(". ")));
     }

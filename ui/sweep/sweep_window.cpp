@@ -248,7 +248,8 @@ void SweepWindow::show_cell() {
     use_edit_->setToolTip(QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words));
     const SweepCellResult& of = result_->results[*cell_];
     cell_words_->setText(QStringLiteral("%1   effect %2   %3")
-                             .arg(figure::sweep_cell_words(*result_, cell), QString::fromStdString(significant(of.effect)),
+                             .arg(figure::sweep_cell_words(*result_, cell),
+                                  QString::fromStdString(significant(of.effect)).replace(u'-', u'−'),
                                   QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words)));
     cell_words_->setToolTip(cell_words_->text());
 }

@@ -171,10 +171,23 @@ TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOw
         s.beside = beside_;
         const Table both = make_figure(a_, s)->table();
         EXPECT_GT(both.rows.size(), 0U);
+        ViewState alone = s;
+        alone.side = Side::a;
+        const Table own = make_figure(a_, alone)->table();
         double largest = 0;
         for (const auto& row : both.rows) {
             const double a = std::get<double>(row[column(both, "a")]), b = std::get<double>(row[column(both, "b")]);
             EXPECT_EQ(std::get<double>(row[column(both, "difference")]), b - a);
+            EXPECT_TRUE(std::ranges::any_of(own.rows,
+                                            [&](const auto& of_a) {
+                                                const auto same_name = [&](const std::string& name) {
+                                                    return name == "a" || name == "b" || name == "difference" ||
+                                                           of_a[column(own, name)] == row[column(both, name)];
+                                                };
+                                                return std::ranges::all_of(both.columns, same_name) &&
+                                                       std::ranges::find(of_a, Table::Cell(a)) != of_a.end();
+                                            }))
+                << "A's number is the view's own: " << a;
             largest = std::max(largest, std::abs(b - a));
         }
         // Two texts differ, weights do not depend on them.

@@ -18,7 +18,6 @@ struct EditChoice {
     bool main = true;     ///< else it stands in a menu of its own
 };
 /// Of the head, the pair or the token, the neuron and the layer of a hit; what it does not name is that of the selection.
-/// `source`: its key is a token of the source.
 std::vector<EditChoice> edit_choices(const Document&, const figure::Hit&);
 /// "set L3H5 9<-5 ", before the weight; of the attention that is shown.
 QString set_words(const Document&, HeadId, Position query, Position key);

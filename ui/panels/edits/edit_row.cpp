@@ -29,7 +29,7 @@ QString signed_text(double change) {
 
 }  // namespace
 
-QString told(const ErrorFacts& facts) {
+QString sentence_of(const ErrorFacts& facts) {
     const auto text = [](const std::string& s) { return QString::fromStdString(s); };
     QString out = text(facts.problem);
     // "column 6 of "zreo L2H3"": the words stand above.
@@ -113,7 +113,7 @@ void EditRow::show_line() {
     const auto problem = document_.problem_of_edit(line_);
     set_style_property(*field_, "invalid", problem.has_value());
     const QStringList notes = document_.notes_of_edit(line_);
-    message_->setText(problem ? told(*problem) : notes.join(u'\n'));
+    message_->setText(problem ? sentence_of(*problem) : notes.join(u'\n'));
     set_style_property(*message_, "role", problem ? "warning" : "note");
     message_->setVisible(!message_->text().isEmpty());
 }

@@ -51,6 +51,6 @@ private:
 };
 
 /// "Column 6 of …: expected …; Did you mean …?"
-QString told(const ErrorFacts&);
+QString sentence_of(const ErrorFacts&);
 
 }  // namespace headlight::ui

@@ -257,7 +257,7 @@ void EditsPanel::show_effects() {
     watch_->setText(found ? QStringLiteral("%1 after %2: %3")
                                 .arg(found->answer, found->place, figure::value_text(found->effects.unedited.log_probability, 3))
                           : QStringLiteral("watched answer"));
-    problem_->setText(problem ? QStringLiteral("No effects: %1").arg(told(*problem)) : QString());
+    problem_->setText(problem ? QStringLiteral("No effects: %1").arg(sentence_of(*problem)) : QString());
     problem_->setVisible(problem.has_value());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         const bool pending = !found && !problem && i < document_.edits().lines.size() && document_.edits().lines[i].on &&
