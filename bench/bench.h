@@ -52,6 +52,8 @@ Results generate(const Subject&);  ///< the prompt and the tokens of a continuat
 Results measures(const Subject&);    ///< every measure of every head over a traced pass without the overview
 Results prediction(const Subject&);  ///< lens, promoted tokens, attribution and contribution graph
 Results circuits(const Subject&);    ///< eigenvalues, ranks and composition scores, and importance
+// edits.cpp
+Results edits(const Subject&);  ///< a weight set in an early, a middle and the last layer: until the window has its picture
 // maps.cpp
 Results maps(const Subject&);  ///< one head of 5,000 points by t-SNE and UMAP, PCA of 144 heads: processor time
 // probes.cpp

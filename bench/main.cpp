@@ -19,10 +19,10 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},   {"capture", capture},        {"corpus", corpus},     {"memory", memory},
-    {"load", load},         {"generate", generate},      {"measures", measures}, {"prediction", prediction},
-    {"circuits", circuits}, {"tokenizer", tokenizer},    {"probes", probes},     {"ui", figures},
-    {"map", maps},          {"map-drawing", map_drawing}};
+    {"forward", forward},   {"capture", capture},         {"corpus", corpus},     {"memory", memory},
+    {"load", load},         {"generate", generate},       {"measures", measures}, {"prediction", prediction},
+    {"circuits", circuits}, {"tokenizer", tokenizer},     {"probes", probes},     {"ui", figures},
+    {"map", maps},          {"map-drawing", map_drawing}, {"edits", edits}};
 
 struct Arguments {
     std::vector<std::string> names;

@@ -72,6 +72,10 @@ Remaker::Remaker(std::shared_ptr<const model::Model> model, model::ForwardInput 
 
 Remaker::~Remaker() { count(-bytes_); }
 
+bool Remaker::makes_layers() const {
+    return std::ranges::any_of(wanted_, [](HookPoint point) { return model::has_layer(point.hook); });
+}
+
 void Remaker::count(std::int64_t bytes) const {
     bytes_ += bytes;
     bytes_of_all += bytes;

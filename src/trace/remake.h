@@ -32,7 +32,7 @@ public:
     Remaker(const Remaker&) = delete;
     Remaker& operator=(const Remaker&) = delete;
     bool makes(model::HookPoint point) const { return wanted_.contains(point); }
-    bool makes_anything() const { return !wanted_.empty(); }
+    bool makes_layers() const;
     /// On the CPU. `point` is one that it makes; of the logits rows are cheaper.
     at::Tensor tensor(model::HookPoint) const;
     at::Tensor logit_rows(std::int64_t first, std::int64_t count) const;

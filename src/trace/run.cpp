@@ -7,6 +7,7 @@
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
+#include "model/run/again.h"
 #include "model/run/forward.h"
 #include "model/run/packed.h"
 #include "trace/forecast_internal.h"
@@ -14,6 +15,7 @@
 #include "trace/internals.h"
 #include "trace/picture_tokens.h"
 #include "trace/recorder.h"
+#include "trace/shared_layers.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -148,6 +150,7 @@ struct StackRun {
     std::int64_t first_counted = 0;
     PatternReader* reader = nullptr;
     const std::vector<std::string>* edits = nullptr;  ///< the interventions in words; nullptr: they have none
+    const Trace* unedited = nullptr;                  ///< of this stack: the same run without interventions; nullptr: not known
 };
 
 /// Whose run it was, and on what.
@@ -183,17 +186,33 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;
-    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, keeping.kept, std::move(hooked), pass.plan.overview,
-                      pass.source, pass.first_counted, pass.reader);
+    auto shared = pass.unedited && !pass.reader ? shared_layers(*pass.unedited, *pass.model, internals->encoding, keeping,
+                                                                hooked_points, pass.plan.overview)
+                                                : std::nullopt;
+    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, shared ? shared->own : keeping.kept, std::move(hooked),
+                      pass.plan.overview, pass.source, pass.first_counted, pass.reader);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
-    if (output)
+    if (shared) {
+        const at::Tensor end = model::forward_from(*pass.model, input, Layer(shared->layers), shared->stream, recorder,
+                                                   output != nullptr, cancel, progress);
+        if (output) *output = end;
+    } else if (output) {
         *output = model::encode(*pass.model, input, recorder, cancel, progress);
-    else
+    } else {
         model::forward(*pass.model, input, recorder, cancel, progress);
+    }
     recorder.finish(*internals);
     if (overview) recorder.finish_cross(*overview);
-    if (keeping.remade) add_remaker(*internals, pass.model, input, wanted, hooked_points);
+    if (shared) {
+        share(*shared, *pass.unedited, *internals);
+        if (overview && pass.unedited->part(model::Stack::cross))
+            share_overview(*shared, *pass.unedited->part(model::Stack::cross), *overview);
+    }
+    if (keeping.remade)
+        add_remaker(*internals, pass.model, input, wanted, hooked_points);
+    else if (shared && !shared->later.empty())
+        add_remaker(*internals, pass.model, input, std::move(shared->later), hooked_points);
 
     tell_run(*internals, std::move(pass.model), std::move(pass.tokenizer));
     internals->prompt = pass.prompt;
@@ -243,6 +262,10 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const Cance
 
     StackRun first = pass;
     first.model = encoder;
+    if (pass.unedited) first.unedited = pass.unedited->part(model::Stack::encoder).get();
+    const bool other_source = !pass.unedited || pass.unedited->text_a() != pass.prompt.text ||
+                              !resolve_interventions(encoder->config(), pass.interventions, true).empty();
+    if (other_source) pass.unedited = nullptr;
     first.encoding = pass.tokenizer->encode(pass.prompt.text, std::nullopt, pass.prompt.add_special_tokens);
     const std::shared_ptr<const Trace> encoded =
         std::make_shared<const Trace>(run_stack(first, &pass.states, nullptr, cancel, progress));
@@ -307,7 +330,8 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
 std::shared_ptr<const Trace> run_edited(std::shared_ptr<const model::Model> model,
                                         std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
                                         const CapturePlan& plan, const std::vector<Intervention>& interventions,
-                                        const EditsTold& told, const CancelToken& cancel, const Progress& progress) {
+                                        const EditsTold& told, const CancelToken& cancel, const Progress& progress,
+                                        const std::shared_ptr<const Trace>& unedited) {
     const model::KeepMemory keep;
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
@@ -323,7 +347,8 @@ std::shared_ptr<const Trace> run_edited(std::shared_ptr<const model::Model> mode
                   .encoding = {},
                   .plan = plan,
                   .interventions = interventions,
-                  .edits = &told.words};
+                  .edits = &told.words,
+                  .unedited = unedited.get()};
     std::unique_ptr<Trace::Internals> internals;
     if (encodes) {
         internals = run_encoder_decoder(std::move(pass), cancel, progress);

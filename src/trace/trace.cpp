@@ -103,7 +103,7 @@ RemadeNow remade_now(const Trace& trace) noexcept {
     const Trace::Internals& t = trace.internals();
     RemadeNow now = t.encoder ? remade_now(*t.encoder) : RemadeNow{};
     if (!t.remaker) return now;
-    return {now.any || t.remaker->makes_anything(), now.bytes + t.remaker->bytes()};
+    return {now.any || t.remaker->makes_layers(), now.bytes + t.remaker->bytes()};
 }
 
 void make_ahead(const Trace& trace, Layer layer) {

@@ -18,10 +18,12 @@ struct EditsTold {
     std::vector<std::string> words{};                      ///< edits_of() the run
     std::function<std::vector<std::string>()> notes = {};  ///< asked after the pass; they become warnings of the run
 };
-/// run_with_hooks() of them.
+/// run_with_hooks() of them. With the run of the same prompt without them, whose layers before the first intervention are then
+/// shared: only the others are computed, and the trace is that of a whole run bit for bit.
 std::shared_ptr<const Trace> run_edited(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
                                         const Prompt&, const CapturePlan&, const std::vector<Intervention>&, const EditsTold&,
-                                        const CancelToken& = {}, const Progress& = {});
+                                        const CancelToken& = {}, const Progress& = {},
+                                        const std::shared_ptr<const Trace>& unedited = nullptr);
 
 /// model::generate() under interventions, with `begin_pass` as there.
 model::Generated generate_edited(const model::Model&, const std::vector<std::int64_t>& prompt, const model::GenerateOptions&,

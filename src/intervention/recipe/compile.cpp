@@ -259,7 +259,8 @@ std::shared_ptr<const trace::Trace> run_recipe(Sources& sources, const Recipe& r
                                                const CancelToken& cancel, const Progress& progress) {
     const Compiled compiled = compile(sources, recipe, cancel, progress);
     const Sources::Internals& in = sources.internals();
-    return trace::run_edited(in.model, in.tokenizer, in.prompt, plan, compiled.interventions, compiled.told, cancel, progress);
+    return trace::run_edited(in.model, in.tokenizer, in.prompt, plan, compiled.interventions, compiled.told, cancel, progress,
+                             in.unedited);
 }
 
 std::vector<std::optional<ErrorFacts>> problems_of(Sources& sources, const Recipe& recipe, const CancelToken& cancel,

@@ -20,6 +20,14 @@ void forward_layer(const Model& model, const ForwardInput& input, Layer layer, c
     run_layer(pass, layer, resid_pre.to(model.internals().device));
 }
 
+at::Tensor forward_from(const Model& model, const ForwardInput& input, Layer first, const at::Tensor& stream, Observer& observer,
+                        bool result, const CancelToken& cancel, const Progress& progress) {
+    at::internal::lazy_init_num_threads();
+    Pass pass = start_pass(model.internals(), input, observer, nullptr);
+    pass.cancel = cancel;
+    return run_pass(pass, result, progress, first, stream.to(model.internals().device));
+}
+
 at::Tensor behind_layers(const Model& model, const ForwardInput& input, const at::Tensor& resid_post, Observer& observer) {
     const Model::Internals& m = model.internals();
     at::internal::lazy_init_num_threads();

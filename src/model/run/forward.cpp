@@ -189,11 +189,11 @@ at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer
 
 }  // namespace
 
-at::Tensor run_pass(Pass& pass, bool result, const Progress& progress) {
+at::Tensor run_pass(Pass& pass, bool result, const Progress& progress, Layer first, at::Tensor x) {
     const std::int64_t layers = pass.config().n_layers;
     if (!result && !pass.cache && !wants_behind_layers(pass.observer)) end_early(pass);
-    at::Tensor x = embed(pass);
-    for (std::int64_t l = 0; l < pass.layers; ++l) {
+    if (!x.defined()) x = embed(pass);
+    for (std::int64_t l = first.value; l < pass.layers; ++l) {
         pass.cancel.throw_if_cancelled();
         if (progress) progress({"Running", "layer", l, layers});
         x = run_layer(pass, Layer(l), x);

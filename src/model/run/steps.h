@@ -16,8 +16,8 @@ at::Tensor embed(Pass&);
 /// out rows of a stack.
 at::Tensor run_layer(Pass&, Layer, at::Tensor x, const std::function<at::Tensor(const at::Tensor&)>& before_mlp = {});
 /// All of it, as far as anybody reads; with `result` to the end, whose stream is returned. Checks for cancellation before each
-/// layer, reports "layer".
-at::Tensor run_pass(Pass&, bool result, const Progress&);
+/// layer, reports "layer". With `x` only from layer `first` on, which reads it.
+at::Tensor run_pass(Pass&, bool result, const Progress&, Layer first = {}, at::Tensor x = {});
 /// The blocks after the last layer; logits where the model has them.
 at::Tensor finish(Pass&, at::Tensor x);
 /// x W_U + b with the cap of the model's logits: all columns of the unembedding, or some.

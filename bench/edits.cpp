@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/bench.h"
+#include "cli/offscreen.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/figure/core/request.h"
+#include "headlight/intervention/recipe/run.h"
+#include "headlight/intervention/recipe/words.h"
+
+#include <QImage>
+#include <QPainter>
+
+namespace headlight::bench {
+namespace {
+
+/// A weight that is dragged: another value at each step, in a head of one layer.
+class Drag {
+public:
+    Drag(const Subject& s, std::int64_t tokens, std::shared_ptr<const trace::Trace> unedited)
+        : subject_(s),
+          tokens_(tokens),
+          unedited_(std::move(unedited)),
+          sources_(std::make_shared<intervention::Sources>(s.model, s.tokenizer, s.prompt(tokens))) {}
+
+    std::shared_ptr<const trace::Trace> step(std::int64_t layer, bool whole) {
+        sources_->set_unedited(whole ? nullptr : unedited_);
+        intervention::Recipe recipe;
+        const std::string edge = std::to_string(tokens_ / 2) + "<-" + std::to_string(tokens_ / 4);
+        value_ = value_ > 0.9 ? 0.05 : value_ + 0.01;
+        recipe.edits.push_back(
+            intervention::parse_edit("set L" + std::to_string(layer) + "H3 " + edge + " " + std::to_string(value_)));
+        return intervention::run_recipe(*sources_, recipe, {}, subject_.cancel);
+    }
+    /// What the window does with it: the measures of its heads against those of the unedited run, and the map of a later head.
+    void show(const std::shared_ptr<const trace::Trace>& b) {
+        analyze::head_table(*b);
+        figure::ViewState state;
+        state.view = "matrix";
+        state.beside = figure::beside(unedited_, b);
+        state.side = figure::Side::b;
+        state.layer = Layer(b->config().n_layers - 1);
+        const auto made = figure::make_figure(unedited_, state);
+        QImage image(1440, 900, QImage::Format_ARGB32_Premultiplied);
+        figure::Style style;
+        figure::Selection selection;
+        selection.layer = state.layer;
+        made->layout(image.size(), style, selection);
+        QPainter painter(&image);
+        made->paint(painter, QRectF(QPointF(), image.size()), style, selection);
+    }
+
+private:
+    const Subject& subject_;
+    std::int64_t tokens_;
+    std::shared_ptr<const trace::Trace> unedited_;
+    std::shared_ptr<intervention::Sources> sources_;
+    double value_ = 0.05;
+};
+
+}  // namespace
+
+Results edits(const Subject& s) {
+    Results found;
+    const std::int64_t last = s.model->config().n_layers - 1;
+    for (const std::int64_t n : s.lengths({64})) {
+        const auto unedited = trace::run(s.model, s.tokenizer, s.prompt(n), {}, s.cancel);
+        Drag drag(s, n, unedited);
+        std::shared_ptr<const trace::Trace> b;
+        const auto run = [&](std::int64_t layer, bool whole) { return [&, layer, whole] { b = drag.step(layer, whole); }; };
+        const auto show = [&] { drag.show(b); };
+        const std::vector<std::function<void()>> works = {run(0, true), run(0, false),    show, run(last / 2, false),
+                                                          show,         run(last, false), show};
+        for (const auto& work : works) work();
+        const std::vector<double> ms = in_turns(s.repeats, works, s.cancel);
+        found.push_back({n, "edited, a whole run", ms[0], "ms"});
+        const char* names[] = {"first layer", "middle layer", "last layer"};
+        for (std::size_t i = 0; i < 3; ++i) {
+            found.push_back({n, std::string("edit of the ") + names[i], ms[1 + 2 * i], "ms"});
+            found.push_back({n, std::string("shown, edit of the ") + names[i], ms[2 + 2 * i], "ms"});
+        }
+    }
+    return found;
+}
+
+}  // namespace headlight::bench

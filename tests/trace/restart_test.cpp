@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Edited runs that begin in the middle of the unedited one, against whole runs: bit for bit, whatever the model.
+#include "headlight/trace/edited.h"
+#include "headlight/trace/remade.h"
+#include "tests/support/memory_budget.h"
+#include "tests/trace/novella.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace headlight::trace {
+namespace restart_test {
+
+namespace fs = std::filesystem;
+using model::Hook;
+using model::HookPoint;
+using model::Stack;
+using namespace testing_support;
+
+fs::path fixtures() { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures"; }
+
+std::vector<std::string> folders() {
+    std::vector<std::string> names;
+    for (const char* kind : {"models", "encoder_decoders"})
+        for (const auto& entry : fs::directory_iterator(fixtures() / kind))
+            if (fs::exists(entry.path() / "tokenizer.json"))
+                names.push_back(std::string(kind) + "/" + entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+void expect_same(const Trace& made, const Trace& whole) {
+    EXPECT_EQ(made.kept(), whole.kept());
+    for (const HookPoint& point : whole.kept()) {
+        ASSERT_TRUE(made.has(point)) << name_of(point);
+        const at::Tensor a = tensor(made, point), b = tensor(whole, point);
+        EXPECT_TRUE(a.sizes() == b.sizes() && at::equal(a, b)) << name_of(point);
+    }
+    for (std::int64_t l = 0; l < whole.config().n_layers; ++l)
+        for (std::int64_t h = 0; h < whole.config().n_heads; ++h)
+            EXPECT_EQ(made.pooled(Layer(l), Head(h)).mean, whole.pooled(Layer(l), Head(h)).mean);
+}
+
+struct Opened {
+    explicit Opened(const std::string& name)
+        : model(model::Model::load(fixtures() / name, {.device = "cpu"})), tokenizer(text::Tokenizer::load(fixtures() / name)) {
+        if (model->part(Stack::encoder)) prompt.pair = "die alte Katze";
+    }
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    Prompt prompt{.text = "the nurse asked the old nurse"};
+
+    std::shared_ptr<const Trace> edited(const std::string& glob, const std::shared_ptr<const Trace>& unedited) const {
+        const Intervention change{glob, [](HookPoint, const at::Tensor& t) { return t * 1.5; }};
+        return run_edited(model, tokenizer, prompt, {}, {change}, {.words = {"an edit"}}, {}, {}, unedited);
+    }
+    void compare(const std::string& glob, const std::shared_ptr<const Trace>& unedited) const {
+        SCOPED_TRACE(glob);
+        const auto whole = edited(glob, nullptr), made = edited(glob, unedited);
+        expect_same(*made, *whole);
+        for (const Stack stack : {Stack::encoder, Stack::cross})
+            if (const auto& part = whole->part(stack)) expect_same(*made->part(stack), *part);
+    }
+};
+
+class RestartFamilies : public testing::TestWithParam<std::string> {};
+
+TEST_P(RestartFamilies, GivesWhatAWholeRunGives) {
+    const Opened opened(GetParam());
+    const auto unedited = run(opened.model, opened.tokenizer, opened.prompt);
+    const bool two = opened.model->part(Stack::encoder) != nullptr;
+    const std::int64_t last = opened.model->config().n_layers - 1;
+    for (const std::int64_t l : {std::int64_t{0}, last}) {
+        const std::string block = (two ? "decoder.blocks." : "blocks.") + std::to_string(l);
+        opened.compare(block + ".attn.hook_z", unedited);
+        opened.compare(block + ".attn.hook_pattern", unedited);
+        opened.compare(block + ".hook_mlp_out", unedited);
+        if (two) opened.compare(block + ".cross_attn.hook_z", unedited);
+    }
+    if (two) opened.compare("encoder.blocks.1.hook_attn_out", unedited);
+    const test::Budget none;
+    const auto streams = run(opened.model, opened.tokenizer, opened.prompt);
+    opened.compare((two ? "decoder.blocks." : "blocks.") + std::to_string(last) + ".attn.hook_z", streams);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(folders()), [](const auto& p) {
+    std::string name = p.param;
+    std::ranges::replace_if(
+        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+});
+
+Intervention half(const std::string& glob) {
+    return {glob, [](HookPoint, const at::Tensor& t) { return t * 0.5; }};
+}
+
+TEST(Restart, SharesLayersBeforeTheEditAndNoOthers) {
+    const Novella& novella = Novella::get();
+    const auto unedited = novella.run(kSentence);
+    const auto made = run_edited(novella.model, novella.tokenizer, {.text = kSentence}, {}, {half("blocks.2.attn.hook_z")}, {},
+                                 {}, {}, unedited);
+    const auto shares = [&](HookPoint point) { return tensor(*made, point).data_ptr() == tensor(*unedited, point).data_ptr(); };
+    EXPECT_TRUE(shares({Hook::z, Layer(1)}));
+    EXPECT_TRUE(shares({Hook::resid_pre, Layer(2)}) || shares({Hook::resid_post, Layer(1)}));
+    EXPECT_FALSE(shares({Hook::z, Layer(2)}));
+    EXPECT_LT(made->bytes(), unedited->bytes());
+}
+
+TEST(Restart, EditsAroundTheLayersAreThoseOfAWholeRun) {
+    const Novella& novella = Novella::get();
+    const auto unedited = novella.run(kSentence);
+    for (const char* glob : {"hook_embed", "ln_final.hook_normalized"}) {
+        SCOPED_TRACE(glob);
+        const auto of = [&](const std::shared_ptr<const Trace>& from) {
+            return run_edited(novella.model, novella.tokenizer, {.text = kSentence}, {}, {half(glob)}, {}, {}, {}, from);
+        };
+        expect_same(*of(unedited), *of(nullptr));
+    }
+}
+
+/// A run of another text, or one that is edited itself, is no beginning.
+TEST(Restart, ForeignRunsAreNotUsed) {
+    const Novella& novella = Novella::get();
+    const auto of = [&](const std::shared_ptr<const Trace>& from) {
+        return run_edited(novella.model, novella.tokenizer, {.text = kSentence}, {}, {half("blocks.3.attn.hook_z")},
+                          {.words = {"an edit"}}, {}, {}, from);
+    };
+    const auto whole = of(nullptr);
+    expect_same(*of(novella.run("Once upon a midnight dreary")), *whole);
+    const auto changed = run_edited(novella.model, novella.tokenizer, {.text = kSentence}, {}, {half("blocks.0.attn.hook_z")},
+                                    {.words = {"another edit"}});
+    expect_same(*of(changed), *whole);
+}
+
+}  // namespace restart_test
+}  // namespace headlight::trace
