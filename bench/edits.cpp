@@ -38,11 +38,13 @@ public:
         state.beside = figure::beside(unedited_, b);
         state.side = figure::Side::b;
         state.layer = Layer(b->config().n_layers - 1);
+        state.heads = {Head(0)};
         const auto made = figure::make_figure(unedited_, state);
         QImage image(1440, 900, QImage::Format_ARGB32_Premultiplied);
         figure::Style style;
         figure::Selection selection;
         selection.layer = state.layer;
+        selection.focus = state.focus();
         made->layout(image.size(), style, selection);
         QPainter painter(&image);
         made->paint(painter, QRectF(QPointF(), image.size()), style, selection);
@@ -60,6 +62,7 @@ private:
 
 Results edits(const Subject& s) {
     Results found;
+    const cli::Offscreen offscreen;
     const std::int64_t last = s.model->config().n_layers - 1;
     for (const std::int64_t n : s.lengths({64})) {
         const auto unedited = trace::run(s.model, s.tokenizer, s.prompt(n), {}, s.cancel);

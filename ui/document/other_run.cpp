@@ -20,6 +20,8 @@ trace::Prompt input_of(const PromptText& prompt, const OpenModel& model) {
 
 namespace {
 
+constexpr qint64 soon_ms = 300;
+
 /// Measures that both runs have.
 std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, const trace::Trace& b) {
     const bool alike = a.config().n_layers == b.config().n_layers && a.config().n_heads == b.config().n_heads;
@@ -51,6 +53,9 @@ OtherRun::OtherRun(Jobs& jobs, QString device) : jobs_(jobs), device_(std::move(
         sources_ = nullptr;
         Q_EMIT changed();
     });
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::other && next_) std::exchange(next_, nullptr)();
+    });
 }
 
 OtherRun::Made OtherRun::made_of(const OtherInput& input, const intervention::Recipe& recipe, const OpenModel& open,
@@ -73,6 +78,7 @@ void OtherRun::clear() {
     a_ = b_ = nullptr;
     other_model_ = {};
     made_.reset();
+    b_of_.reset();
     sources_ = nullptr;
     sources_model_ = nullptr;
     edited_ = {};
@@ -94,14 +100,15 @@ OtherRun::Parts OtherRun::parts_of(const std::shared_ptr<const trace::Trace>& a,
 void OtherRun::look(const OtherInput& input, const intervention::Recipe& recipe, const OpenModel& open, const PromptText& prompt,
                     const std::shared_ptr<const trace::Trace>& a) {
     if ((!input.on && !recipe.any()) || !a || !open.model || is_saved(open)) {
+        next_ = nullptr;
         jobs_.cancel(Jobs::Lane::other);
         return clear();
     }
     const Made wanted = made_of(input, recipe, open, prompt);
     if (made_ == wanted && a_ == a && (b_ || problem_ || jobs_.busy(Jobs::Lane::other))) return;
     const bool own_model = wanted.model == open.reference;
-    const bool same_b = b_ && made_ == wanted && (!own_model || b_->model() == open.model);
-    const bool other_edits = b_ && made_ && a_ == a && made_->prompt == wanted.prompt && made_->model == wanted.model;
+    const bool same_b = b_ && b_of_ == wanted && (!own_model || b_->model() == open.model);
+    const bool other_edits = b_ && b_of_ && a_ == a && b_of_->prompt == wanted.prompt && b_of_->model == wanted.model;
     problem_.reset();
     made_ = wanted;
     a_ = a;
@@ -111,14 +118,24 @@ void OtherRun::look(const OtherInput& input, const intervention::Recipe& recipe,
         parts_.clear();
     }
     Q_EMIT changed();
+    next_ = [=, this] { begin(wanted, known, open, prompt); };
+    // A view follows the weight that is dragged: a step that is soon done is seen before the next one begins.
+    if (other_edits && !known && jobs_.busy(Jobs::Lane::other) && since_begin_.elapsed() < soon_ms) return;
+    std::exchange(next_, nullptr)();
+}
+
+void OtherRun::begin(const Made& wanted, const std::shared_ptr<const trace::Trace>& known, const OpenModel& open,
+                     const PromptText& prompt) {
+    const bool own_model = wanted.model == open.reference;
+    since_begin_.start();
     if (other_model_.reference != wanted.model) other_model_ = {};  // two models at most
     OpenModel model = own_model ? open : other_model_;
     Made of = wanted;
     of.recipe = {};
     auto sources = sources_of_ == of && (!own_model || sources_model_ == open.model) ? sources_ : nullptr;
     const bool of_a = own_model && of.prompt == made_of({}, {}, open, prompt).prompt;
-    jobs_.start(Jobs::Lane::other, recipe.any() ? QStringLiteral("Running the edits") : QStringLiteral("Running B"),
-                [this, wanted, of, own_model, of_a, a, known, model, sources, edited = edited_, device = device_](
+    jobs_.start(Jobs::Lane::other, wanted.recipe.any() ? QStringLiteral("Running the edits") : QStringLiteral("Running B"),
+                [this, wanted, of, own_model, of_a, a = a_, known, model, sources, edited = edited_, device = device_](
                     const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
                     if (!model.model) model = load_model(wanted.model, device.toStdString(), cancel, progress);
                     check_files(model);
@@ -141,9 +158,10 @@ void OtherRun::look(const OtherInput& input, const intervention::Recipe& recipe,
                         b = trace::run(model.model, model.tokenizer, input_of(wanted.prompt, model), {}, cancel, progress);
                     }
                     const Parts parts = b ? parts_of(a, b) : Parts();
-                    return [this, own_model, model, b, parts, sources, of, edited, problem] {
+                    return [this, wanted, own_model, model, b, parts, sources, of, edited, problem] {
                         if (!own_model) other_model_ = model;
                         b_ = b;
+                        b_of_ = wanted;
                         parts_ = parts;
                         sources_ = sources;
                         sources_of_ = of;

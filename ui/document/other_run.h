@@ -7,8 +7,10 @@
 #include "ui/document/state.h"
 #include "ui/jobs/jobs.h"
 
+#include <QElapsedTimer>
 #include <QObject>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +22,7 @@ trace::Prompt input_of(const PromptText&, const OpenModel&);
 
 /// B: the run beside the document's (A), and how its tokens stand for those of A. Runs again when its text, its model or its
 /// edits are others; when A is another, only the tokens are aligned again. While only the edits change, the B before stays until
-/// the new one is there.
+/// the new one is there; the latest edits come next, behind a step that began a moment ago and in place of a longer one.
 class OtherRun : public QObject {
     Q_OBJECT
 public:
@@ -64,13 +66,17 @@ private:
     static Made made_of(const OtherInput&, const intervention::Recipe&, const OpenModel&, const PromptText& a);
     static std::shared_ptr<const trace::Trace> run_edits(intervention::Sources&, const intervention::Recipe&, Edited&,
                                                          const CancelToken&, const Progress&);
+    void begin(const Made&, const std::shared_ptr<const trace::Trace>& known, const OpenModel&, const PromptText& a);
     void clear();
     static Parts parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
 
     Jobs& jobs_;
     QString device_;
-    OpenModel other_model_;  ///< opened for B, where it is another than the document's
-    std::optional<Made> made_;
+    OpenModel other_model_;     ///< opened for B, where it is another than the document's
+    std::optional<Made> made_;  ///< what B is to be of; b_of_: what it is of
+    std::optional<Made> b_of_;
+    std::function<void()> next_;  ///< begins the latest step, behind one that is soon done; empty: none waits
+    QElapsedTimer since_begin_;
     std::shared_ptr<const trace::Trace> a_, b_;
     Parts parts_;
     Edited edited_;

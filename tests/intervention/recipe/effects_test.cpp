@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/recipe/effects.h"
 
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
 #include "tests/intervention/recipe/edited.h"
 
@@ -32,6 +33,28 @@ TEST(Effects, AreThoseOfEachEditAloneAndOfAllUpToIt) {
         EXPECT_NEAR(found.edits[2].together->logit, logit({words[0], words[2]}), 1e-12);
         EXPECT_EQ(effects_of(sources, {}, Position(at), {}).token, output_of(f.plain())[at].argmax().item<std::int64_t>());
         EXPECT_THROW(effects_of(sources, recipe, Position(at + 1), token), Error);
+    }
+}
+
+/// A run that shares layers with the unedited one has the measures of a whole run.
+TEST(Restart, MeasuresOfHeadsAreThoseOfAWholeRun) {
+    for (const char* name : {"models/gpt2", "models/gpt-neox", "models/bert", "encoder_decoders/t5"}) {
+        SCOPED_TRACE(name);
+        const Fixture f(name);
+        const Recipe recipe{.edits = {parse_edit("scale L1H0 -2")}};
+        Sources alone(f.model, f.tokenizer, f.prompt), beside(f.model, f.tokenizer, f.prompt);
+        beside.set_unedited(trace::run(f.model, f.tokenizer, f.prompt));
+        const auto whole = run_recipe(alone, recipe), made = run_recipe(beside, recipe);
+        for (const model::Stack stack : {model::Stack::decoder, model::Stack::encoder, model::Stack::cross}) {
+            if (stack != model::Stack::decoder && !whole->part(stack)) continue;
+            const analyze::HeadTable a = analyze::head_table(*trace::part_of(whole, stack));
+            const analyze::HeadTable b = analyze::head_table(*trace::part_of(made, stack));
+            for (std::size_t m = 0; m < a.values.size(); ++m)
+                EXPECT_TRUE(
+                    ((a.values[m].array() == b.values[m].array()) || (a.values[m].array().isNaN() && b.values[m].array().isNaN()))
+                        .all())
+                    << a.measures[m].id;
+        }
     }
 }
 

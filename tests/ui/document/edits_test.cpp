@@ -82,6 +82,23 @@ TEST_F(EditsTest, LinesAreAppliedInTheirOrderAndEachChangeIsAStep) {
     EXPECT_EQ(words_of_b(), std::vector<std::string>{"set L1H0 5<-2 0.7"});
 }
 
+/// Steps come faster than runs: the one under way is seen, those between are left out, the latest stays.
+TEST_F(EditsTest, OfAWeightThatIsDraggedTheLatestValueStays) {
+    add("set L4H0 5<-2 0.1");
+    std::vector<std::string> seen;
+    const auto watch = QObject::connect(&document(), &Document::changed, &window, [&](Document::Change change) {
+        if (change != Document::Change::other || words_of_b().empty()) return;
+        if (seen.empty() || seen.back() != words_of_b().front()) seen.push_back(words_of_b().front());
+    });
+    for (int i = 2; i <= 9; ++i)
+        document().put_edit(QStringLiteral("set L4H0 5<-2"), QStringLiteral("set L4H0 5<-2 0.%1").arg(i));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(words_of_b(), std::vector<std::string>{"set L4H0 5<-2 0.9"});
+    EXPECT_EQ(seen.front(), "set L4H0 5<-2 0.1") << "it stays until the next is there";
+    EXPECT_LE(seen.size(), 3u);
+    QObject::disconnect(watch);
+}
+
 TEST_F(EditsTest, WhatDoesNotFitSaysSoAndTheOthersRun) {
     add("zero L2H3");
     add("zreo L2H4");
