@@ -202,5 +202,22 @@ TEST(Man, HasEveryCommandAndOption) {
     EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));
 }
 
+TEST(Program, IdleThreadsSleepUnlessTheUserSaysOtherwise) {
+    const auto shown = [](const char* spin_count) {
+        return test::in_child([&] {
+                   ::unsetenv("OMP_WAIT_POLICY");
+                   spin_count ? ::setenv("GOMP_SPINCOUNT", spin_count, 1) : ::unsetenv("GOMP_SPINCOUNT");
+                   ::setenv("OMP_DISPLAY_ENV", "verbose", 1);
+                   ::execl(HEADLIGHT_PROGRAM, HEADLIGHT_PROGRAM, "--version", nullptr);
+                   return 127;
+               })
+            .err;
+    };
+    const std::string usual = shown(nullptr);
+    if (usual.find("GOMP_SPINCOUNT") == std::string::npos) GTEST_SKIP() << "not GCC's OpenMP";
+    EXPECT_THAT(usual, HasSubstr("GOMP_SPINCOUNT = '0'"));
+    EXPECT_THAT(shown("1234"), HasSubstr("GOMP_SPINCOUNT = '1234'"));
+}
+
 }  // namespace usage_test
 }  // namespace headlight::cli
