@@ -169,7 +169,7 @@ std::unique_ptr<Figure> map_figure(const Eigen::MatrixXd& divergences, const ana
     return head_scatter(table, {.x = "map_x",
                                 .y = "map_y",
                                 .color = known.measures.empty() ? "layer" : "behaviour",
-                                .title = "Heads by the divergence of their attention",
+                                .title = "Heads by their divergences",
                                 .words = words.toStdString() + ", relative stress " +
                                          draw::number_text(scaling.relative_stress, 3).toStdString()});
 }

@@ -22,10 +22,12 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
     double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
     if (!(width >= 1) || width > 100'000)
         throw Error({.problem = "A figure cannot be this wide", .expected = "1 to 100,000 px", .found = std::to_string(width)});
-    const double foot = o.footer ? draw::footer_height(p, width) : 0;
-    const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot) : 0;
+    const auto foot = [&](double across) { return o.footer ? draw::footer_height(p, across) : 0; };
+    const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot(width)) : 0;
     content = figure.layout(QSizeF(width, height), style, selection);
-    size = QSizeF(std::ceil(content.width()), std::ceil(content.height() + foot));
+    // The figure may be narrower than asked for, and the footer then has more lines.
+    size = QSizeF(std::ceil(content.width()), 0);
+    size.setHeight(std::ceil(content.height() + foot(size.width())));
     // A figure that needs more room than asked for keeps the physical width and gets smaller.
     if (o.width_mm) mm_per_px = *o.width_mm / size.width();
 }

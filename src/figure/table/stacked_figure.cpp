@@ -16,8 +16,8 @@ public:
     QString title() const override { return in_.title; }
     QString description() const override { return in_.description; }
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
-        double y = 0, width = 0;
         if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size())) {
+            double y = 0, width = 0;
             const double part = available.width() / static_cast<double>(in_.parts.size());
             for (std::size_t i = 0; i < in_.parts.size(); ++i) {
                 const QPointF inset = i == 0 ? in_.inset : QPointF();
@@ -28,15 +28,9 @@ public:
             }
             return {width, y};
         }
-        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
-            const QPointF inset = i == 0 ? in_.inset : QPointF();
-            const QSizeF size = in_.parts[i]->layout(
-                {available.width() - inset.x(), i == 0 && in_.fits_first ? available.height() - inset.y() : 0}, style, selection);
-            at_[i] = {QPointF(0, y) + inset, size};
-            y += inset.y() + size.height();
-            width = std::max(width, inset.x() + size.width());
-        }
-        return {width, y};
+        const QSizeF size = in_a_column(available, style, selection);
+        // A table may need more room than there is; plots beside it then use as much.
+        return size.width() > available.width() + 1 ? in_a_column({size.width(), available.height()}, style, selection) : size;
     }
     void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
@@ -64,6 +58,19 @@ public:
     }
 
 private:
+    QSizeF in_a_column(QSizeF available, const Style& style, const Selection& selection) {
+        double y = 0, width = 0;
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            const QPointF inset = i == 0 ? in_.inset : QPointF();
+            const QSizeF size = in_.parts[i]->layout(
+                {available.width() - inset.x(), i == 0 && in_.fits_first ? available.height() - inset.y() : 0}, style, selection);
+            at_[i] = {QPointF(0, y) + inset, size};
+            y += inset.y() + size.height();
+            width = std::max(width, inset.x() + size.width());
+        }
+        return {width, y};
+    }
+
     StackedParts in_;
     std::vector<QRectF> at_;
 };

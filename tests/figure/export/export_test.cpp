@@ -3,6 +3,7 @@
 
 #include "figure/export/svg_tidy.h"
 #include "figure/pattern/matrix/matrix_view.h"
+#include "figure/table/stacked_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/io/npz.h"
 #include "tests/figure/synthetic.h"
@@ -14,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -203,6 +205,51 @@ TEST_F(Export, TheSmallestTypeGrowsWithTheWidthUntilTheFigureFits) {
     ASSERT_TRUE(found);
     EXPECT_GE(smallest_type(*figure, selection_, provenance_, wide(*found)), 4.98);
     EXPECT_FALSE(width_for_type(*figure, selection_, provenance_, wide(30), 40)) << "no width has type this large";
+}
+
+/// As wide as there is room, within limits.
+class Blank final : public Figure {
+public:
+    Blank(double least, double most) : least_(least), most_(most) {}
+    std::string view() const override { return "blank"; }
+    QString title() const override { return QStringLiteral("Blank"); }
+    QString description() const override { return {}; }
+    QSizeF layout(QSizeF room, const Style&, const Selection&) override {
+        width = std::clamp(room.width(), least_, most_);
+        return {width, 100};
+    }
+    void paint(QPainter&, const QRectF&, const Style&, const Selection&) const override {}
+    Hit hit_test(QPointF, const Style&, const Selection&) const override { return {}; }
+    Table table() const override { return {}; }
+    std::vector<NamedArray> arrays() const override { return {}; }
+    double width = 0;
+
+private:
+    double least_, most_;
+};
+
+TEST_F(Export, TheFooterOfANarrowFigureHasRoomForAllItsLines) {
+    provenance_.text = std::string(200, 'w');
+    const auto size = [&](double width) {
+        Blank narrow(100, 200);
+        ExportOptions options;
+        options.size_px = {width, 0};
+        return export_image(narrow, selection_, provenance_, options).size();
+    };
+    EXPECT_EQ(size(900), size(200));
+}
+
+TEST_F(Export, PartsOfAPageAreAsWideAsTheWidest) {
+    StackedParts parts{.view = "blank", .title = {}, .description = {}, .parts = {}, .table = {}, .arrays = {}};
+    auto plot = std::make_unique<Blank>(100, 2000), table = std::make_unique<Blank>(530, 530);
+    const Blank& first = *plot;
+    parts.parts.push_back(std::move(plot));
+    parts.parts.push_back(std::move(table));
+    const auto page = stacked_figure(std::move(parts));
+    EXPECT_EQ(page->layout({320, 0}, {}, {}), QSizeF(530, 200));
+    EXPECT_EQ(first.width, 530);
+    EXPECT_EQ(page->layout({800, 0}, {}, {}), QSizeF(800, 200));
+    EXPECT_EQ(first.width, 800);
 }
 
 TEST_F(Export, NothingIsLeftWhenTheFolderIsMissing) {
