@@ -24,6 +24,7 @@ struct Subject {
     int repeats = 7;
     CancelToken cancel;
 
+    void load(const std::filesystem::path& model);
     /// The lengths to measure, without those that the model cannot take; Error if none is left.
     std::vector<std::int64_t> lengths(std::vector<std::int64_t> standard) const;
     /// A made-up text of exactly this many tokens.
@@ -42,12 +43,13 @@ struct Measured {
 using Results = std::vector<Measured>;
 
 // passes.cpp
-Results forward(const Subject&);   ///< a traced pass against a matrix product of 2,048 x 2,048
-Results capture(const Subject&);   ///< every hook kept, with and without the overview, against none
-Results corpus(const Subject&);    ///< a text of a corpus run against the pass alone and a matrix product
-Results memory(const Subject&);    ///< bytes of a trace of every hook
-Results load(const Subject&);      ///< opening the folder again, its files in the page cache
-Results generate(const Subject&);  ///< the prompt and the tokens of a continuation
+Results forward(const Subject&);     ///< a traced pass against a matrix product of 2,048 x 2,048
+Results capture(const Subject&);     ///< every hook kept, with and without the overview, against none
+Results corpus(const Subject&);      ///< a text of a corpus run against the pass alone and a matrix product
+Results long_texts(const Subject&);  ///< passes over long texts with the overview, causal half counted, against the product
+Results memory(const Subject&);      ///< bytes of a trace of every hook
+Results load(const Subject&);        ///< opening the folder again, its files in the page cache
+Results generate(const Subject&);    ///< the prompt and the tokens of a continuation
 // analyses.cpp
 Results measures(const Subject&);    ///< every measure of every head over a traced pass without the overview
 Results prediction(const Subject&);  ///< lens, promoted tokens, attribution and contribution graph
@@ -80,5 +82,7 @@ std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>
 /// Writes a model of GPT-2 small's shape (12 layers, 12 heads, width 768, context 2,048; 500 MB of fp32) with random weights from
 /// a fixed seed into a folder. Its tokenizer knows the words w1 ... w50256, so that a text of N words has N tokens.
 void write_random_gpt2(const std::filesystem::path& folder);
+/// Two layers of SmolLM2-135M's shape (a Llama of 9 heads and 3 of keys, width 576) with a vocabulary of 512, in the same way.
+void write_random_llama(const std::filesystem::path& folder);
 
 }  // namespace headlight::bench

@@ -22,7 +22,7 @@ constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
     {"forward", forward},   {"capture", capture},         {"corpus", corpus},     {"memory", memory},
     {"load", load},         {"generate", generate},       {"measures", measures}, {"prediction", prediction},
     {"circuits", circuits}, {"tokenizer", tokenizer},     {"probes", probes},     {"ui", figures},
-    {"map", maps},          {"map-drawing", map_drawing}, {"edits", edits}};
+    {"map", maps},          {"map-drawing", map_drawing}, {"edits", edits},       {"long", long_texts}};
 
 struct Arguments {
     std::vector<std::string> names;
@@ -95,15 +95,13 @@ int run(const Arguments& o, const cli::Console& console) {
         throw cli::UsageError("--tokens: a text has at least one token");
     model::start_runtime(o.threads);
     const TemporaryFolder temporary;
-    const auto without_model = [](const std::string& name) { return name == "tokenizer" || name == "probes"; };
+    const auto without_model = [](const std::string& name) { return name == "tokenizer" || name == "probes" || name == "long"; };
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
             console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
             write_random_gpt2(temporary.path);
         }
-        subject.folder = o.model.empty() ? temporary.path : model::locate_model(o.model);
-        subject.model = model::Model::load(subject.folder, {}, subject.cancel);
-        subject.tokenizer = text::Tokenizer::load(subject.folder);
+        subject.load(o.model.empty() ? temporary.path : model::locate_model(o.model));
     }
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (const auto& [name, measure] : kBenchmarks) {
@@ -112,6 +110,10 @@ int run(const Arguments& o, const cli::Console& console) {
         // The random model's tokenizer knows made-up words only.
         if (measure == tokenizer)
             its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
+        if (measure == long_texts && o.model.empty()) {  // the other model's context is too short
+            write_random_llama(temporary.path / "long");
+            its.load(temporary.path / "long");
+        }
         for (const Measured& m : measure(its)) {
             if (!o.json) console.result(line_of(name, m));
             results.push_back(

@@ -6,6 +6,7 @@
 #include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
+#include "headlight/trace/remade.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -36,8 +37,10 @@ std::vector<double> warm_in_turns(const Subject& s, const std::vector<std::funct
     return in_turns(s.repeats, works, s.cancel);
 }
 
-/// Multiply-adds of one pass, counted twice and as if attention were dense. Looking up embeddings counts nothing.
-double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
+enum class Pairs { all, causal };  ///< of queries and keys that a pass is said to compute
+
+/// Multiply-adds of one pass, counted twice. Looking up embeddings counts nothing.
+double forward_flops(const model::ModelConfig& c, std::int64_t tokens, Pairs pairs = Pairs::all) {
     const double t = static_cast<double>(tokens), d = static_cast<double>(c.d_model);
     const double queries = static_cast<double>(c.n_heads * c.d_head), keys = static_cast<double>(c.n_kv_heads * c.d_head),
                  outputs = static_cast<double>(c.n_heads * model::value_width(c)),
@@ -49,7 +52,7 @@ double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
         projections = t * (of_queries > 0 ? of_queries * (d + queries) : d * queries) +
                       t * (d * (rank + rotary) + rank * (content + values) + d * outputs);
     }
-    const double attention = t * t * (queries + outputs);
+    const double attention = (pairs == Pairs::all ? t * t : t * (t + 1) / 2) * (queries + outputs);
     double mlp = 0;  // of all layers; of experts the chosen ones
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const model::Experts& e = c.experts;
@@ -133,6 +136,33 @@ Results corpus(const Subject& s) {
         report(medians(rounds.wall), "", 1);
         // Beside other programs the steadier clock, which does not see threads that wait.
         report(medians(rounds.processor), ", processor time", at::get_num_threads());
+    }
+    return found;
+}
+
+// A causal pass over a long text as the window runs it, with the overview of every head and without.
+Results long_texts(const Subject& s) {
+    const model::KeepMemory keep;
+    const Square square;
+    const trace::CapturePlan plain{.globs = {}, .overview = false};
+    Results found;
+    for (const std::int64_t n : s.lengths({2048, 8192, 32768})) {
+        bool logits = true;
+        const auto pass = [&](const trace::CapturePlan& plan) { logits = !trace::remade_now(*s.run(n, plan)).any; };
+        const std::vector<std::function<void()>> works = {[&] { pass({}); }, [&] { pass(plain); }, square};
+        for (const auto& work : works) work();
+        model::ModelConfig computed = s.model->config();
+        computed.has_unembedding = computed.has_unembedding && logits;
+        const double flops = forward_flops(computed, n, computed.causal ? Pairs::causal : Pairs::all) / 1e6;
+        const auto report = [&](const std::vector<double>& ms, const std::string& clock) {
+            const double rate = Square::gflops(ms[2]);
+            found.push_back({n, "pass with overview" + clock, ms[0], "ms"});
+            found.push_back({n, "share of matrix product, causal half" + clock, flops / ms[0] / rate, ""});
+            found.push_back({n, "without overview: share" + clock, flops / ms[1] / rate, ""});
+        };
+        const Rounds rounds = rounds_of(s.repeats, works, s.cancel);
+        report(medians(rounds.wall), "");
+        report(medians(rounds.processor), ", processor time");
     }
     return found;
 }

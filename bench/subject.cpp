@@ -8,6 +8,12 @@
 
 namespace headlight::bench {
 
+void Subject::load(const std::filesystem::path& from) {
+    folder = from;
+    model = model::Model::load(folder, {}, cancel);
+    tokenizer = text::Tokenizer::load(folder);
+}
+
 std::vector<std::int64_t> Subject::lengths(std::vector<std::int64_t> standard) const {
     const model::ModelConfig& c = model->config();
     std::vector<std::int64_t> result = tokens.empty() ? std::move(standard) : tokens;

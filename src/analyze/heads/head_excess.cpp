@@ -4,30 +4,35 @@
 #include "headlight/base/lanes.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace headlight::analyze {
 namespace {
 
 constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// sum weights[j] shares[j]
-HEADLIGHT_WIDE double weighted_sum(const float* weights, const float* shares, std::int64_t n) {
+/// sum weights[j] a[j] and sum weights[j] b[j]
+HEADLIGHT_WIDE void weighted_sums(const float* weights, const float* a, const float* b, std::int64_t n, double* out) {
     using namespace lanes;
-    double all = 0;
     for (std::int64_t start = 0; start < n; start += kChunk) {
         const std::int64_t end = std::min(n, start + kChunk);
-        Floats sum = {};
+        Floats of_a = {}, of_b = {};
         std::int64_t at = start;
         for (; at + kLanes <= end; at += kLanes) {
-            Floats w, s;
+            Floats w, s, t;
             std::memcpy(&w, weights + at, sizeof w);
-            std::memcpy(&s, shares + at, sizeof s);
-            sum += w * s;
+            std::memcpy(&s, a + at, sizeof s);
+            std::memcpy(&t, b + at, sizeof t);
+            of_a += w * s;
+            of_b += w * t;
         }
-        for (int k = 0; at < end; ++at, ++k) sum[k] += weights[at] * shares[at];
-        all += lanes_sum(sum);
+        for (int k = 0; at < end; ++at, ++k) {
+            of_a[k] += weights[at] * a[at];
+            of_b[k] += weights[at] * b[at];
+        }
+        out[0] += lanes_sum(of_a);
+        out[1] += lanes_sum(of_b);
     }
-    return all;
 }
 
 /// How many rows have each key (or distance): ranges are added, the prefix sums are the counts.
@@ -51,26 +56,54 @@ private:
 
 }  // namespace
 
+EarlierCopies::EarlierCopies(const std::vector<std::int64_t>& previous_same)
+    : first_(previous_same.size()), count_(previous_same.size(), 0) {
+    const std::size_t n = previous_same.size();
+    std::vector<std::int32_t> chain(n), lengths;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (previous_same[i] < 0) {
+            chain[i] = static_cast<std::int32_t>(lengths.size());
+            lengths.push_back(1);
+            continue;
+        }
+        chain[i] = chain[slot_at(previous_same[i])];
+        count_[i] = count_[slot_at(previous_same[i])] + 1;
+        ++lengths[slot_at(chain[i])];
+    }
+    std::vector<std::int32_t> begin(lengths.size(), 0);
+    std::exclusive_scan(lengths.begin(), lengths.end(), begin.begin(), 0);
+    places_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        first_[i] = begin[slot_at(chain[i])];
+        places_[slot_at(first_[i] + count_[i])] = static_cast<std::int32_t>(i);
+    }
+}
+
 template <class Take>
 void HeadExcess::for_each_key(std::int64_t query, const model::KeyRange& legal, Take take) const {
     if (kind_ == Kind::previous_token) {
         if (query > 0 && legal.has(query - 1)) take(query - 1);
         return;
     }
-    for (std::int64_t j = previous_same_[slot_at(query)]; j >= 0; j = previous_same_[slot_at(j)])
-        if (const std::int64_t key = kind_ == Kind::induction ? j + 1 : j; legal.has(key)) take(key);
+    const std::int64_t behind = kind_ == Kind::induction ? 1 : 0;
+    for (const std::int64_t j : copies_.of(query))
+        if (const std::int64_t key = j + behind; legal.has(key)) take(key);
 }
 
 bool HeadExcess::counts(std::int64_t query, std::int64_t key) const {
-    return key_others_[slot_at(key)] > 0 && (kind_ == Kind::previous_token || distance_others_[slot_at(query - key)] > 0);
+    return key_has_others_[slot_at(key)] && (kind_ == Kind::previous_token || distance_has_others_[slot_at(query - key)]);
 }
 
 HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::vector<std::int64_t>& previous_same,
                        const std::vector<bool>& special)
-    : kind_(kind), causal_(shape.causal), previous_same_(previous_same) {
+    : kind_(kind), causal_(shape.causal) {
     const std::int64_t n = shape.queries;
-    for (std::size_t i = 0; i < previous_same_.size(); ++i)
-        if (special[i]) previous_same_[i] = -1;
+    if (kind_ != Kind::previous_token) {
+        std::vector<std::int64_t> same = previous_same;
+        for (std::size_t i = 0; i < same.size(); ++i)
+            if (special[i]) same[i] = -1;
+        copies_ = EarlierCopies(same);
+    }
     const std::int64_t first = std::max<std::int64_t>(causal_ ? 1 : 0, shape.first_counted);  // row 0: itself alone
     RangeCount keys(n), distances(n);
     for (std::int64_t i = first; i < n; ++i) {
@@ -78,15 +111,16 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         keys.add(legal.first, legal.last);
         distances.add(0, i - legal.first + 1);
     }
-    key_others_ = keys.counts();
-    distance_others_ = distances.counts();
+    std::vector<std::int64_t> key_others = keys.counts(), distance_others = distances.counts();
     for (std::int64_t i = first; i < n; ++i) {
-        --key_others_[slot_at(i)];  // its own query
+        --key_others[slot_at(i)];  // its own query
         for_each_key(i, shape.legal(i), [&](std::int64_t j) {
-            if (j != i) --key_others_[slot_at(j)];
-            --distance_others_[slot_at(i - j)];
+            if (j != i) --key_others[slot_at(j)];
+            --distance_others[slot_at(i - j)];
         });
     }
+    for (const std::int64_t others : key_others) key_has_others_.push_back(others > 0);
+    for (const std::int64_t others : distance_others) distance_has_others_.push_back(others > 0);
     std::vector<std::int64_t> at_key(slot_at(n), 0), at_distance(slot_at(n), 0);
     for (std::int64_t i = first; i < n; ++i) {
         bool any = false;
@@ -102,7 +136,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     for (std::int64_t j = 0; j < n; ++j) {
         if (at_key[slot_at(j)] == 0) continue;
         keys_.push_back(j);
-        key_share_[slot_at(j)] = static_cast<double>(at_key[slot_at(j)]) / static_cast<double>(key_others_[slot_at(j)]);
+        key_share_[slot_at(j)] = static_cast<double>(at_key[slot_at(j)]) / static_cast<double>(key_others[slot_at(j)]);
     }
     if (kind_ == Kind::previous_token) return;
     for (std::int64_t d = 0; d < n; ++d) {
@@ -110,30 +144,38 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         if (most_ < 0) least_ = d;
         most_ = d;
     }
-    distance_share_.assign(slot_at(most_ + 1), 0);
-    for (std::int64_t d = least_; d <= most_; ++d)
+    distance_share_.assign(slot_at(n), 0);
+    for (std::int64_t d = std::max<std::int64_t>(least_, 0); d <= most_; ++d)
         if (at_distance[slot_at(d)] > 0)
-            distance_share_[slot_at(most_ - d)] =
-                static_cast<float>(at_distance[slot_at(d)]) / static_cast<float>(distance_others_[slot_at(d)]);
+            distance_share_[slot_at(n - 1 - d)] =
+                static_cast<float>(at_distance[slot_at(d)]) / static_cast<float>(distance_others[slot_at(d)]);
 }
 
-double HeadExcess::of_row(const trace::PatternRow& row) const {
+std::array<double, 2> HeadExcess::share_at_distances(const HeadExcess& a, const HeadExcess& b, const trace::PatternRow& row) {
+    std::array<double, 2> sums{};
+    const std::int64_t i = row.query, n = std::ssize(a.distance_share_), least = std::min(a.least_, b.least_);
+    const std::int64_t begin = std::max(row.legal.first, i - std::max(a.most_, b.most_)), end = i - least + 1;
+    const std::int64_t shift = n - 1 - i + begin;
+    if (begin < end)
+        weighted_sums(row.weights + begin, a.distance_share_.data() + shift, b.distance_share_.data() + shift, end - begin,
+                      sums.data());
+    return sums;
+}
+
+double HeadExcess::of_row(const trace::PatternRow& row, double at_distances) const {
     const std::int64_t i = row.query;
     if (queries_ == 0) return 0;
     const auto weight = [&](std::int64_t j) { return static_cast<double>(row.weights[j]); };
     // The columns have what this row gives its own key and the keys of its pairs: that is not one of the others'.
     double sum = key_share_[slot_at(i)] * weight(i);
     if (causal_ && i == 0) return sum;
+    const float* const apart =
+        distance_share_.empty() ? nullptr : distance_share_.data() + (distance_share_.size() - 1 - slot_at(i));
     for_each_key(i, row.legal, [&](std::int64_t j) {
         const double here = j == i ? 0 : key_share_[slot_at(j)];
-        const double apart =
-            i - j >= least_ && i - j <= most_ ? static_cast<double>(distance_share_[slot_at(most_ - (i - j))]) : 0;
-        sum += ((counts(i, j) ? 1 : 0) + here + apart) * weight(j);
+        sum += ((counts(i, j) ? 1 : 0) + here + (apart ? static_cast<double>(apart[j]) : 0)) * weight(j);
     });
-    if (most_ < 0) return sum;
-    const std::int64_t begin = std::max(row.legal.first, i - most_), end = i - least_ + 1;
-    if (begin >= end) return sum;
-    return sum - weighted_sum(row.weights + begin, distance_share_.data() + (begin - (i - most_)), end - begin);
+    return sum - at_distances;
 }
 
 double HeadExcess::of_columns(const float* columns, std::int64_t keys) const {

@@ -4,10 +4,28 @@
 
 #include "headlight/trace/head_numbers.h"
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace headlight::analyze {
+
+/// The earlier positions of each position's token, in stretches of memory: a chain of a long text is read from everywhere.
+class EarlierCopies {
+public:
+    EarlierCopies() = default;
+    /// `previous_same`: [position] nearest earlier position of the same token, -1: none. A chain ends where it says so.
+    explicit EarlierCopies(const std::vector<std::int64_t>& previous_same);
+    /// Ascending.
+    std::span<const std::int32_t> of(std::int64_t position) const {
+        const auto i = static_cast<std::size_t>(position);
+        return std::span(places_).subspan(static_cast<std::size_t>(first_[i]), static_cast<std::size_t>(count_[i]));
+    }
+
+private:
+    std::vector<std::int32_t> places_, first_, count_;
+};
 
 /// The pairs (query, key) that a kind of head attends to, which the tokens alone decide. Of the weight on a pair, what the
 /// text's other queries give the same key on average is subtracted (a key that all attend to, an attention sink, shows
@@ -25,7 +43,10 @@ public:
     /// Queries with at least one pair that counts.
     std::int64_t queries() const noexcept { return queries_; }
     /// The sum over all rows, minus that of of_columns() over all columns, divided by queries() is the excess.
-    double of_row(const trace::PatternRow&) const;
+    /// `at_distances`: of share_at_distances().
+    double of_row(const trace::PatternRow&, double at_distances) const;
+    /// What the row gives the keys at the distances of either one's pairs, with their shares.
+    static std::array<double, 2> share_at_distances(const HeadExcess&, const HeadExcess&, const trace::PatternRow&);
     /// `columns`: sums of weights for each of the first `keys` keys.
     double of_columns(const float* columns, std::int64_t keys) const;
 
@@ -36,12 +57,12 @@ private:
 
     Kind kind_ = Kind::previous_token;
     bool causal_ = true;
-    std::vector<std::int64_t> previous_same_;  ///< -1 for special tokens
+    EarlierCopies copies_;  ///< none of special tokens
     std::int64_t queries_ = 0;
     std::vector<std::int64_t> keys_;                          ///< with a share that is not 0
     std::vector<double> key_share_;                           ///< [key] pairs that count there / other queries
-    std::vector<float> distance_share_;                       ///< [last distance - distance], the same of distances
-    std::vector<std::int64_t> key_others_, distance_others_;  ///< how many other queries there are
+    std::vector<float> distance_share_;                       ///< [n - 1 - distance], the same of distances
+    std::vector<char> key_has_others_, distance_has_others_;  ///< other queries
     std::int64_t least_ = 0, most_ = -1;                      ///< distances with a share
 };
 

@@ -31,6 +31,7 @@ struct MeasuredRow {
     double separators = 0;                   ///< weight on special tokens behind the first position
     bool repeats = false;                    ///< the query's token stands earlier in its own text
     double copies = 0, behind_copies = 0;    ///< weight on its earlier copies, and on the keys right behind them
+    std::array<double, 2> at_distances{};    ///< HeadExcess::share_at_distances() of duplicates and induction
 };
 
 /// What a measure is made of when all rows have been seen.
@@ -66,7 +67,10 @@ constexpr Source of_head(double (*of)(H)) { return {.of_head = of}; }
 /// Over the queries that the text has for a kind of head.
 template <HeadExcess MeasuredText::*kOf>
 constexpr Source in_excess() {
-    return {.of_row = [](R r) { return (r.text.*kOf).of_row(r.row); }, .own_text = true, .excess = kOf};
+    constexpr int at = kOf == &MeasuredText::duplicate_token ? 0 : kOf == &MeasuredText::induction ? 1 : -1;
+    return {.of_row = [](R r) { return (r.text.*kOf).of_row(r.row, at < 0 ? 0 : r.at_distances[at < 0 ? 0 : at]); },
+            .own_text = true,
+            .excess = kOf};
 }
 constexpr Source of_update(Eigen::MatrixXd HeadUpdates::*part) { return {.update = part}; }
 
@@ -268,12 +272,13 @@ MeasuredRow::MeasuredRow(const trace::PatternRow& of, const MeasuredText& about)
     }
     separators = special - (text.starts_special ? at(0) : 0.0);
     if (text.shape.across) return;
-    std::int64_t j = text.previous_same[static_cast<std::size_t>(row.query)];
-    repeats = j >= 0;
-    for (; j >= 0; j = text.previous_same[static_cast<std::size_t>(j)]) {
+    const std::span<const std::int32_t> earlier = text.copies.of(row.query);
+    repeats = !earlier.empty();
+    for (const std::int32_t j : earlier) {
         copies += at(j);
         behind_copies += at(j + 1);
     }
+    at_distances = HeadExcess::share_at_distances(text.duplicate_token, text.induction, row);
 }
 
 /// Unrolled over the table, so that the functions of its rows are inlined.
@@ -337,7 +342,8 @@ MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std:
         uniform = uniform_with_first = std::log(static_cast<double>(shape.keys));
         return;
     }
-    previous_same = previous_same_tokens(ids);
+    const std::vector<std::int64_t> previous_same = previous_same_tokens(ids);
+    copies = EarlierCopies(previous_same);
     using Kind = HeadExcess::Kind;
     previous_token = {Kind::previous_token, shape, previous_same, special_flags};
     duplicate_token = {Kind::duplicate_token, shape, previous_same, special_flags};

@@ -37,7 +37,7 @@ struct MeasuredText {
     bool framed = false, separated = false;
     std::vector<bool> is_separator;                              ///< [position]
     std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
-    std::vector<std::int64_t> previous_same;                     ///< nearest earlier position of the same token, -1: none
+    EarlierCopies copies;
     HeadExcess previous_token, duplicate_token, induction;
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 };

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 namespace headlight::model {
 namespace {
@@ -23,13 +25,45 @@ KeyRange legal_of(const AttentionInput& in, const Tile& t, std::int64_t row) {
     return legal_keys(t.row0 + row, t.keys, in.causal, in.window);
 }
 
+/// Keys of a long text are read in blocks, each turned: a library that turns them itself does so for every tile, at up to half
+/// of the rate. Sizes alone decide, so that equal scores have equal bits.
+constexpr std::int64_t kBlockKeys = 384, kFewKeys = 512;
+
+bool in_blocks(const AttentionInput& in) { return in.k.scalar_type() == at::kFloat && in.k.size(1) > kFewKeys; }
+
+/// Keys [count, d] -> [d, kBlockKeys].
+void turn(const float* keys, std::int64_t count, std::int64_t d, float* out) {
+    constexpr std::int64_t kLine = 16;
+    for (std::int64_t first = 0; first < count; first += kLine) {
+        const std::int64_t last = std::min(first + kLine, count);
+        for (std::int64_t i = 0; i < d; ++i)
+            for (std::int64_t j = first; j < last; ++j) out[i * kBlockKeys + j] = keys[j * d + i];
+    }
+}
+
+void products_in_blocks(const AttentionInput& in, const Tile& t, const float* q, const at::Tensor& turned, float* s) {
+    const std::int64_t d = in.q.size(2), keys = in.k.size(1), kv_head = t.head0 / (in.q.size(0) / in.k.size(0));
+    std::vector<float> own(turned.defined() ? 0 : static_cast<std::size_t>(d * kBlockKeys));
+    for (std::int64_t first = 0; first < t.keys; first += kBlockKeys) {
+        const float* block = own.data();
+        if (turned.defined())
+            block = turned.data_ptr<float>() + kv_head * turned.stride(0) + first / kBlockKeys * turned.stride(1);
+        else
+            turn(in.k.data_ptr<float>() + (kv_head * keys + first) * d, std::min(kBlockKeys, keys - first), d, own.data());
+        kernels::gemm(q, d, block, kBlockKeys, false, s + first, t.keys, t.rows, std::min(kBlockKeys, t.keys - first), d);
+    }
+}
+
 template <class T>
-void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
+void scores_on_cpu(const AttentionInput& in, const Tile& t, const at::Tensor& turned, at::Tensor& out) {
     const std::int64_t d = in.q.size(2), group = in.q.size(0) / in.k.size(0);
     const T* q = in.q.data_ptr<T>() + (t.head0 * in.q.size(1) + t.row0) * d;
     const T* k = in.k.data_ptr<T>() + (t.head0 / group) * in.k.size(1) * d;
     T* s = out.data_ptr<T>();
-    kernels::gemm(q, d, k, d, true, s, t.keys, t.rows, t.keys, d);
+    bool done = false;
+    if constexpr (std::is_same_v<T, float>)
+        if (done = in_blocks(in); done) products_in_blocks(in, t, q, turned, s);
+    if (!done) kernels::gemm(q, d, k, d, true, s, t.keys, t.rows, t.keys, d);
     const double slope = in.alibi_slopes.defined() ? in.alibi_slopes.data_ptr<double>()[t.head0] : 0.0;
     for (std::int64_t r = 0; r < t.rows; ++r) {
         const KeyRange legal = legal_of(in, t, r);
@@ -130,9 +164,23 @@ void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>&
     });
 }
 
-void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
+at::Tensor turned_keys(const AttentionInput& in) {
+    if (!has_kernels(in.q) || !in_blocks(in)) return {};
+    const std::int64_t heads = in.k.size(0), keys = in.k.size(1), d = in.k.size(2), blocks = (keys + kBlockKeys - 1) / kBlockKeys;
+    at::Tensor out = at::empty({heads, blocks, d, kBlockKeys}, in.k.options());
+    at::parallel_for(0, heads * blocks, 8, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t first = i % blocks * kBlockKeys;
+            turn(in.k.data_ptr<float>() + (i / blocks * keys + first) * d, std::min(kBlockKeys, keys - first), d,
+                 out.data_ptr<float>() + i * d * kBlockKeys);
+        }
+    });
+    return out;
+}
+
+void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out, const at::Tensor& turned) {
     if (has_kernels(in.q)) {
-        in.q.scalar_type() == at::kFloat ? scores_on_cpu<float>(in, t, out) : scores_on_cpu<double>(in, t, out);
+        in.q.scalar_type() == at::kFloat ? scores_on_cpu<float>(in, t, turned, out) : scores_on_cpu<double>(in, t, turned, out);
         return;
     }
     const at::ScalarType wide = wide_type(in.q);

@@ -28,8 +28,11 @@ at::TensorOptions score_options(const AttentionInput&);
 
 /// Calls `work` for every tile, from several threads on the CPU. Exceptions reach the caller.
 void for_tiles(const AttentionInput&, const std::function<void(const Tile&)>& work);
-/// The tile of this plan, [heads, rows, keys] at `out` (contiguous).
-void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out);  ///< before masking: illegal keys hold any number
+/// The keys as the products of many tiles read them; undefined: as they are.
+at::Tensor turned_keys(const AttentionInput&);
+/// The tile of this plan, [heads, rows, keys] at `out` (contiguous), before masking: illegal keys hold any number. `turned`: of
+/// turned_keys(), or each tile turns them itself; equal bits.
+void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out, const at::Tensor& turned = {});
 /// Turns scores into patterns in place. `masked`: illegal keys are -inf already and every column counts
 /// (scores that came back from a hook); otherwise the causal limit of each row is used. What the heads' sinks take of each
 /// row goes to `sink` [head, query] of the whole layer, where that is defined.

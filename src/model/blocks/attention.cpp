@@ -100,10 +100,11 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
 /// The default: tile by tile, no pattern is ever whole.
 void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      at::Tensor& z) {
+    const at::Tensor keys = turned_keys(in);
     for_tiles(in, [&](const Tile& t) {
         pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-        fill_scores(in, t, tile);
+        fill_scores(in, t, tile, keys);
         softmax_tile(in, t, tile, false);
         tile = tile.to(in.q.scalar_type());
         tell_tile(pass, layer, hooks, t, tile);
@@ -187,9 +188,10 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
     }
     at::Tensor pattern = at::empty(shape, in.q.options());
     at::Tensor scores = keep_scores ? at::empty(shape, score_options(in)) : at::Tensor{};
+    const at::Tensor keys = turned_keys(in);
     for_tiles(in, [&](const Tile& t) {
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-        fill_scores(in, t, tile);
+        fill_scores(in, t, tile, keys);
         if (keep_scores) {
             mask_tile(in, t, tile);
             store_tile(scores, t, tile, -std::numeric_limits<double>::infinity());

@@ -33,6 +33,10 @@ public:
         add(name + ".weight", {in, out}, std);
         add(name + ".bias", {out}, 0.02f);
     }
+    /// [out, in], as everywhere but in GPT-2.
+    void add_matrix(const std::string& name, std::int64_t out, std::int64_t in, float std = 0.02f) {
+        add(name + ".weight", {out, in}, std);
+    }
     const std::vector<io::ArrayRef>& arrays() const { return arrays_; }
 
 private:
@@ -41,9 +45,9 @@ private:
     std::vector<io::ArrayRef> arrays_;
 };
 
-nlohmann::json tokenizer_json() {
+nlohmann::json tokenizer_json(std::int64_t words) {
     nlohmann::json vocabulary = {{"[UNK]", 0}};
-    for (std::int64_t i = 1; i < kVocabulary; ++i) vocabulary["w" + std::to_string(i)] = i;
+    for (std::int64_t i = 1; i < words; ++i) vocabulary["w" + std::to_string(i)] = i;
     const nlohmann::json unknown = {{"id", 0},         {"content", "[UNK]"},  {"single_word", false}, {"lstrip", false},
                                     {"rstrip", false}, {"normalized", false}, {"special", true}};
     return {{"version", "1.0"},
@@ -57,6 +61,13 @@ nlohmann::json tokenizer_json() {
               {"continuing_subword_prefix", "##"},
               {"max_input_chars_per_word", 100},
               {"vocab", vocabulary}}}};
+}
+
+void write_folder(const std::filesystem::path& folder, const Weights& weights, const nlohmann::json& config, std::int64_t words) {
+    std::filesystem::create_directories(folder);
+    io::write_safetensors(folder / "model.safetensors", weights.arrays(), {{"format", "pt"}});
+    io::write_atomically(folder / "config.json", config.dump());
+    io::write_atomically(folder / "tokenizer.json", tokenizer_json(words).dump());
 }
 
 }  // namespace
@@ -75,8 +86,6 @@ void write_random_gpt2(const std::filesystem::path& folder) {
         weights.add_linear(block + "mlp.c_proj", 4 * kWidth, kWidth);
     }
     weights.add_norm("transformer.ln_f");
-    std::filesystem::create_directories(folder);
-    io::write_safetensors(folder / "model.safetensors", weights.arrays(), {{"format", "pt"}});
     const nlohmann::json config = {{"architectures", {"GPT2LMHeadModel"}},
                                    {"model_type", "gpt2"},
                                    {"activation_function", "gelu_new"},
@@ -88,8 +97,42 @@ void write_random_gpt2(const std::filesystem::path& folder) {
                                    {"vocab_size", kVocabulary},
                                    {"layer_norm_epsilon", 1e-5},
                                    {"tie_word_embeddings", true}};
-    io::write_atomically(folder / "config.json", config.dump());
-    io::write_atomically(folder / "tokenizer.json", tokenizer_json().dump());
+    write_folder(folder, weights, config, kVocabulary);
+}
+
+void write_random_llama(const std::filesystem::path& folder) {
+    constexpr std::int64_t layers = 2, heads = 9, key_heads = 3, width = 576, mlp = 1536, words = 512;
+    constexpr std::int64_t keys = width / heads * key_heads;
+    Weights weights;
+    weights.add("model.embed_tokens.weight", {words, width}, 0.02f);
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+        const std::string block = "model.layers." + std::to_string(layer) + ".";
+        weights.add(block + "input_layernorm.weight", {width}, 0.02f, 1);
+        weights.add_matrix(block + "self_attn.q_proj", width, width, 0.06f);
+        weights.add_matrix(block + "self_attn.k_proj", keys, width, 0.06f);
+        weights.add_matrix(block + "self_attn.v_proj", keys, width);
+        weights.add_matrix(block + "self_attn.o_proj", width, width);
+        weights.add(block + "post_attention_layernorm.weight", {width}, 0.02f, 1);
+        weights.add_matrix(block + "mlp.gate_proj", mlp, width);
+        weights.add_matrix(block + "mlp.up_proj", mlp, width);
+        weights.add_matrix(block + "mlp.down_proj", width, mlp);
+    }
+    weights.add("model.norm.weight", {width}, 0.02f, 1);
+    write_folder(folder, weights,
+                 {{"architectures", {"LlamaForCausalLM"}},
+                  {"model_type", "llama"},
+                  {"hidden_act", "silu"},
+                  {"num_hidden_layers", layers},
+                  {"num_attention_heads", heads},
+                  {"num_key_value_heads", key_heads},
+                  {"hidden_size", width},
+                  {"intermediate_size", mlp},
+                  {"max_position_embeddings", 65536},
+                  {"vocab_size", words},
+                  {"rms_norm_eps", 1e-5},
+                  {"rope_theta", 100000.0},
+                  {"tie_word_embeddings", true}},
+                 words);
 }
 
 }  // namespace headlight::bench
