@@ -47,6 +47,7 @@ Results forward(const Subject&);     ///< a traced pass against a matrix product
 Results capture(const Subject&);     ///< every hook kept, with and without the overview, against none
 Results corpus(const Subject&);      ///< a text of a corpus run against the pass alone and a matrix product
 Results long_texts(const Subject&);  ///< passes over long texts with the overview, causal half counted, against the product
+Results precision(const Subject&);   ///< a pass in bfloat16 against float32: time and error
 Results memory(const Subject&);      ///< bytes of a trace of every hook
 Results load(const Subject&);        ///< opening the folder again, its files in the page cache
 Results generate(const Subject&);    ///< the prompt and the tokens of a continuation
@@ -82,7 +83,8 @@ std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>
 /// Writes a model of GPT-2 small's shape (12 layers, 12 heads, width 768, context 2,048; 500 MB of fp32) with random weights from
 /// a fixed seed into a folder. Its tokenizer knows the words w1 ... w50256, so that a text of N words has N tokens.
 void write_random_gpt2(const std::filesystem::path& folder);
-/// Two layers of SmolLM2-135M's shape (a Llama of 9 heads and 3 of keys, width 576) with a vocabulary of 512, in the same way.
+/// Two layers of SmolLM2-135M's shape (a Llama of 9 heads and 3 of keys, width 576) with 2,048 words, which repeat about as often
+/// as those of English text, in the same way.
 void write_random_llama(const std::filesystem::path& folder);
 
 }  // namespace headlight::bench

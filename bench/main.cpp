@@ -19,10 +19,11 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},   {"capture", capture},         {"corpus", corpus},     {"memory", memory},
-    {"load", load},         {"generate", generate},       {"measures", measures}, {"prediction", prediction},
-    {"circuits", circuits}, {"tokenizer", tokenizer},     {"probes", probes},     {"ui", figures},
-    {"map", maps},          {"map-drawing", map_drawing}, {"edits", edits},       {"long", long_texts}};
+    {"forward", forward},    {"capture", capture},         {"corpus", corpus},     {"memory", memory},
+    {"load", load},          {"generate", generate},       {"measures", measures}, {"prediction", prediction},
+    {"circuits", circuits},  {"tokenizer", tokenizer},     {"probes", probes},     {"ui", figures},
+    {"map", maps},           {"map-drawing", map_drawing}, {"edits", edits},       {"long", long_texts},
+    {"precision", precision}};
 
 struct Arguments {
     std::vector<std::string> names;
@@ -150,6 +151,7 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
         ->type_name("N")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    cli::add_memory(definition);
     app.add_option("--threads", o->threads, "threads to compute with; 0: one for each core")
         ->type_name("N")
         ->check(CLI::Range(0, 1024));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
 #include "headlight/corpus/run/pack.h"
+#include "headlight/model/as_used.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
 #include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/remade.h"
+#include "headlight/trace/tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -170,6 +172,35 @@ Results long_texts(const Subject& s) {
     return found;
 }
 
+// The same pass in bfloat16, and how far its logits are from those of float32.
+Results precision(const Subject& s) {
+    Subject narrow = s;
+    narrow.model = model::Model::load(s.folder, {.dtype = model::ComputeType::bfloat16, .device = "cpu"}, s.cancel);
+    const Square square;
+    const trace::CapturePlan logits{.globs = {"logits"}, .overview = false};
+    Results found;
+    for (const std::int64_t n : s.lengths({512})) {
+        const auto of = [&](const Subject& subject) {
+            return trace::tensor(*subject.run(n, logits), {model::Hook::logits, Layer(0)}).to(at::kDouble);
+        };
+        const at::Tensor exact = of(s), found_here = of(narrow);
+        const at::Tensor p = at::log_softmax(exact, -1), q = at::log_softmax(found_here, -1);
+        const std::vector<std::function<void()>> works = {[&] { s.run(n, logits); }, [&] { narrow.run(n, logits); }, square};
+        const std::vector<double> ms = medians(rounds_of(s.repeats, works, s.cancel).processor);
+        found.push_back({n, "pass in float32, processor time", ms[0], "ms"});
+        found.push_back({n, "pass in bfloat16, processor time", ms[1], "ms"});
+        found.push_back({n, "bfloat16: times as fast", ms[0] / ms[1], "x"});
+        const at::Tensor off = (found_here - exact).pow(2).mean().sqrt(),
+                         spread = (exact - exact.mean(-1, true)).pow(2).mean().sqrt();
+        found.push_back({n, "bfloat16: rms error of logits, of their spread", (off / spread).item<double>(), ""});
+        found.push_back(
+            {n, "bfloat16: mean divergence of predictions", (p.exp() * (p - q)).sum(-1).mean().item<double>(), "nats"});
+        const at::Tensor same = exact.argmax(-1).eq(found_here.argmax(-1)).to(at::kDouble).mean();
+        found.push_back({n, "bfloat16: same most likely token", same.item<double>(), ""});
+    }
+    return found;
+}
+
 Results memory(const Subject& s) {
     Results found;
     for (const std::int64_t n : s.lengths({512, 1024, 2048}))
@@ -205,12 +236,23 @@ Results generate(const Subject& s) {
                               },
                               [&] { weights.sum(); }, square});
         const double prompt = median(prompts), token = median(tokens);
+        // Weights that are converted as they are used are read from the file; a sum cannot read their kind, so of as many
+        // float32.
+        double bytes = 4.0 * static_cast<double>(numbers);
+        const double sum_rate = bytes / ms[1] / 1e6;
+        if (model::bytes_as_used(*s.model) > 0) {
+            bytes = 0;
+            for (const std::string& file : s.model->report().files)
+                bytes += static_cast<double>(std::filesystem::file_size(file));
+        }
         // Logits of the last token only.
         const double head = 2.0 * static_cast<double>((n - 1) * c.d_model * c.vocab_size);
         found.push_back({n, "prompt", prompt, "ms"});
         found.push_back({n, "share of matrix product", (forward_flops(c, n) - head) / prompt / 1e6 / Square::gflops(ms[2]), ""});
         found.push_back({n, "new token", token, "ms"});
-        found.push_back({n, "share of memory bandwidth", ms[1] / token, ""});
+        found.push_back({n, "weights read per token", bytes / token / 1e6, "GB/s"});
+        found.push_back({n, "memory bandwidth: a sum of float32", sum_rate, "GB/s"});
+        found.push_back({n, "share of memory bandwidth", bytes / token / 1e6 / sum_rate, ""});
     }
     return found;
 }

@@ -101,7 +101,7 @@ void write_random_gpt2(const std::filesystem::path& folder) {
 }
 
 void write_random_llama(const std::filesystem::path& folder) {
-    constexpr std::int64_t layers = 2, heads = 9, key_heads = 3, width = 576, mlp = 1536, words = 512;
+    constexpr std::int64_t layers = 2, heads = 9, key_heads = 3, width = 576, mlp = 1536, words = 2048;
     constexpr std::int64_t keys = width / heads * key_heads;
     Weights weights;
     weights.add("model.embed_tokens.weight", {words, width}, 0.02f);
