@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
 #include "cli/command.h"
+#include "cli/memory_option.h"
 #include "cli/options.h"
 #include "headlight/base/version.h"
 #include "headlight/model/blas_kernels.h"
