@@ -11,7 +11,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <iterator>
 #include <utility>
@@ -117,15 +116,10 @@ Remaker::Made Remaker::make(Part part) const {
 }
 
 std::unique_lock<std::timed_mutex> Remaker::lock_for(Part part) const {
-    std::unique_lock lock(mutex_, std::defer_lock);
-    for (;;) {
-        {
-            const std::lock_guard own(ahead_mutex_);
-            if (ahead_ && !ahead_->first.covers(part)) ahead_->second.cancel();
-        }
-        if (lock.try_lock_for(std::chrono::milliseconds(50))) return lock;
-        WorkingFor::token().throw_if_cancelled();
-    }
+    return lock_while_wanted(mutex_, [&] {
+        const std::lock_guard own(ahead_mutex_);
+        if (ahead_ && !ahead_->first.covers(part)) ahead_->second.cancel();
+    });
 }
 
 std::int64_t Remaker::room() const { return std::max<std::int64_t>(0, memory_budget() / 4 - (bytes_of_all - bytes_)); }

@@ -26,7 +26,8 @@ void CorpusWindow::run(const CorpusOrder& order) {
     progress_->setRange(0, 0);
     say({});
     jobs_.start(Jobs::Lane::corpus, QStringLiteral("Running the corpus"),
-                [self = QPointer(this), order, opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                [self = QPointer(this), jobs = &jobs_, order, opened](const CancelToken& cancel,
+                                                                      const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
                     corpus::CorpusRun run;
                     run.setup = {.store = order.store.toStdString(),
@@ -36,13 +37,10 @@ void CorpusWindow::run(const CorpusOrder& order) {
                                  .texts = {.from = order.texts.toStdString(), .limit = order.limit}};
                     run.segment_minutes = order.segment_minutes;
                     run.stop_at = order.stop_at;
-                    const corpus::Note note = [self](const std::string& line) {
-                        QMetaObject::invokeMethod(
-                            qApp,
-                            [self, text = QString::fromStdString(line)] {
-                                if (self) self->say(text);
-                            },
-                            Qt::QueuedConnection);
+                    const corpus::Note note = [self, jobs](const std::string& line) {
+                        jobs->in_window([self, text = QString::fromStdString(line)] {
+                            if (self) self->say(text);
+                        });
                     };
                     const Progress named = [&](ProgressStep step) {  // names the run in the window's status line
                         if (step.unit == "chunk") step.what = "Running the corpus";

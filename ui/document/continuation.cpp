@@ -136,8 +136,7 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
             if (tokenizer.is_special(id)) return;
             const QString piece = decoder(QByteArray::fromStdString(tokenizer.bytes_of(id)));
             after = with_piece(after, piece);
-            QMetaObject::invokeMethod(
-                this, [this, number, piece] { take_piece(number, piece); }, Qt::QueuedConnection);
+            jobs_.in_window([this, number, piece] { take_piece(number, piece); });
         };
         const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
         std::optional<Continued> under_edits;

@@ -4,22 +4,22 @@
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 
-#include <atomic>
+#include <QCoreApplication>
+#include <QEvent>
+
 #include <exception>
 #include <utility>
 
 namespace headlight::ui {
+namespace {
 
-/// Says in terms of the language what Qt's queues guarantee: what one thread did before give(), another sees after take().
-/// ThreadSanitizer cannot see into Debian's Qt, which is built without it.
-class Jobs::Baton {
-public:
-    void give() { passed_.fetch_add(1, std::memory_order_release); }
-    void take() const { (void)passed_.load(std::memory_order_acquire); }
+/// Of the event that says that something waits in Jobs::arrived_.
+QEvent::Type arrival() {
+    static const auto type = static_cast<QEvent::Type>(QEvent::registerEventType());
+    return type;
+}
 
-private:
-    std::atomic<int> passed_ = 0;
-};
+}  // namespace
 
 ErrorFacts facts_of_lost(const std::filesystem::path& file) {
     return {.problem = "A file was cut short while it was read, or its disk went away",
@@ -27,7 +27,7 @@ ErrorFacts facts_of_lost(const std::filesystem::path& file) {
             .hint = "What is on screen stays. Put the file back and open the model again"};
 }
 
-Jobs::Jobs(QObject* parent) : QObject(parent), ended_(std::make_unique<Baton>()) {
+Jobs::Jobs(QObject* parent) : QObject(parent) {
     qRegisterMetaType<Lane>();
     qRegisterMetaType<Failure>();
 }
@@ -40,7 +40,8 @@ void Jobs::cancel_all() {
         thread.clear();
         thread.waitForDone();
     }
-    ended_->take();
+    const std::lock_guard lock(handing_over_);
+    waiting_.clear();
     current_.clear();
 }
 
@@ -62,24 +63,41 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
     QThreadPool& thread = threads_[lane];
     thread.setMaxThreadCount(1);
     thread.setExpiryTimeout(-1);
-    const auto baton = std::make_shared<Baton>();
-    baton->give();
-    thread.start([this, lane, ticket, baton, work = std::move(work)]() mutable {
-        baton->take();
-        run(lane, ticket, baton, std::exchange(work, {}));
-        ended_->give();
+    {
+        const std::lock_guard lock(handing_over_);
+        waiting_[lane].push_back({ticket, std::move(work)});
+    }
+    thread.start([this, lane] {
+        std::unique_lock lock(handing_over_);
+        std::deque<Waiting>& waiting = waiting_[lane];
+        {
+            const Waiting next = std::move(waiting.front());
+            waiting.pop_front();
+            lock.unlock();
+            run(lane, next.ticket, next.work);
+        }
+        lock.lock();  // lets cancel_all() see all that the job did
     });
 }
 
-void Jobs::run(Lane lane, const Ticket& ticket, const std::shared_ptr<Baton>& baton, const Work& work) {
-    const auto in_window = [&](auto&& what) {
-        baton->give();
-        const auto take_over = [baton, what = std::move(what)] {
-            baton->take();
-            what();
-        };
-        QMetaObject::invokeMethod(this, take_over, Qt::QueuedConnection);
-    };
+void Jobs::in_window(std::function<void()> what) {
+    {
+        const std::lock_guard lock(handing_over_);
+        arrived_.push_back(std::move(what));
+    }
+    QCoreApplication::postEvent(this, new QEvent(arrival()));
+}
+
+void Jobs::customEvent(QEvent* event) {
+    if (event->type() != arrival()) return QObject::customEvent(event);
+    std::unique_lock lock(handing_over_);
+    const std::function<void()> what = std::move(arrived_.front());
+    arrived_.pop_front();
+    lock.unlock();
+    what();
+}
+
+void Jobs::run(Lane lane, const Ticket& ticket, const Work& work) {
     const Progress progress = [&](const ProgressStep& step) {
         in_window([=, this, number = ticket.number] {
             if (wanted(lane, number)) Q_EMIT progressed(lane, step);

@@ -9,10 +9,11 @@
 #include <QThreadPool>
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
+#include <mutex>
 
 namespace headlight::ui {
 
@@ -87,6 +88,8 @@ public:
     void cancel(Lane);
     /// Cancels the lane's job and leaves it its lane: finished() comes when the job has ended, with what it still had to write.
     void ask_to_stop(Lane);
+    /// From any thread: runs it in the window's thread, in order with what jobs deliver, unless this has been destroyed by then.
+    void in_window(std::function<void()>);
     /// Cancels everything and waits until it has ended; nothing is delivered any more.
     void cancel_all();
     bool busy(Lane lane) const { return current_.contains(lane); }
@@ -103,23 +106,33 @@ Q_SIGNALS:
     void finished(Lane lane);
     void failed(Lane lane, const Failure& failure);
 
+protected:
+    void customEvent(QEvent*) override;
+
 private:
     struct Ticket {
         quint64 number = 0;
         CancelToken token;
         QString doing;
     };
-    class Baton;
+    struct Waiting {
+        Ticket ticket;
+        Work work;
+    };
     bool wanted(Lane, quint64 number) const;
     /// In the lane's thread.
-    void run(Lane, const Ticket&, const std::shared_ptr<Baton>&, const Work&);
+    void run(Lane, const Ticket&, const Work&);
     void finish(Lane, quint64 number, const Deliver&);
 
     std::map<Lane, Ticket> current_;
     quint64 next_ = 1;
     std::atomic<int> forgiven_ = 0;
-    std::unique_ptr<Baton> ended_;  ///< given by every job that has ended
     std::map<Lane, QThreadPool> threads_;
+    /// Of the two below. What threads hand each other goes through it and not through Qt's queues: ThreadSanitizer cannot see
+    /// into Debian's Qt, which is built without it.
+    std::mutex handing_over_;
+    std::map<Lane, std::deque<Waiting>> waiting_;
+    std::deque<std::function<void()>> arrived_;
 };
 
 /// Of a file of the model that is no longer what it was while it is open; results made meanwhile are dropped.

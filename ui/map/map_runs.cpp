@@ -93,7 +93,7 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
     progress_->setRange(0, 0);
     jobs_.start(
         Jobs::Lane::map, QStringLiteral("Drawing the map"),
-        [self = QPointer(this), order, opened, whole, known = same ? texts_ : nullptr, settling = settling_,
+        [self = QPointer(this), jobs = &jobs_, order, opened, whole, known = same ? texts_ : nullptr, settling = settling_,
          seen = canvas_->visible_heads()](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
             std::shared_ptr<const MapTexts> texts = known;
             if (!texts && whole)
@@ -129,16 +129,13 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
                 }
                 // The page shows the principal components of all heads, and every change from now on.
                 const auto figure = std::make_shared<figure::MapFigure>(run->map());
-                QMetaObject::invokeMethod(
-                    qApp,
-                    [self, settling, run, texts, figure, whole, order] {
-                        if (!self || self->settling_ != settling) return;
-                        self->drawn_trace_ = whole;
-                        self->shown_ = order;
-                        self->shown_settling_ = settling;
-                        self->take_map(run, texts, figure);
-                    },
-                    Qt::QueuedConnection);
+                jobs->in_window([self, settling, run, texts, figure, whole, order] {
+                    if (!self || self->settling_ != settling) return;
+                    self->drawn_trace_ = whole;
+                    self->shown_ = order;
+                    self->shown_settling_ = settling;
+                    self->take_map(run, texts, figure);
+                });
             };
             run->run(0, cancel, progress, changed);
             return [] {};

@@ -92,16 +92,13 @@ void SweepWindow::start() {
     stopping_ = false;
     progress_->setRange(0, 0);
     jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),
-                [self = QPointer(this), asked, opened, dtype, number = ++started_](
+                [self = QPointer(this), jobs = &jobs_, asked, opened, dtype, number = ++started_](
                     const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
                     check_files(opened);
                     const auto run = std::make_shared<SweepRun>(opened.model, pairs_with_answers(asked, opened), asked.options);
-                    QMetaObject::invokeMethod(
-                        qApp,
-                        [self, run, asked, opened, dtype, number] {
-                            if (self && self->started_ == number) self->run({asked, opened, dtype}, run);
-                        },
-                        Qt::QueuedConnection);
+                    jobs->in_window([self, run, asked, opened, dtype, number] {
+                        if (self && self->started_ == number) self->run({asked, opened, dtype}, run);
+                    });
                     run->run(cancel, progress);
                     return [] {};
                 });

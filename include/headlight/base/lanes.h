@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-// One object file serves every x86-64: the wide version is picked when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+// One object file serves every x86-64: the loader picks a version before the run time of a sanitizer is ready.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define HEADLIGHT_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define HEADLIGHT_WIDE

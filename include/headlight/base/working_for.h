@@ -28,11 +28,18 @@ private:
     CancelToken before_;
 };
 
-/// Waits for the lock only as long as the work on this thread is wanted.
-inline std::unique_lock<std::timed_mutex> lock_while_wanted(std::timed_mutex& mutex) {
+/// Waits for the lock only as long as the work on this thread is wanted. `at_try` is called before each wait of 50 ms.
+inline std::unique_lock<std::timed_mutex> lock_while_wanted(std::timed_mutex& mutex, auto&& at_try) {
     std::unique_lock lock(mutex, std::defer_lock);
-    while (!lock.try_lock_for(std::chrono::milliseconds(50))) WorkingFor::token().throw_if_cancelled();
-    return lock;
+    for (;;) {
+        at_try();
+        // Not try_lock_for(): GCC 12's thread sanitizer does not see a lock that is taken by the steady clock.
+        if (lock.try_lock_until(std::chrono::system_clock::now() + std::chrono::milliseconds(50))) return lock;
+        WorkingFor::token().throw_if_cancelled();
+    }
+}
+inline std::unique_lock<std::timed_mutex> lock_while_wanted(std::timed_mutex& mutex) {
+    return lock_while_wanted(mutex, [] {});
 }
 
 }  // namespace headlight

@@ -6,12 +6,8 @@
 #include <limits>
 #include <numbers>
 
-// The package's baseline is plain x86-64; these loops are compiled three times and the loader picks by CPU.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HEADLIGHT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define HEADLIGHT_CLONES
-#endif
+#include "headlight/base/lanes.h"
+
 #define HEADLIGHT_INLINE inline __attribute__((always_inline))
 
 namespace headlight::model::kernels {
@@ -236,16 +232,16 @@ HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::in
 
 }  // namespace
 
-HEADLIGHT_CLONES ExpSums exp_sums(const float* x, std::int64_t n, float highest) { return exp_sums_row(x, n, highest); }
-HEADLIGHT_CLONES void block_maxima(const float* x, std::int64_t n, float* out) { block_extremes<true>(x, n, out); }
-HEADLIGHT_CLONES void block_minima(const float* x, std::int64_t n, float* out) { block_extremes<false>(x, n, out); }
-HEADLIGHT_CLONES double dot(const float* a, const float* b, std::int64_t n) { return dot_row(a, b, n); }
-HEADLIGHT_CLONES double distance(const float* x, float scale, const float* y, std::int64_t n) {
+HEADLIGHT_WIDE ExpSums exp_sums(const float* x, std::int64_t n, float highest) { return exp_sums_row(x, n, highest); }
+HEADLIGHT_WIDE void block_maxima(const float* x, std::int64_t n, float* out) { block_extremes<true>(x, n, out); }
+HEADLIGHT_WIDE void block_minima(const float* x, std::int64_t n, float* out) { block_extremes<false>(x, n, out); }
+HEADLIGHT_WIDE double dot(const float* a, const float* b, std::int64_t n) { return dot_row(a, b, n); }
+HEADLIGHT_WIDE double distance(const float* x, float scale, const float* y, std::int64_t n) {
     return distance_row(x, scale, y, n);
 }
-HEADLIGHT_CLONES std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
+HEADLIGHT_WIDE std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
 
-HEADLIGHT_CLONES void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row) {
+HEADLIGHT_WIDE void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row) {
     scores_row(x, n, scale, slope, row);
 }
 void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row) { scores_row(x, n, scale, slope, row); }
@@ -257,39 +253,37 @@ void softcap(double* x, std::int64_t n, double cap) {
     for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
 }
 
-HEADLIGHT_CLONES float softmax(float* x, std::int64_t n, std::int64_t width, float sink) {
-    return softmax_row(x, n, width, sink);
-}
+HEADLIGHT_WIDE float softmax(float* x, std::int64_t n, std::int64_t width, float sink) { return softmax_row(x, n, width, sink); }
 double softmax(double* x, std::int64_t n, std::int64_t width, double sink) { return softmax_row(x, n, width, sink); }
 
-HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
+HEADLIGHT_WIDE void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
     activate_row(pre, bias, post, n, a);
 }
 void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation a) {
     activate_row(pre, bias, post, n, a);
 }
 
-HEADLIGHT_CLONES void add_bias(const float* x, const float* bias, float* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
+HEADLIGHT_WIDE void add_bias(const float* x, const float* bias, float* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
 void add_bias(const double* x, const double* bias, double* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
 
-HEADLIGHT_CLONES Moments moments(const float* x, std::int64_t n, double eps, bool centred) {
+HEADLIGHT_WIDE Moments moments(const float* x, std::int64_t n, double eps, bool centred) {
     return moments_row(x, n, eps, centred);
 }
 Moments moments(const double* x, std::int64_t n, double eps, bool centred) { return moments_row(x, n, eps, centred); }
 
-HEADLIGHT_CLONES void normalize(const float* x, float mean, float scale, float* out, std::int64_t n) {
+HEADLIGHT_WIDE void normalize(const float* x, float mean, float scale, float* out, std::int64_t n) {
     normalize_row(x, mean, scale, out, n);
 }
 void normalize(const double* x, double mean, double scale, double* out, std::int64_t n) { normalize_row(x, mean, scale, out, n); }
 
-HEADLIGHT_CLONES void affine(const float* x, const float* gain, const float* bias, float* out, std::int64_t n) {
+HEADLIGHT_WIDE void affine(const float* x, const float* gain, const float* bias, float* out, std::int64_t n) {
     affine_row(x, gain, bias, out, n);
 }
 void affine(const double* x, const double* gain, const double* bias, double* out, std::int64_t n) {
     affine_row(x, gain, bias, out, n);
 }
 
-HEADLIGHT_CLONES std::int64_t first_not_finite(const float* x, std::int64_t n) { return not_finite_row(x, n); }
+HEADLIGHT_WIDE std::int64_t first_not_finite(const float* x, std::int64_t n) { return not_finite_row(x, n); }
 std::int64_t first_not_finite(const double* x, std::int64_t n) { return not_finite_row(x, n); }
 
 }  // namespace headlight::model::kernels
