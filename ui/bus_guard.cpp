@@ -17,13 +17,13 @@ namespace headlight::ui {
 namespace {
 
 int ends[2] = {-1, -1};  ///< of a pipe: the handler writes a byte, the window's thread reads it
-struct sigaction before {};
+struct sigaction action_before {};
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
     const int before_this = errno;  // of the work that is interrupted
     const io::MappedFile* file = io::MappedFile::holding(info->si_addr);
     if (!file || !file->blank_from(info->si_addr)) {
-        ::sigaction(signal, &before, nullptr);  // comes again at once, to whoever had it
+        ::sigaction(signal, &action_before, nullptr);  // comes again at once, to whoever had it
         return;
     }
     const char byte = 0;
@@ -45,11 +45,11 @@ BusGuard::BusGuard(QObject* parent) : QObject(parent) {
     struct sigaction action {};
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // a handler that returns: see model/arithmetic/signal_stack.h
-    ::sigaction(SIGBUS, &action, &before);
+    ::sigaction(SIGBUS, &action, &action_before);
 }
 
 BusGuard::~BusGuard() {
-    ::sigaction(SIGBUS, &before, nullptr);
+    ::sigaction(SIGBUS, &action_before, nullptr);
     for (int& end : ends) ::close(std::exchange(end, -1));
 }
 

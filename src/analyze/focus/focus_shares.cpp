@@ -10,14 +10,14 @@
 namespace headlight::analyze {
 namespace {
 
-struct Kind {
+struct ShareKind {
     const char* measure;
     const char* title;
     const char* definition;
     double first_row;  ///< what row 0 of a causal model adds; NaN: it has no such number
 };
 
-Kind kind_of(FocusShare share) {
+ShareKind kind_of(FocusShare share) {
     switch (share) {
         case FocusShare::argmax_self:
             return {"argmax_self", "largest weight on itself", "Share of queries whose largest weight is on themselves.", 1};
@@ -34,7 +34,7 @@ Kind kind_of(FocusShare share) {
 
 FocusShares focus_shares(Traces traces, FocusShare share, bool include_first_row) {
     check_one_model(traces);
-    const Kind kind = kind_of(share);
+    const ShareKind kind = kind_of(share);
     const auto& config = traces.front()->config();
     FocusShares out;
     out.share = share;

@@ -126,7 +126,7 @@ Scaling metric_scaling(const Eigen::MatrixXd& distances, const ScalingOptions& o
     return best;
 }
 
-std::vector<std::int64_t> nearest(const Eigen::MatrixXd& distances, std::int64_t point) {
+std::vector<std::int64_t> nearest_heads(const Eigen::MatrixXd& distances, std::int64_t point) {
     if (point < 0 || point >= distances.rows())
         throw Error({.problem = "There is no such head",
                      .expected = "0 to " + std::to_string(distances.rows() - 1),

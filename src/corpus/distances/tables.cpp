@@ -38,7 +38,7 @@ analyze::Table map_table(const HeadDistances& distances, const HeadMap& map, con
     const Eigen::MatrixXd means = distances.means();
     for (std::int64_t h = 0; h < distances.heads(); ++h) {
         std::string listed;
-        const std::vector<std::int64_t> others = nearest(means, h);
+        const std::vector<std::int64_t> others = nearest_heads(means, h);
         for (std::int64_t i = 0; i < std::min(options.nearest, std::ssize(others)); ++i) {
             const std::int64_t other = others[static_cast<std::size_t>(i)];
             const HeadId id = distances.head(other);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void throw_damaged(const fs::path& file, const std::string& found) {
+[[noreturn]] void throw_undecodable(const fs::path& file, const std::string& found) {
     throw Error({.problem = "A compressed file cannot be decompressed", .file = file.string(), .found = found});
 }
 
@@ -63,8 +63,8 @@ public:
         const int got = ::gzread(gz_, buffer, static_cast<unsigned>(size));
         int code = Z_OK;
         const char* message = ::gzerror(gz_, &code);
-        if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) throw_damaged(file_, message);
-        if (::gzdirect(gz_)) throw_damaged(file_, "bytes that are not of gzip");
+        if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) throw_undecodable(file_, message);
+        if (::gzdirect(gz_)) throw_undecodable(file_, "bytes that are not of gzip");
         return static_cast<std::size_t>(got);
     }
 
@@ -88,12 +88,12 @@ public:
             if (in_.pos == in_.size) {
                 in_ = {packed_.data(), read_some(handle_.get(), file_, packed_.data(), packed_.size()), 0};
                 if (in_.size == 0) {
-                    if (open_) throw_damaged(file_, "the end of the file inside a frame");
+                    if (open_) throw_undecodable(file_, "the end of the file inside a frame");
                     return 0;
                 }
             }
             const std::size_t left = ::ZSTD_decompressStream(stream_, &out, &in_);
-            if (::ZSTD_isError(left)) throw_damaged(file_, ::ZSTD_getErrorName(left));
+            if (::ZSTD_isError(left)) throw_undecodable(file_, ::ZSTD_getErrorName(left));
             open_ = left != 0;
         }
         return out.pos;

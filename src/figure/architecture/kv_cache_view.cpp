@@ -2,8 +2,7 @@
 #include "figure/plot/plot_data.h"
 #include "headlight/analyze/architecture/kv_cache.h"
 #include "headlight/figure/architecture/architecture_views.h"
-
-#include <QLocale>
+#include "headlight/figure/core/number_text.h"
 
 namespace headlight::figure {
 namespace {
@@ -14,8 +13,6 @@ using plot::Color;
 using plot::Series;
 
 constexpr double kMegabyte = 1e6;
-
-QString with_commas(std::int64_t n) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(n)); }
 
 QString size_text(double bytes) {
     const char* unit = bytes >= 1e9 ? " GB" : bytes >= 1e6 ? " MB" : " kB";
@@ -48,8 +45,8 @@ Series line_of(const KvCache& cache, const KvScheme& scheme) {
     const auto y = line.y;
     line.tip = [scheme, contexts, y](std::size_t i) {
         return QStringLiteral("%1 at %2 tokens  %3  (%4 numbers a token, %5 % of MHA)")
-            .arg(QString::fromStdString(scheme.id), with_commas(contexts[i]), size_text(y[i] * kMegabyte),
-                 with_commas(scheme.elements_per_token), draw::number_text(100 * scheme.share_of_mha, 3));
+            .arg(QString::fromStdString(scheme.id), count_text(contexts[i]), size_text(y[i] * kMegabyte),
+                 count_text(scheme.elements_per_token), draw::number_text(100 * scheme.share_of_mha, 3));
     };
     return line;
 }
@@ -89,7 +86,7 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
     for (const KvScheme& scheme : cache.schemes)
         if (scheme.own) panel.series.push_back(line_of(cache, scheme));
     if (cache.context_length > 0)
-        panel.references.push_back({QStringLiteral("context length of the model: %1").arg(with_commas(cache.context_length)),
+        panel.references.push_back({QStringLiteral("context length of the model: %1").arg(count_text(cache.context_length)),
                                     static_cast<double>(cache.context_length),
                                     {Color::Role::muted},
                                     true,

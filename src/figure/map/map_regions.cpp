@@ -10,7 +10,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double prior = 50;          ///< points
-constexpr int side = 64;              ///< cells of the density
+constexpr int grid_side = 64;         ///< cells of the density
 constexpr double least_share = 0.01;  ///< of the points, in a region with a name
 constexpr double clear = 3.0;         ///< z of a token that names a region
 constexpr std::size_t most_named_tokens = 3;
@@ -24,17 +24,17 @@ QString position_band(std::int32_t position) {
     return QStringLiteral("%1–%2").arg(first).arg(next - 1);
 }
 
-using Density = std::vector<double>;  ///< [side, side]
+using Density = std::vector<double>;  ///< [grid_side, grid_side]
 
 /// A binomial kernel twice along each side: about a Gaussian of 1.4 cells.
 void blur(Density& density) {
     Density out(density.size());
     for (int pass = 0; pass < 4; ++pass) {
-        const int step = pass % 2 == 0 ? 1 : side;
-        for (int i = 0; i < side * side; ++i) {
-            const int along = pass % 2 == 0 ? i % side : i / side;
+        const int step = pass % 2 == 0 ? 1 : grid_side;
+        for (int i = 0; i < grid_side * grid_side; ++i) {
+            const int along = pass % 2 == 0 ? i % grid_side : i / grid_side;
             const auto at = [&](int by) {
-                return along + by < 0 || along + by >= side ? 0.0 : density[static_cast<std::size_t>(i + by * step)];
+                return along + by < 0 || along + by >= grid_side ? 0.0 : density[static_cast<std::size_t>(i + by * step)];
             };
             out[static_cast<std::size_t>(i)] = (at(-2) + 4 * at(-1) + 6 * at(0) + 4 * at(1) + at(2)) / 16;
         }
@@ -45,12 +45,12 @@ void blur(Density& density) {
 /// The cell where steepest ascent from each cell ends.
 std::vector<int> peaks_of(const Density& density) {
     std::vector<int> up(density.size());
-    for (int i = 0; i < side * side; ++i) {
+    for (int i = 0; i < grid_side * grid_side; ++i) {
         int best = i;
         for (int dy = -1; dy <= 1; ++dy)
             for (int dx = -1; dx <= 1; ++dx) {
-                const int x = i % side + dx, y = i / side + dy, to = y * side + x;
-                if (x < 0 || y < 0 || x >= side || y >= side) continue;
+                const int x = i % grid_side + dx, y = i / grid_side + dy, to = y * grid_side + x;
+                if (x < 0 || y < 0 || x >= grid_side || y >= grid_side) continue;
                 const auto higher = [&](int a, int b) {
                     const double da = density[static_cast<std::size_t>(a)], db = density[static_cast<std::size_t>(b)];
                     return da != db ? da > db : a < b;
@@ -132,17 +132,17 @@ std::vector<MapShare> over_represented(const map::QueryKeyMap& map, const std::v
 std::vector<MapRegion> map_regions(const MapPlane& plane, const CloudView& view, const std::vector<std::uint8_t>& drawn,
                                    std::size_t most) {
     CloudView box = view;  // the same turn, onto the cells
-    box.origin = {side / 2.0, side / 2.0};
-    box.scale = side / 2.0;
+    box.origin = {grid_side / 2.0, grid_side / 2.0};
+    box.scale = grid_side / 2.0;
     box.to_border = false;
     std::vector<int> cell_of(plane.size(), -1);
-    Density density(static_cast<std::size_t>(side * side));
+    Density density(static_cast<std::size_t>(grid_side * grid_side));
     std::int64_t count = 0;
     for (std::size_t i = 0; i < plane.size(); ++i) {
         if (!drawn[i]) continue;
         const QPointF at = box.place(plane.x[i], plane.y[i], plane.z.empty() ? 0 : plane.z[i]);
-        if (!(at.x() >= 0 && at.y() >= 0 && at.x() < side && at.y() < side)) continue;
-        cell_of[i] = static_cast<int>(at.y()) * side + static_cast<int>(at.x());
+        if (!(at.x() >= 0 && at.y() >= 0 && at.x() < grid_side && at.y() < grid_side)) continue;
+        cell_of[i] = static_cast<int>(at.y()) * grid_side + static_cast<int>(at.x());
         density[static_cast<std::size_t>(cell_of[i])] += 1;
         ++count;
     }
@@ -159,8 +159,8 @@ std::vector<MapRegion> map_regions(const MapPlane& plane, const CloudView& view,
     std::vector<MapRegion> regions;
     for (auto& [top, region] : basins) {
         if (static_cast<double>(region.points.size()) < std::max(5.0, least_share * static_cast<double>(count))) continue;
-        region.at = {static_cast<float>((top % side + 0.5) / (side / 2.0) - 1),
-                     static_cast<float>(1 - (top / side + 0.5) / (side / 2.0)), 0};
+        region.at = {static_cast<float>((top % grid_side + 0.5) / (grid_side / 2.0) - 1),
+                     static_cast<float>(1 - (top / grid_side + 0.5) / (grid_side / 2.0)), 0};
         regions.push_back(std::move(region));
     }
     std::ranges::stable_sort(regions, std::greater(), [](const MapRegion& r) { return r.points.size(); });

@@ -78,8 +78,8 @@ TEST(AverageLinkage, MergesAtTheDistancesOfScipy) {
 }
 
 TEST(Nearest, OrdersTheOthersOfAPoint) {
-    EXPECT_EQ(nearest(odd_distances(), 0), (std::vector<std::int64_t>{4, 8, 1, 5, 2, 6, 3, 7}));
-    EXPECT_THROW(nearest(odd_distances(), 9), Error);
+    EXPECT_EQ(nearest_heads(odd_distances(), 0), (std::vector<std::int64_t>{4, 8, 1, 5, 2, 6, 3, 7}));
+    EXPECT_THROW(nearest_heads(odd_distances(), 9), Error);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Scaling {
 Scaling metric_scaling(const Eigen::MatrixXd& distances, const ScalingOptions& = {});
 
 /// The others of a point, nearest first; equal ones by number.
-std::vector<std::int64_t> nearest(const Eigen::MatrixXd& distances, std::int64_t point);
+std::vector<std::int64_t> nearest_heads(const Eigen::MatrixXd& distances, std::int64_t point);
 
 /// A merge of two groups. Points are groups 0 to n - 1; the i-th merge makes group n + i (as SciPy's linkage()).
 struct GroupMerge {
