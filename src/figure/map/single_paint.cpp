@@ -7,6 +7,7 @@
 #include <QPolygonF>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 
@@ -220,17 +221,28 @@ void MapFigure::Parts::paint_tripod(const Frame& f) const {
     const auto turn = orbit_turn(look.yaw, look.pitch);
     const QPointF from(room.left() + 56, room.bottom() - (head.poor.empty() ? 50 : 78));
     const QFont font = ui_font(10.5);
-    const bool named = map.projection == map::Projection::pca;
+    const auto along = [&](std::size_t d) { return QPointF(double(turn[0][d]), -double(turn[1][d])) * 30; };
     for (std::size_t d = 0; d < 3; ++d) {
-        const QPointF to = from + QPointF(double(turn[0][d]), -double(turn[1][d])) * 30;
         const double near = (double(turn[2][d]) + 1) / 2;
         f.painter.setPen(QPen(draw::faded(f.theme().muted, 0.35 + 0.65 * near), 1.25));
-        f.painter.drawLine(from, to);
-        if (!named) continue;
+        f.painter.drawLine(from, from + along(d));
+    }
+    if (map.projection != map::Projection::pca) return;
+    const auto length = [&](std::size_t d) { return std::hypot(along(d).x(), along(d).y()); };
+    // The names of axes that point at the reader or away would lie on those of the others.
+    std::array<std::size_t, 3> order{0, 1, 2};
+    std::ranges::stable_sort(order, std::ranges::greater(), length);
+    Taken taken;
+    for (const std::size_t d : order) {
         QString words = QStringLiteral("PC %1").arg(d + 1);
         if (d < head.explained.size()) words += QStringLiteral(" %1 %").arg(std::lround(100 * head.explained[d]));
-        const QPointF beside = to + (to - from) * 0.25;
-        draw::text(f.painter, {beside.x(), beside.y() + 4}, words, font, f.theme().muted, draw::Align::center);
+        const double wide = draw::text_width(words, font), aside = along(d).x() > 8 ? 0 : along(d).x() < -8 ? -wide : -wide / 2;
+        const QPointF beside = from + along(d) * 1.25;
+        QRectF box(beside.x() + aside, beside.y() - 7, wide, 14);
+        box.moveLeft(std::max(box.left(), room.left() + 4));
+        if (length(d) < 8 || !taken.free(box)) continue;
+        taken.take(box);
+        draw::text(f.painter, {box.left(), beside.y() + 4}, words, font, f.theme().muted);
     }
 }
 
