@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same sweeps in Headlight and in TransformerLens' patching.py, in turns on this machine.
 
-    python bench/compare_sweeps.py --program build/release/bin/headlight --folder FOLDER [--rounds 3] [--first 10] [--skip-pairs]
+    python bench/compare_sweeps.py --program build/release/bin/headlight --folder FOLDER [--rounds 3] [--first 10] [--tokens 15]
 
-`headlight_bench --write-model FOLDER` makes FOLDER, a random model of GPT-2 small's shape. Texts of 15 tokens whose first
+`headlight_bench --write-model FOLDER` makes FOLDER, a random model of GPT-2 small's shape. Texts of --tokens tokens whose first
 difference is at position --first (10 is where TransformerLens' indirect-object example differs; 1 is the worst case). Headlight's
 time is the one it reports of the sweep, without loading; TransformerLens' is that of the patching function, without the clean run.
 Prints a line a sweep: seconds of both, their ratio, and the largest difference of the two results over the largest effect.
@@ -21,10 +21,11 @@ import tempfile
 import time
 
 import torch
+import transformers
+
+if not hasattr(transformers, "TRANSFORMERS_CACHE"):
+    transformers.TRANSFORMERS_CACHE = ""  # TransformerLens 2 reads it, transformers 5 lacks it
 from transformer_lens import patching
-
-TOKENS = 15
-
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -32,18 +33,21 @@ def arguments():
     parser.add_argument("--folder", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--lens-threads", type=int, default=0, help="TransformerLens' own number, 0: the same")
+    parser.add_argument("--skip-lens", action="store_true", help="only Headlight: a pass of TransformerLens costs the same in any sweep")
     parser.add_argument("--first", type=int, default=10)
+    parser.add_argument("--tokens", type=int, default=15)
     parser.add_argument("--pairs", type=int, default=32)
     parser.add_argument("--skip-pairs", action="store_true")
     parser.add_argument("--sweeps", nargs="+", default=["heads", "layer x position", "head x position"])
     return parser.parse_args()
 
 
-def make_pairs(count, first):
+def make_pairs(count, first, tokens):
     random.seed(5)
     pairs = []
     for _ in range(count):
-        clean = [random.randrange(1, 50000) for _ in range(TOKENS)]
+        clean = [random.randrange(1, 50000) for _ in range(tokens)]
         corrupt = list(clean)
         corrupt[first] = random.randrange(1, 50000)
         pairs.append((clean, corrupt, random.randrange(1, 50000), random.randrange(1, 50000)))
@@ -103,8 +107,8 @@ def lens(model, patch, pairs):
 
 def main():
     args = arguments()
-    torch.set_num_threads(args.threads)
-    model = lens_model(args.folder)
+    torch.set_num_threads(args.lens_threads or args.threads)
+    model = None if args.skip_lens else lens_model(args.folder)
     every = {"heads": ("z", patching.get_act_patch_attn_head_out_all_pos),
              "layer x position": ("resid_pre", patching.get_act_patch_resid_pre),
              "head x position": ("z_by_position", patching.get_act_patch_attn_head_out_by_pos)}
@@ -112,16 +116,22 @@ def main():
     if not args.skip_pairs:
         cases.append((f"{args.pairs} pairs, heads", *every["heads"], args.pairs))
     for name, site, patch, count in cases:
-        pairs = make_pairs(count, args.first)
+        pairs = make_pairs(count, args.first, args.tokens)
         ours, theirs, off = [], [], 0.0
         for _ in range(args.rounds):
             with tempfile.TemporaryDirectory() as folder:
                 seconds, effects = headlight(args, site, pairs, folder)
             ours.append(seconds)
+            if args.skip_lens:
+                continue
             spent, expected = lens(model, patch, pairs)
             theirs.append(spent)
             off = max(off, ((effects - expected).abs().max() / expected.abs().max()).item())
-        mine, other = statistics.median(ours), statistics.median(theirs)
+        mine = statistics.median(ours)
+        if args.skip_lens:
+            print(f"{name}: {len(effects)} cells, Headlight {mine:.2f} s", flush=True)
+            continue
+        other = statistics.median(theirs)
         print(f"{name}: {len(effects)} cells, Headlight {mine:.2f} s, TransformerLens {other:.2f} s, {other / mine:.1f} times as fast, "
               f"largest difference {off:.1e} of the largest effect", flush=True)
 

@@ -83,7 +83,8 @@ int run(SweepArguments a, const Console& console) {
         result.fact("direction", std::string(enum_word(o.direction)));
     else
         result.fact("ablation", std::string(enum_word(o.ablation)));
-    result.fact("effect", std::string(enum_word(o.effect)));
+    result.fact("effect", std::string(enum_word(found.options.effect)));
+    for (const std::string& receiver : o.to) result.fact("to", receiver);
     if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
@@ -140,6 +141,11 @@ Action define_sweep(Definition& definition, const Frontend&) {
                         "denoise: run the corrupt text with parts of the clean run; noise: the other way round");
     definition.add_enum("--ablate", options->asked.options.ablation, "edit the clean text alone");
     definition.add_enum("--effect", options->asked.options.effect, "total, or direct: later heads keep their outputs");
+    definition.app
+        ->add_option("--to", options->asked.options.to,
+                     "only the path through these queries, keys or values: L5H7.k; several: repeat it")
+        ->type_name("HEAD.SITE")
+        ->allow_extra_args(false);
     definition.add_enum("--method", options->asked.options.method,
                         "exact; attribution: estimates from one backward pass; both: also the error of the estimates");
     definition.app->add_option("--window", options->asked.options.window, "layers edited at once, around each layer")

@@ -31,7 +31,8 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
         put("direction", std::string(enum_word(o.direction)));
     else
         put("ablate", std::string(enum_word(o.ablation)));
-    if (o.effect != usual.effect) put("effect", std::string(enum_word(o.effect)));
+    for (const std::string& receiver : o.to) put("to", receiver);
+    if (o.effect != usual.effect && o.to.empty()) put("effect", std::string(enum_word(o.effect)));
     if (o.method != usual.method) put("method", std::string(enum_word(o.method)));
     put_number("window", o.window, usual.window);
     for (const std::string& place : asked.places) put("at", place);

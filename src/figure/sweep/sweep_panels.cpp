@@ -169,7 +169,12 @@ QString sweep_words(const SweepResult& r) {
                             from_clean ? QStringLiteral("corrupt") : QStringLiteral("clean"),
                             sweep_number(from_clean ? r.corrupt_mean() : r.clean_mean()))
                  : sweep_number(r.base_mean());
-    if (o.effect == intervention::Effect::direct) out += QStringLiteral(" · direct effect");
+    QStringList to;
+    for (const std::string& receiver : o.to) to << QString::fromStdString(receiver);
+    if (!to.isEmpty())
+        out += QStringLiteral(" · through ") + to.join(QStringLiteral(", "));
+    else if (o.effect == intervention::Effect::direct)
+        out += QStringLiteral(" · direct effect");
     if (o.method == intervention::Method::attribution) out += QStringLiteral(" · estimated by attribution");
     if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
     if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);

@@ -24,6 +24,7 @@ Operation operation_of(const SweepOptions& o, const SweepCell& cell) {
 
 std::string why_no_edit(const SweepRequest& asked, const SweepCell& cell) {
     const SweepOptions& o = asked.options;
+    if (!o.to.empty()) return "A path also freezes the heads between";
     if (o.effect == Effect::direct) return "A direct effect also freezes the later heads";
     if (o.ablation == Ablation::resample) return "Resampling is a mean over several texts";
     if (o.ablation == Ablation::mean && !asked.pairs.empty()) return "The mean is that of the texts of a file of pairs";

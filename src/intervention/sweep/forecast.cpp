@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/numbers.h"
 #include "intervention/sweep/attribution.h"
+#include "intervention/sweep/paths.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace headlight::intervention {
 namespace {
@@ -40,6 +43,7 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
         if (planned.state == CellState::computed) ++out.computed;
         for (trace::Variant& v : planned.variants) {
             cost += work.variants->cost(v);
+            if (!work.plan.receivers.empty()) cost += cost_behind_receivers(work, v);
             all.push_back(std::move(v));
         }
     }
@@ -79,7 +83,13 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
 std::string SweepForecast::text() const {
     const auto rounded = [](double value) { return significant(value); };
     const double size = static_cast<double>(bytes) / 1e6;
-    const std::string time = seconds >= 90 ? rounded(seconds / 60) + " min" : rounded(seconds) + " s";
+    const auto tenths = [](double s) {
+        return std::to_string(std::llround(s * 10) / 10) + "." + std::to_string(std::llround(s * 10) % 10);
+    };
+    const std::string time = seconds >= 90    ? rounded(seconds / 60) + " min"
+                             : seconds >= 10  ? std::to_string(std::llround(seconds)) + " s"
+                             : seconds >= 0.1 ? tenths(seconds) + " s"
+                                              : "under 0.1 s";
     return with_commas(cells) + " cells (" + with_commas(computed) + " computed), " + time + ", " +
            (size >= 1000 ? rounded(size / 1000) + " GB" : rounded(size) + " MB");
 }

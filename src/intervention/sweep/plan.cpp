@@ -23,6 +23,12 @@ std::pair<std::int64_t, std::int64_t> window_layers(std::int64_t layer, std::int
 
 bool SweepPlan::is_last(std::int64_t layer) const { return layer == config.n_layers - 1 && !has_convolution(config, layer); }
 
+bool SweepPlan::reaches_receiver(Site site, std::int64_t layer) const {
+    if (receivers.empty()) return true;
+    const std::int64_t last = site == Site::resid_pre ? layer : layer + 1;  // in which it can be read
+    return std::ranges::any_of(receivers, [&](const Receiver& r) { return r.point.layer.value >= last; });
+}
+
 /// Rows of the cell in a layer that can change what the metric reads. `aligned`: some row of the cell has a partner.
 std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t layer, bool& aligned) const {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(tokens));
@@ -33,7 +39,7 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     std::erase_if(rows, [&](std::int64_t row) {
         if (config.causal && (row >= last_asked || row < same)) return true;
         // Behind the last attention, and behind frozen ones, a position is by itself.
-        const bool alone = is_last(layer) || options.effect == Effect::direct;
+        const bool alone = receivers.empty() && (is_last(layer) || options.effect == Effect::direct);
         return alone && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
     });
     return rows;
@@ -46,7 +52,7 @@ std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* 
     const std::int64_t unit = cell.head >= 0 ? cell.head : cell.neuron;
     for (std::int64_t l = first; l < last; ++l) {
         const std::vector<std::int64_t> rows = rows_of(cell, l, aligned);
-        if (rows.empty()) continue;
+        if (rows.empty() || !reaches_receiver(cell.site, l)) continue;
         const HookPoint point{row_of(cell.site).hook, Layer(l)};
         const at::Tensor put = source ? source->at(point) : at::Tensor();
         std::vector<std::pair<std::int64_t, std::int64_t>> pairs, keys;

@@ -10,6 +10,14 @@
 
 namespace headlight::intervention {
 
+/// Where a path ends before it goes on to the answer: a head's queries, or a key/value head's keys or values.
+struct Receiver {
+    model::HookPoint point{};
+    std::int64_t unit = 0;
+};
+/// Of SweepOptions::to. Errors: words that cannot be read, other sites, heads that do not exist.
+std::vector<Receiver> receivers_of(const std::vector<std::string>& words, const model::ModelConfig&);
+
 using Tensors = std::map<model::HookPoint, at::Tensor>;
 
 inline trace::TokenIds token_ids(const SweepText& text) { return {text.ids, text.type_ids, {}, text.source}; }
@@ -23,6 +31,7 @@ struct SweepPlan {
     std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
     bool other_length = false;                                 ///< the other text is longer or shorter
+    std::vector<Receiver> receivers{};
     Tensors own{};                   ///< outputs of all heads in the run that is edited, for direct effects
     std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
 
@@ -36,6 +45,7 @@ struct SweepPlan {
 
 private:
     bool is_last(std::int64_t layer) const;
+    bool reaches_receiver(Site, std::int64_t layer) const;
     std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;
     void freeze_heads(const SweepCell&, std::vector<trace::Edit>&) const;
 };

@@ -68,7 +68,9 @@ std::vector<std::string> shared_names(const std::vector<SweepPair>& pairs, const
 
 }  // namespace
 
-Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const SweepOptions& o) {
+Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const SweepOptions& asked) {
+    SweepOptions o = asked;
+    if (!o.to.empty()) o.effect = Effect::direct;
     const model::ModelConfig& c = model->config();
     if (pairs.empty()) throw Error(ErrorFacts{.problem = "There is no pair of texts to sweep"});
     if (o.window < 1) throw Error(ErrorFacts{.problem = "A window has at least one layer", .found = std::to_string(o.window)});
@@ -95,6 +97,7 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
                                                                  : "This model reads no source",
                                .item = c.name});
     Sweep sweep{model, pairs, {}};
+    sweep.receivers = receivers_of(o.to, c);
     SweepResult& r = sweep.result;
     r.options = o;
     bool one_length = true;

@@ -2,6 +2,7 @@
 #include "headlight/intervention/sweep/sweep.h"
 
 #include "intervention/sweep/attribution.h"
+#include "intervention/sweep/paths.h"
 #include "intervention/sweep/statistics.h"
 #include "intervention/sweep/work.h"
 
@@ -129,6 +130,7 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
         if (progress) progress({"Sweeping", "cell", done, all});
     };
     report({});
+    if (!work.plan.receivers.empty()) variants = behind_receivers(work, std::move(variants), cancel);
     work.variants->run(
         variants,
         [&](std::int64_t v, const at::Tensor& logits) {

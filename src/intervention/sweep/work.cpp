@@ -69,6 +69,7 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
     };
     variants.emplace(run_of(text, base_metric));
     plan.tokens = std::ssize(text.ids);
+    plan.receivers = sweep.receivers;
     plan.first_asked = base_metric.first();
     plan.last_asked = base_metric.last();
     if (o.metric == Metric::kl) {

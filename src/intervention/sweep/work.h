@@ -27,6 +27,7 @@ struct Sweep {
     const std::vector<SweepPair>& pairs;
     SweepResult result;  ///< without numbers
     std::vector<model::HookPoint> points{};
+    std::vector<Receiver> receivers{};  ///< of a path
 
     const SweepOptions& options() const { return result.options; }
     const model::ModelConfig& config() const { return model->config(); }

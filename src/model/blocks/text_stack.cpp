@@ -42,13 +42,17 @@ struct TextAttention {
     std::int64_t heads = in.q.size(0), keys = in.k.size(1);
     std::int64_t together = has_kernels(in.q) ? 1 : heads;
 
+    /// From several threads where one text is all there is.
     template <class Work>
     void for_tiles_of_rows(bool all_keys, const Work& work) const {
-        for (std::int64_t row = text.first; row < text.last; row += kStackedRows)
-            for (std::int64_t head = 0; head < heads; head += together) {
-                const std::int64_t rows = std::min(kStackedRows, text.last - row);
+        const std::int64_t of_rows = (text.rows() + kStackedRows - 1) / kStackedRows, all = heads / together * of_rows;
+        at::parallel_for(0, all, together == heads ? all : 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t row = text.first + i % of_rows * kStackedRows, head = i / of_rows * together,
+                                   rows = std::min(kStackedRows, text.last - row);
                 work(Tile{head, together, row, rows, in.causal && !all_keys ? std::min(keys, row + rows) : keys});
             }
+        });
     }
 
     void attend() const {

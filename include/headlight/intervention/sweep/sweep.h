@@ -42,6 +42,9 @@ struct SweepOptions {
     Ablation ablation = Ablation::none;
     Effect effect = Effect::total;
     Method method = Method::exact;
+    /// Queries, keys or values of heads, as recipes name them ("L5H7.k"): the effect is that on the way through them alone (path
+    /// patching, Wang et al. 2022, arXiv:2211.00593, appendix B). Empty: not so; else `effect` is direct.
+    std::vector<std::string> to{};
     std::int64_t window = 1;                            ///< layers edited at once, from l - window / 2 on
     std::vector<std::int64_t> layers{}, heads{};        ///< empty: all; neurons need layers
     bool by_name = false;                               ///< positions are the pairs' named ones, whatever their lengths
