@@ -48,6 +48,24 @@ TEST(SweepCommand, AttributionAndItsError) {
     EXPECT_EQ(headlight(with({"--method", "attribution", "--metric", "rank"})).code, 1);
 }
 
+TEST(SweepCommand, APathThroughTheKeysOfAHead) {
+    const TempFolder folder;
+    const Outcome path = headlight(with({"--to", "L4H7.k"}));
+    ASSERT_EQ(path.code, 0) << path.err;
+    EXPECT_THAT(path.out, HasSubstr("\n4,0,"));
+    const auto behind = path.out.find("\n4,0,");
+    EXPECT_EQ(path.out.find("certain"), path.out.find("certain", behind)) << "heads of the layer itself are not on the way";
+    EXPECT_NE(path.out.find("certain"), std::string::npos);
+    const Outcome drawn = headlight(with({"--to", "L4H7.k", "--to", "L5H7.q", "--out", folder / "s.svg"}));
+    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    EXPECT_THAT(test::slurp(folder / "s.svg"),
+                testing::AllOf(HasSubstr("through L4H7.k, L5H7.q"), HasSubstr("--to L4H7.k --to L5H7.q")));
+    const Outcome refused = headlight(with({"--to", "L4.mlp"}));
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("L5H7.k"));
+    EXPECT_EQ(headlight(with({"--to", "L4H7.k", "--method", "attribution"})).code, 1);
+}
+
 TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
     const TempFolder folder;
     const auto pairs = folder.write(

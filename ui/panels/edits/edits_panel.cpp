@@ -198,8 +198,12 @@ void EditsPanel::show_document() {
     const auto& lines = document_.edits().lines;
     if (rows_.size() != lines.size()) make_rows();
     for (EditRow* row : rows_) row->show_line();
-    const auto on = std::ranges::count_if(lines, &EditLine::on);
-    summary_->setText(lines.empty() ? QString() : QStringLiteral("%1 of %2 on").arg(on).arg(lines.size()));
+    std::size_t on = 0, problems = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (lines[i].on) ++(document_.problem_of_edit(i) ? problems : on);
+    QString summary = lines.empty() ? QString() : QStringLiteral("%1 of %2 on").arg(on).arg(lines.size());
+    if (problems > 0) summary += QStringLiteral(", %1 left out").arg(problems);
+    summary_->setText(summary);
     empty_->setVisible(lines.empty());
     save_->setEnabled(!lines.empty());
     look();
