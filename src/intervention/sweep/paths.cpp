@@ -15,7 +15,7 @@ struct Heard {
     std::int64_t first = 0;
 };
 
-std::int64_t first_of(const trace::Variant& v) { return std::ranges::min(v.edits, {}, &trace::Edit::first).first; }
+std::int64_t beginning_of(const trace::Variant& v) { return std::ranges::min(v.edits, {}, &trace::Edit::first).first; }
 
 trace::Edit listen(const Receiver& r, std::int64_t first, std::shared_ptr<Heard> heard) {
     return {r.point, first, [unit = r.unit, heard](model::HookPoint, const at::Tensor& rows, std::int64_t first_row) {
@@ -79,7 +79,7 @@ std::vector<trace::Variant> behind_receivers(const PairWork& work, std::vector<t
                                              const CancelToken& cancel) {
     std::vector<trace::Variant> out(senders.size());
     for (std::size_t i = 0; i < senders.size(); ++i) {
-        const std::int64_t first = first_of(senders[i]);
+        const std::int64_t first = beginning_of(senders[i]);
         for (const Receiver& r : work.plan.receivers) {
             const auto heard = std::make_shared<Heard>();
             senders[i].edits.push_back(listen(r, first, heard));
@@ -93,7 +93,7 @@ std::vector<trace::Variant> behind_receivers(const PairWork& work, std::vector<t
 
 std::int64_t cost_behind_receivers(const PairWork& work, const trace::Variant& sender) {
     trace::Variant v;
-    for (const Receiver& r : work.plan.receivers) v.edits.push_back({r.point, first_of(sender), {}});
+    for (const Receiver& r : work.plan.receivers) v.edits.push_back({r.point, beginning_of(sender), {}});
     return work.variants->cost(v);
 }
 
