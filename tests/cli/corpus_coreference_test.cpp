@@ -194,6 +194,18 @@ TEST(CorpusCoreference, WinobiasComparesFilesOfOneFolder) {
     expect_the_examples_to_make_the_accuracy(store, "winobias-pro", with);
 }
 
+TEST(CorpusCoreference, SyntaxSaysThatDocumentsHaveNoArcs) {
+    const test::TempFolder folder;
+    std::ofstream(folder / "bare.conllu")
+        << "# global.Entity = eid-etype-head-other\n# newdoc id = d\n# sent_id = d-1\n# text = A dog "
+           "barked .\n1\tA\t_\tDET\t_\t_\t_\t_\t_\tEntity=(e1-animal-2-\n2\tdog\t_\tNOUN\t_\t_\t"
+           "_\t_\t_\tEntity=e1)\n3\tbarked\t_\tVERB\t_\t_\t_\t_\t_\t_\n4\t.\t_\tPUNCT\t_\t_\t_\t"
+           "_\t_\t_\n\n";
+    const std::string store = folder / "store";
+    ASSERT_EQ(headlight({"corpus", "run", "novella-7m", "--texts", folder / "bare.conllu", "--out", store}).code, 0);
+    EXPECT_THAT(headlight({"corpus", "syntax", store}).err, HasSubstr("no word has a head and a relation"));
+}
+
 TEST(CorpusCoreference, RefusesAStoreWithoutMentions) {
     const TempFolder folder;
     const std::string store = folder / "store";

@@ -70,6 +70,8 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
     if (relations.shared_arcs > 0)
         answer.notes.push_back(with_commas(relations.shared_arcs) +
                                " arcs inside multiword tokens that are not the concatenation of their words are left out");
+    if (relations.arcs == 0)
+        answer.notes.push_back("no word has a head and a relation (columns HEAD and DEPREL), so there are no rows");
     if (relations.no_trees > 0)
         answer.notes.push_back("the arcs of " + with_commas(relations.no_trees) + " sentences do not form a tree");
     if (relations.unread_arcs > 0)

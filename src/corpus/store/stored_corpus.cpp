@@ -19,7 +19,10 @@ void StoredCorpus::require(std::string_view kind) const {
                  .file = folder.string(),
                  .expected = std::string(kind),
                  .found = manifest.measures_text(),
-                 .hint = "Create a store with headlight corpus run --measure " + std::string(kind)});
+                 .hint = "Create a store with headlight corpus run --measure " + std::string(kind) +
+                         (kind == "words" || kind == "tags" ? ", over texts with words (CoNLL-U, CorefUD)"
+                          : kind == "mentions" ? ", over texts with mentions of entities (CorefUD, CoNLL-2012, GAP, WinoBias)"
+                                               : "")});
 }
 
 void StoredCorpus::require_model(const model::Model& model) const {
