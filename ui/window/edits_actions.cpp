@@ -26,8 +26,10 @@ QString recipes_folder() {
 }  // namespace
 
 void MainWindow::make_edits_actions() {
-    add(Command::edits, QStringLiteral("Edits panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E),
-        [this] { show_panel(*edits_, edits_->isHidden()); });
+    add(Command::edits, QStringLiteral("Edits panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), [this] {
+        show_panel(*edits_, edits_->isHidden());
+        if (!edits_->isHidden()) edits_->adding().setFocus();
+    });
     add(Command::edit_selected, QStringLiteral("Edit what is selected …"), QKeySequence(Qt::Key_E),
         [this] { context_menus_->open_edits(); });
     add(Command::edit_typed, QStringLiteral("Type an edit"), {}, [this] {

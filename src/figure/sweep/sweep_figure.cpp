@@ -15,7 +15,8 @@ using intervention::SweepCell;
 using intervention::SweepCellResult;
 using intervention::SweepResult;
 
-constexpr double kMargin = 24, kGap = 22, kLegendBar = 120, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5;
+constexpr double kMargin = 24, kGap = 22, kLegendBar = 120, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5,
+                 kToFill = 2;    // times as large where there is room
 constexpr double kFaint = 0.35;  ///< strength of a cell whose interval holds 0
 constexpr double kLeastPanel = 120;
 
@@ -157,7 +158,8 @@ private:
         PanelPlace at;
         at.label_width = row_labels(panel);
         const auto columns = static_cast<double>(panel.columns.size()), rows = static_cast<double>(panel.rows.size());
-        at.cell_width = std::min((room - at.label_width) / columns, kWidestCell);
+        const double larger = tall > 0 ? kToFill : 1;
+        at.cell_width = std::min((room - at.label_width) / columns, larger * kWidestCell);
         const double line = QFontMetricsF(cell_label_font()).height();
         std::vector<double> widths, row_widths;
         for (const draw::Label& label : panel.columns) widths.push_back(draw::token_width(label, cell_label_font()) + 2);
@@ -165,7 +167,7 @@ private:
         at.columns = draw::fit_columns(widths, at.cell_width, line, 90);
         const double above =
             (panel.title.isEmpty() ? 0 : kTitle) + std::ceil(at.columns.extent) + 6 + (panel.columns_name.isEmpty() ? 0 : 14);
-        const double most = rows <= 40 ? kTallestCell : rows <= 200 ? 13 : 6;
+        const double most = rows <= 40 ? larger * kTallestCell : rows <= 200 ? 13 : 6;
         at.cell_height = std::clamp(tall > 0 ? (tall - above) / rows : most, std::min(line + 1, most), most);
         at.cell_height = std::max(at.cell_height, kLowestCell);
         at.rows = draw::fit_rows(row_widths, at.cell_height, line, at.label_width);

@@ -54,6 +54,12 @@ protected:
     }
 };
 
+TEST_F(EditsPanelTest, OpensReadyToType) {
+    EXPECT_EQ(window.focusWidget(), &panel().adding());
+    window.action(Command::edits).trigger();
+    EXPECT_TRUE(panel().isHidden());
+}
+
 TEST_F(EditsPanelTest, LinesAreTypedChangedSwitchedAndRemoved) {
     EXPECT_TRUE(panel().empty().isVisible());
     type_edit(QStringLiteral("zero L5H7"));
