@@ -20,9 +20,9 @@ using testing::StartsWith;
 
 /// A store of the treebank, made once.
 const std::string& store() {
-    static const TempFolder* const folder = new TempFolder;
+    static const TempFolder folder;
     static const std::string* const path = [] {
-        auto* made = new std::string((*folder / "store").string());
+        auto* made = new std::string((folder / "store").string());
         const std::string treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
         const Outcome outcome =
             headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "heads,words,tags", "--out", *made});

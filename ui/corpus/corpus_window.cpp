@@ -161,7 +161,7 @@ void CorpusWindow::build() {
     controls->addStretch();
     auto* right = new QWidget;
     auto* column = new QVBoxLayout(right);
-    column->setContentsMargins(0, 0, 0, 0);
+    column->setContentsMargins(10, 0, 0, 0);
     column->addLayout(controls);
     column->addWidget(canvas_, 1);
     column->addWidget(pointed_);
