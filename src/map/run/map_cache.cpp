@@ -34,7 +34,7 @@ std::vector<float> floats_of(const io::TensorStore& store, const char* name) {
     const io::TensorView* view = store.find(name);
     if (!view || view->dtype != io::DType::F32) throw Error("A cached map lacks an array");
     std::vector<float> out(static_cast<std::size_t>(view->numel()));
-    std::memcpy(out.data(), view->bytes.data(), view->bytes.size());
+    if (!out.empty()) std::memcpy(out.data(), view->bytes.data(), view->bytes.size());
     return out;
 }
 

@@ -11,8 +11,8 @@ namespace headlight::model {
 void forward_layer(const Model&, const ForwardInput&, Layer, const at::Tensor& resid_pre, Observer&, const CancelToken&);
 
 /// forward() from a layer on, from its resid_pre [pos, d_model]; `first` may be one behind the last layer, of which this is then
-/// the stream. What the observer is shown equals what it was shown in the whole pass bit for bit. With `result` to the end, as
-/// encode(): returns what comes of it.
+/// the stream. What the observer is shown equals what it was shown in the whole pass bit for bit. With `result` the pass
+/// goes to the end and returns what encode() returns.
 at::Tensor forward_from(const Model&, const ForwardInput&, Layer first, const at::Tensor& stream, Observer&, bool result,
                         const CancelToken&, const Progress&);
 
