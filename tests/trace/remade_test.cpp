@@ -5,6 +5,7 @@
 #include "headlight/trace/tensors.h"
 #include "tests/support/memory_budget.h"
 #include "tests/trace/novella.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -20,18 +21,6 @@ using model::Hook;
 using model::HookPoint;
 using model::Stack;
 using namespace testing_support;
-
-fs::path fixtures() { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures"; }
-
-std::vector<std::string> folders() {
-    std::vector<std::string> names;
-    for (const char* kind : {"models", "encoder_decoders"})
-        for (const auto& entry : fs::directory_iterator(fixtures() / kind))
-            if (fs::exists(entry.path() / "tokenizer.json"))
-                names.push_back(std::string(kind) + "/" + entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
 
 bool same(const at::Tensor& a, const at::Tensor& b) { return a.sizes() == b.sizes() && at::equal(a, b); }
 
@@ -81,7 +70,7 @@ TEST_P(RemadeFamilies, GivesWhatAFullTraceGives) {
     expect_same(*made->part(Stack::cross), *kept->part(Stack::cross));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, RemadeFamilies, testing::ValuesIn(folders()), [](const auto& p) {
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RemadeFamilies, testing::ValuesIn(text_fixtures()), [](const auto& p) {
     std::string name = p.param;
     std::ranges::replace_if(
         name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

@@ -4,6 +4,7 @@
 #include "headlight/trace/remade.h"
 #include "tests/support/memory_budget.h"
 #include "tests/trace/novella.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -18,18 +19,6 @@ using model::Hook;
 using model::HookPoint;
 using model::Stack;
 using namespace testing_support;
-
-fs::path fixtures() { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures"; }
-
-std::vector<std::string> folders() {
-    std::vector<std::string> names;
-    for (const char* kind : {"models", "encoder_decoders"})
-        for (const auto& entry : fs::directory_iterator(fixtures() / kind))
-            if (fs::exists(entry.path() / "tokenizer.json"))
-                names.push_back(std::string(kind) + "/" + entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
 
 void expect_same(const Trace& made, const Trace& whole) {
     EXPECT_EQ(made.kept(), whole.kept());
@@ -85,7 +74,7 @@ TEST_P(RestartFamilies, GivesWhatAWholeRunGives) {
     opened.compare((two ? "decoder.blocks." : "blocks.") + std::to_string(last) + ".attn.hook_z", streams);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(folders()), [](const auto& p) {
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(text_fixtures()), [](const auto& p) {
     std::string name = p.param;
     std::ranges::replace_if(
         name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
