@@ -192,6 +192,25 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
 }
 
 /// Reassembles the tiles of a run.
+TEST(Tiles, AScaleGivesTheBitsOfScaledScoresWhereverItIsApplied) {
+    at::manual_seed(3);
+    for (const std::int64_t keys : {40, 700}) {  // at once, and in blocks
+        AttentionInput in{
+            .q = at::randn({4, keys, 8}), .k = at::randn({2, keys, 8}), .alibi_slopes = {}, .scale = 1, .causal = true};
+        const at::Tensor plain = score_tile(in, 0, 4, 0, keys);
+        for (const double scale : {0.125, 2.0, 0.3}) {
+            in.scale = scale;
+            EXPECT_TRUE(at::equal(score_tile(in, 0, 4, 0, keys), plain * scale)) << scale << ", " << keys;
+        }
+        in.alibi_slopes = at::full({4}, 0.5, at::kDouble);
+        in.scale = 0.125;
+        const at::Tensor i = at::arange(keys, at::kFloat), distance = i.unsqueeze(0) - i.unsqueeze(1);
+        EXPECT_LT(
+            (score_tile(in, 0, 4, 0, keys) - (plain * 0.125 + 0.5 * distance)).nan_to_num(0, 0, 0).abs().max().item<float>(),
+            1e-4);
+    }
+}
+
 class TileCollector : public Collector {
 public:
     explicit TileCollector(const ModelConfig& c, std::int64_t tokens) : covered(at::zeros({c.n_layers, c.n_heads, tokens})) {

@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -60,6 +61,16 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, const at::Tensor& tu
     const T* q = in.q.data_ptr<T>() + (t.head0 * in.q.size(1) + t.row0) * d;
     const T* k = in.k.data_ptr<T>() + (t.head0 / group) * in.k.size(1) * d;
     T* s = out.data_ptr<T>();
+    // Of a long text scores are many and queries few. A power of two scales every sum of products exactly: the bits are those of
+    // scaled scores. (Other scales would round twice.)
+    std::vector<T> scaled;
+    T scale = static_cast<T>(in.scale);
+    if (int exponent = 0; scale != 1 && std::frexp(scale, &exponent) == T(0.5)) {
+        scaled.assign(q, q + t.rows * d);
+        for (T& x : scaled) x *= scale;
+        q = scaled.data();
+        scale = 1;
+    }
     bool done = false;
     if constexpr (std::is_same_v<T, float>)
         if (done = in_blocks(in); done) products_in_blocks(in, t, q, turned, s);
@@ -68,7 +79,7 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, const at::Tensor& tu
     for (std::int64_t r = 0; r < t.rows; ++r) {
         const KeyRange legal = legal_of(in, t, r);
         T* row = s + r * t.keys + legal.first;
-        kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (scale != 1 || slope != 0) kernels::scores(row, legal.count(), scale, static_cast<T>(slope), t.row0 + r - legal.first);
         if (in.relative_bias.defined()) {
             const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 -
                             (t.row0 + r) + legal.first;
