@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/blas_kernels.h"
 #include "headlight/base/working_for.h"
+#include "headlight/model/runtime.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -47,6 +48,11 @@ TEST(BlasKernels, ProductsEqualFloat64) {
     EXPECT_TRUE(matrix_product(a, at::full({64, 2}, std::numeric_limits<float>::quiet_NaN())).isnan().all().item<bool>());
 }
 
+TEST(BlasKernels, TheRateOfProductsIsMeasuredOnce) {
+    EXPECT_GT(product_rate(), 1e6);
+    EXPECT_EQ(product_rate(), product_rate());
+}
+
 TEST(BlasKernels, ALongProductEndsWhereItIsNoLongerWanted) {
     // In two parts, and none of them where the work was cancelled.
     const at::Tensor a = at::rand({2560, 2048}), b = at::rand({2048, 2048}), whole = matrix_product(a, b);
@@ -56,6 +62,8 @@ TEST(BlasKernels, ALongProductEndsWhereItIsNoLongerWanted) {
     EXPECT_TRUE(at::equal(matrix_product(a, b), whole));
     token.cancel();
     EXPECT_THROW(matrix_product(a, b), Cancelled);
+    EXPECT_THROW(matrix_product(a, b, at::rand({2048})), Cancelled);
+    EXPECT_THROW(matrix_product(a.to(at::kDouble), b.to(at::kDouble), at::rand({2048}, at::kDouble)), Cancelled);
     EXPECT_NO_THROW(matrix_product(a.narrow(0, 0, 64), b)) << "too short to ask";
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs of the prompt: when they begin, and what of the selection is carried over to their traces.
+#include "headlight/model/runtime.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/capture.h"
 #include "headlight/trace/remade.h"
@@ -29,14 +30,16 @@ double work_of(const model::Model& model, double tokens) {
     return 2 * parameters * tokens + 4 * double(c.n_layers) * double(c.n_heads * c.d_head) * pairs;
 }
 
-/// What a long run takes, from the speed of the last one; empty: it is over soon, or will be refused at once.
+/// What a long run takes, from the speed of the model's last one or of this machine's products; empty: it is over soon, or will
+/// be refused at once.
 QString long_run_note(const OpenModel& opened, const trace::Prompt& text, const trace::Trace* last) {
     const model::ModelConfig& c = opened.model->config();
     std::int64_t tokens = std::ssize(opened.tokenizer->encode(text.text).ids);
     if (!text.pair.empty()) tokens += std::ssize(opened.tokenizer->encode(text.pair).ids);
     if (c.context_is_hard_limit && c.context_length > 0 && tokens > c.context_length) return {};
-    constexpr double slowest = 5e9, usual = 50e9, fastest = 1e12;  // operations a second
-    double speed = usual;
+    constexpr double slowest = 5e9, fastest = 1e14;  // operations a second
+    constexpr double share = 0.5;                    // of a product's rate that a long run reaches
+    double speed = share * model::product_rate();
     if (last && last->model() == opened.model && last->tokens() >= 64 && last->info().seconds > 0)
         speed = std::clamp(work_of(*opened.model, double(last->tokens())) / last->info().seconds, slowest, fastest);
     const double seconds = work_of(*opened.model, double(tokens)) / speed;

@@ -4,6 +4,7 @@
 #include "headlight/base/working_for.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/one_thread.h"
+#include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/signal_stack.h"
@@ -16,7 +17,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 extern "C" {
@@ -239,6 +242,10 @@ std::int64_t rows_at_once(std::int64_t rows, std::int64_t columns, std::int64_t 
     return rows <= 2 * kFewest || rows * each <= kAtOnce ? rows : std::max(kFewest, kAtOnce / each / kFewest * kFewest);
 }
 
+bool all_at_once(const at::Tensor& a, const at::Tensor& b) {
+    return a.requires_grad() || b.requires_grad() || rows_at_once(a.size(0), b.size(1), a.size(1)) == a.size(0);
+}
+
 /// Calls product(rows of a, the same rows of the result) for all of them.
 template <class Product>
 at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, const Product& product) {
@@ -256,7 +263,9 @@ at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, const Product& pro
 }  // namespace
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-    return (for_onednn(a, b) || in_same_tiles(a, b)) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
+    if ((for_onednn(a, b) || in_same_tiles(a, b)) && plain(bias)) return matrix_product(a, b).add_(bias);
+    if (bias.requires_grad() || all_at_once(a, b)) return at::addmm(bias, a, b);
+    return in_parts(a, b, [&](const at::Tensor& rows, at::Tensor& out) { at::addmm_out(out, bias, rows, b); });
 }
 
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
@@ -274,8 +283,25 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
             kernels::gemm(rows.data_ptr<float>(), rows.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned,
                           out.data_ptr<float>(), out.size(1), out.size(0), out.size(1), rows.size(1));
         });
-    if (a.requires_grad() || b.requires_grad() || rows_at_once(a.size(0), b.size(1), a.size(1)) == a.size(0)) return at::mm(a, b);
+    if (all_at_once(a, b)) return at::mm(a, b);
     return in_parts(a, b, [&](const at::Tensor& rows, at::Tensor& out) { at::mm_out(out, rows, b); });
+}
+
+double product_rate() {
+    static const double rate = [] {
+        constexpr std::int64_t kSide = 512;
+        constexpr int kTimes = 4;  // the first sets up threads
+        const at::NoGradGuard no_grad;
+        const at::Tensor a = at::ones({kSide, kSide});
+        double least = std::numeric_limits<double>::infinity();
+        for (int i = 0; i < kTimes; ++i) {
+            const auto start = std::chrono::steady_clock::now();
+            matrix_product(a, a);
+            least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        }
+        return 2.0 * kSide * kSide * kSide / least;
+    }();
+    return rate;
 }
 
 }  // namespace headlight::model

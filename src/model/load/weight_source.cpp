@@ -2,6 +2,7 @@
 #include "model/load/weight_source.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "headlight/model/hook_name.h"
 
 #include <ATen/Parallel.h>
@@ -284,6 +285,26 @@ void check_finite(const io::TensorView& view, const at::Tensor& rows, std::int64
     throw_not_finite(read, bad + first * each, 0);
 }
 
+namespace {
+
+/// In pieces: an embedding of a large vocabulary takes a second.
+at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
+    constexpr std::int64_t kPiece = 1 << 25;
+    const std::int64_t numbers = from.numel();
+    if (numbers <= kPiece) return from.to(dtype);
+    at::Tensor out = at::empty(from.sizes(), from.options().dtype(dtype));
+    const at::Tensor source = from.view({numbers});
+    at::Tensor target = out.view({numbers});
+    for (std::int64_t first = 0; first < numbers; first += kPiece) {
+        WorkingFor::token().throw_if_cancelled();
+        const std::int64_t count = std::min(kPiece, numbers - first);
+        target.narrow(0, first, count).copy_(source.narrow(0, first, count));
+    }
+    return out;
+}
+
+}  // namespace
+
 at::Tensor to_tensor(const io::TensorView& view, at::ScalarType dtype, at::Device device, bool& mapped) {
     const at::ScalarType stored = scalar_type(view.dtype);
     auto* data = const_cast<std::byte*>(view.bytes.data());  // read only: nothing in the pass writes to a weight
@@ -297,7 +318,8 @@ at::Tensor to_tensor(const io::TensorView& view, at::ScalarType dtype, at::Devic
         if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), data, view.bytes.size());
     }
     mapped = aligned && stored == dtype && device.is_cpu();
-    return mapped ? tensor : tensor.to(device, dtype);
+    if (mapped) return tensor;
+    return device.is_cpu() ? converted(tensor, dtype) : tensor.to(device, dtype);
 }
 
 }  // namespace headlight::model
