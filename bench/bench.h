@@ -18,9 +18,11 @@ namespace headlight::bench {
 /// What all benchmarks of one call measure with.
 struct Subject {
     std::filesystem::path folder, text_file;  ///< text_file: for "tokenizer"; empty: a made-up text
+    std::filesystem::path scratch;            ///< removed afterwards
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::vector<std::int64_t> tokens;  ///< empty: the lengths that the benchmark is defined for
+    std::vector<std::string> views;    ///< for "window"; empty: all, and the panels
     int repeats = 7;
     CancelToken cancel;
 
@@ -65,6 +67,10 @@ Results probes(const Subject&);  ///< linear probes of 25,000 made-up words with
 Results tokenizer(const Subject&);  ///< MB/s on one thread, processor time
 // figures.cpp
 Results figures(const Subject&);  ///< every view painted into memory: first paint, pan, zoom and hover
+// cancel.cpp
+Results cancel(const Subject&);  ///< from cancel to return: in passes, layers made again, products and conversions
+// window.cpp
+Results window(const Subject&);  ///< the window on a long text: frames of views and panels, gaps of its thread
 // map_drawing.cpp
 Results map_drawing(const Subject&);  ///< frames of a map of 1.44 million points
 

@@ -20,14 +20,31 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},    {"capture", capture},         {"corpus", corpus},     {"memory", memory},
-    {"load", load},          {"generate", generate},       {"measures", measures}, {"prediction", prediction},
-    {"circuits", circuits},  {"tokenizer", tokenizer},     {"probes", probes},     {"ui", figures},
-    {"map", maps},           {"map-drawing", map_drawing}, {"edits", edits},       {"long", long_texts},
-    {"precision", precision}};
+    {"forward", forward},
+    {"capture", capture},
+    {"corpus", corpus},
+    {"memory", memory},
+    {"load", load},
+    {"generate", generate},
+    {"measures", measures},
+    {"prediction", prediction},
+    {"circuits", circuits},
+    {"tokenizer", tokenizer},
+    {"probes", probes},
+    {"ui", figures},
+    {"map", maps},
+    {"map-drawing", map_drawing},
+    {"edits", edits},
+    {"long", long_texts},
+    {"precision", precision},
+    {"cancel", cancel},
+#ifdef HEADLIGHT_BENCH_WINDOW
+    {"window", window},
+#endif
+};
 
 struct Arguments {
-    std::vector<std::string> names;
+    std::vector<std::string> names, views;
     std::string model, tokens, text_file, write_model;
     int repeats = 7, threads = 0;
     bool json = false;
@@ -87,9 +104,11 @@ int run(const Arguments& o, const cli::Console& console) {
     }
     Subject subject{.folder = {},
                     .text_file = o.text_file,
+                    .scratch = {},
                     .model = {},
                     .tokenizer = {},
                     .tokens = {},
+                    .views = o.views,
                     .repeats = o.repeats,
                     .cancel = cli::interruptible()};
     if (!o.tokens.empty()) subject.tokens = cli::parse_index_list(o.tokens, "--tokens");
@@ -97,7 +116,9 @@ int run(const Arguments& o, const cli::Console& console) {
         throw cli::UsageError("--tokens: a text has at least one token");
     model::start_runtime(o.threads);
     const TemporaryFolder temporary;
-    const auto without_model = [](const std::string& name) { return name == "tokenizer" || name == "probes" || name == "long"; };
+    subject.scratch = temporary.path;
+    static constexpr std::string_view own[] = {"tokenizer", "probes", "long", "window", "cancel"};
+    const auto without_model = [](const std::string& name) { return std::ranges::find(own, name) != std::end(own); };
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
             console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
@@ -112,10 +133,12 @@ int run(const Arguments& o, const cli::Console& console) {
         // The random model's tokenizer knows made-up words only.
         if (measure == tokenizer)
             its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
-        if (measure == long_texts && o.model.empty()) {  // the other model's context is too short
+        if ((measure == long_texts || measure == cancel) && o.model.empty()) {  // the other model's context is too short
             write_random_llama(temporary.path / "long");
             its.load(temporary.path / "long");
         }
+        if (name == std::string_view("window") && o.model.empty())
+            its.load(model::locate_model(std::string(model::default_model_name)));
         for (const Measured& m : measure(its)) {
             if (!o.json) console.result(line_of(name, m));
             results.push_back(
@@ -148,6 +171,7 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
         ->type_name("MODEL");
     app.add_option("--tokens", o->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
     app.add_option("--text-file", o->text_file, "the text that tokenizer encodes (default: made up)")->type_name("FILE");
+    app.add_option("--view", o->views, "the views that window measures (default: all, and the panels)")->type_name("VIEW");
     app.add_option("--repeats", o->repeats, "number of rounds; the median counts")
         ->type_name("N")
         ->check(CLI::Range(1, 1000))
