@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/base/ids.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/model/model.h"
 #include "model/families/family.h"
 
@@ -86,6 +87,8 @@ struct Model::Internals {
     /// shape and no memory (a tensor on the meta device).
     std::shared_ptr<const WeightsAsUsed> as_used;
     std::int64_t bytes_as_used = 0;               ///< of these, in the files
+    std::int64_t bytes_converted = 0;             ///< of weights that lie in memory of the program's own
+    MemoryAccount account{MemoryUse::weights};    ///< of bytes_converted
     std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model; the model itself is the decoder
 
     mutable std::once_flag hash_once;

@@ -16,7 +16,9 @@
 
 namespace headlight::model {
 
-Model::Model(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
+Model::Model(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {
+    internals_->account.set(internals_->bytes_converted);
+}
 Model::~Model() {
     internals_.reset();
     give_memory_back();

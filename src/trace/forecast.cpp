@@ -2,6 +2,7 @@
 #include "headlight/trace/capture.h"
 
 #include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/trace/remade.h"
 #include "trace/forecast_internal.h"
 #include "trace/head_kernels.h"
@@ -93,8 +94,8 @@ std::int64_t remade_bytes(const model::ModelConfig& c, std::int64_t tokens, cons
 
 Keeping keeping_of(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::set<HookPoint> stored,
                    const std::set<HookPoint>& hooked, std::int64_t element_bytes, std::int64_t source) {
-    const bool remade = plan.globs.empty() &&
-                        bytes_of_stored(c, tokens, stored, element_bytes, source) > std::min(kMostKept, memory_budget() / 2);
+    const bool remade = plan.globs.empty() && bytes_of_stored(c, tokens, stored, element_bytes, source) >
+                                                  std::min({kMostKept, memory_budget() / 2, memory_left()});
     if (!remade) return {std::move(stored), false};
     return {checkpoints_for(c, stored, hooked), true};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/memory_account.h"
 #include "headlight/trace/trace.h"
 #include "trace/head_kernels.h"
 #include "trace/remake.h"
@@ -25,8 +26,9 @@ struct Trace::Internals {
     /// On the CPU, in the compute type, in the shapes of docs/hooks.md; never changed after the run.
     /// Some share memory (q, k and v of a fused projection, resid_post and the next resid_pre).
     std::map<model::HookPoint, at::Tensor> stored;
-    std::vector<model::HookPoint> kept;  ///< what the plan asked for, and what interventions replaced; in pass order
-    std::int64_t bytes = 0;
+    std::vector<model::HookPoint> kept;      ///< what the plan asked for, and what interventions replaced; in pass order
+    std::int64_t bytes = 0;                  ///< of an encoder-decoder run with those of its parts
+    MemoryAccount account{MemoryUse::runs};  ///< of these, without the parts'
     std::shared_ptr<const Remaker> remaker;  ///< of what is not stored; nullptr: there is nothing else
     bool through_decoder = false;            ///< of a cross attention: the remaker is the decoder's, and has its names
 

@@ -23,9 +23,6 @@ using model::HookPoint;
 
 static_assert(kLogitRows == model::kLogitRows);
 
-/// What all of them keep.
-std::atomic<std::int64_t> bytes_of_all = 0;
-
 /// Thrown at the patterns of a layer of which only what comes before is needed.
 struct Enough {};
 
@@ -69,15 +66,8 @@ Remaker::Remaker(std::shared_ptr<const model::Model> model, model::ForwardInput 
       wanted_(std::move(wanted)),
       behind_patterns_(those_behind_patterns(model_->config(), wanted_)) {}
 
-Remaker::~Remaker() { count(-bytes_); }
-
 bool Remaker::makes_layers() const {
     return std::ranges::any_of(wanted_, [](HookPoint point) { return model::has_layer(point.hook); });
-}
-
-void Remaker::count(std::int64_t bytes) const {
-    bytes_ += bytes;
-    bytes_of_all += bytes;
 }
 
 Remaker::Part Remaker::part_of(HookPoint point) const {
@@ -122,20 +112,39 @@ std::unique_lock<std::timed_mutex> Remaker::lock_for(Part part) const {
     });
 }
 
-std::int64_t Remaker::room() const { return std::max<std::int64_t>(0, memory_budget() / 4 - (bytes_of_all - bytes_)); }
+std::int64_t Remaker::room() const {
+    const std::int64_t others = memory_in_use(MemoryUse::layers) - account_.bytes();
+    return std::max<std::int64_t>(0, memory_budget() / 4 - others);
+}
+
+/// The tile of logits, then all layers but the latest, the oldest first.
+std::int64_t Remaker::give_up(std::int64_t bytes) const {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return 0;
+    const std::int64_t before = account_.bytes();
+    drop_tile();
+    while (made_.size() > 1 && before - account_.bytes() < bytes) drop_last();
+    return before - account_.bytes();
+}
+
+void Remaker::drop_tile() const {
+    if (tile_.defined()) account_.add(-static_cast<std::int64_t>(tile_.nbytes()));
+    tile_ = at::Tensor();
+    tile_row_ = -1;
+}
 
 void Remaker::drop_last() const {
-    count(-made_.back().bytes);
+    account_.add(-made_.back().bytes);
     made_.pop_back();
 }
 
 void Remaker::keep(Made made, bool at_front) const {
     std::erase_if(made_, [&](const Made& m) {
         if (!made.part.covers(m.part)) return false;
-        count(-m.bytes);
+        account_.add(-m.bytes);
         return true;
     });
-    count(made.bytes);
+    account_.add(made.bytes);
     made_.insert(at_front || made_.empty() ? made_.begin() : std::next(made_.begin()), std::move(made));
 }
 
@@ -147,9 +156,9 @@ const Remaker::Made& Remaker::made(Part part) const {
         return made_.front();
     }
     // What may be dropped is dropped first, so that the new one can take its memory.
-    while (!made_.empty() && bytes_ + made_.front().bytes > room()) drop_last();
+    while (!made_.empty() && account_.bytes() + made_.front().bytes > room()) drop_last();
     keep(make(part), true);
-    while (made_.size() > 1 && bytes_ > room()) drop_last();
+    while (made_.size() > 1 && account_.bytes() > room()) drop_last();
     return made_.front();
 }
 
@@ -163,10 +172,10 @@ void Remaker::make_ahead(std::int64_t layer) const {
     const auto stays = [&](const Made& m) {
         return &m == &latest || (m.ahead && std::abs(m.part.layer - latest.part.layer) == 1);
     };
-    while (bytes_ + latest.bytes > room()) {
+    while (account_.bytes() + latest.bytes > room()) {
         const auto last = std::ranges::find_if_not(made_.rbegin(), made_.rend(), stays);
         if (last == made_.rend()) return;
-        count(-last->bytes);
+        account_.add(-last->bytes);
         made_.erase(std::prev(last.base()));
     }
     const at::NoGradGuard no_grad;
@@ -187,8 +196,13 @@ void Remaker::make_ahead(std::int64_t layer) const {
 at::Tensor Remaker::tensor(HookPoint point) const {
     const at::NoGradGuard no_grad;
     if (point.hook == Hook::logits) return logit_rows(0, streams_.back().size(0));
-    const auto lock = lock_for(part_of(point));
-    return made(part_of(point)).tensors.at(point);
+    at::Tensor found;
+    {
+        const auto lock = lock_for(part_of(point));
+        found = made(part_of(point)).tensors.at(point);
+    }
+    keep_to_budget();
+    return found;
 }
 
 at::Tensor Remaker::logit_rows(std::int64_t first, std::int64_t count) const {
@@ -201,12 +215,10 @@ at::Tensor Remaker::logit_rows(std::int64_t first, std::int64_t count) const {
         const std::int64_t begin = at / kLogitRows * kLogitRows, size = std::min(kLogitRows, state.size(0) - begin);
         if (begin != tile_row_) {
             WorkingFor::token().throw_if_cancelled();
-            if (tile_.defined()) this->count(-static_cast<std::int64_t>(tile_.nbytes()));
-            tile_ = at::Tensor();
-            tile_row_ = -1;
+            drop_tile();
             tile_ = model::logit_rows(*model_, state, begin, size).to(at::kCPU);
             tile_row_ = begin;
-            this->count(static_cast<std::int64_t>(tile_.nbytes()));
+            account_.add(static_cast<std::int64_t>(tile_.nbytes()));
         }
         const std::int64_t end = std::min(first + count, begin + size);
         rows.push_back(tile_.narrow(0, at - begin, end - at));
@@ -215,6 +227,6 @@ at::Tensor Remaker::logit_rows(std::int64_t first, std::int64_t count) const {
     return rows.size() == 1 ? rows.front() : at::cat(rows);
 }
 
-std::int64_t Remaker::bytes() const { return bytes_; }
+std::int64_t Remaker::bytes() const { return account_.bytes(); }
 
 }  // namespace headlight::trace

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "headlight/base/job.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/model/model.h"
 #include "model/run/forward.h"
 
 #include <ATen/ATen.h>
 
-#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -21,14 +21,14 @@
 namespace headlight::trace {
 
 /// Makes a layer's tensors by the pass's own code, so that they equal those of the run bit for bit: a layer up to its patterns,
-/// or all of it, whichever is asked for. The latest ones are kept in a quarter of memory_budget(), which all runs share, at least
-/// the last. Cancelled by WorkingFor's token, within a layer. Thread-safe; one thread makes at a time.
+/// or all of it, whichever is asked for. The latest ones are kept in a quarter of memory_budget(), which all runs share, as far
+/// as keep_to_budget() leaves them that, and at least the last. Cancelled by WorkingFor's token, within a layer. Thread-safe; one
+/// thread makes at a time.
 class Remaker {
 public:
     /// `streams`: resid_pre of every layer, and resid_post of the last. `wanted`: what can be asked for.
     Remaker(std::shared_ptr<const model::Model>, model::ForwardInput, std::vector<at::Tensor> streams,
             std::set<model::HookPoint> wanted);
-    ~Remaker();
     Remaker(const Remaker&) = delete;
     Remaker& operator=(const Remaker&) = delete;
     bool makes(model::HookPoint point) const { return wanted_.contains(point); }
@@ -63,10 +63,11 @@ private:
     const Made& made(Part) const;  ///< with the mutex held
     std::int64_t room() const;
     void drop_last() const;
+    void drop_tile() const;
     /// Puts it in the place of what it covers, at the front or behind it.
     void keep(Made, bool at_front) const;
     Made make(Part) const;
-    void count(std::int64_t bytes) const;  ///< that it keeps from now on, or (negative) lets go
+    std::int64_t give_up(std::int64_t bytes) const;
 
     std::shared_ptr<const model::Model> model_;
     model::ForwardInput input_;
@@ -79,7 +80,7 @@ private:
     mutable std::list<Made> made_;                               ///< the latest first
     mutable std::int64_t tile_row_ = -1;                         ///< of the latest tile of logits
     mutable at::Tensor tile_;                                    ///< [up to kLogitRows, vocab]
-    mutable std::atomic<std::int64_t> bytes_ = 0;
+    mutable MemoryAccount account_{MemoryUse::layers, [this](std::int64_t bytes) { return give_up(bytes); }};
 };
 
 }  // namespace headlight::trace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/model/runtime.h"
@@ -129,8 +131,14 @@ void check_run_memory(const model::Model& model, std::int64_t tokens, const std:
         all.insert(point);  // a replaced one is kept, and what is computed from it
         if (terms) all.insert({Hook::attn_scores, point.layer});
     }
-    const Forecast expected =
-        forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()), source);
+    const auto expect = [&] {
+        return forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()), source);
+    };
+    Forecast expected = expect();
+    keep_to_budget(expected.kept + expected.working);
+    if (expected.fits()) return;
+    keep_to_budget(memory_budget());  // everything that can be made again
+    expected = expect();
     if (expected.fits()) return;
     throw Error({.problem = "Not enough memory for this run of " + with_commas(tokens) + " tokens",
                  .found = expected.text(),

@@ -25,7 +25,13 @@ std::size_t head_index(const Trace& trace, Layer layer, Head head) {
 
 }  // namespace
 
-Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
+Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {
+    std::int64_t own = internals_->bytes;
+    for (const auto& part : {internals_->encoder, internals_->cross})
+        if (part) own -= part->internals().bytes;
+    internals_->account.set(std::max<std::int64_t>(0, own));
+    keep_to_budget();
+}
 Trace::~Trace() {
     constexpr std::int64_t kMuch = 32 << 20;
     const bool much = internals_->bytes > kMuch || (internals_->remaker && internals_->remaker->bytes() > kMuch);

@@ -116,6 +116,24 @@ TEST(Remade, TakesLessMemoryAndKeepsWithinItsRoom) {
         << "runs share it";
 }
 
+TEST(Remade, GivesUpAllButTheLatestLayerForWorkThatNeedsTheBudget) {
+    const Novella& novella = Novella::get();
+    const auto kept = novella.run(long_text());
+    const auto made = [&] {
+        const test::Budget none;
+        return novella.run(long_text());
+    }();
+    const test::Budget some(3 * kept->bytes());
+    tensor(*made, {Hook::mlp_out, Layer(0)});
+    const std::int64_t one = remade_now(*made).bytes;
+    for (std::int64_t l = 1; l < 3; ++l) tensor(*made, {Hook::mlp_out, Layer(l)});
+    ASSERT_EQ(remade_now(*made).bytes, 3 * one);
+    keep_to_budget(3 * kept->bytes());
+    EXPECT_EQ(remade_now(*made).bytes, one);
+    for (std::int64_t l = 0; l < 3; ++l)
+        EXPECT_TRUE(same(tensor(*made, {Hook::mlp_out, Layer(l)}), tensor(*kept, {Hook::mlp_out, Layer(l)}))) << l;
+}
+
 TEST(Remade, CountsTheTileOfLogitsAndTheEncodersLayers) {
     const test::Budget none;
     const auto made = Novella::get().run(long_text());

@@ -40,8 +40,8 @@ struct RuntimeFacts {
     bool cuda = false;  ///< this LibTorch can use a GPU and there is one
 };
 RuntimeFacts runtime_facts();
-/// Additions and multiplications a second in a matrix product of float32 on the CPU, by all threads; measured at the first call,
-/// which takes some milliseconds.
+/// Additions and multiplications a second in a matrix product of float32 on the CPU, by all threads, measured at the first call,
+/// which takes some milliseconds. Other programs do not count: by the processor time of the calling thread.
 double product_rate();
 
 }  // namespace headlight::model

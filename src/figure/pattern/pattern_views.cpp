@@ -10,6 +10,7 @@
 #include "headlight/analyze/pattern/pooled_axes.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/base/numbers.h"
 
 #include <QStringList>
@@ -20,16 +21,20 @@
 namespace headlight::figure {
 namespace {
 
+constexpr std::int64_t longest_pooled = 4096, pair_bytes = sizeof(float);
+
 /// What maps of a view may take in memory; those of longer texts are pooled to cells of several pairs, so that they take a
 /// quarter.
-constexpr std::int64_t most_map_bytes = std::int64_t{1} << 30, longest_pooled = 4096, pair_bytes = sizeof(float);
+std::int64_t most_map_bytes() {
+    return std::clamp<std::int64_t>(memory_left() / 4, std::int64_t{1} << 26, std::int64_t{1} << 30);
+}
 
 /// Cells a side of so many maps; 0: every pair has its own.
 std::int64_t cells_of(const analyze::PatternAxes& axes, std::size_t maps) {
     const auto pairs = static_cast<std::int64_t>(axes.queries.size()) * static_cast<std::int64_t>(axes.keys.size());
     const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, maps));
-    if (pairs <= most_map_bytes / pair_bytes / count) return 0;
-    const double side = std::sqrt(static_cast<double>(most_map_bytes / 4 / pair_bytes / count));
+    if (pairs <= most_map_bytes() / pair_bytes / count) return 0;
+    const double side = std::sqrt(static_cast<double>(most_map_bytes() / 4 / pair_bytes / count));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(side), 256, longest_pooled);
 }
 
@@ -62,7 +67,7 @@ Maps maps_of(const trace::Trace& trace, const std::vector<HeadId>& heads, const 
 void require_room(const analyze::PatternAxes& axes) {
     if (cells_of(axes, 1) == 0) return;
     throw Error({.problem = "The text is too long to combine heads in one map",
-                 .expected = "at most 16,384 tokens",
+                 .expected = "at most " + with_commas(std::int64_t(std::sqrt(double(most_map_bytes() / pair_bytes)))) + " tokens",
                  .found = with_commas(std::ssize(axes.queries)),
                  .hint = "Each head by itself has a map, and the model view shows all"});
 }

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 namespace headlight::map {
 namespace {
 
 constexpr int kIterationsBetweenChanges = 50;
+
+std::int64_t bytes_of(const HeadMap& map) {
+    return (std::ssize(map.points) + std::ssize(map.norms) + std::ssize(map.trust)) * static_cast<std::int64_t>(sizeof(float));
+}
 
 }  // namespace
 
@@ -21,6 +26,12 @@ MapRun::MapRun(std::shared_ptr<const MapVectors> vectors, const MapOptions& opti
       cache_(std::move(cache)),
       maps_(vectors_->heads.size()),
       taken_(vectors_->heads.size()) {
+    std::int64_t numbers = 0;
+    std::set<const void*> counted;  // heads may share keys
+    for (const HeadVectors& head : vectors_->heads)
+        for (const auto& each : {head.queries, head.keys})
+            if (each && counted.insert(each.get()).second) numbers += std::ssize(*each);
+    account_.set(numbers * static_cast<std::int64_t>(sizeof(float)));
     for (std::size_t i = 0; i < maps_.size(); ++i) {
         maps_[i].layer = vectors_->heads[i].layer;
         maps_[i].head = vectors_->heads[i].head;
@@ -31,6 +42,7 @@ MapRun::MapRun(std::shared_ptr<const MapVectors> vectors, const MapOptions& opti
 void MapRun::set(std::size_t head, HeadMap map, const Changed& changed) {
     {
         const std::lock_guard lock(mutex_);
+        account_.add(bytes_of(map) - bytes_of(maps_[head]));
         maps_[head] = std::move(map);
     }
     if (changed) changed(head);

@@ -66,7 +66,7 @@ WeightsAsUsed::WeightsAsUsed(std::shared_ptr<const Source> source, std::shared_p
     if (!unembed_) return;
     const std::int64_t bytes = unembed_->view->numel() * static_cast<std::int64_t>(at::elementSize(m.dtype));
     keeps_unembedding_ = bytes <= room_ / 3 * 2;
-    if (keeps_unembedding_) kept_bytes_ = bytes;
+    if (keeps_unembedding_) account_.set(bytes);
 }
 
 at::Tensor WeightsAsUsed::numbers(const ResolvedRow& r, std::int64_t first, std::int64_t count, bool check) const {
@@ -104,8 +104,8 @@ std::shared_ptr<const LayerWeights> WeightsAsUsed::layer(std::int64_t layer, Lay
     }
     unit.checked = true;
     unit.now = made;
-    if (kept_bytes_ + bytes <= room_) {
-        kept_bytes_ += bytes;
+    if (account_.bytes() + bytes <= room_) {
+        account_.add(bytes);
         kept_.push_back(made);
     } else {
         latest = made;

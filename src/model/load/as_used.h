@@ -2,6 +2,7 @@
 // Weights that stay in their files as they lie there and are converted when something uses them.
 #pragma once
 
+#include "headlight/base/memory_account.h"
 #include "headlight/model/runtime.h"
 #include "model/load/source.h"
 
@@ -54,7 +55,7 @@ private:
     mutable std::timed_mutex mutex_;
     mutable std::vector<Unit> units_;  ///< [2 layer + part]
     mutable std::vector<std::shared_ptr<const LayerWeights>> kept_;
-    mutable std::int64_t kept_bytes_ = 0;  ///< with the unembedding, where that is kept
+    mutable MemoryAccount account_{MemoryUse::weights};  ///< of these, with the unembedding where that is kept
     mutable at::Tensor whole_unembedding_;
     mutable std::int64_t checked_tokens_ = 0;  ///< of the unembedding, from its first on
     mutable std::array<std::shared_ptr<const LayerWeights>, 2> latest_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
+#include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/model.h"
 #include "headlight/model/peek.h"
@@ -86,6 +87,7 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
             (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
             // A copy was made: the file's pages would count beside it, half as much again for a model in half precision.
             if (!mapped) io::MappedFile::release(row.view->bytes);
+            if (!loaded.mapped) m.bytes_converted += static_cast<std::int64_t>(tensor.nbytes());
             place(m, layer, row, tensor);
         }
         m.report.loaded.push_back(std::move(loaded));
@@ -190,6 +192,7 @@ std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& fam
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options, const CancelToken& cancel,
                                          const Progress& progress) {
     const auto start = std::chrono::steady_clock::now();
+    const WorkingFor here(cancel);
     at::internal::lazy_init_num_threads();
     auto m = std::make_unique<Internals>();
     m->folder = path;

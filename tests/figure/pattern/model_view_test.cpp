@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/model/model_view_figure.h"
 
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "tests/figure/pattern/model_sample.h"
+#include "tests/support/memory_budget.h"
 
 #include <gtest/gtest.h>
 #include <QImage>
@@ -271,6 +274,58 @@ TEST(ModelView, ManyLargeMapsInSightSettle) {
     for (int i = 0; i < 50 && (i == 0 || figure.refining()); ++i) painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
     EXPECT_FALSE(figure.refining());
     EXPECT_EQ(fetched, 0);
+}
+
+TEST(ModelView, APatternTooLargeForTheBudgetIsShownInCells) {
+    const test::Budget small(128 << 20);
+    auto data = sample::model(2, 2, 60);
+    data.axes.queries = data.axes.keys = sample::axis_items(3000);
+    data.shape.rows = data.shape.columns = 3000;
+    int whole = 0;
+    std::int64_t side = 0;
+    data.pattern = [&](HeadId) { return ++whole, analyze::Matrix(analyze::Matrix::Zero(3000, 3000)); };
+    data.finer = [&](HeadId head, std::int64_t most) {
+        side = most;
+        const analyze::Matrix cells = analyze::Matrix::Constant(1000, 1000, 0.5F);
+        return analyze::PooledMap{head, cells, cells};
+    };
+    ModelFigure figure(std::make_shared<ModelViewStore>(std::move(data)), {});
+    Style style;
+    figure.layout({900, 700}, style, {});
+    style.zoom = figure.max_zoom();
+    const QRectF seen(QPointF(100, 100), QSizeF(900, 700) / style.zoom);
+    for (int i = 0; i < 20 && (i == 0 || figure.refining()); ++i) {
+        painted(figure, {900, 700}, seen, style, {});
+        if (const Sharpening work = figure.sharpening()) work({})();
+    }
+    EXPECT_FALSE(figure.refining());
+    EXPECT_GT(side, 1000);
+    EXPECT_EQ(whole, 0);
+}
+
+TEST(ModelView, PicturesAreGivenUpBeyondTheBudgetAndMadeAgain) {
+    ModelFigure figure(store(4, 4, 300), {});
+    Style style;
+    figure.layout({900, 700}, style, {});
+    const QRectF all(0, 0, 900, 700);
+    const auto settled = [&](double zoom) {
+        style.zoom = zoom;
+        QImage image;
+        do {
+            image = painted(figure, {900, 700}, QRectF(all.topLeft(), all.size() / zoom), style, {});
+            if (const Sharpening work = figure.sharpening()) work({})();
+        } while (figure.refining());
+        return image;
+    };
+    const std::int64_t before = memory_in_use(MemoryUse::pictures);
+    const QImage first = settled(1);
+    const std::int64_t of_first = memory_in_use(MemoryUse::pictures) - before;
+    EXPECT_GT(of_first, 0);
+    settled(8);
+    EXPECT_GT(memory_in_use(MemoryUse::pictures) - before, of_first);
+    keep_to_budget(memory_budget());
+    EXPECT_EQ(settled(1), first);
+    EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, of_first);
 }
 
 TEST(ModelView, PaintingComputesNothingThatTakesLong) {

@@ -2,8 +2,8 @@
 #include "ui/panels/prompt/memory_popover.h"
 
 #include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/model/as_used.h"
-#include "headlight/model/outline.h"
 #include "headlight/trace/remade.h"
 #include "ui/panels/prompt/prompt_bar.h"
 
@@ -18,34 +18,16 @@ namespace {
 constexpr int notes_width = 340;
 const QString setting = QStringLiteral("memory/budget-gb");
 
-/// Of weights that lie in memory of the program's own: those of another type than the model computes in.
-std::int64_t converted_bytes(const model::Model& model) {
-    const model::LoadReport& report = model.report();
-    std::int64_t numbers = 0;
-    for (const auto& [part, count] : model.parameter_counts()) numbers += count;
-    const std::int64_t each = model.dtype() == model::ComputeType::float64    ? 8
-                              : model.dtype() == model::ComputeType::bfloat16 ? 2
-                                                                              : 4;
-    return std::max<std::int64_t>(0, numbers * each - report.bytes_mapped);
-}
-
 }  // namespace
 
 std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace& trace) {
-    const trace::RemadeNow remade = trace::remade_now(trace);
-    const std::int64_t results = trace.results().bytes() + trace.model()->results().bytes();
-    std::vector<std::pair<QString, QString>> parts = {
-        {QStringLiteral("Tensors of the run"), bytes_text(trace.bytes() - trace.results().bytes() - remade.bytes)}};
-    if (remade.any) parts.emplace_back(QStringLiteral("Recomputed layers"), bytes_text(remade.bytes));
-    parts.emplace_back(QStringLiteral("Results of views"), bytes_text(results));
-    if (!model::has_weights(*trace.model())) return parts;
-    const model::LoadReport& report = trace.model()->report();
-    if (const std::int64_t as_used = model::bytes_as_used(*trace.model()); as_used > 0)
-        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(as_used + report.bytes_mapped));
-    else if (report.bytes_copied > 0)
-        parts.emplace_back(QStringLiteral("Weights, converted"), bytes_text(converted_bytes(*trace.model())));
-    else
-        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(report.bytes_mapped));
+    std::vector<std::pair<QString, QString>> parts;
+    for (const EnumRow<MemoryUse>& row : memory_uses)
+        if (const std::int64_t bytes = memory_in_use(row.value); bytes > 0)
+            parts.emplace_back(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), bytes_text(bytes));
+    const model::Model& model = *trace.model();
+    if (const std::int64_t bytes = model::bytes_as_used(model) + model.report().bytes_mapped; bytes > 0)
+        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(bytes));
     return parts;
 }
 
@@ -96,6 +78,7 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
     budget_->setValue(memory_budget_given() ? double(memory_budget()) / 1e9 : 0);
     connect(budget_, &QDoubleSpinBox::valueChanged, this, [this](double gigabytes) {
         set_memory_budget(std::int64_t(gigabytes * 1e9));
+        keep_to_budget();
         QSettings().setValue(setting, gigabytes);
         show_parts();
     });
@@ -120,7 +103,9 @@ void MemoryPopover::show_parts() {
     names << QStringLiteral("Program in all, pages of files apart");
     sizes << bytes_text(own_memory());
     if (!memory_budget_given()) notes.prepend(QStringLiteral("Half of free memory was %1").arg(bytes_text(memory_budget())));
-    notes << QStringLiteral("A new budget holds from the next run and the next model on");
+    notes << QStringLiteral(
+        "Beyond the budget results of views go first, then pictures, then recomputed layers; all are made again when a view "
+        "needs them. For weights and runs a new budget holds from the next model and the next run on");
     names_->setText(names.join(u'\n'));
     sizes_->setText(sizes.join(u'\n'));
     notes_->setText(notes.join(QStringLiteral(".\n")) + u'.');

@@ -28,7 +28,8 @@ private:
     QDoubleSpinBox* budget_;
 };
 
-/// What of the run and its model takes memory, and how much: "Tensors of the run", "1.9 MB".
+/// What takes memory, of all that is open, and how much: "Tensors of runs", "1.9 MB"; and what of the run's model is in its
+/// files.
 std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace&);
 /// What was not kept, in sentences; empty: nothing.
 QStringList memory_notes(const trace::Trace&);

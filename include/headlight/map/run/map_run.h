@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/base/job.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/map/options.h"
 #include "headlight/map/vectors.h"
 
@@ -75,6 +76,7 @@ private:
     std::shared_ptr<const MapVectors> vectors_;
     MapOptions options_;
     std::filesystem::path cache_;
+    MemoryAccount account_{MemoryUse::maps};  ///< of the vectors and the pictures
     mutable std::mutex mutex_;
     std::condition_variable resumed_;
     bool paused_ = false;

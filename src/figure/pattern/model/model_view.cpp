@@ -151,6 +151,11 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     }
     data.pattern = [trace, options](HeadId head) { return analyze::pattern(*trace, head, options); };
     data.pooled = [trace, options](HeadId head) { return analyze::pooled_pattern(*trace, head, options); };
+    if (!view.together) {
+        data.finer = [trace, options](HeadId head, std::int64_t side) {
+            return analyze::pooled_pattern(*trace, head, options, side);
+        };
+    }
     if (analyze::of_whole_layer(options.weighting)) {
         const auto maps = std::make_shared<LayerMaps>(trace, options);
         data.pattern = [maps](HeadId head) { return maps->pattern(head); };

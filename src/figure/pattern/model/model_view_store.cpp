@@ -2,6 +2,7 @@
 #include "figure/pattern/model/model_view_store.h"
 
 #include "figure/core/draw.h"
+#include "headlight/base/memory.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +10,12 @@
 namespace headlight::figure {
 namespace {
 
-constexpr std::size_t picture_budget = 192U << 20, real_budget = 320U << 20;
 constexpr int sharpening_ms = 50;
+
+/// Bytes of pictures of all heads, at least those of a large screen, and of full patterns with theirs: an eighth of what the
+/// program may take each, or less.
+std::int64_t picture_budget() { return std::clamp<std::int64_t>(memory_budget() / 8, 64 << 20, 192 << 20); }
+std::int64_t real_budget() { return std::min<std::int64_t>(memory_budget() / 8, 320 << 20); }
 
 Mask mask_of(const ModelViewData& data, Layer layer) {
     return {data.causal, data.windows.empty() ? 0 : data.windows[static_cast<std::size_t>(layer.value)]};
@@ -23,8 +28,8 @@ QImage picture(const analyze::Matrix& level, const PixelStyle& style, const std:
                      first_columns(data.axes, mask.window, level.rows(), level.cols()));
 }
 
-std::shared_ptr<const RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style, const std::array<QRgb, 256>& ramp,
-                                         const ModelViewData& data, Layer layer, int side, const CancelToken& cancel = {}) {
+std::shared_ptr<RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style, const std::array<QRgb, 256>& ramp,
+                                   const ModelViewData& data, Layer layer, int side, const CancelToken& cancel = {}) {
     auto map = std::make_shared<RealMap>();
     map->style = style;
     map->pattern = std::move(pattern);
@@ -74,12 +79,16 @@ void ModelViewStore::begin(const PixelStyle& style, bool patient) {
     patient_ = patient;
     refining_ = false;
     wanted_.clear();
+    if (gives_up_.exchange(false)) {
+        drop_pictures();
+        real_.clear();
+        report();
+    }
     if (!(style == style_)) {
         const bool recount = !(style.transfer == style_.transfer);
         style_ = style;
         ramp_ = draw::ramp_table(style.ramp, *style.theme);
-        pictures_.clear();
-        picture_bytes_ = 0;
+        drop_pictures();
         if (recount) count_.reset();
     }
 }
@@ -95,12 +104,21 @@ const ModelViewStore::Picture* ModelViewStore::best(HeadId head, QSize size) con
 }
 
 const QImage* ModelViewStore::keep(HeadId head, QSize size, QImage image) {
-    if (picture_bytes_ > picture_budget) {
-        pictures_.clear();
-        picture_bytes_ = 0;
-    }
+    if (static_cast<std::int64_t>(picture_bytes_) > picture_budget()) drop_pictures();
     picture_bytes_ += static_cast<std::size_t>(image.sizeInBytes());
+    report();
     return &pictures_[head].emplace_back(Picture{size, std::move(image)}).image;
+}
+
+void ModelViewStore::drop_pictures() {
+    pictures_.clear();
+    picture_bytes_ = 0;
+}
+
+void ModelViewStore::report() {
+    std::size_t bytes = picture_bytes_;
+    for (const auto& [head, map] : real_) bytes += map->bytes();
+    account_.set(static_cast<std::int64_t>(bytes));
 }
 
 const QImage* ModelViewStore::lines(HeadId head, QSize size, double line_width) {
@@ -140,10 +158,41 @@ const QImage* ModelViewStore::map(HeadId head, int wanted) {
     return have ? &have->image : nullptr;
 }
 
+namespace {
+
+constexpr std::int64_t finer_side = 4096;
+/// Of a cell: a pixel, and a third more for the halved pictures.
+constexpr double picture_bytes = 4 * 4.0 / 3;
+
+}  // namespace
+
+/// Of a whole pattern with its pictures.
+std::int64_t ModelViewStore::whole_bytes() const {
+    return static_cast<std::int64_t>(double(data_.shape.rows) * double(data_.shape.columns) * (sizeof(float) + picture_bytes));
+}
+
+bool ModelViewStore::holds_whole() const { return whole_bytes() <= std::max(real_budget(), memory_left() / 4); }
+
 std::int64_t ModelViewStore::real_capacity() const {
-    // A float and a pixel a pair, and a third more for the halved pictures.
-    const double bytes = double(data_.shape.rows) * double(data_.shape.columns) * (4 + 4 * 4.0 / 3);
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(double(real_budget) / std::max(1.0, bytes)));
+    if (!holds_whole() && !data_.finer) return 0;
+    const double bytes = holds_whole() ? double(whole_bytes()) : double(finer_side * finer_side) * picture_bytes;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(double(real_budget()) / std::max(1.0, bytes)));
+}
+
+/// As the frame wants it; for any thread. `before`: the same map in another style.
+ModelViewStore::MakeReal ModelViewStore::real_maker() const {
+    return [&data = data_, whole = holds_whole(), style = style_, ramp = ramp_](HeadId head, const RealMap* before,
+                                                                                const CancelToken& cancel) {
+        if (whole) {
+            const bool known = before && before->pattern.size() > 0;
+            return make_real(known ? before->pattern : data.pattern(head), style, ramp, data, head.layer, pooled_side, cancel);
+        }
+        analyze::PooledMap pooled = data.finer(head, finer_side);
+        auto map = make_real(style.mean ? std::move(pooled.mean) : std::move(pooled.max), style, ramp, data, head.layer,
+                             pooled_side, cancel);
+        map->pattern.resize(0, 0);
+        return map;
+    };
 }
 
 const std::shared_ptr<const RealMap>* ModelViewStore::find_real(HeadId head) const {
@@ -159,8 +208,7 @@ std::shared_ptr<const RealMap> ModelViewStore::real(HeadId head) {
     }
     if (failed_.contains(head)) return nullptr;
     if (patient_) {
-        auto map = make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_,
-                             head.layer, pooled_side);
+        auto map = real_maker()(head, found != real_.end() ? found->second.get() : nullptr, {});
         insert(head, map);
         return map;
     }
@@ -178,8 +226,8 @@ Sharpening ModelViewStore::sharpening() {
         const auto* before = each.side == 0 ? find_real(each.head) : nullptr;
         wanted.emplace_back(each, before ? *before : nullptr);
     }
-    return [self = shared_from_this(), wanted = std::move(wanted), style = style_, ramp = ramp_,
-            busy](const CancelToken& cancel) -> std::function<void()> {
+    return [self = shared_from_this(), wanted = std::move(wanted), style = style_, ramp = ramp_, busy,
+            make_real = real_maker()](const CancelToken& cancel) -> std::function<void()> {
         const ModelViewData& data = self->data_;
         std::vector<std::function<void()>> made;
         QElapsedTimer clock;
@@ -190,8 +238,7 @@ Sharpening ModelViewStore::sharpening() {
             const HeadId head = each.head;
             try {
                 if (each.side == 0) {
-                    auto map = make_real(before ? before->pattern : data.pattern(head), style, ramp, data, head.layer,
-                                         pooled_side, cancel);
+                    auto map = make_real(head, before.get(), cancel);
                     made.push_back([self, head, map] { self->insert(head, map); });
                 } else {
                     const QImage image = make_pooled(head, each.side, style, ramp, data);
@@ -218,16 +265,17 @@ void ModelViewStore::insert(HeadId head, std::shared_ptr<const RealMap> map) {
     auto last = real_.begin();
     for (auto it = real_.begin(); it != real_.end(); ++it) {
         bytes += it->second->bytes();
-        if (bytes > real_budget && it != real_.begin()) break;
+        if (static_cast<std::int64_t>(bytes) > real_budget() && it != real_.begin()) break;
         last = it;
     }
     real_.erase(std::next(last), real_.end());
+    report();
 }
 
 const analyze::Matrix* ModelViewStore::pattern(HeadId head) {
     if (short_text()) return &pattern_now(head);
     const auto* found = find_real(head);
-    return found ? &(*found)->pattern : nullptr;
+    return found && (*found)->pattern.size() > 0 ? &(*found)->pattern : nullptr;
 }
 
 const analyze::Matrix& ModelViewStore::pattern_now(HeadId head) {
@@ -236,7 +284,7 @@ const analyze::Matrix& ModelViewStore::pattern_now(HeadId head) {
         if (found != short_patterns_.end()) return found->second;
         return short_patterns_.emplace(head, data_.pattern(head)).first->second;
     }
-    if (const auto* found = find_real(head)) return (*found)->pattern;
+    if (const analyze::Matrix* found = pattern(head)) return *found;
     insert(head, make_real(data_.pattern(head), style_, ramp_, data_, head.layer, pooled_side));
     return real_.front().second->pattern;
 }

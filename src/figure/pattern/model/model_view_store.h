@@ -4,10 +4,12 @@
 #include "figure/core/axis_words.h"
 #include "figure/pattern/model/model_view_layout.h"
 #include "figure/pattern/model/model_view_raster.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/figure/core/figure.h"
 
 #include <QElapsedTimer>
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <map>
@@ -33,6 +35,9 @@ struct ModelViewData {
     std::function<analyze::Matrix(HeadId)> pattern;
     std::function<analyze::PooledMap(HeadId)> pooled;
     bool pooled_at_hand = true;  ///< false: pooled() runs the whole pattern, so it is called beside painting
+    /// At most so many cells a side, of texts whose patterns are too large to be held; called from another thread. Empty: there
+    /// are none, and pooled() has to do.
+    std::function<analyze::PooledMap(HeadId, std::int64_t side)> finer;
 };
 
 /// Everything that the pixels of a thumbnail depend on beside its head and size.
@@ -45,10 +50,11 @@ struct PixelStyle {
     bool operator==(const PixelStyle&) const = default;
 };
 
-/// A pattern at its full size, with pictures of it at full and at halved sizes down to 128.
+/// A pattern at its full size, with pictures of it at full and at halved sizes down to 128. Of a text that is too long for that
+/// the first picture is of cells that cover several pairs.
 struct RealMap {
     PixelStyle style;
-    analyze::Matrix pattern;
+    analyze::Matrix pattern;  ///< empty where cells cover several pairs
     std::vector<QImage> levels;
     std::size_t bytes() const;
 };
@@ -78,7 +84,7 @@ public:
     const QImage* map(HeadId, int side);
     /// The full pattern with its pictures; null until it is there.
     std::shared_ptr<const RealMap> real(HeadId);
-    /// How many heads' full patterns are kept at once, at least one; asking for more in a frame would never settle.
+    /// How many heads' full patterns are kept at once; asking for more in a frame would never settle. 0: there are none.
     std::int64_t real_capacity() const;
     /// The full pattern if it is at hand: always for short texts, else when real() has brought it.
     const analyze::Matrix* pattern(HeadId);
@@ -109,8 +115,14 @@ private:
         int side = 0;
     };
     const std::shared_ptr<const RealMap>* find_real(HeadId) const;
+    std::int64_t whole_bytes() const;
+    bool holds_whole() const;
+    using MakeReal = std::function<std::shared_ptr<const RealMap>(HeadId, const RealMap* before, const CancelToken&)>;
+    MakeReal real_maker() const;
     bool short_text() const { return data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side; }
     void insert(HeadId, std::shared_ptr<const RealMap>);
+    void drop_pictures();
+    void report();
 
     ModelViewData data_;
     PixelStyle style_;
@@ -123,8 +135,13 @@ private:
     std::optional<Count> count_;
     std::list<std::pair<HeadId, std::shared_ptr<const RealMap>>> real_;  ///< last used first
     std::set<HeadId> failed_;
-    std::vector<Wanted> wanted_;      ///< by the last frame
-    std::weak_ptr<const void> busy_;  ///< held by the sharpening that is at work
+    std::vector<Wanted> wanted_;          ///< by the last frame
+    std::weak_ptr<const void> busy_;      ///< held by the sharpening that is at work
+    std::atomic<bool> gives_up_ = false;  ///< the next frame begins without pictures: only the thread that paints touches them
+    MemoryAccount account_{MemoryUse::pictures, [this](std::int64_t) {
+                               gives_up_ = true;
+                               return account_.bytes();
+                           }};
 };
 
 }  // namespace headlight::figure
