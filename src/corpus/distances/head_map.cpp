@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/distances/head_map.h"
 
+#include "headlight/base/eigenvectors.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
-
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
@@ -40,8 +39,7 @@ void fix_signs(Eigen::MatrixXd& x) {
 
 /// Rotates to the axes of largest variance, so that the orientation does not depend on the start.
 void turn_to_axes(Eigen::MatrixXd& x) {
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(x.transpose() * x);
-    x = (x * solver.eigenvectors().rowwise().reverse()).eval();
+    x = (x * eigenvectors_of(x.transpose() * x).vectors.rowwise().reverse()).eval();
     fix_signs(x);
 }
 
@@ -52,11 +50,11 @@ Eigen::MatrixXd classical_scaling(const Eigen::MatrixXd& distances, std::int64_t
     Eigen::MatrixXd b = -0.5 * distances.array().square().matrix();
     b.rowwise() -= b.colwise().mean().eval();
     b.colwise() -= b.rowwise().mean().eval();
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(b);
+    const auto [values, vectors] = eigenvectors_of(b);
     Eigen::MatrixXd x = Eigen::MatrixXd::Zero(n, dimensions);
-    const double largest = std::max(0.0, solver.eigenvalues()(n - 1));
+    const double largest = std::max(0.0, values(n - 1));
     for (Eigen::Index c = 0; c < std::min<Eigen::Index>(dimensions, n); ++c)
-        x.col(c) = solver.eigenvectors().col(n - 1 - c) * std::sqrt(std::max(solver.eigenvalues()(n - 1 - c), 1e-8 * largest));
+        x.col(c) = vectors.col(n - 1 - c) * std::sqrt(std::max(values(n - 1 - c), 1e-8 * largest));
     return x;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/probe/linear_probe.h"
 
+#include "headlight/base/eigenvectors.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 
@@ -8,7 +9,6 @@
 #include <ATen/Parallel.h>
 
 #include <LBFGS.h>
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
@@ -174,9 +174,9 @@ TrainingSet::TrainingSet(const ProbeRows& states) : prepared_(std::make_unique<P
     each_block([&](std::int64_t block, const at::Tensor& of) { products[static_cast<std::size_t>(block)] = at::mm(of.t(), of); });
     RowMajor covariance = RowMajor::Zero(d, d);
     for (const at::Tensor& product : products) tensor_of(covariance).add_(product);
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(Eigen::MatrixXd(covariance / static_cast<double>(n)));
-    prepared_->components = solved.eigenvectors().transpose();
-    prepared_->variances = solved.eigenvalues().cwiseMax(0);
+    const auto [values, vectors] = eigenvectors_of(covariance / static_cast<double>(n));
+    prepared_->components = vectors.transpose();
+    prepared_->variances = values.cwiseMax(0);
     const at::Tensor onto = tensor_of(prepared_->components).to(type).t();
     each_block([&](std::int64_t block, const at::Tensor& of) { rotated[static_cast<std::size_t>(block)] = at::mm(of, onto); });
     prepared_->rows = at::cat(rotated);

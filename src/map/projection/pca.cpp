@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/projection/pca.h"
 
+#include "headlight/base/eigenvectors.h"
 #include "headlight/base/lanes.h"
-
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +25,7 @@ HEADLIGHT_WIDE void add_products(const double* x, std::int64_t count, std::int64
     }
 }
 
+/// Its lower triangle.
 Eigen::MatrixXd covariance(const Rows& rows, const std::vector<double>& mean, std::span<const std::uint8_t> apart) {
     constexpr std::int64_t kBlock = 256;  // rows that stay in the cache
     const std::int64_t width = rows.width;
@@ -65,14 +65,12 @@ Pca fit_pca(const Rows& rows, std::int64_t dims, std::span<const std::uint8_t> a
     if (counted == 0 || width == 0) return pca;
     for (double& m : pca.mean) m /= static_cast<double>(counted);
 
-    // The solver reads the lower triangle of a column-major matrix, which is what covariance() fills.
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance(rows, pca.mean, apart));
-    const Eigen::VectorXd& values = solver.eigenvalues();
+    const auto [values, vectors] = eigenvectors_of(covariance(rows, pca.mean, apart));
     const double total = values.cwiseMax(0).sum();
     for (std::int64_t d = 0; d < std::min(dims, rows.width); ++d) {
         const Eigen::Index at = values.size() - 1 - d;
         if (!(values(at) > 1e-12 * total)) break;  // directions without variance are the solver's choice
-        Eigen::VectorXd axis = solver.eigenvectors().col(at);
+        Eigen::VectorXd axis = vectors.col(at);
         Eigen::Index largest = 0;
         axis.cwiseAbs().maxCoeff(&largest);
         if (axis(largest) < 0) axis = -axis;
