@@ -14,10 +14,10 @@ constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(
 /// sum weights[j] a[j] and sum weights[j] b[j]
 HEADLIGHT_WIDE void weighted_sums(const float* weights, const float* a, const float* b, std::int64_t n, double* out) {
     using namespace lanes;
-    for (std::int64_t start = 0; start < n; start += kChunk) {
-        const std::int64_t end = std::min(n, start + kChunk);
+    std::int64_t at = 0;
+    while (at + kLanes <= n) {
+        const std::int64_t end = std::min(n, at + kChunk);
         Floats of_a = {}, of_b = {};
-        std::int64_t at = start;
         for (; at + kLanes <= end; at += kLanes) {
             Floats w, s, t;
             std::memcpy(&w, weights + at, sizeof w);
@@ -26,12 +26,12 @@ HEADLIGHT_WIDE void weighted_sums(const float* weights, const float* a, const fl
             of_a += w * s;
             of_b += w * t;
         }
-        for (int k = 0; at < end; ++at, ++k) {
-            of_a[k] += weights[at] * a[at];
-            of_b[k] += weights[at] * b[at];
-        }
         out[0] += lanes_sum(of_a);
         out[1] += lanes_sum(of_b);
+    }
+    for (; at < n; ++at) {
+        out[0] += static_cast<double>(weights[at] * a[at]);
+        out[1] += static_cast<double>(weights[at] * b[at]);
     }
 }
 

@@ -58,18 +58,17 @@ std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
     from = std::max<std::int64_t>(from, 0);
     to = std::min(to, end);
     double all = 0;
-    for (; from < to; from += kChunk) {
+    while (from + kLanes <= to) {
         const std::int64_t stop = std::min(to, from + kChunk);
         Floats sum = {};
-        std::int64_t at = from;
-        for (; at + kLanes <= stop; at += kLanes) {
+        for (; from + kLanes <= stop; from += kLanes) {
             Floats more;
-            std::memcpy(&more, x + at, sizeof more);
+            std::memcpy(&more, x + from, sizeof more);
             sum += more;
         }
-        for (std::int64_t k = 0; at < stop; ++at, ++k) sum[k] += x[at];
         all += lanes_sum(sum);
     }
+    for (; from < to; ++from) all += static_cast<double>(x[from]);
     return all;
 }
 
