@@ -155,6 +155,19 @@ void require_token_embedding(const model::Model& model) {
     throw Error({.problem = "This model reads pictures: it has no embedding of tokens", .item = model.config().name});
 }
 
+/// For single blocks of rows that are no text.
+model::Pass pass_of_rows(const model::Model::Internals& m, const model::ForwardInput& input, model::Observer& nobody) {
+    return {.model = m,
+            .input = input,
+            .observer = nobody,
+            .ids = {},
+            .type_ids = {},
+            .rope = {},
+            .local_rope = {},
+            .resid_pre = {},
+            .shared_norm = {}};
+}
+
 }  // namespace
 
 at::Tensor embedding(const model::Model& model) { return embedding(model, 0, model.config().vocab_size); }
@@ -203,15 +216,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m,
-                     .input = input,
-                     .observer = nobody,
-                     .ids = {},
-                     .type_ids = {},
-                     .rope = {},
-                     .local_rope = {},
-                     .resid_pre = {},
-                     .shared_norm = {}};
+    model::Pass pass = pass_of_rows(m, input, nobody);
     at::Tensor x = model::embedding_rows(m, first, count);
     if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
@@ -239,15 +244,7 @@ at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m,
-                     .input = input,
-                     .observer = nobody,
-                     .ids = {},
-                     .type_ids = {},
-                     .rope = {},
-                     .local_rope = {},
-                     .resid_pre = {},
-                     .shared_norm = {}};
+    model::Pass pass = pass_of_rows(m, input, nobody);
     std::vector<std::int64_t> shape = stream.sizes().vec();
     at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
     for (const model::Block block : m.spec.after) x = model::output(pass, block, x);
