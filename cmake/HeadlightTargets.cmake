@@ -39,6 +39,12 @@ function(headlight_module name)
   target_link_libraries(headlight_${name} PUBLIC ${arg_LIBS})
 endfunction()
 
+# headlight_optimize(target level): compiles a target whose time does not count at less than a release's -O3. Other build types keep
+# their level.
+function(headlight_optimize target level)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
+endfunction()
+
 # headlight_test(name LIBS … [SHARDS n]): the GoogleTest program <name>_tests from this folder's *_test.cpp. A CTest entry is
 # the whole program or one of its n shards, not a case: starting LibTorch for each of thousands would take half an hour.
 function(headlight_test name)
