@@ -47,7 +47,8 @@ std::int64_t nearest_name(const IndexedMentions& chunk) {
 
 /// What a head decides for a question: 1 or 2; -1 if both have the same weight.
 std::int64_t chosen_name(const IndexedMentions& chunk, std::int64_t head) {
-    const std::int32_t *w = chunk.names.data() + 2 * head, first = w[0], second = w[1];
+    const float first = chunk.names[static_cast<std::size_t>(2 * head)],
+                second = chunk.names[static_cast<std::size_t>(2 * head + 1)];
     return first == second ? -1 : first > second ? 1 : 2;
 }
 
@@ -194,9 +195,8 @@ std::vector<CoreferenceCase> coreference_cases(const MentionIndex& index, Corefe
                 one.weight = chunk.to_weight[at] / 32767.0;
             } else {
                 one.chosen = static_cast<std::int32_t>(chosen_name(chunk, h));
-                one.weight =
-                    std::max(chunk.names[static_cast<std::size_t>(2 * h)], chunk.names[static_cast<std::size_t>(2 * h + 1)]) /
-                    static_cast<double>(1 << 30);
+                one.weight = static_cast<double>(
+                    std::max(chunk.names[static_cast<std::size_t>(2 * h)], chunk.names[static_cast<std::size_t>(2 * h + 1)]));
             }
             one.hit = is_right(chunk, m, one.chosen);
             const auto same_chain = [&](const IndexedMention& each) { return each.chain == chunk.mentions[m].chain; };

@@ -8,7 +8,7 @@
 namespace headlight::corpus {
 namespace {
 
-constexpr std::int64_t kBytesAround = 60;
+constexpr std::int64_t kBytesAround = 28, kFarApart = 3 * kBytesAround;
 
 std::string word_of(const std::string& text, std::int64_t begin, std::int64_t end) {
     return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
@@ -48,6 +48,12 @@ analyze::Table table_of(const CoreferenceTable& coreference) {
     return table;
 }
 
+std::string head_word(const IndexedMentions& chunk, std::int32_t mention, const std::string& text) {
+    if (mention < 0) return {};
+    const IndexedMention& m = chunk.mentions[static_cast<std::size_t>(mention)];
+    return word_of(text, m.head_begin, m.head_end);
+}
+
 std::string marked_case(const IndexedMentions& chunk, const CoreferenceCase& one, const std::string& text) {
     struct Mark {
         std::int64_t begin, end;
@@ -68,14 +74,24 @@ std::string marked_case(const IndexedMentions& chunk, const CoreferenceCase& one
         return static_cast<std::int64_t>(
             text::utf8::floor(text, static_cast<std::size_t>(std::clamp<std::int64_t>(at, 0, size))));
     };
-    const std::int64_t from = border(marks.front().begin - kBytesAround), to = border(marks.back().end + kBytesAround);
+    // Whole words, where there is a space near the border.
+    const auto word_after = [&](std::int64_t at) {
+        const auto space = static_cast<std::int64_t>(text.find(' ', static_cast<std::size_t>(at)));
+        return at > 0 && space >= 0 && space < at + kBytesAround / 2 ? space + 1 : at;
+    };
+    const auto word_before = [&](std::int64_t at) {
+        const auto space = static_cast<std::int64_t>(text.rfind(' ', static_cast<std::size_t>(at)));
+        return at < size && space > at - kBytesAround / 2 ? space : at;
+    };
+    const std::int64_t from = word_after(border(marks.front().begin - kBytesAround)),
+                       to = std::max(marks.back().end, word_before(border(marks.back().end + 2 * kBytesAround)));
     std::string out = from > 0 ? "…" : "";
     std::int64_t at = from;
     for (const Mark& each : marks) {
         // A distant mention is shown with the text between left out.
-        if (at > from && each.begin - at > 3 * kBytesAround) {
-            out += word_of(text, at, border(at + kBytesAround)) + " … ";
-            at = border(each.begin - kBytesAround);
+        if (at > from && each.begin - at > kFarApart) {
+            out += word_of(text, at, word_before(border(at + kBytesAround))) + " … ";
+            at = word_after(border(each.begin - kBytesAround));
         }
         out += word_of(text, at, std::max(at, each.begin)) + each.open + word_of(text, each.begin, each.end) + each.close;
         at = std::max(at, each.end);
@@ -98,11 +114,7 @@ analyze::Table examples_of(const MentionIndex& index, const CoreferenceTable& co
         for (const CoreferenceCase& one : coreference_examples(index, score, head, n)) {
             const IndexedMentions& chunk = index.chunks().at(one.chunk);
             const Text& text = texts.text(texts.chunk(one.chunk).text);
-            const auto form = [&](std::int32_t mention) {
-                if (mention < 0) return std::string();
-                const IndexedMention& m = chunk.mentions[static_cast<std::size_t>(mention)];
-                return word_of(text.text, m.head_begin, m.head_end);
-            };
+            const auto form = [&](std::int32_t mention) { return head_word(chunk, mention, text.text); };
             table.add({std::string(word), std::string(one.hit ? "hit" : "miss"), head.layer.value, head.head.value, one.chunk,
                        text.id, one.weight, form(one.mention), form(one.chosen), form(one.correct),
                        marked_case(chunk, one, text.text)});

@@ -16,7 +16,7 @@ namespace headlight::corpus {
 namespace {
 
 constexpr std::size_t kMostMentions = std::numeric_limits<std::int16_t>::max();
-constexpr double kToUnit = 32767, kNameUnit = 1 << 30;
+constexpr double kToUnit = 32767;
 
 [[noreturn]] void broken_mentions(const char* array) {
     throw Error({.problem = "The index of mentions is damaged",
@@ -96,8 +96,7 @@ public:
         const auto column = static_cast<std::size_t>(head.layer.value * n_heads_ + head.head.value);
         if (chunk.task != MentionTask::chains) {
             for (std::size_t name = 0; name < 2; ++name)
-                chunk.names[2 * column + name] =
-                    static_cast<std::int32_t>(std::lround(std::clamp(weight(pattern, 0, name + 1), 0.0, 1.0) * kNameUnit));
+                chunk.names[2 * column + name] = static_cast<float>(weight(pattern, 0, name + 1));
             return;
         }
         std::size_t row = 0;
@@ -192,7 +191,8 @@ void MentionIndex::merge(const Accumulator& other) {
 void MentionIndex::save(Arrays& arrays) const {
     std::vector<std::int64_t> numbers, ends, key_ends, bytes, counts;
     std::vector<std::uint8_t> tasks, keys, asked;
-    std::vector<std::int32_t> places, names;
+    std::vector<std::int32_t> places;
+    std::vector<float> names;
     std::vector<std::int16_t> to, weights;
     for (const auto& [number, chunk] : chunks_) {
         numbers.push_back(number);
@@ -222,7 +222,7 @@ void MentionIndex::save(Arrays& arrays) const {
     arrays.put<std::uint8_t>("mentions.asked", {n}, asked);
     arrays.put<std::int16_t>("mentions.to", {rows, n_layers_, n_heads_}, to);
     arrays.put<std::int16_t>("mentions.to_weight", {rows, n_layers_, n_heads_}, weights);
-    arrays.put<std::int32_t>("mentions.names", {questions, n_layers_, n_heads_, 2}, names);
+    arrays.put<float>("mentions.names", {questions, n_layers_, n_heads_, 2}, names);
     arrays.put<std::int64_t>("mentions.counts", {kMentionTasks, 3}, counts);
     const std::array<std::int64_t, 3> heads{n_layers_, n_heads_, causal_ ? 1 : 0};
     arrays.put<std::int64_t>("mentions.heads", {3}, heads);
@@ -254,7 +254,7 @@ void MentionIndex::load(const Arrays& arrays) {
     const auto bytes = arrays.get<std::int64_t>("mentions.bytes", {n, 4});
     const auto to = arrays.get<std::int16_t>("mentions.to", {-1, n_layers_, n_heads_});
     const auto weights = arrays.get<std::int16_t>("mentions.to_weight", {-1, n_layers_, n_heads_});
-    const auto names = arrays.get<std::int32_t>("mentions.names", {-1, n_layers_, n_heads_, 2});
+    const auto names = arrays.get<float>("mentions.names", {-1, n_layers_, n_heads_, 2});
     const auto check = [&](const std::vector<std::int64_t>& of, std::int64_t size, const char* array) {
         if (!std::ranges::is_sorted(of) || (of.empty() ? size != 0 : of.front() < 0 || of.back() != size)) broken_mentions(array);
     };

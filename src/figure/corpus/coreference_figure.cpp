@@ -70,16 +70,25 @@ TableSection cases_of(const corpus::MentionIndex& index, CoreferenceScore score,
     section.note = hits ? QStringLiteral("[The mention] and {the one it attends to}.")
                         : QStringLiteral("[The mention], {the one it attends to} and <the right one>.");
     section.hint = QStringLiteral("A click opens the text with the pair pinned.");
-    section.columns = {{.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3, .limit = 1},
-                       {.kind = ColumnKind::text, .id = "text", .title = QStringLiteral("text"), .stretched = true}};
+    section.columns = {{.kind = ColumnKind::number, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3},
+                       {.kind = ColumnKind::text, .id = "mention", .title = QStringLiteral("mention")},
+                       {.kind = ColumnKind::text, .id = "chosen", .title = QStringLiteral("attends to")}};
+    if (!hits) section.columns.push_back({.kind = ColumnKind::text, .id = "correct", .title = QStringLiteral("right one")});
+    section.columns.push_back({.kind = ColumnKind::text, .id = "text", .title = QStringLiteral("text"), .stretched = true});
     section.empty = QStringLiteral("There are none.");
     for (const corpus::CoreferenceCase& one : corpus::coreference_examples(index, score, head, most)) {
         if (one.hit != hits) continue;
         const corpus::IndexedMentions& chunk = index.chunks().at(one.chunk);
         const corpus::Text& text = texts.text(texts.chunk(one.chunk).text);
         TableRow row;
-        row.cells = {TableCell::of(one.weight),
-                     TableCell::of(QString::fromStdString(corpus::marked_case(chunk, one, text.text)))};
+        row.cells = {TableCell::of(one.weight)};
+        const auto add = [&](const std::string& words) {
+            row.cells.push_back(TableCell::of(QString::fromStdString(words).simplified()));
+        };
+        add(corpus::head_word(chunk, one.mention, text.text));
+        add(corpus::head_word(chunk, one.chosen, text.text));
+        if (!hits) add(corpus::head_word(chunk, one.correct, text.text));
+        add(corpus::marked_case(chunk, one, text.text));
         row.click = {{"chunk", std::to_string(one.chunk)},
                      {"layer", std::to_string(head.layer.value)},
                      {"head", std::to_string(head.head.value)}};

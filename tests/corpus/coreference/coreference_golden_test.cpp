@@ -13,8 +13,13 @@ namespace coreference_golden_test {
 /// The documents and questions of tests/fixtures/coreference, run once.
 class CoreferenceGolden : public testing::Test {
 protected:
+    /// Removed at exit; the rest of what is made is left alone then.
+    static const test::TempFolder& store_folder() {
+        static const test::TempFolder folder;
+        return folder;
+    }
     struct Made {
-        test::TempFolder folder;
+        const test::TempFolder& folder = store_folder();
         std::shared_ptr<const StoredCorpus> stored;
     };
     static const StoredCorpus& stored() {

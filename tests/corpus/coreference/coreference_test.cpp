@@ -136,6 +136,16 @@ TEST(Coreference, NamesAreWeighedAsWholesAndThoseBehindThePronounAreNotAskedOfAC
     }
 }
 
+TEST(Coreference, TheLargerOfTwoTinyWeightsDecides) {
+    // As of a head with a steep ALiBi slope on names far before the pronoun.
+    Made made("d", 40, {{"p", 39}, {"p", 0}, {"B", 2}}, MentionTask::gap);
+    MentionIndex index(1, 2, true);
+    made.add_to(index, 0, {pattern(40, {{39, 0, 3e-14f}, {39, 2, 2e-14f}}), pattern(40, {{39, 38, 1}})});
+    const CoreferenceTable table = coreference_table(index, {0}, {.draws = 10});
+    EXPECT_EQ(table.rows[0].accuracy.mean, 1);
+    EXPECT_EQ(table.rows[1].accuracy.mean, 0) << "no weight on either";
+}
+
 TEST(Coreference, WinobiasComparesTheTwoVersionsOfASentence) {
     MentionIndex index(1, 1, true);
     const auto first = pattern(4, {{3, 0, .5f}}), second = pattern(4, {{3, 1, .5f}});
@@ -213,8 +223,7 @@ TEST(Coreference, WeightsAreThoseOfThePatterns) {
                 const auto head = static_cast<std::size_t>(l * 8 + h);
                 if (chunk.task == MentionTask::gap) {
                     for (std::size_t name = 0; name < 2; ++name)
-                        EXPECT_NEAR(chunk.names[2 * head + name] / double(1 << 30),
-                                    weight(chunk.mentions[0], chunk.mentions[name + 1]), 1e-7);
+                        EXPECT_NEAR(chunk.names[2 * head + name], weight(chunk.mentions[0], chunk.mentions[name + 1]), 1e-7);
                     continue;
                 }
                 std::size_t row = 0;

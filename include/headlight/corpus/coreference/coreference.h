@@ -71,6 +71,8 @@ struct CoreferenceCase {
 std::vector<CoreferenceCase> coreference_cases(const MentionIndex&, CoreferenceScore, HeadId);
 /// Hits and misses with the largest weights, at most `n` of each, hits first.
 std::vector<CoreferenceCase> coreference_examples(const MentionIndex&, CoreferenceScore, HeadId, std::int64_t n);
+/// The head of a mention as it stands in the text; empty for -1.
+std::string head_word(const IndexedMentions&, std::int32_t mention, const std::string& text);
 /// The text around a case: [the mention], {the chosen one}, and where another is right <the right one>.
 std::string marked_case(const IndexedMentions&, const CoreferenceCase&, const std::string& text);
 /// coreference_examples() of the best head of each score.

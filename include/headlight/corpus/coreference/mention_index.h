@@ -33,9 +33,9 @@ struct IndexedMentions {
     /// to none. Ties go to the first. Attention as between words: columns of a head's tokens are summed, rows averaged.
     std::vector<std::int16_t> to;
     std::vector<std::int16_t> to_weight;  ///< round(32767 w)
-    /// Of a question [head, 2]: attention of the pronoun to the first and to the second name, summed over the name's tokens;
-    /// round(2^30 w).
-    std::vector<std::int32_t> names;
+    /// Of a question [head, 2]: attention of the pronoun to the first and to the second name, summed over the name's tokens.
+    /// Floats, because weights on distant names are tiny and still decide.
+    std::vector<float> names;
 };
 
 /// Accumulator "mentions". In a causal model a question is asked only where both names stand before the pronoun.
