@@ -23,8 +23,13 @@ using testing::HasSubstr;
 /// Sentences of a treebank through the built-in model, run once.
 class ProbeKinds : public testing::Test {
 protected:
+    /// Removed at exit; the rest of what is made is left alone then.
+    static const test::TempFolder& store_folder() {
+        static const test::TempFolder folder;
+        return folder;
+    }
     struct Made {
-        test::TempFolder folder;
+        const test::TempFolder& folder = store_folder();
         std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
         std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
         Manifest manifest;

@@ -71,8 +71,13 @@ TEST(ControlTask, GivesEveryTypeOneLabelOfTheTrainingDistribution) {
 /// A store of a small model over 60 sentences of a treebank, made once.
 class ProbeStore : public testing::Test {
 protected:
+    /// Removed at exit; the rest of what is made is left alone then.
+    static const test::TempFolder& store_folder() {
+        static const test::TempFolder folder;
+        return folder;
+    }
     struct Made {
-        test::TempFolder folder;
+        const test::TempFolder& folder = store_folder();
         std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
         std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
         Manifest manifest;
