@@ -42,7 +42,8 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
     const auto m = static_cast<std::size_t>(found - means.measures.begin());
     const auto& all = analyze::head_measures();
     const auto info = std::ranges::find(all, measure, &analyze::MeasureInfo::id);
-    const QString title = info == all.end() ? QString::fromStdString(measure) : QString::fromStdString(info->title);
+    QString title = info == all.end() ? QString::fromStdString(measure) : QString::fromStdString(info->title);
+    title[0] = title[0].toUpper();
     std::vector<HeadId> heads;
     for (std::int64_t l = 0; l < means.layers; ++l)
         for (std::int64_t h = 0; h < means.heads; ++h) heads.push_back({Layer(l), Head(h)});

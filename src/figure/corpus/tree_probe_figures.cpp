@@ -57,7 +57,7 @@ plot::Panel bar_panel(const char* title, const char* label, const std::vector<do
     plot::Series bars;
     bars.kind = plot::Series::Kind::bars;
     bars.color = {TreeRole::accent};
-    bars.strength = 0.8;
+    bars.strength = 0.5;  // the mean shows through
     for (std::size_t l = 0; l < values.size(); ++l) {
         if (!std::isfinite(values[l])) continue;
         bars.x.push_back(static_cast<double>(l));
@@ -114,10 +114,10 @@ std::unique_ptr<Figure> structural_figure(const corpus::StructuralResult& result
     out.title = QStringLiteral("Structural probe");
     out.subtitle = plot::joined_words({sentences_words(result.n_train, result.n_test), words});
     out.own_legends = true;
-    out.panels = {tree_panel(result, &corpus::TreeIntervals::uuas, "arcs found", "UUAS"),
-                  tree_panel(result, &corpus::TreeIntervals::distance_spearman, "distances", "Spearman"),
-                  tree_panel(result, &corpus::TreeIntervals::root_accuracy, "roots found", "share of sentences"),
-                  tree_panel(result, &corpus::TreeIntervals::depth_spearman, "depths", "Spearman")};
+    out.panels = {tree_panel(result, &corpus::TreeIntervals::uuas, "Arcs found", "UUAS"),
+                  tree_panel(result, &corpus::TreeIntervals::distance_spearman, "Distances", "Spearman"),
+                  tree_panel(result, &corpus::TreeIntervals::root_accuracy, "Roots found", "share of sentences"),
+                  tree_panel(result, &corpus::TreeIntervals::depth_spearman, "Depths", "Spearman")};
     out.table = [table = corpus::table_of(result)] { return table; };
     out.description =
         QStringLiteral(
@@ -140,7 +140,7 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
              .arg(count_text(result.n_train), count_text(result.n_test), count_text(std::ssize(result.classes))),
          words});
     out.own_legends = true;
-    plot::Panel score = layer_panel("layers 0 to l", result.rows.size());
+    plot::Panel score = layer_panel("Layers 0 to l", result.rows.size());
     score.y.label = QStringLiteral("share of examples");
     score.y.high = 1;
     std::vector<corpus::Interval> scores;
@@ -157,8 +157,8 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
          .color = {TreeRole::clark_sea},
          .dashed = true},
         {.name = QStringLiteral("most frequent label"), .at = result.majority, .color = {TreeRole::muted}, .dashed = true}};
-    out.panels = {std::move(score), bar_panel("weights of all layers", "softmax(s)", weights, result.centre, "centre of gravity"),
-                  bar_panel("gain of each layer", "score − the one before", gains, result.expected.mean, "expected layer")};
+    out.panels = {std::move(score), bar_panel("Weights of all layers", "softmax(s)", weights, result.centre, "centre of gravity"),
+                  bar_panel("Gain of each layer", "score − the one before", gains, result.expected.mean, "expected layer")};
     out.table = [table = corpus::table_of(result)] { return table; };
     out.description =
         QStringLiteral(

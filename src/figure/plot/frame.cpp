@@ -102,13 +102,16 @@ public:
     }
 
     Frame frame() {
-        for (int pass = 0; pass < 3; ++pass) {
+        for (int pass = 0; pass < 5; ++pass) {
             const std::vector<QMarginsF> margins = shared_margins();
             for (std::size_t p = 0; p < cells_.size(); ++p) {
                 place(p, margins[p]);
                 PanelFrame& frame = frame_.panels[p];
-                if (data_.own_legends)
-                    frame.legend_height = legend_beside_title(p) ? 0 : legend_height(legend_grid(data_, frame.area.width(), p));
+                if (data_.own_legends) {
+                    const double needed = legend_beside_title(p) ? 0 : legend_height(legend_grid(data_, frame.area.width(), p));
+                    // A taller legend may change the ticks, their width and thereby itself: the tallest of such a cycle stays.
+                    frame.legend_height = pass < 2 ? needed : std::max(frame.legend_height, needed);
+                }
                 margins_[p] = needed_margins(p);
             }
         }
