@@ -184,6 +184,12 @@ QRectF MapFigure::Parts::cell(std::size_t head) const {
 }
 
 QRectF MapFigure::Parts::plane(std::size_t head) const {
+    const QRectF at = plane_with_border(head);
+    const double half = thumbnail_side(head, 1) / 2;
+    return half > 0 ? at.adjusted(half + 1, half + 1, -half - 1, -half - 1) : at;
+}
+
+QRectF MapFigure::Parts::plane_with_border(std::size_t head) const {
     const QRectF at = cell(head);
     if (single()) return at;
     const double pad = at.height() >= 30 ? 3 : 1, strip = number_strip(at.height());

@@ -51,8 +51,9 @@ struct MapFigure::Parts {
     std::size_t shown() const { return index.at(*look.single); }  ///< of the single view
     /// Colours of a head's points; with marked points: of the highlighted ones, or of the others.
     const std::vector<std::uint8_t>& colors(std::size_t head, bool front) const;
-    QRectF cell(std::size_t head) const;   ///< of the matrix, at its zoom; the area of the single view
-    QRectF plane(std::size_t head) const;  ///< the area of the points
+    QRectF cell(std::size_t head) const;               ///< of the matrix, at its zoom; the area of the single view
+    QRectF plane(std::size_t head) const;              ///< the area of the points
+    QRectF plane_with_border(std::size_t head) const;  ///< and of half a thumbnail around it
     CloudView view(std::size_t head) const;
     std::optional<QPointF> place(std::size_t head, std::size_t point) const;
     std::optional<QPointF> place(std::size_t head, const float* point) const;  ///< of the projection's units
@@ -85,8 +86,9 @@ struct MapFigure::Parts {
     void paint_guests(const Frame&, std::size_t head) const;
     void paint_ring(const Frame&, const MapPoint&, bool strong) const;
     // --- thumbnails.cpp --------------------------------------------------------------------------------------------------
-    /// px; 0: points are discs.
-    double thumbnail_side(std::size_t head) const;
+    /// px; 0: points are discs. The first: at a zoom of the single view.
+    double thumbnail_side(std::size_t head, double zoom) const;
+    double thumbnail_side(std::size_t head) const { return thumbnail_side(head, look.zoom); }
     bool drawn_as_patch(std::size_t head, std::size_t point) const;
     void paint_thumbnails(const Frame&, std::size_t head) const;
 

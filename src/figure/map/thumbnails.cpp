@@ -44,10 +44,10 @@ QImage MapThumbnails::of(const MapToken& token) const {
 
 QImage MapFigure::thumbnail(std::int32_t point) const { return parts_->thumbnails.of(map_token(parts_->map, point)); }
 
-double MapFigure::Parts::thumbnail_side(std::size_t head) const {
+double MapFigure::Parts::thumbnail_side(std::size_t head, double zoom) const {
     if (thumbnails.empty() || !look.thumbnails) return 0;
-    const QRectF at = plane(head);
-    const double plane_side = std::min(at.width(), at.height()) * (single() ? look.zoom : 1);
+    const QRectF at = plane_with_border(head);
+    const double plane_side = std::min(at.width(), at.height()) * (single() ? zoom : 1);
     const double across = thumbnail_share * plane_side / std::sqrt(static_cast<double>(facts.size()));
     return across < least_thumbnail ? 0 : std::min(across, most_thumbnail);
 }
