@@ -10,10 +10,12 @@
 #include "model/arithmetic/kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -39,7 +41,7 @@ public:
         : thread_([this, token, until = Clock::now() + std::chrono::duration<double, std::milli>(after_ms)] {
               std::unique_lock lock(mutex_);
               if (over_.wait_until(lock, until, [this] { return ended_; })) return;
-              at = Clock::now();
+              worked = std::clock();
               token.cancel();
           }) {}
     ~Canceller() { end(); }
@@ -51,7 +53,7 @@ public:
         over_.notify_one();
         if (thread_.joinable()) thread_.join();
     }
-    Clock::time_point at{};
+    std::clock_t worked = 0;  ///< processor time of all threads when it cancelled
 
 private:
     std::mutex mutex_;
@@ -60,7 +62,8 @@ private:
     std::thread thread_;
 };
 
-/// Cancels the work at several places of its course. `before`: undone what an earlier round has left, not measured.
+/// Cancels the work at several places of its course. What it does from there on counts in processor time, shared by its threads:
+/// threads that wait for a core on a busy machine do no work. `before`: undone what an earlier round has left, not measured.
 void measure(
     const Subject& s, std::int64_t tokens, const std::string& what, const std::function<void(const CancelToken&)>& work,
     Results& found, const std::function<void()>& before = [] {}) {
@@ -81,9 +84,9 @@ void measure(
         try {
             run(token);
         } catch (const Cancelled&) {
-            const Clock::time_point now = Clock::now();
+            const std::clock_t now = std::clock();
             canceller.end();
-            ms.push_back(std::chrono::duration<double, std::milli>(now - canceller.at).count());
+            ms.push_back(1e3 * static_cast<double>(now - canceller.worked) / CLOCKS_PER_SEC / at::get_num_threads());
         }
     }
     found.push_back({tokens, what + ": in all", whole, "ms"});
