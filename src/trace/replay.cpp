@@ -55,24 +55,36 @@ private:
 /// Replaces each wanted tensor by a leaf, so that its gradient can be read afterwards.
 class Differentiator final : public model::Observer {
 public:
-    explicit Differentiator(const std::vector<HookPoint>& of) : of_(of.begin(), of.end()) {}
-    bool wants(HookPoint point) const override { return is_start(point) || point.hook == Hook::logits || of_.contains(point); }
+    Differentiator(const std::vector<HookPoint>& of, const std::vector<HookPoint>& stops, at::Tensor added)
+        : of_(of.begin(), of.end()), stops_(stops.begin(), stops.end()), added_(std::move(added)) {}
+    bool wants(HookPoint point) const override {
+        return is_start(point) || point.hook == Hook::logits || of_.contains(point) || stops_.contains(point);
+    }
     at::Tensor visit(HookPoint point, at::Tensor t) override {
+        if (is_start(point) && added_.defined()) t = t + added_.to(t.options());
         if (is_start(point) || of_.contains(point)) {
             // The pass starts with a tensor that needs a gradient, and so every later one does.
             t = t.requires_grad() ? t.clone() : t.detach().clone().requires_grad_(true);
             t.retain_grad();
             if (of_.contains(point)) kept[point] = t;
         }
+        if (stops_.contains(point) && t.requires_grad()) {
+            t = t.clone();  // what is kept is before the stop, and so gets nothing from behind it
+            t.register_hook([this, point](const at::Tensor& gradient) {
+                return stopped.contains(point) ? at::zeros_like(gradient) : gradient;
+            });
+        }
         if (point.hook == Hook::logits) logits = t;
         return t;
     }
     std::map<HookPoint, at::Tensor> kept;
+    std::set<HookPoint> stopped;  ///< during a backward pass
     at::Tensor logits;
 
 private:
     static bool is_start(HookPoint point) { return point.hook == Hook::embed; }
-    std::set<HookPoint> of_;
+    std::set<HookPoint> of_, stops_;
+    at::Tensor added_;
 };
 
 /// Everything that autograd keeps: about six tensors of pattern size and a dozen of the stream's a layer.
@@ -107,7 +119,11 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
                   const CancelToken& cancel) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;
-    Replayer replayer(resolve_interventions(model.config(), interventions)), nobody({});
+    std::vector<Intervention> all = interventions;
+    if (tokens.added.defined())
+        all.insert(all.begin(), {name_of({Hook::embed, Layer(0)}, model.config()),
+                                 [&](HookPoint, const at::Tensor& t) { return t + tokens.added.to(t.options()); }});
+    Replayer replayer(resolve_interventions(model.config(), all)), nobody({});
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
@@ -154,31 +170,45 @@ void replay_variants(const model::Model& model, const TokenIds& tokens, std::int
     }
 }
 
-Gradients gradients(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,
-                    const std::function<at::Tensor(const at::Tensor&)>& objective, const CancelToken& cancel,
-                    const Progress& progress) {
+std::vector<Gradients> gradients_without(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,
+                                         const std::function<at::Tensor(const at::Tensor&)>& objective,
+                                         const std::vector<std::vector<HookPoint>>& without, const CancelToken& cancel,
+                                         const Progress& progress) {
     require_unembedding(model);
     check_memory(model, static_cast<std::int64_t>(tokens.ids.size() + tokens.source.size()));
     const at::AutoGradMode with_gradients(true);
-    Differentiator differentiator(of), in_encoder(of);
+    std::vector<HookPoint> stops;
+    for (const std::vector<HookPoint>& each : without) stops.insert(stops.end(), each.begin(), each.end());
+    Differentiator differentiator(of, stops, tokens.added), in_encoder(of, {}, {});
     const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel, progress);
     const at::Tensor value = objective(differentiator.logits);
-    value.backward();
-    cancel.throw_if_cancelled();
-    Gradients out;
-    out.value = value.detach().to(at::kCPU).to(at::kDouble).item<double>();
-    const auto take = [](const Differentiator& from, auto& values, auto& gradients) {
-        for (const auto& [point, tensor] : from.kept) {
-            const at::Tensor gradient = tensor.grad();
-            values[point] = tensor.detach().to(at::kCPU);
-            // What the objective does not depend on has no gradient at all.
-            gradients[point] = gradient.defined() ? gradient.detach().to(at::kCPU) : at::zeros_like(values[point]);
-        }
-    };
-    take(differentiator, out.values, out.gradients);
-    take(in_encoder, out.source_values, out.source_gradients);
-    return out;
+    std::vector<Gradients> all;
+    for (const std::vector<HookPoint>& each : without) {
+        differentiator.stopped = {each.begin(), each.end()};
+        value.backward({}, all.size() + 1 < without.size());
+        cancel.throw_if_cancelled();
+        Gradients& out = all.emplace_back();
+        out.value = value.detach().to(at::kCPU).to(at::kDouble).item<double>();
+        const auto take = [](const Differentiator& from, auto& values, auto& gradients) {
+            for (const auto& [point, tensor] : from.kept) {
+                const at::Tensor gradient = tensor.grad();
+                values[point] = tensor.detach().to(at::kCPU);
+                // What the objective does not depend on has no gradient at all.
+                gradients[point] = gradient.defined() ? gradient.detach().to(at::kCPU) : at::zeros_like(values[point]);
+                tensor.mutable_grad() = at::Tensor();
+            }
+        };
+        take(differentiator, out.values, out.gradients);
+        take(in_encoder, out.source_values, out.source_gradients);
+    }
+    return all;
+}
+
+Gradients gradients(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,
+                    const std::function<at::Tensor(const at::Tensor&)>& objective, const CancelToken& cancel,
+                    const Progress& progress) {
+    return std::move(gradients_without(model, tokens, of, objective, {{}}, cancel, progress).front());
 }
 
 }  // namespace headlight::trace

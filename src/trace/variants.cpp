@@ -88,6 +88,7 @@ struct Variants::Internals {
         TokenIds ids = tokens;
         if (!v.ids.empty()) ids.ids = v.ids;
         if (!v.source.empty()) ids.source = v.source;
+        if (!v.ids.empty()) ids.added = at::Tensor();
         std::vector<Intervention> hooks;
         for (const Edit& edit : v.edits)
             hooks.push_back(
@@ -118,7 +119,8 @@ Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, V
     SilentObserver nobody;
     const at::Tensor source = states_of(*in_->model, in_->tokens, nobody, cancel);
     in_->kept.emplace(*in_->model, in_->input(source), in_->asked(),
-                      in_->options.columns.empty() ? at::Tensor() : index_tensor(in_->options.columns), cancel);
+                      in_->options.columns.empty() ? at::Tensor() : index_tensor(in_->options.columns), in_->tokens.added,
+                      cancel);
     in_->logits = in_->kept->logits().to(at::kCPU);
 }
 
@@ -207,19 +209,24 @@ std::map<HookPoint, at::Tensor> tensors_of(const model::Model& model, const Toke
                                            const std::vector<HookPoint>& points, const CancelToken& cancel) {
     class Looker final : public model::Observer {
     public:
-        explicit Looker(const std::vector<HookPoint>& points) : points_(points.begin(), points.end()) {}
-        bool wants(HookPoint point) const override { return points_.contains(point); }
+        Looker(const std::vector<HookPoint>& points, at::Tensor added)
+            : points_(points.begin(), points.end()), added_(std::move(added)) {}
+        bool wants(HookPoint point) const override {
+            return points_.contains(point) || (point.hook == model::Hook::embed && added_.defined());
+        }
         at::Tensor visit(HookPoint point, at::Tensor t) override {
-            found[point] = t.to(at::kCPU).contiguous();
+            if (point.hook == model::Hook::embed && added_.defined()) t = t + added_.to(t.options());
+            if (points_.contains(point)) found[point] = t.to(at::kCPU).contiguous();
             return t;
         }
         std::map<HookPoint, at::Tensor> found;
 
     private:
         std::set<HookPoint> points_;
+        at::Tensor added_;
     };
     const at::NoGradGuard no_grad;
-    Looker looker(points);
+    Looker looker(points, tokens.added);
     SilentObserver nobody;
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, looker, cancel, {});

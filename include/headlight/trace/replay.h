@@ -49,4 +49,11 @@ Gradients gradients(const model::Model&, const TokenIds&, const std::vector<mode
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});
 
+/// The same for each list of hooks with the derivatives through the tensors at them left out, as if they were constants (they
+/// themselves have derivative 0): one pass, and a backward pass for each list.
+std::vector<Gradients> gradients_without(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,
+                                         const std::function<at::Tensor(const at::Tensor& logits)>& objective,
+                                         const std::vector<std::vector<model::HookPoint>>& without, const CancelToken& = {},
+                                         const Progress& = {});
+
 }  // namespace headlight::trace

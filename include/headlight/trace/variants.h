@@ -23,6 +23,7 @@ struct TokenIds {
     std::vector<std::int64_t> ids, type_ids;             ///< type_ids may be empty: all 0
     std::shared_ptr<const std::vector<float>> pixels{};  ///< of a picture: what is read in place of the ids
     std::vector<std::int64_t> source{};  ///< encoder-decoder models: what the encoder reads; `ids` are the target's
+    at::Tensor added{};  ///< [pos, d_embed], added to the token embeddings (hook_embed): noise; undefined: nothing
 };
 TokenIds ids_of(const text::Encoding&);
 
@@ -36,7 +37,8 @@ struct Edit {
     std::function<at::Tensor(model::HookPoint, const at::Tensor& rows, std::int64_t first_row)> fn{};
 };
 
-/// A text with other tokens, another source, or edited tensors; edits of one tensor apply in their order.
+/// A text with other tokens (then nothing is added to their embeddings), another source, or edited tensors; edits of one tensor
+/// apply in their order.
 struct Variant {
     std::vector<std::int64_t> ids{}, source{};  ///< of the text's lengths; empty: the text's own
     std::vector<Edit> edits{};

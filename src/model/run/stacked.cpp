@@ -184,12 +184,13 @@ private:
 /// Keeps what KeptStates holds.
 class Keeper final : public Observer {
 public:
-    explicit Keeper(const ModelConfig& c) : last_(c.n_layers - 1) {}
+    Keeper(const ModelConfig& c, at::Tensor added) : last_(c.n_layers - 1), added_(std::move(added)) {}
     bool wants(HookPoint point) const override {
-        return point.hook == Hook::resid_pre || point.hook == Hook::v ||
+        return point.hook == Hook::resid_pre || (point.hook == Hook::embed && added_.defined()) || point.hook == Hook::v ||
                (point.hook == Hook::resid_post && point.layer.value == last_);
     }
     at::Tensor visit(HookPoint point, at::Tensor t) override {
+        if (point.hook == Hook::embed) return t + added_.to(t.options());
         if (point.hook == Hook::v)
             states.v.push_back(t.transpose(0, 1).contiguous());
         else
@@ -201,6 +202,7 @@ public:
 
 private:
     std::int64_t last_;
+    at::Tensor added_;
 };
 
 }  // namespace
@@ -281,14 +283,15 @@ at::Tensor columns_of(const Model::Internals& m, const at::Tensor& tokens) {
 
 }  // namespace
 
-KeptText::KeptText(const Model& model, ForwardInput input, RowRange asked, const at::Tensor& columns, const CancelToken& cancel)
+KeptText::KeptText(const Model& model, ForwardInput input, RowRange asked, const at::Tensor& columns, const at::Tensor& added,
+                   const CancelToken& cancel)
     : model_(model), input_(std::move(input)), asked_(asked) {
     if (columns.defined()) {
         const Linear& all = model.internals().unembed;
         const at::Tensor chosen = columns.to(model.internals().device);
         unembed_ = {columns_of(model.internals(), chosen), all.bias.defined() ? all.bias.index_select(0, chosen) : at::Tensor()};
     }
-    Keeper keeper(model.config());
+    Keeper keeper(model.config(), added);
     forward(model, input_, keeper, cancel, {});
     states_ = std::move(keeper.states);
     NoObserver nobody;

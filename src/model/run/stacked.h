@@ -66,7 +66,8 @@ struct KeptStates {
 class KeptText {
 public:
     /// Of the logits only rows `asked` and, where they are given, `columns` ([column] int64).
-    KeptText(const Model&, ForwardInput, RowRange asked, const at::Tensor& columns, const CancelToken&);
+    /// `added`: to the token embeddings of the text, [pos, d_embed]; undefined: nothing.
+    KeptText(const Model&, ForwardInput, RowRange asked, const at::Tensor& columns, const at::Tensor& added, const CancelToken&);
 
     const at::Tensor& logits() const { return logits_; }  ///< of the text itself: [row, column]
     const KeptStates& states() const { return states_; }
