@@ -3,9 +3,11 @@
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/base/numbers.h"
+#include "headlight/intervention/tasks/minimal_pairs.h"
 #include "headlight/intervention/tasks/tasks.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace headlight::cli {
 namespace {
@@ -16,6 +18,7 @@ struct CheckTasksArguments {
     ModelArgument model;
     ComputeOptions compute;
     ResultFile file;
+    std::vector<std::string> pairs;  ///< files of minimal pairs, or folders
 };
 
 std::string padded(std::string text, std::size_t width) {
@@ -32,8 +35,23 @@ std::string check_lines(const std::vector<iv::TaskCheck>& checks) {
     return text;
 }
 
+int run_minimal_pairs(const CheckTasksArguments& o, const Console& console) {
+    // Before the model: what cannot be read is said at once.
+    std::vector<iv::Paradigm> paradigms;
+    for (const std::filesystem::path& file : iv::paradigm_files(o.pairs)) paradigms.push_back(iv::read_paradigm(file));
+    const Loaded loaded = load_model(o.model, o.compute, console);
+    std::vector<iv::ParadigmResult> results;
+    for (const iv::Paradigm& paradigm : paradigms)
+        results.push_back(iv::run_paradigm(paradigm, *loaded.model, *loaded.tokenizer, loaded.cancel, console.progress()));
+    console.clear_progress();
+    const Result result{.table = iv::table_of(results), .facts = facts_of(*loaded.model)};
+    o.file.write(result, console);
+    return 0;
+}
+
 int run_check_tasks(const CheckTasksArguments& o, const Console& console) {
     o.file.check();
+    if (!o.pairs.empty()) return run_minimal_pairs(o, console);
     const Loaded loaded = load_model(o.model, o.compute, console);
     const Progress progress = console.progress();
     Result result;
@@ -72,6 +90,12 @@ int run_check_tasks(const CheckTasksArguments& o, const Console& console) {
 Action define_check_tasks(Definition& definition, const Frontend&) {
     auto o = std::make_shared<CheckTasksArguments>();
     o->model.add(definition);
+    definition.kinds[definition.app
+                         ->add_option("--minimal-pairs", o->pairs,
+                                      "in place of the tasks: pairs of sentences as in BLiMP (JSONL, sentence_good and "
+                                      "sentence_bad), a file or a folder of files; several: repeat it")
+                         ->type_name("FILE")
+                         ->allow_extra_args(false)] = ValueKind::file;
     o->file.add(definition);
     o->compute.add(definition);
     return [o, console = definition.console] { return run_check_tasks(*o, *console); };
