@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace headlight {
@@ -109,6 +112,39 @@ TEST(SweepCommand, Figures) {
         headlight(with({"--layers", "0", "--seed", "5", "--dtype", "float64", "--out", folder / "seeded.svg"}));
     EXPECT_EQ(seeded.code, 0) << seeded.err;
     EXPECT_THAT(test::slurp(folder / "seeded.svg"), HasSubstr("--layers 0 --seed 5 --dtype float64"));
+}
+
+TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
+    const TempFolder folder;
+    const std::string out = folder / "s.csv", file = out + ".unfinished";
+    const Outcome whole = headlight(with({"--site", "z_by_position", "--out", out}));
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    EXPECT_FALSE(std::filesystem::exists(file)) << "a finished sweep leaves only its output";
+    const std::string expected = test::slurp(out);
+    // A process that is killed in the middle.
+    const auto killed = test::in_child([&] {
+        const pid_t self = ::getpid();
+        std::thread([&] {
+            while (!std::filesystem::exists(file) || std::filesystem::file_size(file) < 3000) std::this_thread::yield();
+            ::kill(self, SIGKILL);
+        }).detach();
+        const std::vector<std::string> words = with({"--site", "z_by_position", "--out", out});
+        const std::vector<char*> argv = test::argv_of(words);
+        return cli::run(static_cast<int>(argv.size()) - 1, argv.data(), {});
+    });
+    ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
+    const Outcome anew = headlight(with({"--site", "z_by_position", "--out", out}));
+    EXPECT_EQ(anew.code, 1);
+    EXPECT_THAT(anew.err, testing::AllOf(HasSubstr("s.csv.unfinished"), HasSubstr("--resume")));
+    const Outcome other = headlight(with({"--site", "k_by_position", "--out", out, "--resume"}));
+    EXPECT_EQ(other.code, 1);
+    EXPECT_THAT(other.err, testing::AllOf(HasSubstr("z_by_position"), HasSubstr("k_by_position")));
+    const Outcome resumed = headlight(with({"--site", "z_by_position", "--out", out, "--resume"}));
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("going on: "));
+    EXPECT_EQ(test::slurp(out), expected);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_EQ(headlight(with({"--resume"})).code, 2) << "without --out";
 }
 
 TEST(SweepCommand, ErrorsSayWhatIsWrong) {

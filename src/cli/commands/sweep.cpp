@@ -6,6 +6,7 @@
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
@@ -27,10 +28,11 @@ struct SweepArguments {
     ComputeOptions compute;
     SweepRequest asked;
     std::string layers, heads;
-    bool forecast = false;
+    bool forecast = false, resume = false;
     PictureOptions picture;
     ResultFile out;
 
+    std::filesystem::path unfinished() const { return out.path + ".unfinished"; }
     bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
@@ -39,10 +41,54 @@ void check(const SweepArguments& a) {
     if (!a.asked.pairs.empty() &&
         !(a.asked.answers.empty() && a.asked.wrong.empty() && a.asked.corrupt.empty() && a.asked.places.empty()))
         throw UsageError("--pairs: texts, answers and named positions are those of the file");
-    if (a.asked.options.ablation == Ablation::none && a.asked.pairs.empty() && a.asked.corrupt.empty())
-        throw UsageError("Give --corrupt TEXT to patch, or --ablate");
+    const bool noise = !a.asked.options.noise.empty();
+    if (noise && !a.asked.corrupt.empty()) throw UsageError("--noise: the corrupt text is the clean one with noise (--corrupt)");
+    if (a.asked.options.ablation == Ablation::none && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
+        throw UsageError("Give --corrupt TEXT to patch, --noise, or --ablate");
+    if (a.asked.options.per_position && a.asked.over.empty()) throw UsageError("--per-position is for --over FILE");
     if (a.asked.options.ablation != Ablation::none && !a.asked.corrupt.empty())
         throw UsageError("--ablate: there is no second text (--corrupt)");
+    if (a.resume && a.out.path.empty()) throw UsageError("--resume: name the file that the sweep writes (--out)");
+    if (a.forecast || a.resume || a.out.path.empty()) return;
+    if (std::filesystem::exists(a.unfinished()))
+        throw Error(ErrorFacts{.problem = "A sweep into this file has not finished",
+                               .file = a.unfinished().string(),
+                               .hint = "Go on with --resume, or delete this file to begin anew"});
+}
+
+/// What the file of an unfinished sweep must agree with.
+SweepFacts facts_of_sweep(const SweepArguments& a, const model::Model& model) {
+    const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, {}, "csv");
+    SweepFacts facts{{"model", made.model + ", SHA-256 " + made.model_hash}, {"version", made.version}, {"dtype", made.dtype}};
+    if (a.asked.pairs.empty()) facts.emplace_back("clean", made.text);
+    if (!made.pair.empty()) facts.emplace_back("corrupt", made.pair);
+    if (!a.asked.target.empty()) facts.emplace_back("target", a.asked.target);
+    std::map<std::string, std::string> options;  // those that are repeated as one
+    for (const auto& [name, value] : made.options) options[name] += (options.contains(name) ? " | " : "") + value;
+    facts.insert(facts.end(), options.begin(), options.end());
+    return facts;
+}
+
+/// With --out what is computed is kept beside the file until the sweep is done.
+SweepResult run_kept(const SweepArguments& a, const Loaded& loaded, const std::vector<SweepPair>& pairs, const Console& console) {
+    SweepRun sweep(loaded.model, pairs, a.asked.options);
+    const std::string file = a.unfinished().string();
+    if (!a.out.path.empty()) {
+        const std::int64_t there = sweep.keep_in(file, facts_of_sweep(a, *loaded.model));
+        if (a.resume)
+            console.note(there > 0 ? "going on: " + with_commas(there) + " cells are in " + file
+                                   : "there is no " + file + " to go on from: the sweep begins anew");
+    }
+    try {
+        sweep.run(loaded.cancel, console.progress());
+    } catch (const Cancelled&) {
+        console.clear_progress();
+        if (!a.out.path.empty() && std::filesystem::exists(file))
+            console.note("what is computed is in " + file + "; the same command with --resume goes on from it");
+        throw;
+    }
+    console.clear_progress();
+    return sweep.result();
 }
 
 void draw(const SweepArguments& a, const model::Model& model, SweepResult result, const Console& console) {
@@ -64,17 +110,19 @@ int run(SweepArguments a, const Console& console) {
     o.memory = std::min(o.memory, memory_budget() / 4);
     const Loaded loaded = load_model(a.model, a.compute, console);
     const std::vector<SweepPair> pairs = pairs_of(a.asked, loaded.model->config(), *loaded.tokenizer);
+    if (!a.asked.over.empty())
+        o.over = texts_over(a.asked.over, loaded.model->config(), *loaded.tokenizer, a.asked.target, loaded.cancel);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
     console.note(forecast.text());
     if (a.forecast) return 0;
-    const SweepResult found = run_sweep(loaded.model, pairs, o, loaded.cancel, console.progress());
-    console.clear_progress();
+    const SweepResult found = run_kept(a, loaded, pairs, console);
     char took[48];
     std::snprintf(took, sizeof took, "swept in %.3f s", found.seconds);
     console.note(took);
     if (a.is_picture()) {
         for (const std::string& note : found.notes) console.note(note);
         draw(a, *loaded.model, found, console);
+        std::filesystem::remove(a.unfinished());
         return 0;
     }
     Result result{.table = table_of(found), .facts = facts_of(*loaded.model)};
@@ -84,8 +132,14 @@ int run(SweepArguments a, const Console& console) {
     else
         result.fact("ablation", std::string(enum_word(o.ablation)));
     result.fact("effect", std::string(enum_word(found.options.effect)));
+    if (o.attention != model::Stack::decoder) result.fact("attention", std::string(enum_word(o.attention)));
     for (const std::string& receiver : o.to) result.fact("to", receiver);
     if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
+    if (!o.noise.empty())
+        result.fact("noise", o.noise).fact("noise_scale", significant(o.noise_scale)).fact("noise_draws", o.noise_draws);
+    if (!a.asked.over.empty())
+        result.fact("over", std::filesystem::path(a.asked.over).filename().string())
+            .fact("per_position", o.per_position ? "true" : "false");
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
         result.fact("clean", a.asked.clean);
@@ -102,6 +156,7 @@ int run(SweepArguments a, const Console& console) {
         result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", static_cast<std::int64_t>(o.bootstrap.seed));
     result.notes(found.notes, console);
     a.out.write(result, console);
+    if (!a.out.path.empty()) std::filesystem::remove(a.unfinished());
     return 0;
 }
 
@@ -140,6 +195,8 @@ Action define_sweep(Definition& definition, const Frontend&) {
     definition.add_enum("--direction", options->asked.options.direction,
                         "denoise: run the corrupt text with parts of the clean run; noise: the other way round");
     definition.add_enum("--ablate", options->asked.options.ablation, "edit the clean text alone");
+    definition.add_enum("--attention", options->asked.options.attention,
+                        "encoder-decoder models: whose heads and patterns are edited");
     definition.add_enum("--effect", options->asked.options.effect, "total, or direct: later heads keep their outputs");
     definition.app
         ->add_option("--to", options->asked.options.to,
@@ -154,6 +211,22 @@ Action define_sweep(Definition& definition, const Frontend&) {
         ->capture_default_str();
     text("--layers", options->layers, "LIST", "only these: 0,2,5-7");
     text("--heads", options->heads, "LIST", "only these: 0,2,5-7");
+    text("--noise", options->asked.options.noise, "NAME",
+         "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)");
+    definition.app
+        ->add_option("--noise-scale", options->asked.options.noise_scale,
+                     "standard deviation of the noise, in those of the place's embeddings")
+        ->type_name("X")
+        ->check(CLI::Range(1e-6, 1e6))
+        ->capture_default_str();
+    definition.app->add_option("--noise-draws", options->asked.options.noise_draws, "how often noise is drawn, for each text")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
+        ->capture_default_str();
+    definition.kinds[text("--over", options->asked.over, "FILE",
+                          "--ablate mean, resample: texts in place of the pairs' clean ones, one a line")] = ValueKind::file;
+    definition.app->add_flag("--per-position", options->asked.options.per_position,
+                             "--over: the mean position by position, of texts that have the length of the clean one");
     definition.app->add_option("--donors", options->asked.options.donors, "texts that --ablate resample draws from, at most")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
@@ -166,6 +239,8 @@ Action define_sweep(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->capture_default_str();
     definition.app->add_flag("--forecast", options->forecast, "print what it will cost and stop");
+    definition.app->add_flag("--resume", options->resume,
+                             "go on with a sweep that was stopped or killed, from FILE.unfinished beside --out FILE");
     options->compute.add(definition);
     options->picture.add_theme(definition);
     options->picture.add_size(definition);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/command_words.h"
 #include "headlight/base/index_list.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/sweep/sweep_figure.h"
 
@@ -31,6 +32,7 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
         put("direction", std::string(enum_word(o.direction)));
     else
         put("ablate", std::string(enum_word(o.ablation)));
+    if (o.attention != usual.attention) put("attention", std::string(enum_word(o.attention)));
     for (const std::string& receiver : o.to) put("to", receiver);
     if (o.effect != usual.effect && o.to.empty()) put("effect", std::string(enum_word(o.effect)));
     if (o.method != usual.method) put("method", std::string(enum_word(o.method)));
@@ -39,6 +41,11 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
     if (o.by_name) options.emplace_back("by-name", "");
     put("layers", index_list_text(o.layers));
     put("heads", index_list_text(o.heads));
+    put("noise", o.noise);
+    if (o.noise_scale != usual.noise_scale) put("noise-scale", significant(o.noise_scale));
+    put_number("noise-draws", o.noise_draws, usual.noise_draws);
+    put("over", asked.over);
+    if (o.per_position) options.emplace_back("per-position", "");
     put_number("donors", o.donors, usual.donors);
     put_number("draws", o.bootstrap.draws, usual.bootstrap.draws);
     put_number("seed", o.bootstrap.seed, usual.bootstrap.seed);

@@ -48,6 +48,7 @@ public:
     std::string view() const override { return "sweep"; }
     QString title() const override {
         return QString::fromUtf8(enum_row(r_->options.grid).title.data()) +
+               (r_->options.attention == model::Stack::cross ? QStringLiteral(", cross attention") : QString()) +
                (r_->options.ablation == intervention::Ablation::none ? QStringLiteral(", patched") : QString());
     }
     QString description() const override {

@@ -22,10 +22,23 @@ draw::Label plain_label(const QString& text) {
     return label;
 }
 
-draw::Label position_label(const SweepResult& r, std::int64_t position) {
-    const auto at = static_cast<std::size_t>(position);
-    if (!r.position_names.empty()) return plain_label(QString::fromStdString(r.position_names[at]));
-    return at < r.labels.size() ? draw::label_of(r.labels, Position(position)) : plain_label(QString::number(position));
+draw::Label label_in(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
+    return position < std::ssize(labels) ? draw::label_of(labels, Position(position)) : plain_label(QString::number(position));
+}
+
+draw::Label place_label(const SweepResult& r, std::int64_t position) {
+    if (!r.position_names.empty())
+        return plain_label(QString::fromStdString(r.position_names[static_cast<std::size_t>(position)]));
+    return label_in(r.labels, position);
+}
+
+/// Of the cell's position; keys and values of a cross attention are the source's.
+draw::Label position_label(const SweepResult& r, const SweepCell& cell, std::int64_t position) {
+    return r.axes.sources > 0 && intervention::is_of_keys(cell.site) ? label_in(r.source_labels, position)
+                                                                     : place_label(r, position);
+}
+draw::Label key_label(const SweepResult& r, std::int64_t key) {
+    return r.axes.sources > 0 ? label_in(r.source_labels, key) : place_label(r, key);
 }
 
 bool is_key_value(const SweepResult& r, Site site) {
@@ -35,7 +48,7 @@ bool is_key_value(const SweepResult& r, Site site) {
 /// Which of a cell's numbers is its row and which its column; units are split into lines of this length.
 constexpr std::int64_t kUnitsInARow = 64;
 bool is_of_groups(const SweepResult& r, const SweepCell& cell) {
-    return cell.source >= 0 && cell.head < 0 && !r.position_names.empty();
+    return cell.source >= 0 && cell.head < 0 && !r.position_names.empty() && r.axes.sources == 0;
 }
 struct CellPlace {
     std::int64_t panel, row, column;
@@ -48,13 +61,13 @@ CellPlace place_of(const SweepResult& r, const SweepCell& cell) {
     if (cell.source >= 0) return {site + cell.layer * r.axes.heads + cell.head, cell.position, cell.source};
     if (cell.neuron >= 0) return {site + cell.layer, cell.neuron / kUnitsInARow, cell.neuron % kUnitsInARow};
     if (cell.head >= 0 && cell.position >= 0) return {site, cell.layer * r.axes.heads + cell.head, cell.position};
-    return {site, cell.layer, cell.head >= 0 ? cell.head : cell.position};
+    return {site, cell.layer, std::max({cell.head, cell.position, cell.expert})};
 }
 
 draw::Label row_label(const SweepResult& r, const SweepCell& cell, const CellPlace& place) {
     if (is_of_groups(r, cell))
-        return plain_label(position_label(r, cell.position).text + QStringLiteral(" ← ") + position_label(r, cell.source).text);
-    if (cell.source >= 0) return position_label(r, place.row);
+        return plain_label(place_label(r, cell.position).text + QStringLiteral(" ← ") + key_label(r, cell.source).text);
+    if (cell.source >= 0) return place_label(r, place.row);
     if (cell.neuron >= 0) return plain_label(QString::number(place.row * kUnitsInARow));
     if (cell.head >= 0 && cell.position >= 0) return plain_label(head_name({Layer(cell.layer), Head(cell.head)}));
     return plain_label(QString::number(cell.layer));
@@ -62,8 +75,8 @@ draw::Label row_label(const SweepResult& r, const SweepCell& cell, const CellPla
 
 draw::Label column_label(const SweepResult& r, const SweepCell& cell, const CellPlace& place) {
     if (is_of_groups(r, cell)) return plain_label(QString::number(cell.layer));
-    if (cell.neuron >= 0 || (cell.head >= 0 && cell.position < 0)) return plain_label(QString::number(place.column));
-    return position_label(r, place.column);
+    if (cell.position < 0) return plain_label(QString::number(place.column));
+    return cell.source >= 0 ? key_label(r, place.column) : position_label(r, cell, place.column);
 }
 
 void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) {
@@ -90,7 +103,9 @@ void name_panel(const SweepResult& r, const SweepCell& cell, SweepPanel& panel) 
     panel.rows_name = cell.head >= 0 && cell.position >= 0 ? QStringLiteral("head") : QStringLiteral("layer");
     if (r.options.grid == Grid::pattern_by_destination) panel.columns_name = QStringLiteral("query");
     if (cell.position < 0)
-        panel.columns_name = is_key_value(r, cell.site) ? QStringLiteral("key/value head") : QStringLiteral("head");
+        panel.columns_name = cell.expert >= 0             ? QStringLiteral("expert")
+                             : is_key_value(r, cell.site) ? QStringLiteral("key/value head")
+                                                          : QStringLiteral("head");
 }
 
 }  // namespace
@@ -138,9 +153,10 @@ QString sweep_cell_words(const SweepResult& r, const SweepCell& cell) {
                                                          : QStringLiteral("L%1").arg(cell.layer);
     if (cell.head >= 0 && is_key_value(r, cell.site)) out += QStringLiteral(" key/value head %1").arg(cell.head);
     if (cell.neuron >= 0) out += QStringLiteral(" neuron %1").arg(cell.neuron);
-    const auto place = [&](std::int64_t p) { return position_label(r, p).with_position(Position(p)); };
-    if (cell.position >= 0) out += QStringLiteral("  ") + place(cell.position);
-    if (cell.source >= 0) out += QStringLiteral(" → ") + place(cell.source);
+    if (cell.expert >= 0) out += QStringLiteral(" expert %1").arg(cell.expert);
+    if (cell.position >= 0)
+        out += QStringLiteral("  ") + position_label(r, cell, cell.position).with_position(Position(cell.position));
+    if (cell.source >= 0) out += QStringLiteral(" → ") + key_label(r, cell.source).with_position(Position(cell.source));
     return out;
 }
 
@@ -175,8 +191,9 @@ QString sweep_words(const SweepResult& r) {
         out += QStringLiteral(" · through ") + to.join(QStringLiteral(", "));
     else if (o.effect == intervention::Effect::direct)
         out += QStringLiteral(" · direct effect");
-    if (o.method == intervention::Method::attribution) out += QStringLiteral(" · estimated by attribution");
-    if (r.effects.size() > 1) out += QStringLiteral(" · %1 pairs").arg(r.effects.size());
+    if (estimates_alone(o.method)) out += QStringLiteral(" · estimated by %1").arg(title_words(enum_row(o.method).title));
+    if (r.effects.size() > 1)
+        out += (o.noise.empty() ? QStringLiteral(" · %1 pairs") : QStringLiteral(" · %1 draws of noise")).arg(r.effects.size());
     if (o.window > 1) out += QStringLiteral(" · window of %1 layers").arg(o.window);
     return out;
 }

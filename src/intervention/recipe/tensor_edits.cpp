@@ -75,13 +75,12 @@ Change mean(const ChangeFrom& from) {
     };
 }
 
-/// Of whole rows: the experts' logits become just larger than all others, so that the router's weights of the others change
-/// least.
+/// Of whole rows.
 Change force(const ChangeFrom& from) {
     return [units = from.units.value()](const at::Tensor& t, const auto&) {
         const at::Tensor best = std::get<0>(t.max(-1, true));
         at::Tensor out = t.clone();
-        for (const std::int64_t unit : units) out.select(1, unit).copy_((best + 1e-3 * (1 + best.abs())).squeeze(-1));
+        for (const std::int64_t unit : units) out.select(1, unit).copy_(just_above(best).squeeze(-1));
         return out;
     };
 }

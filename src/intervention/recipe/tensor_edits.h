@@ -18,6 +18,9 @@ struct TensorStep {
     bool of_source = false;    ///< rows are the source's, whatever the decoder's pass has
     Change change;
 };
+/// Of the largest logit of a router, the one that a forced expert gets: so little above it that the weights of the others change
+/// least.
+inline at::Tensor just_above(const at::Tensor& best) { return best + 1e-3 * (1 + best.abs()); }
 at::Tensor apply(const TensorStep&, const PassRows&, const at::Tensor&);
 
 /// Sums of a pattern's rows in the pass that runs: [query, head] float64; undefined: all are 1.

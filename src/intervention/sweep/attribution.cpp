@@ -2,6 +2,7 @@
 #include "intervention/sweep/attribution.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headlight::intervention {
 namespace {
@@ -21,17 +22,25 @@ Attribution::Attribution(const Sweep& sweep, const PairWork& work, std::size_t p
     std::vector<HookPoint> points = sweep.points, stream;
     for (const HookPoint point : model::hooks_of(sweep.config())) {
         if (point.hook == Hook::resid_pre) stream.push_back(point);
-        if (of_scores && point.hook == Hook::pattern && std::ranges::find(points, point) == points.end()) points.push_back(point);
+        if (of_scores && point.hook == hook_of(Site::pattern, plan_.options) && std::ranges::find(points, point) == points.end())
+            points.push_back(point);
     }
     const MetricReader& metric = work.base_metric;
-    at_ = trace::gradients(
+    std::vector<std::vector<HookPoint>> without(1);
+    if (sweep.options().method == Method::graddrop) {
+        without.assign(static_cast<std::size_t>(sweep.config().n_layers), {});
+        for (const HookPoint point : model::hooks_of(sweep.config()))
+            if (point.hook == Hook::attn_out || point.hook == Hook::cross_attn_out || point.hook == Hook::mlp_out)
+                without[static_cast<std::size_t>(point.layer.value)].push_back(point);
+    }
+    at_ = trace::gradients_without(
         *sweep.model, tokens, points,
         [&](const at::Tensor& logits) {
             const at::Tensor rows = logits.narrow(0, metric.first(), metric.last() - metric.first());
             if (metric.columns().empty()) return metric.tensor_of(rows);
             return metric.tensor_of(rows.index_select(1, at::tensor(metric.columns(), at::kLong).to(rows.device())));
         },
-        cancel);
+        without, cancel);
     if (!of_scores) return;
     const Tensors streams = trace::tensors_of(*sweep.model, tokens, stream, cancel);
     scores_ = scores_under(tokens, Site::z, nullptr, streams, cancel);
@@ -59,7 +68,7 @@ Attribution::Scores Attribution::scores_under(const trace::TokenIds& tokens, Sit
                 hooks.push_back({name_of(edit.point, sweep_.config()), [edit](HookPoint point, const at::Tensor& now) {
                                      return edit.fn(point, now.to(at::kCPU), 0).to(now.options());
                                  }});
-        const HookPoint scores{Hook::attn_scores, Layer(l)};
+        const HookPoint scores{hook_of(Site::scores, plan_.options), Layer(l)};
         hooks.push_back({name_of(scores, sweep_.config()), [&out](HookPoint point, const at::Tensor& now) {
                              out[point] = now.to(at::kCPU, at::kDouble).clone();
                              return now;
@@ -71,14 +80,16 @@ Attribution::Scores Attribution::scores_under(const trace::TokenIds& tokens, Sit
 
 /// Rows of queries, or columns of keys, that the edit changes get the scores of the pass in which all are edited; the others keep
 /// theirs.
-double Attribution::through_pattern(HookPoint point, const at::Tensor& edited, std::size_t source) const {
-    const bool queries = point.hook == Hook::q;
-    const at::Tensor changed = (edited != at_.values.at(point)).any(2);  // [position, unit]
-    const HookPoint pattern{Hook::pattern, point.layer}, scores{Hook::attn_scores, point.layer};
-    const at::Tensor &weights = at_.values.at(pattern), &gradient = at_.gradients.at(pattern);
+Attribution::Shift Attribution::through_pattern(HookPoint point, const at::Tensor& edited, std::size_t source) const {
+    const bool queries = point.hook == hook_of(Site::q, plan_.options);
+    const auto& values = at_.front().values;
+    const at::Tensor changed = (edited != values.at(point)).any(2);  // [position, unit]
+    const HookPoint pattern{hook_of(Site::pattern, plan_.options), point.layer},
+        scores{hook_of(Site::scores, plan_.options), point.layer};
+    const at::Tensor& weights = values.at(pattern);
     const at::Tensor &before = scores_.at(scores), &after = edited_.at(queries ? Site::q : Site::k)[source].at(scores);
     const std::int64_t readers = weights.size(0) / changed.size(1);
-    double sum = 0;
+    at::Tensor shifts = at::zeros(weights.sizes(), at::kDouble);
     for (std::int64_t h = 0; h < weights.size(0); ++h) {
         const at::Tensor moved = changed.select(1, h / readers);
         if (!moved.any().item<bool>()) continue;
@@ -87,26 +98,29 @@ double Attribution::through_pattern(HookPoint point, const at::Tensor& edited, s
         const at::Tensor shift = at::where(a.gt(0).logical_and(where), after[h] - before[h], at::zeros_like(a));
         // What a sink takes stays in the sum: without the edit it is 1.
         const at::Tensor grown = a * shift.exp();
-        const at::Tensor now = grown / (1 + (grown - a).sum(1, true));
-        sum += ((now - a) * gradient[h].to(at::kDouble)).sum().item<double>();
+        shifts[h].copy_(grown / (1 + (grown - a).sum(1, true)) - a);
     }
-    return sum;
+    return {pattern, shifts};
 }
 
 double Attribution::estimate(const SweepCell& cell) const {
-    double sum = 0;
+    std::vector<double> sums(at_.size(), 0);
     bool aligned = false;
     const std::size_t count = std::max<std::size_t>(plan_.sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i)
         for (const trace::Edit& edit :
              plan_.edits(cell, plan_.sources.empty() ? nullptr : &plan_.sources[i], aligned, plan_.options.window)) {
-            const at::Tensor& value = at_.values.at(edit.point);
+            const at::Tensor& value = at_.front().values.at(edit.point);
             const at::Tensor edited = edit.fn(edit.point, value, 0);
-            sum += goes_through_pattern(cell.site)
-                       ? through_pattern(edit.point, edited, i)
-                       : ((edited - value).to(at::kDouble) * at_.gradients.at(edit.point).to(at::kDouble)).sum().item<double>();
+            const Shift shift = goes_through_pattern(cell.site) ? through_pattern(edit.point, edited, i)
+                                                                : Shift{edit.point, (edited - value).to(at::kDouble)};
+            for (std::size_t l = 0; l < at_.size(); ++l)
+                sums[l] += (shift.change * at_[l].gradients.at(shift.point).to(at::kDouble)).sum().item<double>();
         }
-    return sum / static_cast<double>(count);
+    if (plan_.options.method != Method::graddrop) return sums.front() / static_cast<double>(count);
+    double sizes = 0;
+    for (const double sum : sums) sizes += std::abs(sum);
+    return sizes / static_cast<double>(count) / static_cast<double>(sums.size() - 1);
 }
 
 }  // namespace headlight::intervention

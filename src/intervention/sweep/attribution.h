@@ -17,17 +17,22 @@ public:
     Attribution(const Sweep&, const PairWork&, std::size_t pair, const CancelToken&);
 
     /// sum (edited - value) d metric / d value. Of queries and keys in place of that sum (pattern after - pattern before) d
-    /// metric / d pattern, with the softmax of the head computed anew.
+    /// metric / d pattern, with the softmax of the head computed anew. With GradDrop the mean size of these without each layer.
     double estimate(const SweepCell&) const;
 
 private:
     using Scores = std::map<model::HookPoint, at::Tensor>;  ///< [head, query, key]
     Scores scores_under(const trace::TokenIds&, Site, const Tensors* source, const Tensors& stream, const CancelToken&) const;
-    double through_pattern(model::HookPoint, const at::Tensor& edited, std::size_t source) const;
+    /// A tensor and how an edit changes it.
+    struct Shift {
+        model::HookPoint point;
+        at::Tensor change;  ///< float64
+    };
+    Shift through_pattern(model::HookPoint, const at::Tensor& edited, std::size_t source) const;
 
     const Sweep& sweep_;
     const SweepPlan& plan_;
-    trace::Gradients at_;
+    std::vector<trace::Gradients> at_;            ///< one; of GradDrop one for each layer that is left out
     Scores scores_;                               ///< of the run that is edited
     std::map<Site, std::vector<Scores>> edited_;  ///< [source] with every query, or every key, of all heads edited
 };

@@ -23,13 +23,14 @@ std::vector<Site> sites_of(Grid grid) {
         case Grid::head_every:
         case Grid::head_every_by_position: return {Site::z, Site::q, Site::k, Site::v, Site::pattern};
         case Grid::neuron: return {Site::post};
+        case Grid::expert: return {Site::router};
         default: return {Site::pattern};
     }
 }
 
 bool has_head(Grid grid) noexcept { return grid >= Grid::z && grid < Grid::edge; }
 
-bool has_position(Grid grid) noexcept { return grid < Grid::z || (grid >= Grid::z_by_position && grid != Grid::neuron); }
+bool has_position(Grid grid) noexcept { return grid < Grid::z || (grid >= Grid::z_by_position && grid < Grid::neuron); }
 
 std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vector<std::int64_t>& layers,
                                 const std::vector<std::int64_t>& heads) {
@@ -41,7 +42,9 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
         for (std::int64_t l = 0; l < axes.layers; ++l) {
             if (!chosen(layers, l)) continue;
             const std::int64_t units = !has_head(grid) ? 1 : row_of(site).axis == Axis::kv_head ? axes.kv_heads : axes.heads;
-            const std::int64_t positions = has_position(grid) ? axes.positions : 1;
+            const bool of_source = axes.sources > 0 && is_of_keys(site);
+            const std::int64_t positions = !has_position(grid) ? 1 : of_source ? axes.sources : axes.positions;
+            const auto keys = [&](std::int64_t p) { return axes.sources > 0 ? axes.sources : axes.causal ? p + 1 : positions; };
             const auto head = [&](std::int64_t u) { return has_head(grid) ? u : -1; };
             const auto position = [&](std::int64_t p) { return has_position(grid) ? p : -1; };
             // Beside sites of query heads, `heads` are those: keys and values are of the groups that they read.
@@ -54,9 +57,12 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
             if (grid == Grid::neuron) {
                 for (std::int64_t n = 0; n < axes.neurons[static_cast<std::size_t>(l)]; ++n)
                     cells.push_back({.site = site, .layer = l, .neuron = n});
+            } else if (grid == Grid::expert) {
+                for (std::int64_t e = 0; e < axes.experts[static_cast<std::size_t>(l)]; ++e)
+                    cells.push_back({.site = site, .layer = l, .expert = e});
             } else if (grid == Grid::edge) {
                 for (std::int64_t p = 0; p < positions; ++p)
-                    for (std::int64_t s = 0; s < (axes.causal ? p + 1 : positions); ++s)
+                    for (std::int64_t s = 0; s < keys(p); ++s)
                         cells.push_back({.site = site, .layer = l, .position = p, .source = s});
             } else if (grid == Grid::pattern_by_destination || grid == Grid::pattern_by_edge) {
                 for (std::int64_t h = 0; h < units; ++h)
@@ -65,7 +71,7 @@ std::vector<SweepCell> cells_of(Grid grid, const SweepAxes& axes, const std::vec
                             cells.push_back({site, l, h, p});
                             continue;
                         }
-                        for (std::int64_t s = 0; s < (axes.causal ? p + 1 : positions); ++s) cells.push_back({site, l, h, p, s});
+                        for (std::int64_t s = 0; s < keys(p); ++s) cells.push_back({site, l, h, p, s});
                     }
             } else {
                 for (std::int64_t p = 0; p < positions; ++p)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "intervention/sweep/edits.h"
 
+#include "intervention/recipe/tensor_edits.h"
+
 #include <algorithm>
+#include <limits>
 
 namespace headlight::intervention {
 namespace {
@@ -125,6 +128,20 @@ trace::Edit knock_out(model::HookPoint point, std::int64_t head, std::vector<std
                                      const double sink = total < 1 - 1e-4 ? 1 - total : 0;
                                      for (std::int64_t j = 0; j < count; ++j) row[j] = rest > 0 ? row[j] / (rest + sink) : 0;
                                  });
+            }};
+}
+
+trace::Edit choose_expert(model::HookPoint point, std::int64_t expert, std::vector<std::int64_t> rows, bool force) {
+    const std::int64_t first = first_of(rows);
+    return {point, first, [=](model::HookPoint, const at::Tensor& logits, std::int64_t first_row) {
+                at::Tensor changed = logits.clone();
+                for (const std::int64_t row : rows) {
+                    if (row < first_row || row >= first_row + logits.size(0)) continue;
+                    const at::Tensor logit = changed[row - first_row][expert];
+                    force ? logit.copy_(just_above(logits[row - first_row].to(at::kDouble).max()))
+                          : logit.fill_(-std::numeric_limits<double>::infinity());
+                }
+                return changed;
             }};
 }
 

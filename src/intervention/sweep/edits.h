@@ -30,4 +30,7 @@ trace::Edit copy_aligned(model::HookPoint pattern, std::int64_t head, std::vecto
 trace::Edit knock_out(model::HookPoint pattern, std::int64_t head, std::vector<std::int64_t> queries,
                       std::vector<std::int64_t> keys);
 
+/// Of `rows` of a router's logits [pos, expert] one expert's := -inf or, `force`, just above all others.
+trace::Edit choose_expert(model::HookPoint router, std::int64_t expert, std::vector<std::int64_t> rows, bool force);
+
 }  // namespace headlight::intervention

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
+#include "headlight/corpus/reading/read_texts.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
 #include "headlight/text/alignment.h"
@@ -224,7 +225,8 @@ void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, cons
                  .source = std::move(text->ids),
                  .end = end,
                  .places = {{"END", {end}}},
-                 .labels = text::token_labels(tokenizer, encoding)};
+                 .labels = text::token_labels(tokenizer, encoding),
+                 .source_labels = std::move(text->labels)};
     }
 }
 
@@ -252,6 +254,23 @@ std::vector<SweepPair> read_pairs(const std::filesystem::path& file, const text:
     return pairs;
 }
 
+std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path& file, const model::ModelConfig& c,
+                                                         const text::Tokenizer& tokenizer, const std::string& target,
+                                                         const CancelToken& cancel) {
+    auto texts = std::make_shared<std::vector<SweepText>>();
+    corpus::read_texts(
+        file, {},
+        [&](corpus::Text&& text) {
+            SweepPair pair{.clean = sweep_text(tokenizer, text.text, "END")};
+            if (has_cross_attention(c)) put_behind_encoder(pair, c, tokenizer, target);
+            texts->push_back(std::move(pair.clean));
+            return true;
+        },
+        [](const corpus::LeftOut&) {}, cancel);
+    if (texts->empty()) throw Error(ErrorFacts{.problem = "The file has no text", .file = file.string()});
+    return texts;
+}
+
 std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
     std::vector<SweepPair> pairs;
     if (has_cross_attention(c) && (asked.position != "END" || !asked.places.empty()))
@@ -267,7 +286,7 @@ std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelCon
                                    asked.answers, asked.wrong, asked.position, typed_places(asked.places)));
     if (has_cross_attention(c))
         for (SweepPair& pair : pairs) put_behind_encoder(pair, c, tokenizer, asked.target);
-    if (asked.options.ablation != Ablation::none) return pairs;
+    if (asked.options.ablation != Ablation::none || !asked.options.noise.empty()) return pairs;
     for (const SweepPair& pair : pairs)
         if (pair.corrupt.ids.empty())
             throw Error(ErrorFacts{.problem = "A pair has no corrupt text to patch from or into",

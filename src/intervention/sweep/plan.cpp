@@ -31,11 +31,14 @@ bool SweepPlan::reaches_receiver(Site site, std::int64_t layer) const {
 
 /// Rows of the cell in a layer that can change what the metric reads. `aligned`: some row of the cell has a partner.
 std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t layer, bool& aligned) const {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(tokens));
+    const bool source = of_source(cell.site);
+    const std::vector<std::int64_t>& there = source ? source_from : from;
+    std::vector<std::int64_t> rows(there.size());
     std::iota(rows.begin(), rows.end(), 0);
-    if (cell.position >= 0) rows = position_rows[static_cast<std::size_t>(cell.position)];
-    std::erase_if(rows, [&](std::int64_t row) { return from[static_cast<std::size_t>(row)] < 0; });
+    if (cell.position >= 0) rows = source ? std::vector{cell.position} : position_rows[static_cast<std::size_t>(cell.position)];
+    std::erase_if(rows, [&](std::int64_t row) { return there[static_cast<std::size_t>(row)] < 0; });
     aligned = aligned || !rows.empty();
+    if (source) return rows;
     std::erase_if(rows, [&](std::int64_t row) {
         if (config.causal && (row >= last_asked || row < same)) return true;
         // Behind the last attention, and behind frozen ones, a position is by itself.
@@ -45,33 +48,44 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     return rows;
 }
 
+/// Keys of the weights that a cell edits: all, or those of its place.
+std::vector<std::int64_t> SweepPlan::key_rows(const SweepCell& cell) const {
+    if (cell.source >= 0) return of_cross() ? std::vector{cell.source} : position_rows[static_cast<std::size_t>(cell.source)];
+    std::vector<std::int64_t> rows(cell.site == Site::pattern ? keys_from().size() : 0);
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+}
+
 std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, bool& aligned,
                                           std::int64_t window) const {
     std::vector<trace::Edit> edits;
     const auto [first, last] = window_layers(cell.layer, window, config.n_layers);
-    const std::int64_t unit = cell.head >= 0 ? cell.head : cell.neuron;
+    const std::int64_t unit = std::max({cell.head, cell.neuron, cell.expert});
+    const std::vector<std::int64_t>& source_rows = of_source(cell.site) ? source_from : from;
     for (std::int64_t l = first; l < last; ++l) {
         const std::vector<std::int64_t> rows = rows_of(cell, l, aligned);
         if (rows.empty() || !reaches_receiver(cell.site, l)) continue;
-        const HookPoint point{row_of(cell.site).hook, Layer(l)};
+        if (cell.expert >= 0 && !has_experts(config, l)) continue;
+        const HookPoint point{hook_of(cell.site, options), Layer(l)};
         const at::Tensor put = source ? source->at(point) : at::Tensor();
         std::vector<std::pair<std::int64_t, std::int64_t>> pairs, keys;
-        for (const std::int64_t row : rows) pairs.emplace_back(row, from[static_cast<std::size_t>(row)]);
-        std::vector<std::int64_t> key_rows;
-        if (cell.source >= 0) key_rows = position_rows[static_cast<std::size_t>(cell.source)];
-        if (cell.source < 0 && cell.site == Site::pattern)
-            for (std::int64_t j = 0; j < tokens; ++j) key_rows.push_back(j);
-        if (config.causal && cell.source >= 0) std::erase_if(key_rows, [&](std::int64_t j) { return j > rows.back(); });
-        for (const std::int64_t j : key_rows)
-            if (from[static_cast<std::size_t>(j)] >= 0) keys.emplace_back(j, from[static_cast<std::size_t>(j)]);
+        for (const std::int64_t row : rows) pairs.emplace_back(row, source_rows[static_cast<std::size_t>(row)]);
+        std::vector<std::int64_t> own_keys = key_rows(cell);
+        if (config.causal && cell.source >= 0 && !of_cross())
+            std::erase_if(own_keys, [&](std::int64_t j) { return j > rows.back(); });
+        for (const std::int64_t j : own_keys)
+            if (const std::int64_t there = keys_from()[static_cast<std::size_t>(j)]; there >= 0) keys.emplace_back(j, there);
         if (options.ablation == Ablation::knockout) {
-            if (!key_rows.empty()) edits.push_back(knock_out(point, cell.head, rows, key_rows));
+            if (!own_keys.empty()) edits.push_back(knock_out(point, cell.head, rows, own_keys));
+        } else if (options.ablation == Ablation::forbid || options.ablation == Ablation::force) {
+            edits.push_back(choose_expert(point, cell.expert, rows, options.ablation == Ablation::force));
         } else if (cell.site == Site::pattern && other_length) {
             if (!keys.empty()) edits.push_back(copy_aligned(point, cell.head, pairs, keys, put));
         } else if (cell.source >= 0) {
             if (!keys.empty()) edits.push_back(copy_weights(point, cell.head, pairs, keys, put));
         } else {
             edits.push_back(copy_rows(point, runs_of(pairs), unit, put));
+            if (of_source(cell.site)) edits.back().first = 0;  // every target position reads it
         }
     }
     return edits;
@@ -82,8 +96,9 @@ void SweepPlan::freeze_heads(const SweepCell& cell, std::vector<trace::Edit>& ed
     const std::int64_t first = std::ranges::min(edits, {}, &trace::Edit::first).first;
     for (const auto& [point, t] : own) {
         const bool cross = point.hook == model::Hook::cross_z;
-        if (point.layer.value >= (cross ? first_layer : last_layer))
-            edits.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
+        // Within a layer the cross attention comes last.
+        const std::int64_t from_layer = cross == of_cross() ? last_layer : of_cross() ? first_layer + 1 : first_layer;
+        if (point.layer.value >= from_layer) edits.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
     }
 }
 
@@ -97,11 +112,9 @@ SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }
     if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;
-    if (cell.source >= 0 && aligned) {
-        const auto& keys = position_rows[static_cast<std::size_t>(cell.source)];
-        if (std::ranges::none_of(keys, [&](std::int64_t j) { return from[static_cast<std::size_t>(j)] >= 0; }))
-            out.state = CellState::missing;
-    }
+    if (cell.source >= 0 && aligned &&
+        std::ranges::none_of(key_rows(cell), [&](std::int64_t j) { return keys_from()[static_cast<std::size_t>(j)] >= 0; }))
+        out.state = CellState::missing;
     return out;
 }
 

@@ -18,9 +18,19 @@ struct Receiver {
 /// Of SweepOptions::to. Errors: words that cannot be read, other sites, heads that do not exist.
 std::vector<Receiver> receivers_of(const std::vector<std::string>& words, const model::ModelConfig&);
 
+/// As the decoder calls it: a cross attention's queries are cross_q.
+inline model::Hook hook_of(Site site, const SweepOptions& o) {
+    const model::Hook own = row_of(site).hook;
+    return o.attention == model::Stack::cross ? model::in_decoder(own).value_or(own) : own;
+}
+
 using Tensors = std::map<model::HookPoint, at::Tensor>;
 
-inline trace::TokenIds token_ids(const SweepText& text) { return {text.ids, text.type_ids, {}, text.source}; }
+inline trace::TokenIds token_ids(const SweepText& text) {
+    trace::TokenIds ids{text.ids, text.type_ids, {}, text.source};
+    if (!text.noise.empty()) ids.added = at::tensor(text.noise).view({std::ssize(text.ids), -1});
+    return ids;
+}
 
 /// One pair of a sweep: what is run, what is put in, and which positions of it the metric reads.
 struct SweepPlan {
@@ -28,9 +38,10 @@ struct SweepPlan {
     const SweepOptions& options;
     std::vector<std::int64_t> from{};                          ///< [position] in the other text, -1: not aligned
     std::vector<std::vector<std::int64_t>> position_rows{};    ///< of each place of the position axis
+    std::vector<std::int64_t> source_from{};                   ///< likewise of the source, in a sweep of a cross attention
     std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
-    bool other_length = false;                                 ///< the other text is longer or shorter
+    bool other_length = false;                                 ///< the other text (or its source) is longer or shorter
     std::vector<Receiver> receivers{};
     Tensors own{};                   ///< outputs of all heads in the run that is edited, for direct effects
     std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
@@ -43,7 +54,12 @@ struct SweepPlan {
     /// Of so many layers around the cell's; `aligned`: some row of the cell has a partner.
     std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned, std::int64_t window) const;
 
+    bool of_cross() const { return options.attention == model::Stack::cross; }
+    bool of_source(Site site) const { return of_cross() && is_of_keys(site); }
+
 private:
+    const std::vector<std::int64_t>& keys_from() const { return of_cross() ? source_from : from; }
+    std::vector<std::int64_t> key_rows(const SweepCell&) const;
     bool is_last(std::int64_t layer) const;
     bool reaches_receiver(Site, std::int64_t layer) const;
     std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;

@@ -14,7 +14,7 @@ using model::HookPoint;
 void check_site(const model::ModelConfig& c, Site site, const SweepOptions& o) {
     const std::vector<HookPoint> hooks = model::hooks_of(c);
     const SiteRow& row = row_of(site);
-    if (std::ranges::none_of(hooks, [&](HookPoint p) { return p.hook == row.hook; }))
+    if (std::ranges::none_of(hooks, [&](HookPoint p) { return p.hook == hook_of(site, o); }))
         throw Error(
             ErrorFacts{.problem = "This model has no " + std::string(row.title), .item = c.name, .found = std::string(row.word)});
     if (site == Site::resid_mid && c.parallel)
@@ -22,6 +22,14 @@ void check_site(const model::ModelConfig& c, Site site, const SweepOptions& o) {
                                .item = c.name,
                                .found = "resid_mid",
                                .hint = "Attention and MLP stand beside each other here: sweep resid_pre, attn_out or mlp_out"});
+    if (o.attention == model::Stack::cross && !model::in_decoder(row.hook))
+        throw Error(ErrorFacts{.problem = "A cross attention has no " + std::string(row.title),
+                               .expected = "heads, their patterns, or attn_out",
+                               .found = std::string(enum_word(o.grid))});
+    if ((o.ablation == Ablation::forbid || o.ablation == Ablation::force) && site != Site::router)
+        throw Error(ErrorFacts{.problem = "Only experts can be forbidden and forced",
+                               .expected = "expert",
+                               .found = std::string(enum_word(o.grid))});
     if (o.ablation == Ablation::knockout && site != Site::pattern)
         throw Error(ErrorFacts{.problem = "Only attention weights can be knocked out",
                                .expected = "pattern, pattern_by_destination or pattern_by_edge",
@@ -78,16 +86,34 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         throw Error(ErrorFacts{.problem = "A sweep of neurons needs its layers",
                                .found = std::to_string(c.n_layers * c.d_mlp) + " neurons in all",
                                .hint = "Name one or a few layers"});
-    if (o.ablation == Ablation::resample && pairs.size() < 2)
-        throw Error(ErrorFacts{.problem = "Resampling needs other texts", .expected = "two pairs or more", .found = "1"});
-    if (o.ablation == Ablation::mean && pairs.size() < 2 && sites_of(o.grid).front() == Site::pattern)
-        throw Error(ErrorFacts{.problem = "The mean of a pattern over the positions of one text is not defined",
-                               .hint = "Give several pairs, or another ablation"});
+    if (o.over && o.ablation != Ablation::mean && o.ablation != Ablation::resample)
+        throw Error(ErrorFacts{.problem = "A file of texts is for means and resampling",
+                               .item = "--over",
+                               .expected = "--ablate mean or --ablate resample",
+                               .found = std::string(enum_word(o.ablation))});
+    if (o.ablation == Ablation::resample && !o.over && pairs.size() < 2)
+        throw Error(ErrorFacts{.problem = "Resampling needs other texts",
+                               .expected = "two pairs or more, or a file of texts (--over)",
+                               .found = "1"});
+    const bool one_mean = o.over ? !o.per_position : pairs.size() < 2;
+    const auto is_pattern_site = [](Site site) { return site == Site::pattern; };
+    if (o.ablation == Ablation::mean && one_mean && std::ranges::any_of(sites_of(o.grid), is_pattern_site))
+        throw Error(ErrorFacts{.problem = "The mean of a pattern over positions is not defined",
+                               .hint = "Give several pairs or --per-position, or another ablation"});
     if (o.method != Method::exact && o.metric == Metric::rank)
         throw Error(ErrorFacts{.problem = "A rank has no gradient, so attribution cannot estimate it",
                                .hint = "Use another metric, or the method exact"});
+    if (o.method != Method::exact && (o.ablation == Ablation::forbid || o.ablation == Ablation::force))
+        throw Error(
+            ErrorFacts{.problem = "A change of which experts are chosen has no gradient, so attribution cannot estimate it",
+                       .hint = "Use the method exact"});
     if (o.method != Method::exact && o.effect == Effect::direct)
         throw Error(ErrorFacts{.problem = "Attribution estimates total effects", .hint = "Use the method exact for direct ones"});
+    if (o.method == Method::graddrop && c.n_layers < 2)
+        throw Error(ErrorFacts{.problem = "GradDrop leaves out one layer of several",
+                               .expected = "two layers or more",
+                               .found = "1",
+                               .hint = "Use the method attribution"});
     if (o.metric == Metric::loss && !c.causal)
         throw Error(ErrorFacts{.problem = "This model does not predict the next token, so a text has no loss",
                                .item = c.name,
@@ -96,17 +122,34 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "A sweep of this model needs the text that its encoder reads"
                                                                  : "This model reads no source",
                                .item = c.name});
+    if (o.attention == model::Stack::encoder || (o.attention == model::Stack::cross && !has_cross_attention(c)))
+        throw Error(ErrorFacts{.problem = o.attention == model::Stack::cross ? "This model has no cross attention"
+                                                                             : "Sweeps edit the decoder, not the encoder",
+                               .item = c.name,
+                               .expected = has_cross_attention(c) ? "self or cross" : "self",
+                               .found = std::string(enum_word(o.attention))});
     Sweep sweep{model, pairs, {}};
     sweep.receivers = receivers_of(o.to, c);
     SweepResult& r = sweep.result;
     r.options = o;
-    bool one_length = true;
+    bool one_length = true, one_source = true;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         check_text(pairs[i].clean, "clean", i);
         if (patches(o)) check_text(pairs[i].corrupt, "corrupt", i);
         for (const auto* answers : {&pairs[i].answers, &pairs[i].wrong}) check_indices(*answers, c.vocab_size, "token");
         one_length = one_length && base_of(pairs[i], o).ids.size() == base_of(pairs.front(), o).ids.size();
+        one_source = one_source && base_of(pairs[i], o).source.size() == base_of(pairs.front(), o).source.size();
     }
+    const bool cross = o.attention == model::Stack::cross;
+    const bool by_source = has_position(o.grid) && (o.grid == Grid::edge || o.grid == Grid::pattern_by_edge ||
+                                                    std::ranges::any_of(sites_of(o.grid), is_of_keys));
+    if (cross && by_source && !one_source)
+        throw Error(ErrorFacts{.problem = "The sources of the pairs have unequal lengths, and their positions no names",
+                               .expected = "sources of one length",
+                               .hint = "Sweep heads at all positions"});
+    if (cross && by_source && o.by_name)
+        throw Error(ErrorFacts{.problem = "Named positions are the decoder's, and this sweep goes over the source's",
+                               .hint = "Leave out --by-name"});
     const auto tokens = std::ssize(base_of(pairs.front(), o).ids);
     if ((!one_length || o.by_name) && has_position(o.grid)) {
         r.position_names = shared_names(pairs, o);
@@ -119,20 +162,25 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     for (const Site site : sites_of(o.grid)) {
         check_site(c, site, o);
         for (const HookPoint point : model::hooks_of(c))
-            if (point.hook == row_of(site).hook) sweep.points.push_back(point);
+            if (point.hook == hook_of(site, o)) sweep.points.push_back(point);
     }
     const auto width = [&](Hook hook, std::int64_t layer) { return model::shape_of({hook, Layer(layer)}, c, tokens)[1]; };
     r.axes = {.layers = c.n_layers,
               .heads = c.n_heads,
-              .kv_heads = width(Hook::k, 0),
+              .kv_heads = width(hook_of(Site::k, o), 0),
               .positions = sweep.by_name() ? std::ssize(r.position_names) : tokens,
               .causal = c.causal && !sweep.by_name()};
-    for (std::int64_t l = 0; l < c.n_layers; ++l) r.axes.neurons.push_back(width(Hook::mlp_post, l));
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        r.axes.neurons.push_back(width(Hook::mlp_post, l));
+        r.axes.experts.push_back(has_experts(c, l) ? width(Hook::router, l) : 0);
+    }
+    if (cross) r.axes.sources = std::ssize(base_of(pairs.front(), o).source);
     check_indices(o.layers, c.n_layers, "layer");
     const bool of_groups = std::ranges::all_of(sites_of(o.grid), [](Site site) { return row_of(site).axis == Axis::kv_head; });
     check_indices(o.heads, of_groups ? r.axes.kv_heads : c.n_heads, of_groups ? "key/value head" : "head");
     r.cells = cells_of(o.grid, r.axes, o.layers, o.heads);
     r.labels = base_of(pairs.front(), o).labels;
+    if (cross) r.source_labels = base_of(pairs.front(), o).source_labels;
     const auto shared = [&](std::vector<std::string> SweepPair::*words) {
         const bool same = std::ranges::all_of(pairs, [&](const SweepPair& pair) { return pair.*words == pairs.front().*words; });
         return same && o.metric != Metric::kl && o.metric != Metric::loss ? pairs.front().*words : std::vector<std::string>();

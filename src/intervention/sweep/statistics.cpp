@@ -51,8 +51,10 @@ void set_mean(SweepResult& r, std::size_t cell) {
     if (out.pairs == 0) return;
     const auto count = static_cast<double>(out.pairs);
     out.effect = sum / count;
-    out.value = base / count + out.effect;
-    if (!r.corrupt.empty() && std::abs(gap / count) >= r.options.least_gap) out.normalized = sum / gap;
+    // A size without a sign leads to no value.
+    const bool has_sign = r.options.method != Method::graddrop;
+    if (has_sign) out.value = base / count + out.effect;
+    if (has_sign && !r.corrupt.empty() && std::abs(gap / count) >= r.options.least_gap) out.normalized = sum / gap;
     for (const auto& effects : r.effects) {
         if (std::isnan(effects[cell])) continue;
         square += (effects[cell] - out.effect) * (effects[cell] - out.effect);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/sweep.h"
 
+#include "headlight/io/hash.h"
 #include "intervention/sweep/attribution.h"
+#include "intervention/sweep/noise.h"
 #include "intervention/sweep/paths.h"
 #include "intervention/sweep/statistics.h"
+#include "intervention/sweep/unfinished.h"
 #include "intervention/sweep/work.h"
 
 #include <algorithm>
@@ -11,6 +14,8 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <span>
 
 namespace headlight::intervention {
 namespace {
@@ -34,6 +39,25 @@ void note_gap(SweepResult& r) {
     if (n > 1 && small > 0 && r.options.metric == Metric::logit_diff)
         r.notes.push_back(std::to_string(small) + " of " + std::to_string(gaps.size()) +
                           " pairs have a gap below 0.1 or of the other sign");
+}
+
+std::string hash_of(const std::vector<SweepPair>& pairs) {
+    std::string bytes;
+    const auto put = [&](const std::vector<std::int64_t>& numbers) {
+        for (const std::int64_t n : numbers) bytes += std::to_string(n) + " ";
+        bytes += "; ";
+    };
+    for (const SweepPair& pair : pairs) {
+        for (const SweepText* text : {&pair.clean, &pair.corrupt}) {
+            for (const auto* ids : {&text->ids, &text->type_ids, &text->source}) put(*ids);
+            put({text->end});
+            for (const auto& [name, rows] : text->places) bytes += name + ": ", put(rows);
+        }
+        put(pair.answers);
+        put(pair.wrong);
+        bytes += pair.group + "\n";
+    }
+    return io::sha256_hex(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace
@@ -62,20 +86,26 @@ struct SweepRun::Internals {
     std::vector<std::vector<double>> estimates;  ///< [pair][cell]; empty without attribution
     std::vector<std::vector<CellState>> states;  ///< [pair][cell]
     std::vector<double> base, other;             ///< [pair]; NaN: not begun
+    /// [pair] of cells that some of their variants have been taken of.
+    std::vector<std::map<std::size_t, CellSum>> parts;
+    std::optional<UnfinishedSweep> file{};
     bool shifted = false;
     double seconds = 0;
 
     Internals(const ModelPtr& model, std::vector<SweepPair> all, const SweepOptions& options)
-        : pairs(std::move(all)),
+        : pairs(with_noise(model, std::move(all), options)),
           sweep(prepare(model, pairs, options)),
           effects(pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
           estimates(options.method == Method::exact ? 0 : pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
           states(pairs.size(), std::vector<CellState>(sweep.result.cells.size(), CellState::pending)),
           base(pairs.size(), kNaN),
-          other(pairs.size(), kNaN) {}
+          other(pairs.size(), kNaN),
+          parts(pairs.size()) {}
 
     std::vector<double> estimates_of(std::size_t pair, const PairWork&, const CancelToken&) const;
+    void begin_pair(std::size_t pair, const PairWork&, const CancelToken&);
     void run_pair(std::size_t pair, const PairWork&, std::int64_t& done, const CancelToken&, const Progress&);
+    void restore(const UnfinishedSweep::Content&);
     bool complete() const;
 };
 
@@ -94,14 +124,32 @@ std::vector<double> SweepRun::Internals::estimates_of(std::size_t pair, const Pa
     return out;
 }
 
-/// Cells of one pair that are pending.
+/// What a pair has before its first pass.
+void SweepRun::Internals::begin_pair(std::size_t pair, const PairWork& work, const CancelToken& cancel) {
+    if (!std::isnan(base[pair])) return;
+    BegunPair begun{.base = work.base, .other = work.other, .shifted = work.plan.other_length};
+    if (sweep.options().method != Method::exact) begun.estimates = estimates_of(pair, work, cancel);
+    if (file) {
+        for (const SweepCell& cell : sweep.result.cells) begun.states.push_back(work.plan.cell(cell).state);
+        file->begin(pair, begun);
+    }
+    const std::lock_guard lock(mutex);
+    if (!begun.estimates.empty()) estimates[pair] = std::move(begun.estimates);
+    base[pair] = begun.base;
+    other[pair] = begun.other;
+    shifted = shifted || begun.shifted;
+}
+
+/// Cells of one pair that are pending. Which of them share a pass does not depend on where an earlier run stopped: its passes are
+/// the first of all.
 void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::int64_t& done, const CancelToken& cancel,
                                    const Progress& progress) {
     const std::vector<SweepCell>& cells = sweep.result.cells;
+    const bool paths = !work.plan.receivers.empty();
     std::vector<trace::Variant> variants;
     std::vector<std::size_t> cell_of;
-    std::vector<double> sum(cells.size(), 0);
-    std::vector<std::size_t> of(cells.size(), 0), to_come(cells.size(), 0);
+    std::vector<bool> there;  // [variant] taken by an earlier run: a path's first pass has it all the same
+    std::vector<std::size_t> of(cells.size(), 0);
     const auto put = [&](std::size_t i, double effect, CellState state) {
         const std::lock_guard lock(mutex);
         effects[pair][i] = effect;
@@ -109,36 +157,84 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
         ++done;
     };
     for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (states[pair][i] != CellState::pending) continue;
+        const bool pending = states[pair][i] == CellState::pending;
+        if (!pending && !(paths && states[pair][i] == CellState::computed)) continue;
         SweepPlan::Cell cell = work.plan.cell(cells[i]);
         if (cell.state != CellState::computed) {
             put(i, cell.state == CellState::certain ? 0 : kNaN, cell.state);
             continue;
         }
-        if (sweep.options().method == Method::attribution) {
+        if (estimates_alone(sweep.options().method)) {
             put(i, estimates[pair][i], CellState::computed);
             continue;
         }
-        of[i] = to_come[i] = cell.variants.size();
-        for (trace::Variant& v : cell.variants) {
-            variants.push_back(std::move(v));
+        of[i] = cell.variants.size();
+        const auto part = parts[pair].find(i);
+        const std::size_t taken = !pending ? of[i] : part == parts[pair].end() ? 0 : part->second.taken;
+        for (std::size_t v = paths ? 0 : taken; v < of[i]; ++v) {
+            variants.push_back(std::move(cell.variants[v]));
             cell_of.push_back(i);
+            there.push_back(v < taken);
         }
     }
     const auto all = std::ssize(pairs) * std::ssize(cells);
     const auto report = [&](const ProgressStep&) {
+        if (file) file->end_pass();
         if (progress) progress({"Sweeping", "cell", done, all});
     };
     report({});
-    if (!work.plan.receivers.empty()) variants = behind_receivers(work, std::move(variants), cancel);
+    if (paths) {
+        std::vector<trace::Variant> behind = behind_receivers(work, std::move(variants), cancel);
+        variants.clear();
+        std::vector<std::size_t> cell_of_pending;
+        for (std::size_t v = 0; v < behind.size(); ++v) {
+            if (there[v]) continue;
+            variants.push_back(std::move(behind[v]));
+            cell_of_pending.push_back(cell_of[v]);
+        }
+        cell_of = std::move(cell_of_pending);
+    }
     work.variants->run(
         variants,
         [&](std::int64_t v, const at::Tensor& logits) {
             const std::size_t i = cell_of[static_cast<std::size_t>(v)];
-            sum[i] += work.base_metric(logits) - work.base;
-            if (--to_come[i] == 0) put(i, sum[i] / static_cast<double>(of[i]), CellState::computed);
+            CellSum& part = parts[pair].try_emplace(i, CellSum{.cell = i, .of = of[i]}).first->second;
+            part.sum += work.base_metric(logits) - work.base;
+            ++part.taken;
+            if (file) file->add(pair, part);
+            if (part.taken < of[i]) return;
+            put(i, part.sum / static_cast<double>(of[i]), CellState::computed);
+            parts[pair].erase(i);
         },
         cancel, report);
+}
+
+/// What a file has: whole passes.
+void SweepRun::Internals::restore(const UnfinishedSweep::Content& content) {
+    sweep.result.options.memory = content.memory;
+    for (const auto& [pair, begun] : content.pairs) {
+        base[pair] = begun.base;
+        other[pair] = begun.other;
+        shifted = shifted || begun.shifted;
+        if (!begun.estimates.empty()) estimates[pair] = begun.estimates;
+        const bool estimated = estimates_alone(sweep.options().method);
+        for (std::size_t i = 0; i < begun.states.size(); ++i) {
+            if (begun.states[i] == CellState::computed && !estimated) continue;
+            states[pair][i] = begun.states[i];
+            effects[pair][i] = begun.states[i] == CellState::certain    ? 0
+                               : begun.states[i] == CellState::computed ? begun.estimates[i]
+                                                                        : kNaN;
+        }
+    }
+    for (const auto& [pair, sum] : content.sums) parts[pair][sum.cell] = sum;
+    for (std::size_t pair = 0; pair < pairs.size(); ++pair)
+        std::erase_if(parts[pair], [&](const auto& part) {
+            const auto& [i, sum] = part;
+            if (sum.taken < sum.of) return false;
+            effects[pair][i] = sum.sum / static_cast<double>(sum.of);
+            states[pair][i] = CellState::computed;
+            return true;
+        });
 }
 
 SweepRun::SweepRun(std::shared_ptr<const model::Model> model, std::vector<SweepPair> pairs, const SweepOptions& options)
@@ -147,6 +243,21 @@ SweepRun::~SweepRun() = default;
 SweepRun::SweepRun(SweepRun&&) noexcept = default;
 
 const std::vector<SweepPair>& SweepRun::pairs() const noexcept { return in_->pairs; }
+
+std::int64_t SweepRun::keep_in(const std::filesystem::path& path, SweepFacts facts) {
+    Internals& in = *in_;
+    facts.emplace_back("texts, positions and answers of the pairs", hash_of(in.pairs));
+    if (const auto& over = in.sweep.options().over) {
+        std::vector<SweepPair> texts;
+        for (const SweepText& text : *over) texts.push_back({.clean = text});
+        facts.emplace_back("texts of --over", hash_of(texts));
+    }
+    in.file.emplace(path, std::move(facts), in.sweep.result.options.memory, in.pairs.size(), in.sweep.result.cells.size());
+    in.restore(in.file->content());
+    std::int64_t there = 0;
+    for (const auto& of : in.states) there += std::ssize(of) - std::ranges::count(of, CellState::pending);
+    return there;
+}
 
 void SweepRun::run(const CancelToken& cancel, const Progress& progress) {
     Internals& in = *in_;
@@ -163,19 +274,12 @@ void SweepRun::run(const CancelToken& cancel, const Progress& progress) {
             done += std::ssize(in.states[i]) - pending;
             if (pending == 0) continue;
             const PairWork work(in.sweep, i, in.means.empty() ? nullptr : &in.means, cancel);
-            std::vector<double> estimates;
-            if (in.sweep.options().method != Method::exact && std::isnan(in.base[i]))
-                estimates = in.estimates_of(i, work, cancel);
-            {
-                const std::lock_guard lock(in.mutex);
-                if (!estimates.empty()) in.estimates[i] = std::move(estimates);
-                in.base[i] = work.base;
-                in.other[i] = work.other;
-                in.shifted = in.shifted || work.plan.other_length;
-            }
+            in.begin_pair(i, work, cancel);
             in.run_pair(i, work, done, cancel, progress);
         }
+        if (in.file) in.file->end_pass();
     } catch (...) {
+        if (in.file) in.file->end_pass();
         count_time();
         throw;
     }
@@ -200,6 +304,8 @@ SweepResult SweepRun::result() const {
         r.seconds = in.seconds;
         shifted = in.shifted;
     }
+    if (!r.options.noise.empty())
+        for (const SweepPair& pair : in.pairs) r.noise.push_back(pair.corrupt.noise);
     r.results.resize(r.cells.size());
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         // The state of a cell is the best that any pair has of it.

@@ -8,8 +8,11 @@ namespace {
 
 using analyze::Table;
 
-std::string place_name(const SweepResult& r, std::int64_t position) {
+std::string place_name(const SweepResult& r, const SweepCell& cell) {
+    const std::int64_t position = cell.position;
     if (position < 0) return {};
+    if (r.axes.sources > 0 && is_of_keys(cell.site))
+        return r.source_labels.empty() ? std::string() : analyze::token_name(r.source_labels, position);
     if (!r.position_names.empty()) return r.position_names[static_cast<std::size_t>(position)];
     return r.labels.empty() ? std::string() : analyze::token_name(r.labels, position);
 }
@@ -19,11 +22,9 @@ struct PlaceColumn {
     const char* name;
     std::int64_t SweepCell::*index;
 };
-constexpr PlaceColumn place_columns[] = {{"layer", &SweepCell::layer},
-                                         {"head", &SweepCell::head},
-                                         {"position", &SweepCell::position},
-                                         {"source", &SweepCell::source},
-                                         {"neuron", &SweepCell::neuron}};
+constexpr PlaceColumn place_columns[] = {{"layer", &SweepCell::layer},       {"head", &SweepCell::head},
+                                         {"position", &SweepCell::position}, {"source", &SweepCell::source},
+                                         {"neuron", &SweepCell::neuron},     {"expert", &SweepCell::expert}};
 
 }  // namespace
 
@@ -52,7 +53,7 @@ Table table_of(const SweepResult& r) {
         std::vector<Table::Cell> row;
         if (every) row.emplace_back(std::string(row_of(cell.site).word));
         for (const PlaceColumn& column : places) row.push_back(analyze::index_cell(cell.*column.index));
-        if (tokens) row.emplace_back(place_name(r, cell.position));
+        if (tokens) row.emplace_back(place_name(r, cell));
         for (const double value : {of.value, of.effect, of.normalized}) row.emplace_back(value);
         if (several) {
             for (const double value : {of.stderr_, of.low, of.high}) row.emplace_back(value);
@@ -67,11 +68,13 @@ Table table_of(const SweepResult& r) {
         table.add(std::move(row));
     }
     const bool patch = r.options.ablation == Ablation::none;
-    const bool estimated = r.options.method == Method::attribution;
+    const bool estimated = estimates_alone(r.options.method);
     table.definitions = {
         {"value", "the metric after the edit, mean over pairs"},
-        {"effect", estimated ? "estimate of the change of the metric from one backward pass"
-                             : "value minus the metric of the unedited run"},
+        {"effect", r.options.method == Method::graddrop
+                       ? "sum of the sizes of the estimates without each layer, divided by the number of layers - 1"
+                   : estimated ? "estimate of the change of the metric from one backward pass"
+                               : "value minus the metric of the unedited run"},
         {"estimate", "of the effect, from one backward pass"},
         {"error", "estimate minus effect"},
         {"normalized",
@@ -101,6 +104,13 @@ Table table_of(const SweepResult& r) {
         for (const double value : values) array.values.push_back(static_cast<float>(value));
         if (!values.empty()) table.arrays.push_back(std::move(array));
     };
+    const auto length = r.noise.empty() ? std::size_t{0} : r.noise.front().size();
+    if (length > 0 && std::ranges::all_of(r.noise, [&](const auto& of) { return of.size() == length; })) {
+        const auto rows = std::max<std::int64_t>(std::ssize(r.labels), 1), all = static_cast<std::int64_t>(length);
+        analyze::NamedArray array{"noise", {std::ssize(r.noise), rows, all / rows}};
+        for (const auto& of : r.noise) array.values.insert(array.values.end(), of.begin(), of.end());
+        table.arrays.push_back(std::move(array));
+    }
     metric_array("clean_metric", r.clean);
     metric_array("corrupt_metric", r.corrupt);
     return table;

@@ -14,6 +14,30 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
+/// Over all positions of all texts, one row; or position by position.
+Tensors means_over(const Sweep& sweep, const std::vector<SweepText>& texts, const CancelToken& cancel) {
+    const bool by_position = sweep.options().per_position;
+    Tensors sum;
+    std::map<HookPoint, std::int64_t> count;
+    for (const SweepText& text : texts) {
+        const SweepText& like = sweep.pairs.front().clean;
+        for (const auto ids : {&SweepText::ids, &SweepText::source})
+            if (by_position && (text.*ids).size() != (like.*ids).size())
+                throw Error(ErrorFacts{.problem = "A mean position by position needs texts of equal length",
+                                       .item = "--over, text " + std::to_string(&text - texts.data() + 1),
+                                       .expected = std::to_string((like.*ids).size()) + " tokens",
+                                       .found = std::to_string((text.*ids).size()),
+                                       .hint = "Leave out --per-position for a mean over all positions"});
+        for (const auto& [point, t] : trace::tensors_of(*sweep.model, token_ids(text), sweep.points, cancel)) {
+            const at::Tensor wide = t.to(at::kDouble), part = by_position ? wide : wide.sum(0, true);
+            sum[point] = sum.contains(point) ? sum[point] + part : part;
+            count[point] += by_position ? 1 : t.size(0);
+        }
+    }
+    for (auto& [point, t] : sum) t = t / static_cast<double>(count[point]);
+    return sum;
+}
+
 /// Mean over positions, as many rows as the text has; with several pairs of one length over their clean texts, position by
 /// position.
 Tensors mean_tensors(const Sweep& sweep, const SweepPair& pair, const CancelToken& cancel) {
@@ -24,10 +48,11 @@ Tensors mean_tensors(const Sweep& sweep, const SweepPair& pair, const CancelToke
         return sum;
     }
     for (const SweepPair& each : sweep.pairs) {
-        if (each.clean.ids.size() != pair.clean.ids.size())
-            throw Error(ErrorFacts{.problem = "A mean position by position needs texts of equal length",
-                                   .expected = std::to_string(pair.clean.ids.size()) + " tokens",
-                                   .found = std::to_string(each.clean.ids.size())});
+        for (const auto ids : {&SweepText::ids, &SweepText::source})
+            if ((each.clean.*ids).size() != (pair.clean.*ids).size())
+                throw Error(ErrorFacts{.problem = "A mean position by position needs texts of equal length",
+                                       .expected = std::to_string((pair.clean.*ids).size()) + " tokens",
+                                       .found = std::to_string((each.clean.*ids).size())});
         for (auto& [point, t] : trace::tensors_of(*sweep.model, token_ids(each.clean), sweep.points, cancel))
             sum[point] = sum.contains(point) ? sum[point] + t : t;
     }
@@ -35,25 +60,45 @@ Tensors mean_tensors(const Sweep& sweep, const SweepPair& pair, const CancelToke
     return sum;
 }
 
-/// Other pairs of the same length, without repetition.
-std::vector<std::size_t> donors_of(const Sweep& sweep, std::size_t pair) {
-    std::vector<std::size_t> donors;
-    for (std::size_t i = 0; i < sweep.pairs.size(); ++i)
-        if (i != pair && sweep.pairs[i].clean.ids.size() == sweep.pairs[pair].clean.ids.size()) donors.push_back(i);
+/// Other texts of the same length, without repetition: the clean ones of the other pairs, or those of a file.
+std::vector<const SweepText*> donors_of(const Sweep& sweep, std::size_t pair) {
+    const SweepText& own = sweep.pairs[pair].clean;
+    const bool cross = sweep.options().attention == model::Stack::cross;
+    std::vector<const SweepText*> donors;
+    const auto add = [&](const SweepText& text) {
+        if (text.ids.size() == own.ids.size() && (!cross || text.source.size() == own.source.size())) donors.push_back(&text);
+    };
+    if (const auto& over = sweep.options().over) {
+        for (const SweepText& text : *over)
+            if (text.ids != own.ids || text.source != own.source) add(text);
+    } else {
+        for (std::size_t i = 0; i < sweep.pairs.size(); ++i)
+            if (i != pair) add(sweep.pairs[i].clean);
+    }
     if (donors.empty())
         throw Error(ErrorFacts{.problem = "No other text is as long as this one, so none can be resampled from",
-                               .item = "pair " + std::to_string(pair + 1)});
+                               .item = "pair " + std::to_string(pair + 1),
+                               .expected = std::to_string(own.ids.size()) + " tokens"});
     std::mt19937_64 random(sweep.options().bootstrap.seed * 1000003ULL + pair);
     for (std::size_t i = donors.size() - 1; i > 0; --i) std::swap(donors[i], donors[random() % (i + 1)]);
     donors.resize(std::min(donors.size(), static_cast<std::size_t>(std::max<std::int64_t>(sweep.options().donors, 1))));
     return donors;
 }
 
+/// The first token whose embedding has noise.
+std::int64_t first_noise(const SweepText& text) {
+    const auto tokens = std::ssize(text.ids);
+    const auto at = std::ranges::find_if(text.noise, [](float x) { return x != 0; }) - text.noise.begin();
+    return at == std::ssize(text.noise) ? tokens : at / (std::ssize(text.noise) / tokens);
+}
+
 }  // namespace
 
 Tensors shared_means(const Sweep& sweep, const CancelToken& cancel) {
-    const bool shared = sweep.options().ablation == Ablation::mean && sweep.pairs.size() > 1;
-    return shared ? mean_tensors(sweep, sweep.pairs.front(), cancel) : Tensors();
+    const SweepOptions& o = sweep.options();
+    if (o.ablation != Ablation::mean) return {};
+    if (o.over) return means_over(sweep, *o.over, cancel);
+    return sweep.pairs.size() > 1 ? mean_tensors(sweep, sweep.pairs.front(), cancel) : Tensors();
 }
 
 PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, const CancelToken& cancel)
@@ -91,16 +136,29 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
         plan.sources = {trace::tensors_of(*sweep.model, token_ids(from), sweep.points, cancel)};
         plan.from = text::align_positions(text.ids, from.ids);
         plan.other_length = text.ids.size() != from.ids.size();
+        if (plan.of_cross()) {
+            plan.source_from = text::align_positions(text.source, from.source);
+            plan.other_length = plan.other_length || text.source.size() != from.source.size();
+        }
         if (sweep.config().causal && text.source == from.source)
-            plan.same = std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin();
+            plan.same = std::min(std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin(),
+                                 std::min(first_noise(text), first_noise(from)));
     } else {
         plan.from.resize(text.ids.size());
         std::iota(plan.from.begin(), plan.from.end(), 0);
+        plan.source_from.resize(plan.of_cross() ? text.source.size() : 0);
+        std::iota(plan.source_from.begin(), plan.source_from.end(), 0);
         if (o.ablation == Ablation::mean) plan.sources = {means ? *means : mean_tensors(sweep, pair, cancel)};
+        if (o.ablation == Ablation::mean && o.over && !o.per_position)
+            for (auto& [point, t] : plan.sources.front()) {
+                std::vector<std::int64_t> shape = t.sizes().vec();
+                const bool of_source = point.hook == Hook::cross_k || point.hook == Hook::cross_v;
+                shape[0] = std::ssize(of_source ? text.source : text.ids);
+                t = t.expand(shape);
+            }
         if (o.ablation == Ablation::resample)
-            for (const std::size_t donor : donors_of(sweep, index))
-                plan.sources.push_back(
-                    trace::tensors_of(*sweep.model, token_ids(sweep.pairs[donor].clean), sweep.points, cancel));
+            for (const SweepText* donor : donors_of(sweep, index))
+                plan.sources.push_back(trace::tensors_of(*sweep.model, token_ids(*donor), sweep.points, cancel));
     }
     for (std::int64_t p = 0; p < sweep.result.axes.positions; ++p)
         plan.position_rows.push_back(sweep.by_name() ? text.places.at(sweep.result.position_names[static_cast<std::size_t>(p)])

@@ -35,12 +35,15 @@ SweepPair pair_for(const model::Model& model) {
 double metric_of(const at::Tensor& logits) { return (logits[-1][3] - logits[-1][11]).item<double>(); }
 
 /// d metric(value + e (edited - value)) / d e at 0, by a central difference of whole passes.
-double slope(const model::Model& model, const std::vector<std::int64_t>& ids, HookPoint point, const at::Tensor& edited) {
+double slope(const model::Model& model, const std::vector<std::int64_t>& ids, HookPoint point, const at::Tensor& edited,
+             std::vector<trace::Intervention> hooks = {}) {
     const double e = 1e-5;
-    const auto at = [&](double by) {
-        return metric_of(trace::replay(model, {ids, {}}, {{name_of(point, model.config()), [&](HookPoint, const at::Tensor& t) {
-                                                               return (t + by * (edited - t)).contiguous();
-                                                           }}}));
+    double by = 0;
+    hooks.push_back(
+        {name_of(point, model.config()), [&](HookPoint, const at::Tensor& t) { return (t + by * (edited - t)).contiguous(); }});
+    const auto at = [&](double step) {
+        by = step;
+        return metric_of(trace::replay(model, {ids, {}}, hooks));
     };
     return (at(e) - at(-e)) / (2 * e);
 }
@@ -121,6 +124,35 @@ TEST_P(EveryShape, KnockingOutAWeightIsEstimatedWithItsRowRenormalised) {
     edited[0][6][2] = 0;
     edited[0][6] /= edited[0][6].sum() + (1 - clean(pattern)[0][6].sum());
     EXPECT_NEAR(result_at(r, {Site::pattern, 1, 0, 6, 2}).effect, slope(*model_, pair_.clean.ids, pattern, edited), 1e-6);
+}
+
+/// Without a layer: its attention and MLP add what they add in the unedited run, whatever is edited before them.
+TEST_P(EveryShape, GradDropIsTheMeanSizeOfDerivativesWithoutEachLayer) {
+    const SweepResult heads = sweep(Grid::z, Ablation::none, Method::graddrop),
+                      stream = sweep(Grid::resid_pre, Ablation::none, Method::graddrop);
+    const model::ModelConfig& c = model_->config();
+    const auto size_of = [&](HookPoint point, const at::Tensor& edited) {
+        double sum = 0;
+        for (std::int64_t without = 0; without < c.n_layers; ++without) {
+            std::vector<trace::Intervention> constant;
+            for (const Hook hook : {Hook::attn_out, Hook::mlp_out})
+                constant.push_back({name_of({hook, Layer(without)}, c),
+                                    [t = corrupt({hook, Layer(without)})](HookPoint, const at::Tensor&) { return t; }});
+            sum += std::abs(slope(*model_, pair_.corrupt.ids, point, edited, constant));
+        }
+        return sum / static_cast<double>(c.n_layers - 1);
+    };
+    for (const std::int64_t l : {0, 1}) {
+        const HookPoint z{Hook::z, Layer(l)}, pre{Hook::resid_pre, Layer(l)};
+        at::Tensor edited = corrupt(z).clone();
+        edited.select(1, 1).copy_(clean(z).select(1, 1));
+        const SweepCellResult& cell = result_at(heads, {Site::z, l, 1});
+        EXPECT_NEAR(cell.effect, size_of(z, edited), 1e-6);
+        EXPECT_TRUE(std::isnan(cell.value) && std::isnan(cell.normalized)) << "a size has no sign";
+        edited = corrupt(pre).clone();
+        edited[4].copy_(clean(pre)[4]);
+        EXPECT_NEAR(result_at(stream, {Site::resid_pre, l, -1, 4}).effect, size_of(pre, edited), 1e-6);
+    }
 }
 
 TEST_P(EveryShape, TheErrorIsTheEstimateMinusTheEffect) {

@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Path patching through queries, keys and values against its definition.
 #include "headlight/base/error.h"
-#include "headlight/intervention/sweep/sweep.h"
-#include "headlight/trace/replay.h"
-#include "headlight/trace/variants.h"
+#include "tests/intervention/sweep/whole_passes.h"
 
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 namespace headlight::intervention {
 namespace paths_test {
 
-std::shared_ptr<const model::Model> fixture(const std::string& name) {
-    return model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures" / name,
-                              {.dtype = model::ComputeType::float64});
-}
-
-/// Two texts of one fixture that differ in the tokens 3 and 6 of 9.
-SweepPair some_pair(const model::Model& model) {
-    SweepPair pair{.answers = {3}, .wrong = {11}};
-    for (std::int64_t i = 0; i < 9; ++i) pair.clean.ids.push_back((7 * i * i + 3 * i + 5) % model.config().vocab_size);
-    pair.clean.end = 8;
-    pair.corrupt = pair.clean;
-    for (const std::size_t i : {3, 6}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % model.config().vocab_size;
-    if (model.part(model::Stack::encoder)) pair.clean.source = pair.corrupt.source = {4, 7, 9, 12, 5};
-    return pair;
-}
+using testing_support::fixture;
+using testing_support::HeadOutputs;
+using testing_support::some_pair;
 
 class Paths : public testing::TestWithParam<std::string> {};
 
@@ -37,12 +19,8 @@ TEST_P(Paths, ThroughQueriesKeysAndValuesAreThoseOfTwoWholePasses) {
     const auto model_ = fixture(GetParam());
     const SweepPair pair = some_pair(*model_);
     const model::ModelConfig& c = model_->config();
-    const trace::TokenIds clean{pair.clean.ids, {}, {}, pair.clean.source},
-        corrupt{pair.corrupt.ids, {}, {}, pair.corrupt.source};
-    std::vector<model::HookPoint> outputs;
-    for (const model::HookPoint point : model::hooks_of(c))
-        if (point.hook == model::Hook::z || point.hook == model::Hook::cross_z) outputs.push_back(point);
-    const auto of_clean = trace::tensors_of(*model_, clean, outputs), of_corrupt = trace::tensors_of(*model_, corrupt, outputs);
+    const trace::TokenIds corrupt = testing_support::tokens_of(pair.corrupt);
+    const HeadOutputs outputs(*model_, pair);
     const std::int64_t last = c.n_layers - 1;
     const auto word = [&](const char* site, std::int64_t head) {
         return "L" + std::to_string(last) + "H" + std::to_string(head) + "." + site;
@@ -64,14 +42,7 @@ TEST_P(Paths, ThroughQueriesKeysAndValuesAreThoseOfTwoWholePasses) {
             }
             if (cell.layer == last || cell.head > 1) continue;
             std::map<model::Hook, at::Tensor> heard;
-            std::vector<trace::Intervention> hooks;
-            for (const model::HookPoint point : outputs)
-                hooks.push_back({name_of(point, c), [&, point](model::HookPoint, const at::Tensor&) {
-                                     at::Tensor z = of_corrupt.at(point).clone();
-                                     if (point == model::HookPoint{model::Hook::z, Layer(cell.layer)})
-                                         z.select(1, cell.head).copy_(of_clean.at(point).select(1, cell.head));
-                                     return z;
-                                 }});
+            std::vector<trace::Intervention> hooks = outputs.all_frozen_but({model::Hook::z, Layer(cell.layer)}, cell.head, c);
             for (const model::Hook site : sites)
                 hooks.push_back({name_of({site, Layer(last)}, c), [&, site](model::HookPoint, const at::Tensor& t) {
                                      heard[site] = t.clone();
@@ -86,11 +57,26 @@ TEST_P(Paths, ThroughQueriesKeysAndValuesAreThoseOfTwoWholePasses) {
                                       changed.select(1, unit).copy_(heard.at(site).select(1, unit));
                                       return changed;
                                   }});
-            const at::Tensor logits = trace::replay(*model_, corrupt, second)[pair.corrupt.end];
-            EXPECT_NEAR(paths.results[i].value, (logits[3] - logits[11]).item<double>(),
+            EXPECT_NEAR(paths.results[i].value, testing_support::difference_of(trace::replay(*model_, corrupt, second), pair),
                         1e-6 * std::max({1.0, std::abs(paths.clean.front()), std::abs(paths.corrupt.front())}))
                 << cell.layer << " " << cell.head;
         }
+    }
+}
+
+/// Of a path both passes: the first from the sender's layer on, the second from the receiver's, over the rows that can differ.
+TEST(Path, TheForecastCountsBothPasses) {
+    const auto model = fixture("models/llama-kv2");
+    const SweepPair pair = some_pair(*model);
+    const std::int64_t layers = model->config().n_layers, heads = model->config().n_heads, rows = 9 - 3;
+    for (const Grid grid : {Grid::z, Grid::z_by_position}) {
+        const SweepForecast forecast = forecast_sweep(model, {pair}, {.grid = grid, .to = {"L1H0.k", "L1H1.q"}});
+        ASSERT_EQ(layers, 2) << "senders are the heads of layer 0";
+        std::int64_t work = 0;
+        for (std::int64_t p = 3; p < 9; ++p)  // a cell of one position begins there
+            work += heads * (grid == Grid::z ? (p == 3 ? (2 + 1) * rows : 0) : (2 + 1) * (9 - p));
+        EXPECT_EQ(forecast.work, work);
+        EXPECT_EQ(forecast.computed, heads * (grid == Grid::z ? 1 : rows));
     }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sweeps that stop and go on, and cells as lines of a recipe.
+#include "headlight/base/error.h"
 #include "headlight/intervention/sweep/cell_edit.h"
 #include "tests/intervention/recipe/edited.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,33 +74,39 @@ TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
     }
 }
 
+/// Runs some of the cells of a sweep as lines of a recipe; returns how many have one.
+int check_lines(Fixture& f, const SweepOptions& options, const std::string& over = "") {
+    SweepRequest asked;
+    asked.clean = kText;
+    asked.options = options;
+    asked.over = over;
+    if (f.encodes()) asked.target = f.text(kText).pair;
+    if (options.ablation == Ablation::none) asked.corrupt = kOther;
+    if (!over.empty()) asked.options.over = texts_over(over, f.config(), *f.tokenizer, asked.target);
+    std::vector<SweepPair> pairs = pairs_of(asked, f.config(), *f.tokenizer);
+    propose_answers(f.model, *f.tokenizer, pairs.front(), options.metric);
+    const SweepResult r = run_sweep(f.model, pairs, asked.options);
+    f.prompt = f.text(text_that_runs(asked));
+    int lines = 0;
+    for (std::size_t i = 0; i < r.cells.size(); i += 1 + r.cells.size() / 7) {
+        const CellEdit edit = edit_of(asked, pairs.front(), r, r.cells[i]);
+        if (edit.words.empty()) {
+            EXPECT_FALSE(edit.why_not.empty());
+            continue;
+        }
+        SCOPED_TRACE(edit.words);
+        const at::Tensor logits = testing_support::output_of(f.edited({edit.words}))[-1];
+        const double found = (logits[pairs.front().answers.front()] - logits[pairs.front().wrong.front()]).item<double>();
+        EXPECT_NEAR(found, r.results[i].value, 1e-9);
+        ++lines;
+    }
+    return lines;
+}
+
 TEST(SweepRun, ACellIsTheRunUnderItsLineOfARecipe) {
     for (const char* name : {"models/gpt2", "models/llama-kv2"}) {
         Fixture f(name);
-        const auto check = [&](SweepOptions options) {
-            SweepRequest asked;
-            asked.clean = kText;
-            asked.options = options;
-            if (options.ablation == Ablation::none) asked.corrupt = kOther;
-            std::vector<SweepPair> pairs = pairs_of(asked, f.config(), *f.tokenizer);
-            propose_answers(f.model, *f.tokenizer, pairs.front(), options.metric);
-            const SweepResult r = run_sweep(f.model, pairs, options);
-            f.prompt = f.text(text_that_runs(asked));
-            int lines = 0;
-            for (std::size_t i = 0; i < r.cells.size(); i += 1 + r.cells.size() / 7) {
-                const CellEdit edit = edit_of(asked, pairs.front(), r, r.cells[i]);
-                if (edit.words.empty()) {
-                    EXPECT_FALSE(edit.why_not.empty());
-                    continue;
-                }
-                SCOPED_TRACE(edit.words);
-                const at::Tensor logits = testing_support::output_of(f.edited({edit.words}))[-1];
-                const double found = (logits[pairs.front().answers.front()] - logits[pairs.front().wrong.front()]).item<double>();
-                EXPECT_NEAR(found, r.results[i].value, 1e-9);
-                ++lines;
-            }
-            return lines;
-        };
+        const auto check = [&](const SweepOptions& options) { return check_lines(f, options); };
         const std::vector<std::int64_t> one{f.config().n_layers - 2};
         for (const Grid grid : {Grid::resid_pre, Grid::resid_mid, Grid::attn_out, Grid::mlp_out, Grid::z, Grid::k, Grid::pattern,
                                 Grid::q_by_position, Grid::v_by_position, Grid::pattern_by_destination, Grid::neuron}) {
@@ -118,6 +126,63 @@ TEST(SweepRun, ACellIsTheRunUnderItsLineOfARecipe) {
         }
         EXPECT_GT(check({.grid = Grid::z, .ablation = Ablation::zero, .window = 2}), 0);
     }
+}
+
+TEST(SweepRun, SoAreCellsOfCrossAttention) {
+    for (const char* name : {"encoder_decoders/t5", "encoder_decoders/bart"}) {
+        SCOPED_TRACE(name);
+        Fixture f(name);
+        for (const Grid grid :
+             {Grid::attn_out, Grid::z, Grid::q, Grid::k, Grid::v, Grid::pattern, Grid::z_by_position, Grid::k_by_position,
+              Grid::v_by_position, Grid::pattern_by_destination, Grid::pattern_by_edge, Grid::edge}) {
+            SCOPED_TRACE(std::string(enum_word(grid)));
+            const bool of_pattern = sites_of(grid).front() == Site::pattern;
+            const bool single = grid == Grid::pattern_by_edge || grid == Grid::edge;
+            const auto check = [&](SweepOptions options) {
+                options.grid = grid;
+                options.attention = model::Stack::cross;
+                return check_lines(f, options);
+            };
+            EXPECT_GT(check({.ablation = of_pattern ? Ablation::knockout : Ablation::mean}), 0);
+            EXPECT_GT(check({.ablation = Ablation::zero}), 0);
+            for (const Direction direction : {Direction::denoise, Direction::noise})
+                EXPECT_EQ(check({.direction = direction}) > 0, !single);
+        }
+    }
+}
+
+TEST(SweepRun, SoAreExperts) {
+    for (const char* name : {"models/mixtral", "models/qwen2-moe-step", "models/gpt-oss", "models/deepseek-v3"}) {
+        SCOPED_TRACE(name);
+        Fixture f(name);
+        for (const Ablation ablation : {Ablation::none, Ablation::forbid, Ablation::force, Ablation::mean}) {
+            SCOPED_TRACE(std::string(enum_word(ablation)));
+            EXPECT_GT(check_lines(f, {.grid = Grid::expert, .ablation = ablation}), 0);
+        }
+    }
+}
+
+TEST(SweepRun, SoAreMeansOverAFile) {
+    const test::TempFolder folder;
+    const std::string any = folder.write("any.txt", "the old nurse\nthe nurse asked the old nurse of the old\nasked\n"),
+                      same = folder.write("same.txt", std::string(kOther) + "\n" + kText + "\n");
+    for (const char* name : {"models/gpt2", "models/llama-kv2"}) {
+        Fixture f(name);
+        for (const Grid grid : {Grid::z, Grid::mlp_out, Grid::k_by_position, Grid::neuron}) {
+            SCOPED_TRACE(std::string(enum_word(grid)));
+            EXPECT_GT(check_lines(f, {.grid = grid, .ablation = Ablation::mean, .layers = {1}}, any), 0);
+            EXPECT_GT(check_lines(f, {.grid = grid, .ablation = Ablation::mean, .layers = {1}, .per_position = true}, same), 0);
+        }
+        SweepRequest asked;
+        const std::vector pairs{pair_in(f, asked)};
+        SweepOptions options{.ablation = Ablation::mean, .per_position = true};
+        options.over = texts_over(any, f.config(), *f.tokenizer, "");
+        EXPECT_THROW(run_sweep(f.model, pairs, options), Error) << "texts of other lengths";
+        options.ablation = Ablation::zero;
+        EXPECT_THROW(run_sweep(f.model, pairs, options), Error);
+    }
+    Fixture f("encoder_decoders/t5");
+    EXPECT_GT(check_lines(f, {.grid = Grid::k, .ablation = Ablation::mean, .attention = model::Stack::cross}, any), 0);
 }
 
 TEST(SweepRun, LackingAnswersAreWhatTheTextsPredict) {

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sweeps against TransformerLens' patching.py, against a model in plain Python, and identities that hold in every family.
-#include "headlight/intervention/sweep/sweep.h"
-
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
-#include "headlight/trace/replay.h"
+#include "tests/intervention/sweep/whole_passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 namespace headlight::intervention {
 namespace sweep_test {
 
 namespace fs = std::filesystem;
-const fs::path kTests = fs::path(HEADLIGHT_SOURCE_DIR) / "tests";
+using testing_support::HeadOutputs;
+using testing_support::kTests;
+using testing_support::some_pair;
 
-std::shared_ptr<const model::Model> fixture(const std::string& name, model::ComputeType type = model::ComputeType::float64) {
-    return model::Model::load(kTests / "fixtures/models" / name, {.dtype = type});
-}
+std::shared_ptr<const model::Model> fixture(const std::string& name) { return testing_support::fixture("models/" + name); }
 
 SweepText text_of(std::vector<std::int64_t> ids, std::int64_t end = -1) {
     SweepText text{.ids = std::move(ids)};
@@ -50,23 +44,6 @@ std::vector<double> effects_of(const SweepResult& r) {
 
 const SweepCellResult& at(const SweepResult& r, const SweepCell& cell) {
     return r.results.at(static_cast<std::size_t>(std::ranges::find(r.cells, cell) - r.cells.begin()));
-}
-
-std::vector<std::int64_t> ids_of_length(std::int64_t count, std::int64_t vocab, std::int64_t shift = 0) {
-    std::vector<std::int64_t> ids;
-    for (std::int64_t i = 0; i < count; ++i) ids.push_back((7 * i * i + 3 * i + 5 + shift) % vocab);
-    return ids;
-}
-
-/// Two texts of one fixture that differ in the tokens 3 and 6 of 9.
-SweepPair some_pair(const model::Model& model) {
-    const std::int64_t vocab = model.config().vocab_size;
-    SweepPair pair{.clean = text_of(ids_of_length(9, vocab)), .answers = {3}, .wrong = {11}};
-    pair.corrupt = pair.clean;
-    for (const std::size_t i : {3, 6}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % vocab;
-    if (const auto& encoder = model.part(model::Stack::encoder))
-        pair.clean.source = pair.corrupt.source = ids_of_length(7, encoder->config().vocab_size, 4);
-    return pair;
 }
 
 class AgainstTransformerLens : public testing::TestWithParam<std::string> {};
@@ -135,7 +112,9 @@ protected:
     std::vector<Grid> grids() const {
         std::vector<Grid> all;
         for (const EnumRow<Grid>& row : enum_rows(Grid{}))
-            if (!(row.value == Grid::resid_mid && model_->config().parallel)) all.push_back(row.value);
+            if (!(row.value == Grid::resid_mid && model_->config().parallel) &&
+                !(row.value == Grid::expert && model_->config().experts.count == 0))
+                all.push_back(row.value);
         return all;
     }
 };
@@ -365,12 +344,7 @@ TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
     if (skipped()) return;
     const SweepPair pair = some_pair(*model_);
     const model::ModelConfig& c = model_->config();
-    const trace::TokenIds clean{pair.clean.ids, {}, {}, pair.clean.source},
-        corrupt{pair.corrupt.ids, {}, {}, pair.corrupt.source};
-    std::vector<model::HookPoint> outputs;
-    for (const model::HookPoint point : model::hooks_of(c))
-        if (point.hook == model::Hook::z || point.hook == model::Hook::cross_z) outputs.push_back(point);
-    const auto of_clean = trace::tensors_of(*model_, clean, outputs), of_corrupt = trace::tensors_of(*model_, corrupt, outputs);
+    const HeadOutputs outputs(*model_, pair);
     const SweepResult direct = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::direct}),
                       total = run_sweep(model_, {pair}, {.grid = Grid::z});
     for (std::size_t i = 0; i < direct.cells.size(); ++i) {
@@ -379,17 +353,9 @@ TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
             EXPECT_NEAR(direct.results[i].effect, total.results[i].effect, scale(total));
         }
         if (cell.head > 1) continue;
-        // Whole passes in which every head of every layer is what it is in the corrupt run, but one.
-        std::vector<trace::Intervention> hooks;
-        for (const model::HookPoint point : outputs)
-            hooks.push_back({name_of(point, c), [&, point](model::HookPoint, const at::Tensor&) {
-                                 at::Tensor z = of_corrupt.at(point).clone();
-                                 if (point == model::HookPoint{model::Hook::z, Layer(cell.layer)})
-                                     z.select(1, cell.head).copy_(of_clean.at(point).select(1, cell.head));
-                                 return z;
-                             }});
-        const at::Tensor last = trace::replay(*model_, corrupt, hooks)[pair.corrupt.end];
-        EXPECT_NEAR(direct.results[i].value, (last[3] - last[11]).item<double>(), scale(total));
+        const auto hooks = outputs.all_frozen_but({model::Hook::z, Layer(cell.layer)}, cell.head, c);
+        const at::Tensor logits = trace::replay(*model_, testing_support::tokens_of(pair.corrupt), hooks);
+        EXPECT_NEAR(direct.results[i].value, testing_support::difference_of(logits, pair), scale(total));
     }
 }
 

@@ -11,7 +11,7 @@
 
 namespace headlight::intervention {
 
-/// The grids of TransformerLens' patching.py, and neurons. `_every`: several sites in one sweep.
+/// The grids of TransformerLens' patching.py, neurons and experts. `_every`: several sites in one sweep.
 enum class Grid {
     resid_pre,
     resid_mid,
@@ -32,7 +32,8 @@ enum class Grid {
     pattern_by_destination,
     pattern_by_edge,
     edge,
-    neuron
+    neuron,
+    expert
 };
 inline constexpr EnumRow<Grid> grids[] = {
     {Grid::resid_pre, "resid_pre", "Stream before a layer", "layer x position"},
@@ -55,7 +56,8 @@ inline constexpr EnumRow<Grid> grids[] = {
     {Grid::pattern_by_destination, "pattern_by_destination", "Rows of attention patterns", "layer x head x query"},
     {Grid::pattern_by_edge, "pattern_by_edge", "Attention weights", "layer x head x query x key"},
     {Grid::edge, "edge", "Attention weights of all heads at once", "layer x query x key"},
-    {Grid::neuron, "neuron", "Neurons", "layer x hidden unit, all positions at once"}};
+    {Grid::neuron, "neuron", "Neurons", "layer x hidden unit, all positions at once"},
+    {Grid::expert, "expert", "Experts", "layer x expert, all positions at once: its logits of the router"}};
 constexpr const auto& enum_rows(Grid) { return grids; }
 
 /// What a run is measured by. Natural logarithms; of several answers the mean of their logits, log-probabilities or ranks, the
@@ -78,14 +80,16 @@ inline constexpr EnumRow<Direction> directions[] = {
 constexpr const auto& enum_rows(Direction) { return directions; }
 
 /// Without a second text: what becomes of the cell's tensor in the clean run.
-enum class Ablation { none, zero, mean, resample, knockout };
+enum class Ablation { none, zero, mean, resample, knockout, forbid, force };
 inline constexpr EnumRow<Ablation> ablations[] = {
     {Ablation::none, "none", "patching", "the tensor of the other run"},
     {Ablation::zero, "zero", "zero ablation", "t := 0 (of an attention weight, nothing renormalised)"},
     {Ablation::mean, "mean", "mean ablation",
      "t := its mean over the pairs' clean texts, position by position; of one text its mean over positions"},
     {Ablation::resample, "resample", "resample ablation", "t := that of other pairs' clean texts, the mean effect of up to 10"},
-    {Ablation::knockout, "knockout", "knockout", "attention weight := 0, the rest of its row renormalised"}};
+    {Ablation::knockout, "knockout", "knockout", "attention weight := 0, the rest of its row renormalised"},
+    {Ablation::forbid, "forbid", "forbidding", "the expert's router logit := -inf: the router chooses another one"},
+    {Ablation::force, "force", "forcing", "the expert's router logit := just above all others: every token goes to it"}};
 constexpr const auto& enum_rows(Ablation) { return ablations; }
 
 /// What an edit changes on its way to the answer. Direct: the path to the logits (Wang et al. 2022, arXiv:2211.00593, appendix
@@ -99,12 +103,17 @@ constexpr const auto& enum_rows(Effect) { return effect_kinds; }
 /// How a cell's effect is found. Attribution: from one backward pass of the run that is edited (Nanda 2023, attribution
 /// patching), sum (edited - value) d metric / d value; of queries and keys with their head's softmax computed anew (Kramár et al.
 /// 2024, arXiv:2403.00745).
-enum class Method { exact, attribution, both };
+/// GradDrop (the same paper, equation 11): how much a cell counts, without a sign: sum over layers |estimate with the derivatives
+/// through this layer's attention and MLP left out| / (layers - 1), so that paths of opposite signs do not cancel.
+enum class Method { exact, attribution, graddrop, both };
 inline constexpr EnumRow<Method> methods[] = {
     {Method::exact, "exact", "exact", "a run of its own for each cell"},
     {Method::attribution, "attribution", "attribution", "an estimate of all cells from one backward pass"},
+    {Method::graddrop, "graddrop", "attribution with GradDrop", "the size of estimates that leave out one layer after another"},
     {Method::both, "both", "exact, and the error of attribution", "exact, and how far the estimate is from it"}};
 constexpr const auto& enum_rows(Method) { return methods; }
+/// No cell has a run of its own.
+constexpr bool estimates_alone(Method m) noexcept { return m == Method::attribution || m == Method::graddrop; }
 
 /// The place of one edit; -1: the grid has no such axis.
 struct SweepCell {
@@ -114,6 +123,7 @@ struct SweepCell {
     std::int64_t position = -1;
     std::int64_t source = -1;
     std::int64_t neuron = -1;
+    std::int64_t expert = -1;
     bool operator==(const SweepCell&) const = default;
 };
 
@@ -122,11 +132,15 @@ struct SweepAxes {
     std::int64_t layers = 0, heads = 0, kv_heads = 0, positions = 0;
     std::vector<std::int64_t> neurons{};  ///< of each layer
     bool causal = true;                   ///< an edge's key is not behind its query
+    std::vector<std::int64_t> experts{};  ///< of each layer; 0: it has none
+    std::int64_t sources = 0;             ///< positions of keys and values of a cross attention; 0: those of `positions`
 };
 /// Which sites a grid goes over.
 std::vector<Site> sites_of(Grid);
 bool has_head(Grid) noexcept;
 bool has_position(Grid) noexcept;
+/// Keys and values, which a cross attention has of the source.
+constexpr bool is_of_keys(Site site) noexcept { return site == Site::k || site == Site::v; }
 /// Every cell, site by site, then layer, position, head (pattern_by_destination and _by_edge: head, query, key), as
 /// TransformerLens orders its axes. `layers`, `heads` empty: all. `heads` are the units of the site; of grids of several sites
 /// query heads, and keys and values are those of the groups that they read. Edges between named positions: `causal` must be

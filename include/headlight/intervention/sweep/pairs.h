@@ -43,12 +43,18 @@ std::vector<SweepPair> read_pairs(const std::filesystem::path&, const text::Toke
 struct SweepRequest {
     std::string clean{}, corrupt{}, target{};  ///< target: of encoder-decoder models, what the decoder reads
     std::string pairs{};                       ///< a file, in place of texts, answers and places
+    std::string over{};                        ///< a file of texts: SweepOptions::over
     std::string position = "END";
     std::vector<std::string> answers{}, wrong{};
     std::vector<std::string> places{};  ///< "subject=The Eiffel Tower", "subject=1-4"
     SweepOptions options{};
     bool operator==(const SweepRequest&) const = default;
 };
+/// The texts of a file, as a corpus has them (docs/corpus.md), for SweepOptions::over. In an encoder-decoder model they are what
+/// the encoder reads. Error: a file without texts.
+std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path&, const model::ModelConfig&,
+                                                         const text::Tokenizer&, const std::string& target,
+                                                         const CancelToken& = {});
 /// Errors: those of sweep_pair() and read_pairs(); a pair that is to be patched and has one text; a place that is neither of both
 /// forms; --position, places and a target that the model does not take.
 std::vector<SweepPair> pairs_of(const SweepRequest&, const model::ModelConfig&, const text::Tokenizer&);

@@ -12,9 +12,11 @@
 #include "headlight/text/tokenizer.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::intervention {
@@ -25,6 +27,8 @@ struct SweepText {
     std::int64_t end = -1;                                      ///< position that the answer is read at
     std::map<std::string, std::vector<std::int64_t>> places{};  ///< named positions
     std::vector<text::TokenLabel> labels{};                     ///< for figures
+    std::vector<text::TokenLabel> source_labels{};              ///< likewise, of `source`
+    std::vector<float> noise{};  ///< [pos, width] added to the token embeddings (hook_embed); empty: none
 };
 
 /// Two texts that differ in what is asked about, and the answers. Ablations read the clean one alone.
@@ -41,16 +45,29 @@ struct SweepOptions {
     Direction direction = Direction::denoise;
     Ablation ablation = Ablation::none;
     Effect effect = Effect::total;
+    /// Whose heads, patterns and outputs of attention are edited: the decoder's own or, of an encoder-decoder model, its cross
+    /// attention's, whose keys and values have the source's positions.
+    model::Stack attention = model::Stack::decoder;
     Method method = Method::exact;
     /// Queries, keys or values of heads, as recipes name them ("L5H7.k"): the effect is that on the way through them alone (path
     /// patching, Wang et al. 2022, arXiv:2211.00593, appendix B). Empty: not so; else `effect` is direct.
     std::vector<std::string> to{};
-    std::int64_t window = 1;                            ///< layers edited at once, from l - window / 2 on
-    std::vector<std::int64_t> layers{}, heads{};        ///< empty: all; neurons need layers
-    bool by_name = false;                               ///< positions are the pairs' named ones, whatever their lengths
-    std::int64_t donors = 10;                           ///< of resampling, at most
+    std::int64_t window = 1;                      ///< layers edited at once, from l - window / 2 on
+    std::vector<std::int64_t> layers{}, heads{};  ///< empty: all; neurons need layers
+    bool by_name = false;                         ///< positions are the pairs' named ones, whatever their lengths
+    std::int64_t donors = 10;                     ///< of resampling, at most
+    /// Causal tracing (Meng et al. 2022): the corrupt text is the clean one with normal noise on the token embeddings of the
+    /// place of this name, once for each draw; its standard deviation is so many times that of these tokens' embeddings in all
+    /// pairs. What is a pair in a result is then a draw. Empty: pairs have two texts.
+    std::string noise{};
+    double noise_scale = 3;
+    std::int64_t noise_draws = 10;
+    /// Means and resampled tensors are of these texts in place of the pairs' clean ones; a mean is then one of all positions, or
+    /// `per_position` of texts that have the length of those that are run.
+    std::shared_ptr<const std::vector<SweepText>> over{};
+    bool per_position = false;
     double least_gap = 1e-3;                            ///< |clean - corrupt| below which nothing is normalised
-    corpus::BootstrapOptions bootstrap{.draws = 2000};  ///< its seed draws donors too
+    corpus::BootstrapOptions bootstrap{.draws = 2000};  ///< its seed draws donors and noise too
     std::int64_t memory = std::int64_t{1} << 28;        ///< of the variants in one pass, in bytes
     bool operator==(const SweepOptions&) const = default;
 };
@@ -85,9 +102,11 @@ struct SweepResult {
     std::vector<std::vector<double>> effects{};           ///< [pair][cell]; NaN: missing
     std::vector<std::vector<double>> estimates{};         ///< likewise; method `both` alone
     std::vector<double> clean, corrupt;                   ///< [pair] the metric of the two runs; ablations: corrupt is empty
+    std::vector<std::vector<float>> noise{};              ///< [pair] SweepText::noise of its corrupt text
     std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
     std::vector<std::string> position_names{};            ///< of the position axis where it is not the token's: named positions
     std::vector<text::TokenLabel> labels{};               ///< of the first pair's text that is run
+    std::vector<text::TokenLabel> source_labels{};        ///< of its source, in a sweep of a cross attention
     std::vector<std::string> answer_words{}, wrong_words{};  ///< where all pairs have the same
     std::vector<std::string> notes{};
     double seconds = 0;
@@ -99,6 +118,9 @@ struct SweepResult {
     double gap() const;
 };
 
+/// What the numbers of a sweep depend on, by the names of the command line.
+using SweepFacts = std::vector<std::pair<std::string, std::string>>;
+
 /// A sweep that can be stopped and go on, and whose numbers so far can be read at any time.
 class SweepRun {
 public:
@@ -107,6 +129,10 @@ public:
     ~SweepRun();
     SweepRun(SweepRun&&) noexcept;
 
+    /// Before run(): cells are taken from this file, where it exists, and those that follow are appended to it after every pass;
+    /// with them the sweep has bit for bit the numbers of one that was not interrupted. Returns how many cells it had. Errors: a
+    /// file of a sweep with other facts or pairs, named; a file that is none.
+    std::int64_t keep_in(const std::filesystem::path&, SweepFacts);
     /// Computes the cells that are pending: all, or after Cancelled those that are left, with the same numbers. Progress counts
     /// the cells of all pairs.
     void run(const CancelToken& = {}, const Progress& = {});
@@ -129,6 +155,7 @@ SweepResult run_sweep(const std::shared_ptr<const model::Model>&, const std::vec
 /// What a sweep will cost: a few of its passes are run to measure the machine.
 struct SweepForecast {
     std::int64_t cells = 0, computed = 0;  ///< of all pairs
+    std::int64_t work = 0;                 ///< layers times rows of the passes of all cells
     double seconds = 0;
     std::int64_t bytes = 0;    ///< beside the model
     std::string text() const;  ///< "2,160 cells (624 computed), 8 s, 210 MB"
@@ -136,10 +163,10 @@ struct SweepForecast {
 SweepForecast forecast_sweep(const std::shared_ptr<const model::Model>&, const std::vector<SweepPair>&, const SweepOptions&,
                              const CancelToken& = {});
 
-/// Columns: site where there are several, those of layer, head (of keys and values the key/value head), position, source, neuron
-/// that the grid has, and the position's token; then value, effect, normalized, of several pairs stderr, low, high, agreeing,
-/// pairs, band_low, band_high, with method `both` estimate and error (estimate - effect), and state. Arrays: `effects` [pair,
-/// cell], with `both` `estimates`, and the metrics of the runs.
+/// Columns: site where there are several, those of layer, head (of keys and values the key/value head), position, source, neuron,
+/// expert that the grid has, and the position's token; then value, effect, normalized, of several pairs stderr, low, high,
+/// agreeing, pairs, band_low, band_high, with method `both` estimate and error (estimate - effect), and state. Arrays: `effects`
+/// [pair, cell], with `both` `estimates`, the metrics of the runs and, of texts of one length, `noise` [pair, token, width].
 analyze::Table table_of(const SweepResult&);
 
 }  // namespace headlight::intervention

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "intervention/sweep/unfinished.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/hash.h"
+#include "headlight/io/json_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <system_error>
+
+namespace headlight::intervention {
+namespace {
+
+constexpr const char* kFormat = "unfinished sweep 1";
+
+// One letter of the states of a pair's cells.
+constexpr char kCertain = '0', kMissing = '-', kComputed = 'x';
+
+double real_of(const nlohmann::json& value) { return value.is_null() ? kNaN : value.get<double>(); }
+
+CellState state_of(char letter) {
+    return letter == kCertain   ? CellState::certain
+           : letter == kMissing ? CellState::missing
+           : letter == kComputed
+               ? CellState::computed
+               : throw Error(ErrorFacts{
+                     .problem = "A state of a cell cannot be read", .expected = "0, - or x", .found = std::string(1, letter)});
+}
+
+}  // namespace
+
+UnfinishedSweep::UnfinishedSweep(std::filesystem::path path, SweepFacts facts, std::int64_t memory, std::size_t pairs,
+                                 std::size_t cells)
+    : path_(std::move(path)), facts_(std::move(facts)), content_{.memory = memory} {
+    if (std::filesystem::exists(path_)) read(pairs, cells);
+}
+
+void UnfinishedSweep::check_facts(const std::string& line) const {
+    const nlohmann::json header = io::parse_json(line, path_);
+    if (!header.is_object() || header.value("headlight", "") != kFormat)
+        throw Error(ErrorFacts{.problem = "This is not the file of an unfinished sweep", .file = path_.string()});
+    const nlohmann::json& kept = header.at("sweep");
+    const auto differs = [&](const std::string& name, const std::string& before, const std::string& now) {
+        if (before == now) return;
+        throw Error(ErrorFacts{.problem = "The unfinished sweep in this file is another one",
+                               .file = path_.string(),
+                               .item = name,
+                               .expected = before.empty() ? "none" : before,
+                               .found = now.empty() ? "none" : now,
+                               .hint = "Give what that sweep had, or delete the file to begin anew"});
+    };
+    for (const auto& [name, value] : facts_) differs(name, kept.value(name, ""), value);
+    for (const auto& [name, value] : kept.items())
+        if (std::ranges::find(facts_, name, &SweepFacts::value_type::first) == facts_.end())
+            differs(name, value.get<std::string>(), "");
+}
+
+void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
+    const std::string text = io::read_text(path_, std::numeric_limits<std::uintmax_t>::max());
+    const std::size_t whole = text.rfind('\n') + 1;  // behind it a line that a process did not finish
+    std::size_t number = 0;
+    for (std::size_t at = 0; at < whole;) {
+        const std::size_t end = text.find('\n', at);
+        const std::string line = text.substr(at, end - at);
+        at = end + 1;
+        if (++number == 1) {
+            check_facts(line);
+            content_.memory = nlohmann::json::parse(line).at("memory").get<std::int64_t>();
+            continue;
+        }
+        const auto in_range = [&](std::size_t index, std::size_t count, const char* what) {
+            if (index >= count)
+                throw Error(ErrorFacts{.problem = std::string("There is no such ") + what + " in the sweep",
+                                       .expected = "0 to " + std::to_string(count - 1),
+                                       .found = std::to_string(index)});
+            return index;
+        };
+        try {
+            const nlohmann::json json = nlohmann::json::parse(line);
+            const std::size_t pair = in_range(json.at("pair").get<std::size_t>(), pairs, "pair");
+            if (json.contains("pass")) {
+                for (const nlohmann::json& each : json["pass"]) {
+                    CellSum sum{in_range(each.at(0).get<std::size_t>(), cells, "cell"), real_of(each.at(1)), 1};
+                    if (each.size() > 2) each.at(2).get_to(sum.taken), each.at(3).get_to(sum.of);
+                    content_.sums.emplace_back(pair, sum);
+                }
+                continue;
+            }
+            BegunPair begun{.base = real_of(json.at("base")), .other = real_of(json.at("other")), .shifted = json.at("shifted")};
+            for (const nlohmann::json& estimate : json.at("estimates")) begun.estimates.push_back(real_of(estimate));
+            for (const char letter : json.at("states").get<std::string>()) begun.states.push_back(state_of(letter));
+            if (begun.states.size() != cells || (!begun.estimates.empty() && begun.estimates.size() != cells))
+                throw Error(ErrorFacts{.problem = "A pair has another number of cells",
+                                       .expected = std::to_string(cells),
+                                       .found = std::to_string(begun.states.size())});
+            content_.pairs.emplace_back(pair, std::move(begun));
+        } catch (const nlohmann::json::exception& error) {
+            throw Error(ErrorFacts{.problem = "A line of an unfinished sweep cannot be read",
+                                   .file = path_.string(),
+                                   .item = "line " + std::to_string(number),
+                                   .found = io::plain_reason(error),
+                                   .hint = "Delete the file to begin anew"});
+        } catch (const Error& error) {
+            ErrorFacts facts = error.facts();
+            facts.file = path_.string();
+            facts.item = "line " + std::to_string(number);
+            facts.hint = "Delete the file to begin anew";
+            throw Error(std::move(facts));
+        }
+    }
+    if (whole < text.size()) std::filesystem::resize_file(path_, whole);
+}
+
+void UnfinishedSweep::begin(std::size_t pair, const BegunPair& begun) {
+    std::string states;
+    for (const CellState state : begun.states)
+        states += state == CellState::certain ? kCertain : state == CellState::missing ? kMissing : kComputed;
+    const nlohmann::ordered_json line{{"pair", pair},
+                                      {"base", begun.base},
+                                      {"other", begun.other},
+                                      {"shifted", begun.shifted},
+                                      {"estimates", begun.estimates},
+                                      {"states", states}};
+    begun_ += line.dump() + "\n";
+    estimated_ = estimated_ || !begun.estimates.empty();
+}
+
+void UnfinishedSweep::add(std::size_t pair, const CellSum& sum) {
+    pair_ = pair;
+    pass_.push_back(sum);
+}
+
+void UnfinishedSweep::end_pass() {
+    if (pass_.empty() && !estimated_) return;
+    std::string lines = std::move(begun_);
+    begun_.clear();
+    estimated_ = false;
+    if (!pass_.empty()) {
+        nlohmann::ordered_json line{{"pair", pair_}, {"pass", nlohmann::ordered_json::array()}};
+        for (const CellSum& sum : pass_)
+            line["pass"].push_back(sum.of == 1 ? nlohmann::ordered_json{sum.cell, sum.sum}
+                                               : nlohmann::ordered_json{sum.cell, sum.sum, sum.taken, sum.of});
+        lines += line.dump() + "\n";
+        pass_.clear();
+    }
+    write(lines);
+}
+
+void UnfinishedSweep::write(const std::string& lines) {
+    std::string header;
+    if (!out_) {
+        std::error_code ignored;
+        if (!std::filesystem::exists(path_, ignored) || std::filesystem::file_size(path_, ignored) == 0) {
+            nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
+            for (const auto& [name, value] : facts_) sweep[name] = value;
+            header = nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", content_.memory}}.dump() + "\n";
+        }
+        out_.reset(std::fopen(path_.c_str(), "ab"));
+    }
+    const std::string text = header + lines;
+    if (!out_ || std::fwrite(text.data(), 1, text.size(), out_.get()) != text.size() || std::fflush(out_.get()) != 0)
+        throw Error(ErrorFacts{.problem = "Cannot write what an unfinished sweep has",
+                               .file = path_.string(),
+                               .found = std::generic_category().message(errno)});
+}
+
+}  // namespace headlight::intervention

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The file of a sweep that has not finished: a line that says which sweep it is, then one for every pair that has begun and one
+// for every pass, so that a process that dies loses one pass.
+#pragma once
+
+#include "headlight/intervention/sweep/sweep.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::intervention {
+
+/// The sum of the effects of a cell's first `taken` variants, `of` in all (several: the donors of resampling).
+struct CellSum {
+    std::size_t cell = 0;
+    double sum = 0;
+    std::size_t taken = 0, of = 1;
+};
+
+/// A pair that has begun.
+struct BegunPair {
+    double base = kNaN, other = kNaN;
+    bool shifted = false;
+    std::vector<double> estimates{};  ///< [cell], of attribution
+    std::vector<CellState> states{};  ///< [cell], once all is done
+};
+
+class UnfinishedSweep {
+public:
+    struct Content {
+        std::int64_t memory = 0;  ///< of a pass: the numbers depend on which cells share one, in their last digits
+        std::vector<std::pair<std::size_t, BegunPair>> pairs{};
+        std::vector<std::pair<std::size_t, CellSum>> sums{};  ///< with their pair, in the order of their passes
+    };
+
+    /// Errors: the file is that of another sweep, or of none.
+    UnfinishedSweep(std::filesystem::path, SweepFacts, std::int64_t memory, std::size_t pairs, std::size_t cells);
+    const Content& content() const noexcept { return content_; }
+
+    void begin(std::size_t pair, const BegunPair&);
+    void add(std::size_t pair, const CellSum&);
+    /// Writes what was added since the last pass. Error: the disk is full.
+    void end_pass();
+
+private:
+    void read(std::size_t pairs, std::size_t cells);
+    void check_facts(const std::string& line) const;
+    void write(const std::string& lines);
+
+    struct Close {
+        void operator()(std::FILE* f) const noexcept { std::fclose(f); }
+    };
+    std::filesystem::path path_;
+    SweepFacts facts_;
+    Content content_;
+    std::unique_ptr<std::FILE, Close> out_{};
+    std::string begun_{};     ///< lines of pairs, written with their first pass
+    bool estimated_ = false;  ///< they hold estimates, which are worth a file of their own
+    std::size_t pair_ = 0;
+    std::vector<CellSum> pass_{};
+};
+
+}  // namespace headlight::intervention

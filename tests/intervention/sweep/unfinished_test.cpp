@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sweeps that go on in another process, from their file.
+#include "headlight/base/error.h"
+#include "headlight/intervention/sweep/sweep.h"
+#include "tests/support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <filesystem>
+#include <fstream>
+
+namespace headlight::intervention {
+namespace unfinished_test {
+
+using test::TempFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::shared_ptr<const model::Model> fixture(const std::string& name) {
+    return model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name);
+}
+
+std::vector<SweepPair> some_pairs(const model::Model& model, std::size_t count) {
+    std::vector<SweepPair> pairs;
+    for (std::size_t n = 0; n < count; ++n) {
+        SweepPair& pair = pairs.emplace_back(SweepPair{.answers = {3}, .wrong = {11}});
+        const auto shift = static_cast<std::int64_t>(13 * n);
+        for (std::int64_t i = 0; i < 9; ++i)
+            pair.clean.ids.push_back((7 * i * i + 3 * i + 5 + shift) % model.config().vocab_size);
+        pair.clean.end = 8;
+        pair.corrupt = pair.clean;
+        for (const std::size_t i : {3, 6}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % model.config().vocab_size;
+    }
+    return pairs;
+}
+
+/// Runs until so many cells of all are there and some of them are in the file.
+void run_some(SweepRun& run, const std::filesystem::path& file, std::int64_t cells) {
+    const CancelToken cancel;
+    const auto watch = [&](const ProgressStep& step) {
+        if (step.done >= cells && std::filesystem::exists(file)) cancel.cancel();
+    };
+    EXPECT_THROW(run.run(cancel, watch), Cancelled);
+}
+
+void expect_same_bits(const SweepResult& a, const SweepResult& b) {
+    const auto bits = [](const std::vector<std::vector<double>>& all) {
+        std::vector<std::uint64_t> out;
+        for (const auto& row : all)
+            for (const double value : row) out.push_back(std::bit_cast<std::uint64_t>(value));
+        return out;
+    };
+    EXPECT_EQ(bits(a.effects), bits(b.effects));
+    EXPECT_EQ(bits(a.estimates), bits(b.estimates));
+    EXPECT_EQ(bits({a.clean, a.corrupt}), bits({b.clean, b.corrupt}));
+    EXPECT_EQ(a.complete, b.complete);
+    for (std::size_t i = 0; i < a.results.size(); ++i) {
+        EXPECT_EQ(a.results[i].state, b.results[i].state);
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(a.results[i].low), std::bit_cast<std::uint64_t>(b.results[i].low));
+    }
+}
+
+TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
+    const auto model = fixture("llama-kv2");
+    const std::vector<SweepPair> pairs = some_pairs(*model, 4);
+    // Passes of a few cells each: what shares a pass decides on the last bits of float32.
+    const std::int64_t memory = 60'000;
+    const std::vector<SweepOptions> all{
+        {.grid = Grid::z_by_position, .memory = memory},
+        {.grid = Grid::k_by_position, .ablation = Ablation::resample, .donors = 3, .memory = memory},
+        {.grid = Grid::z, .ablation = Ablation::mean, .memory = memory},
+        {.grid = Grid::z, .to = {"L1H1.k", "L1H0.q"}, .memory = memory},
+        {.grid = Grid::q_by_position, .method = Method::both, .memory = memory},
+        {.grid = Grid::mlp_out, .method = Method::attribution, .memory = memory}};
+    for (const SweepOptions& options : all) {
+        SCOPED_TRACE(std::string(enum_word(options.grid)) + " " + std::string(enum_word(options.ablation)));
+        const SweepResult whole = run_sweep(model, pairs, options);
+        const auto cells = static_cast<std::int64_t>(whole.cells.size());
+        for (const std::int64_t stop : {std::int64_t{5}, cells + cells / 2, 2 * cells + 1}) {
+            SCOPED_TRACE(stop);
+            const TempFolder folder;
+            const std::filesystem::path file = folder / "s.unfinished";
+            {
+                SweepRun run(model, pairs, options);
+                EXPECT_EQ(run.keep_in(file, {{"site", "that"}}), 0);
+                run_some(run, file, stop);
+            }
+            ASSERT_TRUE(std::filesystem::exists(file));
+            SweepRun again(model, pairs, {options});
+            const std::int64_t there = again.keep_in(file, {{"site", "that"}});
+            EXPECT_GT(there, 0);
+            EXPECT_LT(there, 4 * cells);
+            again.run();
+            expect_same_bits(again.result(), whole);
+            // A process that dies leaves half a line; the pass is computed again.
+            std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
+            SweepRun killed(model, pairs, options);
+            EXPECT_GE(killed.keep_in(file, {{"site", "that"}}), 0);
+            killed.run();
+            expect_same_bits(killed.result(), whole);
+            SweepRun finished(model, pairs, options);
+            EXPECT_EQ(finished.keep_in(file, {{"site", "that"}}), 4 * cells) << "nothing is left to compute";
+            expect_same_bits(finished.result(), whole);
+        }
+    }
+}
+
+TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
+    const auto model = fixture("gpt2");
+    const std::vector<SweepPair> pairs = some_pairs(*model, 2);
+    const TempFolder folder;
+    const std::filesystem::path file = folder / "s.unfinished";
+    const SweepOptions options{.grid = Grid::z_by_position, .memory = 1};
+    {
+        SweepRun run(model, pairs, options);
+        run.keep_in(file, {{"model", "this"}, {"site", "z_by_position"}});
+        run_some(run, file, 20);
+    }
+    const auto message = [&](const std::vector<SweepPair>& of, const SweepFacts& facts) {
+        try {
+            SweepRun run(model, of, options);
+            run.keep_in(file, facts);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_EQ(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}), "no error");
+    EXPECT_THAT(message(pairs, {{"model", "that"}, {"site", "z_by_position"}}),
+                AllOf(HasSubstr("another one"), HasSubstr("s.unfinished"), HasSubstr(", model: "), HasSubstr("expected this"),
+                      HasSubstr("found that"), HasSubstr("delete")));
+    EXPECT_THAT(message(pairs, {{"model", "this"}}), AllOf(HasSubstr(", site: "), HasSubstr("found none")));
+    EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}, {"to", "L1H0.k"}}),
+                AllOf(HasSubstr(", to: "), HasSubstr("expected none")));
+    EXPECT_THAT(message(some_pairs(*model, 3), {{"model", "this"}, {"site", "z_by_position"}}), HasSubstr("of the pairs"));
+    std::ofstream(file, std::ios::app) << "{\"pair\":0,\"pass\":[[100000,0.5]]}\n";
+    EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
+                AllOf(HasSubstr("no such cell"), HasSubstr("100000"), HasSubstr("line ")));
+    std::ofstream(file) << "layer,head,value\n";
+    EXPECT_NE(message(pairs, {{"model", "this"}}), "no error");
+    std::ofstream(file) << "{\"rows\": []}\n";
+    EXPECT_THAT(message(pairs, {{"model", "this"}}), HasSubstr("not the file of an unfinished sweep"));
+}
+
+}  // namespace unfinished_test
+}  // namespace headlight::intervention
