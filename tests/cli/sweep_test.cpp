@@ -114,34 +114,104 @@ TEST(SweepCommand, Figures) {
     EXPECT_THAT(test::slurp(folder / "seeded.svg"), HasSubstr("--layers 0 --seed 5 --dtype float64"));
 }
 
+TEST(SweepCommand, NoiseIsInTheFile) {
+    const TempFolder folder;
+    const std::vector<std::string> words{"sweep",   "novella-7m", "--clean",  kClean, "--at",          "who=The queen",
+                                         "--noise", "who",        "--answer", " she", "--metric",      "prob",
+                                         "--site",  "resid_pre",  "--layers", "0",    "--noise-draws", "3"};
+    const auto run = [&](std::vector<std::string> more) {
+        std::vector<std::string> all = words;
+        all.insert(all.end(), more.begin(), more.end());
+        return headlight(all);
+    };
+    const std::string npz = folder / "s.npz", svg = folder / "s.svg";
+    const Outcome outcome = run({"--out", npz});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const io::NpzContent content = io::read_npz(npz);
+    EXPECT_EQ(content.arrays.at("noise").shape, (std::vector<std::int64_t>{3, 8, 256}));
+    EXPECT_EQ(content.arrays.at("corrupt_metric").shape, (std::vector<std::int64_t>{3}));
+    ASSERT_EQ(run({"--out", svg}).code, 0);
+    EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("3 draws of noise"), HasSubstr("--noise who --noise-draws 3")));
+    EXPECT_EQ(run({"--corrupt", kCorrupt}).code, 2) << "two corrupt texts";
+    const Outcome place = headlight({"sweep", "novella-7m", "--clean", kClean, "--noise", "whom", "--metric", "kl"});
+    EXPECT_EQ(place.code, 1);
+    EXPECT_THAT(place.err, HasSubstr("--at whom="));
+}
+
+TEST(SweepCommand, CrossAttentionHasTheSourcesTokens) {
+    const TempFolder folder;
+    const std::string t5 = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/t5";
+    const auto run = [&](const char* site, const std::string& out) {
+        return headlight({"sweep", t5, "--clean", "the nurse asked", "--target", "the", "--metric", "kl", "--attention", "cross",
+                          "--ablate", "zero", "--site", site, "--out", out});
+    };
+    const std::string csv = folder / "s.csv", svg = folder / "s.svg";
+    ASSERT_EQ(run("v_by_position", csv).code, 0);
+    EXPECT_THAT(test::slurp(csv), HasSubstr("\"k\"")) << "a token of the source alone";
+    ASSERT_EQ(run("pattern_by_destination", csv).code, 0);
+    EXPECT_THAT(test::slurp(csv), testing::Not(HasSubstr("\"k\"")));
+    ASSERT_EQ(run("v_by_position", svg).code, 0);
+    EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("cross attention"), HasSubstr("--attention cross"), HasSubstr(">k<")));
+}
+
+TEST(SweepCommand, MeansOverAFileAndExperts) {
+    const TempFolder folder;
+    const auto texts = folder.write("texts.txt", "The king saw the nurse\nThey went home\n");
+    const auto ablate = [&](std::vector<std::string> more) {
+        std::vector<std::string> all{"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"};
+        all.insert(all.end(), more.begin(), more.end());
+        return headlight(all);
+    };
+    const Outcome over = ablate({"--ablate", "mean", "--over", texts}), own = ablate({"--ablate", "mean"});
+    ASSERT_EQ(over.code, 0) << over.err;
+    EXPECT_NE(over.out, own.out);
+    const Outcome lengths = ablate({"--ablate", "mean", "--over", texts, "--per-position"});
+    EXPECT_EQ(lengths.code, 1);
+    EXPECT_THAT(lengths.err, testing::AllOf(HasSubstr("text 1"), HasSubstr("8 tokens")));
+    EXPECT_EQ(ablate({"--ablate", "zero", "--over", texts}).code, 1);
+    EXPECT_EQ(ablate({"--ablate", "mean", "--per-position"}).code, 2);
+    const Outcome experts = headlight({"sweep", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/mixtral", "--clean",
+                                       "the nurse asked", "--metric", "kl", "--site", "expert", "--ablate", "force"});
+    ASSERT_EQ(experts.code, 0) << experts.err;
+    EXPECT_THAT(experts.out, StartsWith("layer,expert,value,effect,normalized,state\n0,0,"));
+}
+
 TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
     const TempFolder folder;
-    const std::string out = folder / "s.csv", file = out + ".unfinished";
-    const Outcome whole = headlight(with({"--site", "z_by_position", "--out", out}));
+    std::string lines;
+    for (const char* who : {"met the doctor", "saw the nurse", "left the house"})
+        lines += std::string(R"({"clean": "The queen )") + who + R"( and then", "corrupt": "The king )" + who +
+                 R"( and then", "answer": " she", "wrong": " he"})" + "\n";
+    const std::string pairs = folder.write("pairs.jsonl", lines), out = folder / "s.csv", file = out + ".unfinished";
+    const auto words = [&](const char* site, bool resume) {
+        std::vector<std::string> all{"sweep", "novella-7m", "--pairs", pairs, "--site", site, "--draws", "200", "--out", out};
+        if (resume) all.emplace_back("--resume");
+        return all;
+    };
+    const char* site = "head_every_by_position";
+    const Outcome whole = headlight(words(site, false));
     ASSERT_EQ(whole.code, 0) << whole.err;
     EXPECT_FALSE(std::filesystem::exists(file)) << "a finished sweep leaves only its output";
     const std::string expected = test::slurp(out);
-    // A process that is killed in the middle.
-    const auto killed = test::in_child([&] {
-        const pid_t self = ::getpid();
+    // A process that is killed behind the first of several passes.
+    const Outcome killed = test::in_child([&] {
         std::thread([&] {
-            while (!std::filesystem::exists(file) || std::filesystem::file_size(file) < 3000) std::this_thread::yield();
-            ::kill(self, SIGKILL);
+            while (!std::filesystem::exists(file)) std::this_thread::yield();
+            ::kill(::getpid(), SIGKILL);
         }).detach();
-        const std::vector<std::string> words = with({"--site", "z_by_position", "--out", out});
-        const std::vector<char*> argv = test::argv_of(words);
+        const std::vector<std::string> all = words(site, false);
+        const std::vector<char*> argv = test::argv_of(all);
         return cli::run(static_cast<int>(argv.size()) - 1, argv.data(), {});
     });
     ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
-    const Outcome anew = headlight(with({"--site", "z_by_position", "--out", out}));
+    const Outcome anew = headlight(words(site, false));
     EXPECT_EQ(anew.code, 1);
     EXPECT_THAT(anew.err, testing::AllOf(HasSubstr("s.csv.unfinished"), HasSubstr("--resume")));
-    const Outcome other = headlight(with({"--site", "k_by_position", "--out", out, "--resume"}));
+    const Outcome other = headlight(words("z", true));
     EXPECT_EQ(other.code, 1);
-    EXPECT_THAT(other.err, testing::AllOf(HasSubstr("z_by_position"), HasSubstr("k_by_position")));
-    const Outcome resumed = headlight(with({"--site", "z_by_position", "--out", out, "--resume"}));
+    EXPECT_THAT(other.err, testing::AllOf(HasSubstr("site: expected head_every_by_position, found z")));
+    const Outcome resumed = headlight(words(site, true));
     ASSERT_EQ(resumed.code, 0) << resumed.err;
-    EXPECT_THAT(resumed.err, HasSubstr("going on: "));
     EXPECT_EQ(test::slurp(out), expected);
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(headlight(with({"--resume"})).code, 2) << "without --out";
