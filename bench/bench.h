@@ -58,7 +58,8 @@ Results measures(const Subject&);    ///< every measure of every head over a tra
 Results prediction(const Subject&);  ///< lens, promoted tokens, attribution and contribution graph
 Results circuits(const Subject&);    ///< eigenvalues, ranks and composition scores, and importance
 // edits.cpp
-Results edits(const Subject&);  ///< a weight set in an early, a middle and the last layer: until the window has its picture
+Results edits(const Subject&);   ///< a weight set in an early, a middle and the last layer: until the window has its picture
+Results typing(const Subject&);  ///< the last word of a text typed: a run after that of the text before it against a whole run
 // maps.cpp
 Results maps(const Subject&);  ///< one head of 5,000 points by t-SNE and UMAP, PCA of 144 heads: processor time
 // probes.cpp

@@ -5,6 +5,7 @@
 #include "headlight/figure/core/request.h"
 #include "headlight/intervention/recipe/run.h"
 #include "headlight/intervention/recipe/words.h"
+#include "headlight/trace/shared_rows.h"
 
 #include <QImage>
 #include <QPainter>
@@ -80,6 +81,23 @@ Results edits(const Subject& s) {
             found.push_back({n, std::string("edit of the ") + names[i], ms[1 + 2 * i], "ms"});
             found.push_back({n, std::string("shown, edit of the ") + names[i], ms[2 + 2 * i], "ms"});
         }
+    }
+    return found;
+}
+
+Results typing(const Subject& s) {
+    Results found;
+    for (const std::int64_t n : s.lengths({500, 2000})) {
+        const auto earlier = s.run(n - 1, {});
+        const trace::Prompt prompt = s.prompt(n);
+        const std::vector<std::function<void()>> works = {
+            [&] { trace::run(s.model, s.tokenizer, prompt, {}, s.cancel); },
+            [&] { trace::run_after(earlier, s.model, s.tokenizer, prompt, {}, s.cancel); }};
+        for (const auto& work : works) work();
+        const std::vector<double> ms = in_turns(s.repeats, works, s.cancel);
+        found.push_back({n, "a whole run", ms[0], "ms"});
+        found.push_back({n, "the last word typed", ms[1], "ms"});
+        found.push_back({n, "the last word typed, of a whole run", ms[1] / ms[0], ""});
     }
     return found;
 }

@@ -38,6 +38,7 @@ constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
     {"long", long_texts},
     {"precision", precision},
     {"cancel", cancel},
+    {"typing", typing},
 #ifdef HEADLIGHT_BENCH_WINDOW
     {"window", window},
 #endif
@@ -117,7 +118,7 @@ int run(const Arguments& o, const cli::Console& console) {
     model::start_runtime(o.threads);
     const TemporaryFolder temporary;
     subject.scratch = temporary.path;
-    static constexpr std::string_view own[] = {"tokenizer", "probes", "long", "window", "cancel"};
+    static constexpr std::string_view own[] = {"tokenizer", "probes", "long", "window", "cancel", "typing"};
     const auto without_model = [](const std::string& name) { return std::ranges::find(own, name) != std::end(own); };
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
@@ -133,7 +134,8 @@ int run(const Arguments& o, const cli::Console& console) {
         // The random model's tokenizer knows made-up words only.
         if (measure == tokenizer)
             its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
-        if ((measure == long_texts || measure == cancel) && o.model.empty()) {  // the other model's context is too short
+        if ((measure == long_texts || measure == cancel || measure == typing) &&
+            o.model.empty()) {  // the other model's context is too short
             write_random_llama(temporary.path / "long");
             its.load(temporary.path / "long");
         }

@@ -22,6 +22,7 @@ struct Trace::Internals {
     std::vector<text::TokenLabel> labels;
     RunInfo info;
     std::vector<std::string> edits;  ///< of the run, in words
+    std::int64_t shared_rows = 0;    ///< shared_rows_of() it
 
     /// On the CPU, in the compute type, in the shapes of docs/hooks.md; never changed after the run.
     /// Some share memory (q, k and v of a fused projection, resid_post and the next resid_pre).

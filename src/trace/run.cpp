@@ -4,10 +4,12 @@
 #include "headlight/base/memory_account.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
+#include "headlight/base/working_for.h"
 #include "headlight/model/runtime.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
+#include "headlight/trace/shared_rows.h"
 #include "headlight/trace/tensors.h"
 #include "model/run/again.h"
 #include "model/run/forward.h"
@@ -17,7 +19,7 @@
 #include "trace/internals.h"
 #include "trace/picture_tokens.h"
 #include "trace/recorder.h"
-#include "trace/shared_layers.h"
+#include "trace/shared_run.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -158,7 +160,8 @@ struct StackRun {
     std::int64_t first_counted = 0;
     PatternReader* reader = nullptr;
     const std::vector<std::string>* edits = nullptr;  ///< the interventions in words; nullptr: they have none
-    const Trace* unedited = nullptr;                  ///< of this stack: the same run without interventions; nullptr: not known
+    /// Of this stack, without interventions: the same run, or one of a text that begins alike; nullptr: not known.
+    const Trace* unedited = nullptr;
 };
 
 /// Whose run it was, and on what.
@@ -201,7 +204,13 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
                       pass.plan.overview, pass.source, pass.first_counted, pass.reader);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
-    if (shared) {
+    if (pass.unedited && !shared && !pass.reader && !output)
+        internals->shared_rows = shared_rows(*pass.unedited, *pass.model, internals->encoding, keeping, hooked_points);
+    if (internals->shared_rows > 0) {
+        const WorkingFor working(cancel);
+        RowJoiner joiner(*pass.unedited, internals->shared_rows, recorder);
+        model::forward_last_rows(*pass.model, input, joiner.earlier(), joiner, cancel, progress);
+    } else if (shared) {
         const at::Tensor end = model::forward_from(*pass.model, input, Layer(shared->layers), shared->stream, recorder,
                                                    output != nullptr, cancel, progress);
         if (output) *output = end;
@@ -449,6 +458,12 @@ std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const
         traces.push_back(own_parts(std::make_shared<const Trace>(std::move(each.internals))));
     }
     return traces;
+}
+
+std::shared_ptr<const Trace> run_after(const std::shared_ptr<const Trace>& earlier, std::shared_ptr<const model::Model> model,
+                                       std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
+                                       const CapturePlan& plan, const CancelToken& cancel, const Progress& progress) {
+    return run_edited(std::move(model), std::move(tokenizer), prompt, plan, {}, {}, cancel, progress, earlier);
 }
 
 std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer,

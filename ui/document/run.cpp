@@ -5,6 +5,7 @@
 #include "headlight/trace/capture.h"
 #include "headlight/trace/remade.h"
 #include "headlight/trace/saved.h"
+#include "headlight/trace/shared_rows.h"
 #include "ui/document/alignment.h"
 #include "ui/document/document.h"
 #include "ui/document/session.h"
@@ -30,19 +31,28 @@ double work_of(const model::Model& model, double tokens) {
     return 2 * parameters * tokens + 4 * double(c.n_layers) * double(c.n_heads * c.d_head) * pairs;
 }
 
+std::int64_t same_beginning(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+    return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
 /// What a long run takes, from the speed of the model's last one or of this machine's products; empty: it is over soon, or will
 /// be refused at once.
 QString long_run_note(const OpenModel& opened, const trace::Prompt& text, const trace::Trace* last) {
     const model::ModelConfig& c = opened.model->config();
-    std::int64_t tokens = std::ssize(opened.tokenizer->encode(text.text).ids);
+    const std::vector<std::int64_t> ids = opened.tokenizer->encode(text.text).ids;
+    std::int64_t tokens = std::ssize(ids);
     if (!text.pair.empty()) tokens += std::ssize(opened.tokenizer->encode(text.pair).ids);
     if (c.context_is_hard_limit && c.context_length > 0 && tokens > c.context_length) return {};
     constexpr double slowest = 5e9, fastest = 1e14;  // operations a second
     constexpr double share = 0.5;                    // of a product's rate that a long run reaches
     double speed = share * model::product_rate();
-    if (last && last->model() == opened.model && last->tokens() >= 64 && last->info().seconds > 0)
+    const bool same_model = last && last->model() == opened.model;
+    if (same_model && last->tokens() >= 64 && last->info().seconds > 0 && trace::shared_rows_of(*last) == 0)
         speed = std::clamp(work_of(*opened.model, double(last->tokens())) / last->info().seconds, slowest, fastest);
-    const double seconds = work_of(*opened.model, double(tokens)) / speed;
+    double work = work_of(*opened.model, double(tokens));
+    constexpr double saved = 0.7;  // of a row that the last run has: patterns are made again
+    if (same_model && c.causal) work -= saved * work_of(*opened.model, double(same_beginning(ids, last->encoding().ids)));
+    const double seconds = work / speed;
     if (seconds < patience_s) return {};
     const trace::Forecast memory = trace::forecast(c, tokens, {});
     const QLocale english(QLocale::English);
@@ -102,8 +112,8 @@ void Document::run(Asked asked) {
         return;
     }
     jobs_.start(Jobs::Lane::model, QStringLiteral("Running %1").arg(QString::fromStdString(model_.model->config().name)),
-                [this, prompt, asked, opened = model_, last = run_](const CancelToken& cancel,
-                                                                    const Progress& progress) -> Jobs::Deliver {
+                [this, prompt, asked, opened = model_, last = prompt == shown_prompt_ ? nullptr : run_](
+                    const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
                     const trace::Prompt text = input_of(prompt, opened);
                     if (asked == Asked::by_edit && prompt.text.size() + prompt.pair.size() > long_text) {
@@ -113,7 +123,7 @@ void Document::run(Asked asked) {
                                 end_run(NotRun::long_text);
                             };
                     }
-                    auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
+                    auto trace = trace::run_after(last, opened.model, opened.tokenizer, text, {}, cancel, progress);
                     const Tables tables = tables_of(*trace, cancel, progress);
                     return [this, trace, tables, prompt] { accept_run(trace, tables, prompt); };
                 });

@@ -97,18 +97,21 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
         pass.observer.cross_pattern_tile(layer, t.head0, t.row0, tile);
 }
 
-/// The default: tile by tile, no pattern is ever whole.
+/// The default: tile by tile, no pattern is ever whole. Rows of earlier tokens are for observers only.
 void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      at::Tensor& z) {
     const at::Tensor keys = turned_keys(in);
+    const std::int64_t earlier = pass.earlier ? pass.earlier->rows : 0;
     for_tiles(in, [&](const Tile& t) {
+        const bool mixes = t.row0 + t.rows > earlier;
+        if (!mixes && !pass.observer.wants_pattern_tiles()) return;
         pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile, keys);
         softmax_tile(in, t, tile, false);
         tile = tile.to(in.q.scalar_type());
         tell_tile(pass, layer, hooks, t, tile);
-        mix_tile(t, tile, v, z);
+        if (mixes) mix_tile(t, tile, v, z);
     });
 }
 
@@ -236,6 +239,7 @@ at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
                        (in.sinks.defined() && pass.wants(Hook::sink, layer)) ||
                        std::ranges::any_of(summands(in), [&](Hook hook) { return pass.wants(hook, layer); });
     whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
+    if (pass.earlier) z = z.narrow(0, pass.past(), pass.tokens());
     return pass.hook(hooks.z, layer, z);
 }
 
@@ -268,7 +272,17 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     }
     std::int64_t window = window_of(c, layer.value);
     if (pass.cache) std::tie(k, v) = pass.cache->append(layer, k, v);
-    if (pass.past() > 0 && window > 0) {  // the keys that a single later token can attend to are the last ones
+    if (pass.earlier) {
+        const EarlierRows::Attention before = pass.earlier->attention(layer);
+        const auto behind = [&](const at::Tensor& first, const at::Tensor& last) {
+            return at::cat({first.to(last.device()), last}, 1);
+        };
+        q = behind(before.q, q);
+        k = behind(before.k, k);
+        v = behind(before.v, v);
+    }
+    const bool cached = pass.cache && pass.past() > 0;
+    if (cached && window > 0) {  // the keys that a single later token can attend to are the last ones
         const std::int64_t seen = std::min(window, k.size(1));
         k = k.narrow(1, k.size(1) - seen, seen).contiguous();
         v = v.narrow(1, v.size(1) - seen, seen).contiguous();
@@ -281,7 +295,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
                               .k = keys,
                               .alibi_slopes = pass.model.alibi_slopes,
                               .scale = score_scale_of(c, layer.value),
-                              .causal = c.causal && pass.past() == 0,
+                              .causal = c.causal && !cached,
                               .window = window,
                               .softcap = c.score_softcap,
                               .relative_bias = of.relative_bias,

@@ -5,6 +5,7 @@
 #include "model/internals.h"
 #include "model/run/forward.h"
 #include "model/run/kv_cache.h"
+#include "model/run/last_rows.h"
 
 #include <ATen/ATen.h>
 
@@ -30,6 +31,7 @@ struct Pass {
     at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none
     CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none
+    const EarlierRows* earlier = nullptr;    ///< the tokens before these, which observers of patterns see; nullptr: none
     const TextStack* stack = nullptr;        ///< the variants of a text whose rows these are; nullptr: one text
     Pack* pack = nullptr;                    ///< the texts whose rows these are; nullptr: one text
     /// Where the pass ends, since nobody reads what is behind: after `layers` layers, in the last one perhaps after z.
@@ -38,7 +40,8 @@ struct Pass {
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
-    std::int64_t past() const { return cache ? cache->tokens() : 0; }  ///< position of the first token
+    /// Position of the first token.
+    std::int64_t past() const { return earlier ? earlier->rows : cache ? cache->tokens() : 0; }
     bool wants(Hook hook, Layer layer = {}) const { return observer.wants({hook, layer}); }
     /// Passes a tensor through a hook point. Error when the observer returns another shape, dtype or device.
     at::Tensor hook(Hook, Layer, at::Tensor);

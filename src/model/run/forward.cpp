@@ -54,7 +54,8 @@ void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t p
 
 }  // namespace
 
-Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
+Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache,
+                const EarlierRows* earlier) {
     const ModelConfig& c = m.config;
     Pass pass{.model = m,
               .input = input,
@@ -65,7 +66,8 @@ Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& 
               .local_rope = {},
               .resid_pre = {},
               .shared_norm = {},
-              .cache = cache};
+              .cache = cache,
+              .earlier = earlier};
     if (reads_pictures(c)) {
         check_picture(c, input);
         pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
@@ -110,6 +112,7 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
         if (bad.size(0) > 0) row = bad[0][0].item<std::int64_t>();
     }
     if (row < 0) return;
+    row += pass.past();
     if (pass.stack) row = pass.stack->token_of(row);
     if (pass.pack) row -= pass.pack->starts[pass.pack->text_of(row)];
     throw Error(ErrorFacts{

@@ -8,8 +8,8 @@
 
 namespace headlight::model {
 
-/// The pass with its tables. Errors of forward() about its input.
-Pass start_pass(const Model::Internals&, const ForwardInput&, Observer&, KvCache*);
+/// The pass with its tables. Errors of forward() about its input. `earlier`: of the tokens before those of the input.
+Pass start_pass(const Model::Internals&, const ForwardInput&, Observer&, KvCache*, const EarlierRows* earlier = nullptr);
 /// What enters the first layer.
 at::Tensor embed(Pass&);
 /// From resid_pre to resid_post; undefined where the pass ends before. Error where a number is not finite. `before_mlp` may leave

@@ -2,6 +2,7 @@
 // The line beside the prompt: length, time and memory of the run.
 #include "headlight/base/memory.h"
 #include "headlight/trace/remade.h"
+#include "headlight/trace/shared_rows.h"
 #include "tests/support/memory_budget.h"
 #include "tests/ui/window_fixture.h"
 
@@ -22,6 +23,39 @@ TEST_F(WindowTest, WhatAViewKeepsCountsAsMemoryOfTheRun) {
     ASSERT_TRUE(settle());
     EXPECT_GT(window.document().run_trace()->bytes(), bytes + 200'000);
     EXPECT_NE(facts->text(), before);
+}
+
+/// Only the word at the end runs, and the measures are those of the whole text.
+TEST_F(WindowTest, AWordTypedAtTheEndRunsAlone) {
+    Document& document = window.document();
+    PromptText prompt = document.prompt();
+    prompt.text += QStringLiteral(" ") + prompt.text + QStringLiteral(" ") + prompt.text;
+    document.set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    const std::int64_t tokens = document.run_trace()->tokens();
+    EXPECT_LT(trace::shared_rows_of(*document.run_trace()), tokens / 2) << "most of it is new";
+    prompt.text += QStringLiteral(" again");
+    document.set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    const std::int64_t shared = trace::shared_rows_of(*document.run_trace());
+    EXPECT_EQ(shared, tokens);
+    const auto* facts = window.findChild<QToolButton*>(QStringLiteral("RunFacts"));
+    EXPECT_TRUE(facts->toolTip().contains(QStringLiteral("The first %1 tokens").arg(shared))) << facts->toolTip().toStdString();
+
+    const OpenModel& opened = document.model();
+    const auto whole = trace::run(opened.model, opened.tokenizer, {.text = prompt.text.toStdString()});
+    const analyze::HeadTable expected = analyze::head_table(*whole), &table = *document.head_table();
+    for (std::size_t m = 0; m < expected.measures.size(); ++m)
+        for (std::int64_t l = 0; l < expected.n_layers; ++l)
+            for (std::int64_t h = 0; h < expected.n_heads; ++h) {
+                const double value = expected.values[m](l, h);
+                if (std::isfinite(value)) {
+                    EXPECT_NEAR(table.values[m](l, h), value, 1e-4 * std::max(1.0, std::abs(value))) << expected.measures[m].id;
+                }
+            }
+    document.run_now();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(trace::shared_rows_of(*document.run_trace()), 0) << "Run runs all of it";
 }
 
 TEST_F(WindowTest, TheMemoryBudgetIsASettingThatStays) {

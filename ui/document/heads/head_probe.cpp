@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/heads/head_probe.h"
 
+#include "headlight/trace/shared_rows.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +55,8 @@ void HeadProbe::look(const OpenModel& opened) {
 }
 
 void HeadProbe::run_finished(const trace::Trace& run) {
-    seconds_a_token_ = run.info().seconds / static_cast<double>(std::max<std::int64_t>(1, run.tokens()));
+    if (!seconds_a_token_ || trace::shared_rows_of(run) == 0)
+        seconds_a_token_ = run.info().seconds / static_cast<double>(std::max<std::int64_t>(1, run.tokens()));
     if (state_ == State::waiting) wait_.start();
 }
 

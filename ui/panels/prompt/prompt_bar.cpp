@@ -2,6 +2,7 @@
 #include "ui/panels/prompt/prompt_bar.h"
 
 #include "headlight/model/outline.h"
+#include "headlight/trace/shared_rows.h"
 #include "ui/style/appearance.h"
 
 #include <QFileInfo>
@@ -278,6 +279,8 @@ void PromptBar::show_facts() {
                                  ? QStringLiteral("Length of source and target, time of the run, memory of what was kept")
                                  : QStringLiteral("Length of the input, time of the run, memory of what was kept");
         QStringList lines = {what};
+        if (const std::int64_t shared = trace::shared_rows_of(*trace); shared > 0)
+            lines << QStringLiteral("The first %1 tokens are those of the run before").arg(number(shared));
         for (const auto& [name, size] : memory_by_part(*trace)) lines << QStringLiteral("%1: %2").arg(name, size);
         lines += memory_notes(*trace);
         facts_->setToolTip(lines.join(u'\n') + QStringLiteral("\nClick for the memory budget"));
