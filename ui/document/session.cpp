@@ -323,6 +323,62 @@ void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
     p.look.single = read_head(j, "head", "The session's map does not name a head", file);
 }
 
+/// Fields of a sweep, for writing and for reading; those of the command line have its names.
+template <class Request, class Field>
+void visit_sweep(Request& r, const Field& field) {
+    field("clean", r.clean);
+    field("corrupt", r.corrupt);
+    field("target", r.target);
+    field("pairs", r.pairs);
+    field("position", r.position);
+    field("answer", r.answers);
+    field("wrong", r.wrong);
+    field("at", r.places);
+    auto& o = r.options;
+    field("site", o.grid);
+    field("metric", o.metric);
+    field("direction", o.direction);
+    field("ablate", o.ablation);
+    field("effect", o.effect);
+    field("method", o.method);
+    field("to", o.to);
+    field("window", o.window);
+    field("layers", o.layers);
+    field("heads", o.heads);
+    field("by_name", o.by_name);
+    field("donors", o.donors);
+    field("draws", o.bootstrap.draws);
+    field("seed", o.bootstrap.seed);
+}
+
+json sweep_json(const intervention::SweepRequest& request) {
+    json object;
+    visit_sweep(request, [&](const char* key, const auto& value) {
+        if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
+            object[key] = enum_word(value);
+        else
+            object[key] = value;
+    });
+    return object;
+}
+
+intervention::SweepRequest sweep_of(const json& j, const std::filesystem::path& file) {
+    intervention::SweepRequest request;
+    visit_sweep(request, [&](const char* key, auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_enum_v<T>) {
+            read_enum(j, key, value, file);
+        } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+            auto number = static_cast<double>(value);
+            read_number(j, key, number, 0, std::numeric_limits<int>::max(), file);
+            value = static_cast<T>(number);
+        } else {
+            read(j, key, value);
+        }
+    });
+    return request;
+}
+
 }  // namespace
 
 std::string to_json(const Session& s) {
@@ -351,6 +407,7 @@ std::string to_json(const Session& s) {
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
         {"map", map_json(s.map)},
     };
+    if (s.sweep) document["sweep"] = sweep_json(*s.sweep);
     if (!s.state.prompt.image.isEmpty()) document["image"] = s.state.prompt.image.toStdString();
     return document.dump(2) + "\n";
 }
@@ -401,6 +458,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             read(j.at("views"), "split", s.views.split);
         }
         if (j.contains("map")) read_map(j.at("map"), s.map, file);
+        if (j.contains("sweep")) s.sweep = sweep_of(j.at("sweep"), file);
         return s;
     } catch (const WrongKind& wrong) {
         throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind",

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/figure/map/map_figure.h"
+#include "headlight/intervention/sweep/pairs.h"
 #include "headlight/map/gather/gather.h"
 #include "headlight/map/options.h"
 #include "headlight/map/search/search.h"
@@ -10,6 +11,7 @@
 #include "ui/document/state.h"
 
 #include <filesystem>
+#include <optional>
 
 namespace headlight::ui {
 
@@ -52,6 +54,7 @@ struct Session {
     State state;
     OpenViews views;
     MapPage map{};
+    std::optional<intervention::SweepRequest> sweep{};  ///< what the page of sweeps asks for; none: it was not opened
     bool operator==(const Session&) const = default;
 };
 

@@ -7,6 +7,8 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QRegularExpression>
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
@@ -111,6 +113,9 @@ SweepForm::SweepForm(QWidget* parent)
                          QStringLiteral("Words of the clean text or positions of its tokens, with ; between them"))),
       layers_(line_field("Layers", QStringLiteral("all"), QStringLiteral("0,2,5-7"))),
       heads_(line_field("Heads", QStringLiteral("all"), QStringLiteral("0,2,5-7"))),
+      to_(line_field("Through", QStringLiteral("all later parts"),
+                     QStringLiteral("Queries, keys or values of later heads, as L9H6.q: the effect on the way through them alone "
+                                    "(path patching). Several with a space between them are edited together"))),
       edit_(new QComboBox),
       site_(sweep_choice(grids, "Site")),
       metric_(sweep_choice(metrics, "Metric")),
@@ -165,6 +170,7 @@ SweepForm::SweepForm(QWidget* parent)
     row("Site", site_);
     row("Layers", layers_);
     row("Heads", heads_);
+    row("Through", to_);
     row("Window", window_);
     row("Method", method_);
     row("Names", places_);
@@ -180,8 +186,11 @@ SweepForm::SweepForm(QWidget* parent)
         show_fields();
         Q_EMIT changed();
     };
+    for (QWidget* field :
+         std::initializer_list<QWidget*>{clean_, corrupt_, target_, answer_, wrong_, position_, places_, layers_, heads_, to_})
+        field->installEventFilter(this);
     for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, asked_anew);
-    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_})
+    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_, to_})
         connect(field, &QLineEdit::textChanged, this, asked_anew);
     for (QComboBox* box : {edit_, site_, metric_, method_}) connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
     for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, asked_anew);
@@ -192,6 +201,18 @@ SweepForm::SweepForm(QWidget* parent)
         asked_anew();
     });
     show_fields();
+}
+
+/// Undo is that of the page.
+bool SweepForm::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {
+            event->ignore();
+            return true;
+        }
+    }
+    return QWidget::eventFilter(watched, event);
 }
 
 bool SweepForm::patches() const { return edit_choice_rows[edit_->currentIndex()].ablation == Ablation::none; }
@@ -214,13 +235,27 @@ void SweepForm::show_fields() {
     show(position_, !has_target_ && metric != Metric::loss);
     show(heads_, has_head(grid));
     show(places_, one_pair && !has_target_ && has_position(grid));
+    show(direct_, to_->text().trimmed().isEmpty());
     show(by_name_, has_position(grid) && !(one_pair && places_->text().trimmed().isEmpty()));
     pairs_label_->setText(one_pair ? QString() : QFileInfo(pairs_).fileName());
     pairs_label_->setToolTip(pairs_);
     leave_pairs_->setVisible(!one_pair);
 }
 
-SweepRequest SweepForm::request() const {
+SweepRequest SweepForm::request() const { return request(Lists::checked); }
+
+SweepRequest SweepForm::own_request() const {
+    SweepRequest out = request(Lists::readable);
+    const auto follows = [](std::string& text, const QString& followed) {
+        if (text == followed.toStdString()) text.clear();
+    };
+    follows(out.clean, followed_clean_);
+    follows(out.corrupt, followed_corrupt_);
+    follows(out.target, followed_target_);
+    return out;
+}
+
+SweepRequest SweepForm::request(Lists lists) const {
     SweepRequest out = kept_;
     SweepOptions& o = out.options;
     const EditChoiceRow& edit = edit_choice_rows[edit_->currentIndex()];
@@ -228,12 +263,21 @@ SweepRequest SweepForm::request() const {
     o.direction = edit.direction;
     o.grid = static_cast<Grid>(site_->currentData().toInt());
     o.metric = static_cast<Metric>(metric_->currentData().toInt());
-    o.effect = direct_->isChecked() ? Effect::direct : Effect::total;
+    o.effect = direct_->isChecked() && used(direct_) ? Effect::direct : Effect::total;
+    o.to.clear();
+    static const QRegularExpression between(QStringLiteral("[\\s;]+"));
+    for (const QString& receiver : to_->text().split(between, Qt::SkipEmptyParts)) o.to.push_back(receiver.toStdString());
     o.window = window_->value();
     o.method = static_cast<Method>(method_->currentData().toInt());
-    const auto list = [this](const QLineEdit* field) {
+    const auto list = [&](const QLineEdit* field) -> std::vector<std::int64_t> {
         const QString text = field->text().remove(u' ');
-        return text.isEmpty() || !used(field) ? std::vector<std::int64_t>() : index_list(text.toStdString());
+        if (text.isEmpty() || !used(field)) return {};
+        try {
+            return index_list(text.toStdString());
+        } catch (const Error&) {
+            if (lists == Lists::checked) throw;
+        }
+        return {};
     };
     o.layers = list(layers_);
     o.heads = list(heads_);
@@ -269,6 +313,9 @@ void SweepForm::set_request(const SweepRequest& asked) {
         method_->setCurrentIndex(method_->findData(static_cast<int>(o.method)));
         direct_->setChecked(o.effect == Effect::direct);
         window_->setValue(int(o.window));
+        QStringList receivers;
+        for (const std::string& receiver : o.to) receivers << QString::fromStdString(receiver);
+        to_->setText(receivers.join(u' '));
         layers_->setText(QString::fromStdString(index_list_text(o.layers)));
         heads_->setText(QString::fromStdString(index_list_text(o.heads)));
         position_->setText(asked.position == "END" ? QString() : QString::fromStdString(asked.position));
@@ -279,7 +326,7 @@ void SweepForm::set_request(const SweepRequest& asked) {
                 if (field->toPlainText().toStdString() != text) field->setPlainText(QString::fromStdString(text));
             };
             put(clean_, asked.clean);
-            if (!asked.corrupt.empty()) put(corrupt_, asked.corrupt);
+            if (o.ablation == Ablation::none) put(corrupt_, asked.corrupt);
             answer_->setText(line_of(asked.answers));
             wrong_->setText(line_of(asked.wrong));
             QStringList places;

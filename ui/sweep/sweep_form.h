@@ -27,6 +27,8 @@ public:
     /// Errors: a list of layers or heads that cannot be read.
     intervention::SweepRequest request() const;
     void set_request(const intervention::SweepRequest&);
+    /// request() for sessions and undo: without the texts of the window. Lists that cannot be read are left out.
+    intervention::SweepRequest own_request() const;
     /// The window's texts; each field follows its own until it is edited.
     void follow(const QString& clean, const QString& corrupt, const QString& target);
     /// Fields that this model needs.
@@ -45,13 +47,19 @@ public:
     QLineEdit& position() { return *position_; }
     QLineEdit& layers() { return *layers_; }
     QLineEdit& heads() { return *heads_; }
+    QLineEdit& to() { return *to_; }
     QSpinBox& window_size() { return *window_; }
     QCheckBox& direct() { return *direct_; }
 
 Q_SIGNALS:
     void changed();
 
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
 private:
+    enum class Lists { checked, readable };
+    intervention::SweepRequest request(Lists) const;
     void show_fields();
     /// Whether the field is asked for, whatever is on screen.
     bool used(const QWidget* field) const { return !unused_.contains(field); }
@@ -60,7 +68,7 @@ private:
 
     QFormLayout* form_;
     QPlainTextEdit *clean_, *corrupt_;
-    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_;
+    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_, *to_;
     QComboBox *edit_, *site_, *metric_, *method_;
     QSpinBox* window_;
     QCheckBox *direct_, *by_name_;

@@ -7,20 +7,62 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QDateTime>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QScrollArea>
+#include <QSignalBlocker>
 #include <QSplitter>
 #include <QVBoxLayout>
+
+#include <utility>
 
 namespace headlight::ui {
 namespace {
 
 using namespace intervention;
 
-constexpr int kFrameMs = 200, kTypingMs = 500;
+constexpr int kFrameMs = 200, kTypingMs = 500, kMergingMs = 700;
+
+/// The one field in which they differ; none: several do, as when a sweep is asked from the window.
+std::optional<int> changed_field(const SweepRequest& a, const SweepRequest& b) {
+    const SweepOptions &x = a.options, &y = b.options;
+    const bool same[] = {a.clean == b.clean,     a.corrupt == b.corrupt, a.target == b.target, a.position == b.position,
+                         a.answers == b.answers, a.wrong == b.wrong,     a.places == b.places, x.layers == y.layers,
+                         x.heads == y.heads,     x.to == y.to,           x.window == y.window};
+    std::optional<int> found;
+    for (int i = 0; i < int(std::size(same)); ++i)
+        if (!same[i] && std::exchange(found, i)) return std::nullopt;
+    return found;
+}
 
 }  // namespace
+
+/// What is typed into one field in quick succession is one step.
+class SweepStep : public QUndoCommand {
+public:
+    SweepStep(SweepWindow& page, SweepRequest before, SweepRequest after)
+        : QUndoCommand(QStringLiteral("Change the sweep")), page_(page), before_(std::move(before)), after_(std::move(after)) {}
+    int id() const override { return 1; }
+    bool mergeWith(const QUndoCommand* other) override {
+        const auto* next = static_cast<const SweepStep*>(other);
+        if (next->time_ - time_ >= kMergingMs || !field_ || field_ != next->field_) return false;
+        after_ = next->after_;
+        time_ = next->time_;
+        return true;
+    }
+    void undo() override { page_.put_request(before_); }
+    void redo() override {
+        if (!std::exchange(first_, false)) page_.put_request(after_);
+    }
+
+private:
+    SweepWindow& page_;
+    SweepRequest before_, after_;
+    std::optional<int> field_ = changed_field(before_, after_);
+    qint64 time_ = QDateTime::currentMSecsSinceEpoch();
+    bool first_ = true;  ///< done already: this step only remembers it
+};
 
 SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
     : QDialog(parent),
@@ -47,6 +89,8 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
     restyle();
     form_->fit(document_.model());
     follow_window();
+    initial_ = last_ = request();
+    undo_.clear();
     show_work();
     show_cell();
     canvas_->set_placeholder(QStringLiteral("One edit after another"),
@@ -126,6 +170,10 @@ void SweepWindow::connect_parts() {
     });
     connect(&pause_, &QTimer::timeout, this, &SweepWindow::forecast_now);
     connect(form_, &SweepForm::changed, this, &SweepWindow::ask_forecast);
+    connect(form_, &SweepForm::changed, this, &SweepWindow::look_at_request);
+    for (QAction* action : {undo_.createUndoAction(this), undo_.createRedoAction(this)}) addAction(action);
+    actions().front()->setShortcuts(QKeySequence::Undo);
+    actions().back()->setShortcuts(QKeySequence::Redo);
     connect(start_, &QPushButton::clicked, this, &SweepWindow::start);
     connect(stop_, &QPushButton::clicked, this, &SweepWindow::stop);
     connect(go_on_, &QPushButton::clicked, this, &SweepWindow::go_on);
@@ -173,6 +221,33 @@ void SweepWindow::follow_window() {
     form_->follow(text.text, document_.options().other.on ? other.text : QString(), two ? text.pair : QString());
 }
 
+void SweepWindow::look_at_request() {
+    try {
+        form_->request();
+    } catch (const Error&) {  // a list that is being typed
+        return;
+    }
+    const SweepRequest now = request();
+    if (now == last_) return;
+    SweepRequest before = std::exchange(last_, now);
+    if (!restoring_) undo_.push(new SweepStep(*this, std::move(before), now));
+    Q_EMIT request_changed();
+}
+
+void SweepWindow::put_request(const SweepRequest& request) {
+    restoring_ = true;
+    form_->set_request(request);
+    follow_window();
+    look_at_request();
+    restoring_ = false;
+}
+
+void SweepWindow::restore(const std::optional<SweepRequest>& request) {
+    const QSignalBlocker quiet(this);
+    put_request(request.value_or(initial_));
+    undo_.clear();
+}
+
 /// The head of the window is framed, and what else is selected there.
 void SweepWindow::follow_selection() {
     if (!result_ || !of_open_model()) return;
@@ -181,7 +256,7 @@ void SweepWindow::follow_selection() {
 }
 
 void SweepWindow::ask(const SweepAsk& what) {
-    SweepRequest request = form_->request();
+    SweepRequest request = form_->own_request();
     SweepOptions& o = request.options;
     o.grid = what.grid;
     o.layers = what.layers;
@@ -190,6 +265,7 @@ void SweepWindow::ask(const SweepAsk& what) {
     if (o.ablation == Ablation::knockout && !of_attention) o.ablation = Ablation::zero;
     if ((o.ablation == Ablation::zero || o.ablation == Ablation::mean) && of_attention) o.ablation = Ablation::knockout;
     form_->set_request(request);
+    follow_window();
     start_->setFocus();
 }
 

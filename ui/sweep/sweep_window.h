@@ -14,6 +14,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QTimer>
+#include <QUndoStack>
 
 #include <memory>
 #include <optional>
@@ -30,6 +31,11 @@ public:
     ~SweepWindow() override;
 
     void ask(const SweepAsk&);
+    /// What the form asks for, without the texts of the window.
+    intervention::SweepRequest request() const { return form_->own_request(); }
+    /// That of a session, or what the page begins with; there is nothing to undo then.
+    void restore(const std::optional<intervention::SweepRequest>&);
+    QUndoStack& undo_stack() { return undo_; }
     /// Runs what the form asks for; the previous figure stays until the first cells are there.
     void start();
     void stop();
@@ -55,6 +61,7 @@ public:
     const std::shared_ptr<intervention::SweepRun>& sweep() const { return run_; }
 
 Q_SIGNALS:
+    void request_changed();
     void export_asked(const headlight::ui::Exportable& what);
     void explanation_asked(const QString& title, const QString& text);
 
@@ -72,6 +79,8 @@ private:
     void build();
     void connect_parts();
     void follow_window();
+    void look_at_request();
+    void put_request(const intervention::SweepRequest&);
     void follow_selection();
     void ask_forecast();
     void forecast_now();
@@ -101,6 +110,10 @@ private:
     quint64 started_ = 0;              ///< counts starts: a job that is no longer wanted hands nothing over
     bool stopping_ = false, cannot_ = false;
     QTimer frames_, pause_;
+    QUndoStack undo_;
+    intervention::SweepRequest initial_, last_;  ///< request() of a new page, and as undo knows it
+    bool restoring_ = false;
+    friend class SweepStep;
 
     SweepForm* form_;
     FigureCanvas* canvas_;

@@ -430,7 +430,7 @@ Session MainWindow::session() const {
     const State state = document_->state();
     const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
     return {state.model.isEmpty() ? built_in : state.model, state, document_->views(),
-            map_ && map_->isVisible() ? map_->page() : map_page_};
+            map_ && map_->isVisible() ? map_->page() : map_page_, sweeps_ ? sweeps_->request() : sweep_request_};
 }
 
 void MainWindow::apply_session(const Session& session, const QString& file) {
@@ -442,6 +442,8 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
     history_->clear();
     map_page_ = session.map;
     restores_map_ = session.map.open || map_;
+    sweep_request_ = session.sweep;
+    if (sweeps_) sweeps_->restore(session.sweep);
     restore_map();
 }
 

@@ -195,8 +195,9 @@ private:
     QPointer<CorpusWindow> corpus_;
     QPointer<MapWindow> map_;
     QPointer<SweepWindow> sweeps_;
-    MapPage map_page_;           ///< of the page when it was last open
-    bool restores_map_ = false;  ///< the page opens when the session's text has been run
+    std::optional<intervention::SweepRequest> sweep_request_;  ///< of a session, until its page is opened
+    MapPage map_page_;                                         ///< of the page when it was last open
+    bool restores_map_ = false;                                ///< the page opens when the session's text has been run
     QPointer<Tour> tour_;
     std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
     int last_width_ = 0;

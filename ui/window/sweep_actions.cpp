@@ -27,6 +27,11 @@ void MainWindow::add_sweep_actions() {
 void MainWindow::open_sweeps() {
     if (!sweeps_) {
         sweeps_ = new SweepWindow(*document_, *jobs_, this);
+        if (sweep_request_) sweeps_->restore(sweep_request_);
+        connect(sweeps_, &SweepWindow::request_changed, this, [this] {
+            document_->set_modified(true);
+            autosave_->changed();
+        });
         connect(sweeps_, &SweepWindow::export_asked, this, [this](const Exportable& what) {
             auto* dialog = new ExportDialog(*document_, *jobs_, what, sweeps_->canvas().viewport()->size(), sweeps_);
             dialog->setAttribute(Qt::WA_DeleteOnClose);

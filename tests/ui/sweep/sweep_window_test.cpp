@@ -3,6 +3,7 @@
 #include "ui/sweep/sweep_window.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/document/session.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -161,6 +162,86 @@ TEST_F(SweepPage, ExportsTheFigureAndItsNumbers) {
     const QByteArray svg = file.readAll();
     EXPECT_TRUE(svg.contains("zero ablation"));
     EXPECT_TRUE(svg.contains("headlight sweep novella-7m"));
+}
+
+/// Path patching: the numbers are those of the engine, and the command names the receivers.
+TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
+    form().edit().setCurrentIndex(1);
+    QString corrupt = form().clean().toPlainText();
+    form().corrupt().setPlainText(corrupt.replace(QStringLiteral("nurse"), QStringLiteral("king")));
+    form().to().setText(QStringLiteral("L4H5.k  L5H0.q"));
+    EXPECT_FALSE(form().direct().isVisible()) << "the way to the logits is another one";
+    ASSERT_TRUE(sweep());
+    const intervention::SweepRequest asked = form().request();
+    EXPECT_EQ(asked.options.to, (std::vector<std::string>{"L4H5.k", "L5H0.q"}));
+    const OpenModel& opened = window.document().model();
+    const auto expected = intervention::run_sweep(opened.model, page().sweep()->pairs(), asked.options);
+    ASSERT_EQ(page().result()->results.size(), expected.results.size());
+    double most = 0;
+    for (std::size_t i = 0; i < expected.results.size(); ++i) {
+        EXPECT_NEAR(page().result()->results[i].effect, expected.results[i].effect, 1e-5) << i;
+        most = std::max(most, std::abs(expected.results[i].effect));
+    }
+    EXPECT_GT(most, 1e-4);
+    EXPECT_EQ(expected.results.back().effect, 0) << "a head behind the receivers";
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--to L4H5.k --to L5H0.q"))) << page().command().toStdString();
+    form().to().setText(QStringLiteral("L4H5.x"));
+    ASSERT_TRUE(wait_for([&] { return page().forecast().text().contains(QStringLiteral("L4H5.x")); }));
+    EXPECT_FALSE(page().start_button().isEnabled());
+}
+
+TEST_F(SweepPage, ASessionKeepsWhatIsAsked) {
+    form().edit().setCurrentIndex(0);
+    form().corrupt().setPlainText(QStringLiteral("Another text"));
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::q_by_position)));
+    form().layers().setText(QStringLiteral("0-2,4"));
+    form().to().setText(QStringLiteral("L5H1.v"));
+    form().answer().setText(QStringLiteral("·she"));
+    form().window_size().setValue(3);
+    const Session saved = window.session();
+    ASSERT_TRUE(saved.sweep);
+    EXPECT_TRUE(saved.sweep->clean.empty()) << "the window's text, which the page follows";
+    EXPECT_EQ(session_from_json(to_json(saved), "a.headlight"), saved);
+    EXPECT_TRUE(window.document().modified());
+    const intervention::SweepRequest asked = form().request();
+
+    MainWindow other;
+    other.show();
+    other.apply_session(saved, {});
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    EXPECT_EQ(other.session().sweep, saved.sweep) << "before the page is opened";
+    other.action(Command::sweep).trigger();
+    EXPECT_EQ(other.sweeps()->form().request(), asked);
+    EXPECT_EQ(other.session().sweep, saved.sweep);
+    Session plain = saved;
+    plain.sweep.reset();
+    other.apply_session(plain, {});
+    EXPECT_TRUE(other.sweeps()->form().request().options.to.empty()) << "a session without a sweep has the page's beginning";
+
+    std::string wrong = to_json(saved);
+    const std::string site = "\"site\": \"q_by_position\"";
+    ASSERT_NE(wrong.find(site), std::string::npos);
+    wrong.replace(wrong.find(site), site.size(), "\"site\": \"qq\"");
+    EXPECT_THROW(session_from_json(wrong, "a.headlight"), Error);
+}
+
+TEST_F(SweepPage, ItsFieldsAreUndone) {
+    const intervention::SweepRequest first = page().request();
+    QTest::keyClicks(&form().layers(), QStringLiteral("0-2"));
+    EXPECT_EQ(page().undo_stack().count(), 1) << "letters typed are one step";
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::mlp_out)));
+    form().clean().setPlainText(QStringLiteral("My own text"));
+    const intervention::SweepRequest last = page().request();
+    EXPECT_EQ(page().undo_stack().count(), 3);
+    QTest::keyClick(&form().clean(), Qt::Key_Z, Qt::ControlModifier);
+    EXPECT_EQ(form().clean().toPlainText(), window.document().prompt().text);
+    EXPECT_TRUE(page().request().clean.empty()) << "it follows the window again";
+    QTest::keyClick(&form().layers(), Qt::Key_Z, Qt::ControlModifier);
+    EXPECT_EQ(page().request().options.grid, Grid::z);
+    page().undo_stack().undo();
+    EXPECT_EQ(page().request(), first);
+    while (page().undo_stack().canRedo()) page().undo_stack().redo();
+    EXPECT_EQ(page().request(), last);
 }
 
 TEST_F(SweepPage, TheMenuOfAHeadOffersItsSweeps) {
