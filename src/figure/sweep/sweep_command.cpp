@@ -81,6 +81,7 @@ Provenance sweep_provenance(const model::Model& model, const intervention::Sweep
     made.text = asked.clean;
     made.pair = asked.corrupt;
     made.options = options_of(asked);
+    if (!asked.target.empty()) made.options.insert(made.options.begin(), {"target", asked.target});
     if (!asked.pairs.empty())
         made.options.insert(made.options.begin(), {"pairs", std::filesystem::path(asked.pairs).filename().string()});
     made.command = sweep_command(model, asked, dtype, output, format);

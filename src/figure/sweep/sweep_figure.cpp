@@ -187,9 +187,13 @@ private:
                      const Selection& selection) const {
         const Theme& theme = *style.theme;
         const double top = at.map.top() - std::ceil(at.columns.extent) - 6;
-        if (!panel.title.isEmpty())
-            draw::text(painter, {at.map.left(), top - (panel.columns_name.isEmpty() ? 4 : 18)}, panel.title,
-                       ui_font(12, QFont::DemiBold), theme.text);
+        if (!panel.title.isEmpty()) {  // above the map or, where that is too narrow, above its labels too
+            const QFont& bold = ui_font(12, QFont::DemiBold);
+            const bool fits = draw::text_width(panel.title, bold) <= at.map.width();
+            const double left = at.map.left() - (fits ? 0 : at.label_width);
+            draw::text(painter, {left, top - (panel.columns_name.isEmpty() ? 4 : 18)},
+                       draw::elided(panel.title, bold, at.map.right() + kGap - 4 - left), bold, theme.text);
+        }
         if (!panel.columns_name.isEmpty())
             draw::text(painter, {at.map.left(), top - 3}, panel.columns_name, small_font(), theme.muted);
         if (!panel.rows_name.isEmpty())

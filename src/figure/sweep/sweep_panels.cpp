@@ -141,6 +141,7 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
     for (std::size_t i = 0, count = panels.size(); i < count; ++i) {
         SweepPanel error = panels[i];
         error.of_error = true;
+        if (panels[i].title.isEmpty()) panels[i].title = QStringLiteral("effect");  // beside the other, on one line with it
         error.title += error.title.isEmpty() ? QStringLiteral("error of attribution") : QStringLiteral(", error of attribution");
         panels.push_back(std::move(error));
     }
