@@ -4,6 +4,7 @@
 
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/intervention/recipe/effects.h"
+#include "headlight/intervention/recipe/run.h"
 #include "headlight/io/json_file.h"
 #include "headlight/trace/edits.h"
 
@@ -161,6 +162,74 @@ TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
     menu->close();
     EXPECT_TRUE(words().back().startsWith(QStringLiteral("set L3H1 9<-5 "))) << words().back().toStdString();
     EXPECT_TRUE(panel().row(5).field().hasSelectedText()) << "the weight is to be chosen";
+    ASSERT_TRUE(settle());
+}
+
+/// Patches and directions are written with a donor or a token that is selected, to be typed over; B has the engine's numbers.
+TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
+    const QString own = document().prompt().text;
+    QString other = own;
+    other.replace(4, 3, QStringLiteral("king"));  // "old", whose stream is patched
+    TokenStrip& strip = window.prompt_bar().tokens();
+    const auto choose = [&](const char* begins) {
+        QMenu* menu = ask(*strip.viewport(), strip.chip_rect(Position(2)).center());
+        ASSERT_TRUE(menu);
+        QAction* action = entry(menu, QString::fromUtf8(begins));
+        ASSERT_TRUE(action) << begins;
+        action->trigger();
+        menu->close();
+    };
+    document().selection().focus_head({Layer(3), Head(1)});
+    choose("Patch the stream behind layer 3 at ·old (2)");
+    EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(own));
+    EXPECT_EQ(panel().row(0).field().selectedText(), own);
+    choose("Add a token's direction at ·old (2)");
+    EXPECT_EQ(words().back(), QStringLiteral("add L3.resid_post token \" old\" 0.5 norm @2"));
+    EXPECT_EQ(panel().row(1).field().selectedText(), QStringLiteral(" old"));
+    ASSERT_TRUE(settle());
+    document().selection().pin_pair({Layer(3), Head(1)}, Position(8), Position(5));
+    for (const char* begins : {"Patch L3H1", "Patch the pattern of L3H1", "Add what L3H1 writes most", "Add ·",
+                               "Patch the MLP of layer 3", "Patch the stream behind layer 3"}) {
+        window.action(Command::edit_selected).trigger();
+        QMenu* menu = window.context_menus().open_menu();
+        ASSERT_TRUE(menu);
+        QAction* action = entry(menu, QString::fromUtf8(begins));
+        ASSERT_TRUE(action) << begins;
+        action->trigger();
+        menu->close();
+    }
+    const auto& lines = document().edits().lines;
+    EXPECT_EQ(lines[4].words, QStringLiteral("add L3.resid_post ov L3H1.0 0.5 norm"));
+    EXPECT_EQ(lines[5].words, QStringLiteral("add L3.resid_post difference @8 @5 0.5 norm"));
+    ASSERT_TRUE(settle());
+    for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_FALSE(document().problem_of_edit(i)) << lines[i].words.toStdString();
+
+    // The text is typed over.
+    document().set_edits({});
+    choose("Patch the stream behind layer 3 at ·old (2)");
+    QTest::keyClicks(&panel().row(0).field(), other);
+    QTest::keyClick(&panel().row(0).field(), Qt::Key_Return);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(other));
+    const OpenModel& opened = document().model();
+    trace::Prompt prompt;
+    prompt.text = own.toStdString();
+    intervention::Sources sources(opened.model, opened.tokenizer, prompt);
+    const auto expected = intervention::run_recipe(sources, recipe_of(document().edits()), {});
+    ASSERT_TRUE(document().beside());
+    const trace::Trace& b = *document().beside()->pair->b;
+    EXPECT_EQ(b.pooled(Layer(4), Head(0)).mean, expected->pooled(Layer(4), Head(0)).mean);
+    EXPECT_NE(b.pooled(Layer(4), Head(0)).mean, document().trace()->pooled(Layer(4), Head(0)).mean);
+
+    // Where the window compares two texts, the second one is the donor.
+    document().set_edits({});
+    ViewOptions options = document().options();
+    options.other.on = true;
+    options.other.prompt.text = other;
+    document().set_options(options);
+    ASSERT_TRUE(settle());
+    choose("Patch the stream behind layer 3 at ·old (2)");
+    EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(other));
     ASSERT_TRUE(settle());
 }
 

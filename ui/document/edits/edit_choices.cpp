@@ -19,6 +19,25 @@ QString stack_word(const Document& document) {
     return other ? word(enum_word(document.attention())) + u'.' : QString();
 }
 
+QString in_quotes(QString text) {
+    text.replace(u'\\', QStringLiteral("\\\\")).replace(u'"', QStringLiteral("\\\""));
+    return u'"' + text + u'"';
+}
+
+/// " from …": the window's second text or, without one, its own, to be changed; of a picture its file.
+QString donor_words(const Document& document) {
+    const OtherInput& other = document.options().other;
+    const PromptText& own = document.prompt();
+    const bool pictures = model::reads_pictures(document.trace()->config());
+    const auto of = [&](QString PromptText::*field) {
+        return other.on && !(other.prompt.*field).isEmpty() ? other.prompt.*field : own.*field;
+    };
+    QString words = QStringLiteral(" from ") + in_quotes(of(pictures ? &PromptText::image : &PromptText::text));
+    if (document.has_parts() && !of(&PromptText::pair).isEmpty())
+        words += QStringLiteral(" to ") + in_quotes(of(&PromptText::pair));
+    return words;
+}
+
 /// Builds the choices for one hit.
 class Choices {
 public:
@@ -27,7 +46,8 @@ public:
           hit_(hit),
           s_(document.selection().get()),
           head_(hit.head.value_or(s_.focus)),
-          stack_(stack_word(document)) {
+          stack_(stack_word(document)),
+          donor_(donor_words(document)) {
         // A cross attention reads the decoder's stream.
         if (document.attention() == model::Stack::encoder) stream_ = stack_;
     }
@@ -75,6 +95,10 @@ private:
         const QString name = figure::head_name(head_);
         add(QStringLiteral("Switch %1 off").arg(name), QStringLiteral("zero ") + head());
         add(QStringLiteral("Scale %1 …").arg(name), QStringLiteral("scale ") + head() + QStringLiteral(" 2"), true);
+        add_patch(QStringLiteral("Patch %1").arg(name), head() + QStringLiteral(".z"), {}, true);
+        add_patch(QStringLiteral("Patch the pattern of %1").arg(name), head() + QStringLiteral(".pattern"), {}, false);
+        if (stack_.isEmpty())  // an OV circuit is named without a stack
+            add_direction(QStringLiteral("Add what %1 writes most").arg(name), QStringLiteral("ov %1.0").arg(head()), {}, false);
         add(QStringLiteral("Mean of %1 over the text").arg(name), QStringLiteral("mean ") + head(), false, false);
         add(QStringLiteral("Temperature of %1 …").arg(name), QStringLiteral("temperature ") + head() + QStringLiteral(" 0.5"),
             true, false);
@@ -93,6 +117,12 @@ private:
             add(QStringLiteral("Knock out attention to %1 in %2").arg(named(at, true), layers),
                 QStringLiteral("knockout %1 *<-%2").arg(layer()).arg(at.value));
         if (key && trace_.across_texts()) return;  // the stream of the other text
+        const QString there = QStringLiteral(" @%1").arg(at.value);
+        add_patch(QStringLiteral("Patch the stream behind %1 at %2").arg(layers, named(at, false)),
+                  stream_layer() + QStringLiteral(".resid_post"), there, true);
+        if (trace_.config().has_unembedding && trace_.tokenizer())
+            add_direction(QStringLiteral("Add a token's direction at %1").arg(named(at, false)),
+                          QStringLiteral("token ") + in_quotes(token_text(at)), there, true);
         add(QStringLiteral("Switch the MLP of %1 off at %2").arg(layers, named(at, false)),
             QStringLiteral("zero %1.mlp_out @%2").arg(stream_layer()).arg(at.value));
         add(QStringLiteral("Mean stream behind %1 at %2").arg(layers, named(at, false)),
@@ -107,6 +137,9 @@ private:
             true);
         add(QStringLiteral("Scale neuron %1 …").arg(name), QStringLiteral("scale ") + stream_ + name + QStringLiteral(" 2"), true,
             false);
+        add_patch(QStringLiteral("Patch neuron %1").arg(name), stream_ + name, {}, false);
+        if (stream_.isEmpty())
+            add_direction(QStringLiteral("Add what neuron %1 writes").arg(name), QStringLiteral("neuron ") + name, {}, false);
         if (!at.isEmpty())
             add(QStringLiteral("Set it to 0 at %1 alone").arg(named(*hit_.query, false)),
                 QStringLiteral("zero ") + stream_ + name + at, false, false);
@@ -118,6 +151,29 @@ private:
             QStringLiteral("zero ") + stream_layer() + QStringLiteral(".mlp_out"), false, choices_.empty());
         add(QStringLiteral("Switch the attention of layer %1 off").arg(l),
             QStringLiteral("zero ") + layer() + QStringLiteral(".attn_out"), false, choices_.size() < 2);
+        add_patch(QStringLiteral("Patch the stream behind layer %1").arg(l), stream_layer() + QStringLiteral(".resid_post"), {},
+                  false);
+        add_patch(QStringLiteral("Patch the MLP of layer %1").arg(l), stream_layer() + QStringLiteral(".mlp_out"), {}, false);
+        if (hit_.query && hit_.key && *hit_.query != *hit_.key && !trace_.across_texts())
+            add_direction(QStringLiteral("Add %1 minus %2").arg(named(*hit_.query, false), named(*hit_.key, true)),
+                          QStringLiteral("difference @%1 @%2").arg(hit_.query->value).arg(hit_.key->value), {}, false);
+    }
+
+    /// What becomes of the site in the run of another text.
+    void add_patch(const QString& text, const QString& where, const QString& at, bool main) {
+        const QString from = model::reads_pictures(trace_.config()) ? QStringLiteral(" from the other picture …")
+                                                                    : QStringLiteral(" from the other text …");
+        add(text + from, QStringLiteral("patch ") + where + donor_ + at, true, main);
+    }
+    /// To the stream behind the layer, half as long as the stream is there.
+    void add_direction(const QString& text, const QString& source, const QString& at, bool main) {
+        add(text + QStringLiteral(" …"), QStringLiteral("add %1.resid_post %2 0.5 norm").arg(stream_layer(), source) + at, true,
+            main);
+    }
+    QString token_text(Position at) const {
+        const auto i = static_cast<std::size_t>(at.value);
+        const auto& ids = trace_.encoding().ids;
+        return i < ids.size() ? QString::fromStdString(trace_.tokenizer()->bytes_of(ids[i])) : QString();
     }
 
     const trace::Trace& trace_;
@@ -125,6 +181,7 @@ private:
     const figure::Selection& s_;
     HeadId head_;
     QString stack_, stream_;  ///< of the attention, of MLPs and the stream: "encoder.", or empty
+    QString donor_;           ///< " from …"
     std::vector<EditChoice> choices_;
 };
 

@@ -14,7 +14,7 @@ namespace headlight::ui {
 struct EditChoice {
     QString text;         ///< "Switch L3H5 off"
     QString words;        ///< "zero L3H5"
-    bool number = false;  ///< a number at the end of the words is to be chosen
+    bool number = false;  ///< the text in quotation marks or, without one, the number at the end is to be chosen
     bool main = true;     ///< else it stands in a menu of its own
 };
 /// Of the head, the pair or the token, the neuron and the layer of a hit; what it does not name is that of the selection.

@@ -6,6 +6,7 @@
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QVBoxLayout>
 
@@ -169,9 +170,15 @@ void EditsPanel::choose_number(std::size_t line) {
     if (line >= rows_.size()) return;
     EditField& field = rows_[line]->field();
     const QString words = field.text();
-    const auto number = words.lastIndexOf(u' ') + 1;
+    static const QRegularExpression quoted(QStringLiteral(R"re("((?:[^"\\]|\\.)*)")re")),
+        number(QStringLiteral(R"re((?<= )-?[\d.]+(?= |$))re"));
+    QRegularExpressionMatch last;
+    const qsizetype at = words.lastIndexOf(number, -1, &last);
     field.setFocus();
-    field.setSelection(int(number), int(words.size() - number));
+    if (const auto text = quoted.match(words); text.hasMatch())
+        field.setSelection(int(text.capturedStart(1)), int(text.capturedLength(1)));
+    else if (at >= 0)
+        field.setSelection(int(at), int(last.capturedLength()));
 }
 
 void EditsPanel::showEvent(QShowEvent* event) {
@@ -258,8 +265,10 @@ void EditsPanel::show_effects() {
     const auto& found = effects_.found();
     const auto& problem = effects_.problem();
     for (QWidget* of_effects : std::initializer_list<QWidget*>{watch_, alone_, together_}) of_effects->setVisible(any);
-    watch_->setText(found ? QStringLiteral("%1 after %2: %3")
-                                .arg(found->answer, found->place, figure::value_text(found->effects.unedited.log_probability, 3))
+    const auto& run = document_.run_trace();
+    watch_->setText(found ? QStringLiteral("%1 %2 %3: %4")
+                                .arg(found->answer, run && !run->config().causal ? QStringLiteral("at") : QStringLiteral("after"),
+                                     found->place, figure::value_text(found->effects.unedited.log_probability, 3))
                           : QStringLiteral("watched answer"));
     problem_->setText(problem ? QStringLiteral("No effects: %1").arg(sentence_of(*problem)) : QString());
     problem_->setVisible(problem.has_value());

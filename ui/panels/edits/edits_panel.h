@@ -28,7 +28,7 @@ public:
     std::size_t rows() const { return rows_.size(); }
     const EditEffects& effects() const { return effects_; }
     QSize sizeHint() const override;
-    /// Puts the cursor into the line, its last number selected.
+    /// Puts the cursor into the line, what stands in its first quotation marks selected or, without any, its last number.
     void choose_number(std::size_t line);
 
 Q_SIGNALS:

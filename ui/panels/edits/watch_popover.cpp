@@ -22,6 +22,7 @@ WatchPopover::WatchPopover(Document& document, Jobs& jobs, QWidget* parent)
     auto* note =
         new QLabel(QStringLiteral("Effects are changes of its log-probability. An empty field watches what the model predicts "
                                   "without edits."));
+    note->setObjectName(QStringLiteral("WatchNote"));
     note->setProperty("role", "note");
     note->setWordWrap(true);
     place_->setLayout(new QVBoxLayout);
@@ -55,9 +56,17 @@ void WatchPopover::open_below(QWidget* button, Position end) {
     const auto& pins = document_.selection().get().pinned_queries;
     const bool of_run = document_.attention() != model::Stack::encoder;  // else queries are tokens of the source
     query_ = edits.watched_at ? Position(*edits.watched_at) : pins.empty() || !of_run ? end : pins.back();
-    at_end_->setText(QStringLiteral("after %1, where the answer is read").arg(named(end)));
-    at_query_->setText(edits.watched_at ? QStringLiteral("after %1").arg(named(query_))
-                                        : QStringLiteral("after the pinned query %1").arg(named(query_)));
+    // A masked model fills in the token where it stands.
+    const QString place = run->config().causal ? QStringLiteral("after") : QStringLiteral("at");
+    const auto say = [&](QRadioButton& choice, const QString& words) {
+        const int beside = 28 + 2 * 14;  // the mark and the margins
+        choice.setText(
+            choice.fontMetrics().elidedText(words, Qt::ElideMiddle, width() - beside).replace(u'&', QStringLiteral("&&")));
+        choice.setToolTip(words);
+    };
+    say(*at_end_, QStringLiteral("%1 %2, by default").arg(place, named(end)));
+    say(*at_query_, edits.watched_at ? QStringLiteral("%1 %2").arg(place, named(query_))
+                                     : QStringLiteral("%1 the pinned query %2").arg(place, named(query_)));
     at_query_->setVisible(query_ != end || edits.watched_at);
     (edits.watched_at ? at_query_ : at_end_)->setChecked(true);
     delete field_;
@@ -66,6 +75,10 @@ void WatchPopover::open_below(QWidget* button, Position end) {
     connect(field_, &TokenField::chosen, this, [this](const QString& token) { edit([&](EditList& e) { e.watched = token; }); });
     place_->layout()->addWidget(field_);
     candidates_.look(run, Position(edits.watched_at.value_or(end.value)));
+    ensurePolished();
+    auto* note = findChild<QLabel*>(QStringLiteral("WatchNote"));
+    note->ensurePolished();
+    note->setFixedHeight(note->heightForWidth(width() - 2 * 14));
     adjustSize();
     show_below(button, Qt::RightEdge);
     field_->line().setFocus();
