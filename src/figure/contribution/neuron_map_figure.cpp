@@ -32,6 +32,17 @@ NeuronMapFigure::NeuronMapFigure(NeuronMapData data) : data_(std::move(data)) {
     at_.columns = m.cols();
 }
 
+std::vector<ScaleEnds> NeuronMapFigure::scale_ends() const {
+    std::vector<ScaleEnds> ends{{0, most_strength_}};
+    if (!data_.by_row && !limit_.empty()) ends.push_back({-limit_.front(), limit_.front()});
+    return ends;
+}
+
+void NeuronMapFigure::widen(const std::vector<ScaleEnds>& ends) {
+    most_strength_ = ends.front().high;
+    if (ends.size() > 1) std::ranges::fill(limit_, ends.back().high);
+}
+
 QSizeF NeuronMapFigure::layout(QSizeF available, const Style&, const Selection&) {
     NeuronMapLayout at;
     at.rows = data_.map.coefficients.rows();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "figure/core/wrapped.h"
 #include "headlight/analyze/contribution/neuron_map.h"
 #include "headlight/figure/core/figure.h"
@@ -35,7 +36,7 @@ struct NeuronMapLayout {
     }
 };
 
-class NeuronMapFigure final : public Figure {
+class NeuronMapFigure final : public Figure, public OwnScale {
 public:
     explicit NeuronMapFigure(NeuronMapData);
 
@@ -48,6 +49,9 @@ public:
     QString title() const override;
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override { return std::nullopt; }
+    /// The bars', and the colours' unless each neuron has its own.
+    std::vector<ScaleEnds> scale_ends() const override;
+    void widen(const std::vector<ScaleEnds>&) override;
 
     const NeuronMapLayout& places() const { return at_; }
     /// -1 to 1: how strong a cell is drawn.

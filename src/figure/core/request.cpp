@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/request.h"
 #include "figure/core/command_words.h"
+#include "figure/core/own_scale.h"
 #include "headlight/base/numbers.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
@@ -177,8 +178,19 @@ std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, cons
     const ViewSpec& spec = view_spec(state.view);
     if (!state.beside || spec.compares) return spec.make(std::move(trace), state, cancel, progress);
     if (state.side == Side::difference) return spec.difference(*state.beside, state, cancel, progress);
-    if (state.side == Side::a) return spec.make(std::move(trace), state, cancel, progress);
-    return spec.make(state.beside->pair->b, state_of_b(*state.beside, state), cancel, progress);
+    const auto of = [&](Side side) {
+        return side == Side::a ? spec.make(trace, state, cancel, progress)
+                               : spec.make(state.beside->pair->b, state_of_b(*state.beside, state), cancel, progress);
+    };
+    std::unique_ptr<Figure> figure = of(state.side);
+    auto* scaled = dynamic_cast<OwnScale*>(figure.get());
+    if (!scaled || scaled->absolute()) return figure;
+    try {
+        const auto other = of(state.side == Side::a ? Side::b : Side::a);
+        if (const auto* ends = dynamic_cast<const OwnScale*>(other.get())) share_scales(*scaled, *ends);
+    } catch (const Error&) {  // the other run lacks what is shown: there is no scale to share
+    }
+    return figure;
 }
 
 Selection selection_of(const ViewState& request) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "figure/core/own_scale.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
@@ -38,7 +39,7 @@ struct MosaicScale {
 /// The measure's natural range; an open end (NaN) is the data's.
 MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values, bool to_data = false);
 
-class HeadsMosaic final : public Figure {
+class HeadsMosaic final : public Figure, public OwnScale {
 public:
     HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed, bool to_data = false);
 
@@ -51,6 +52,8 @@ public:
     QString title() const override;
     QString description() const override;
     std::optional<QRectF> place_of_head(HeadId id) const override { return at_.cell(id); }
+    std::vector<ScaleEnds> scale_ends() const override { return {{scale_.low, scale_.high}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { scale_.low = ends.front().low, scale_.high = ends.front().high; }
 
 private:
     void paint_cell(QPainter&, HeadId, const Style&) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "figure/picture/picture_layout.h"
 #include "figure/picture/picture_views.h"
 
@@ -28,7 +29,7 @@ struct PictureViewData {
     bool reveal = false;
 };
 
-class PictureFigure : public Figure {
+class PictureFigure : public Figure, public OwnScale {
 public:
     explicit PictureFigure(PictureViewData);
 
@@ -40,6 +41,11 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return data_.title; }
     QString description() const override { return data_.description; }
+    /// One for each query, of the patches.
+    std::vector<ScaleEnds> scale_ends() const override;
+    void widen(const std::vector<ScaleEnds>& ends) override {
+        for (std::size_t row = 0; row < ends.size(); ++row) largest_[row] = ends[row].high;
+    }
 
 private:
     struct Row {
@@ -71,6 +77,7 @@ private:
 
     PictureViewData data_;
     QImage grey_;
+    std::vector<double> largest_;  ///< weight of a patch, of each query's row
     PictureLayout layout_;
     mutable std::map<std::pair<int, bool>, QImage> scaled_;  ///< by width
 };

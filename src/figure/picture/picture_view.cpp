@@ -88,7 +88,23 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
 
 PictureFigure::PictureFigure(PictureViewData data)
     : data_(std::move(data)),
-      grey_(data_.picture.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32)) {}
+      grey_(data_.picture.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32)) {
+    for (const analyze::Matrix& map : data_.weights) {
+        largest_.resize(std::max(largest_.size(), static_cast<std::size_t>(map.rows())));
+        for (std::int64_t token = data_.class_tokens; token < tokens(); ++token)
+            if (const std::int64_t column = data_.axes.key_column(Position(token)); column >= 0)
+                for (Eigen::Index row = 0; row < map.rows(); ++row) {
+                    double& largest = largest_[static_cast<std::size_t>(row)];
+                    largest = std::max(largest, static_cast<double>(map(row, column)));
+                }
+    }
+}
+
+std::vector<ScaleEnds> PictureFigure::scale_ends() const {
+    std::vector<ScaleEnds> ends;
+    for (const double largest : largest_) ends.push_back({0, largest});
+    return ends;
+}
 
 QSizeF PictureFigure::layout(QSizeF available, const Style&, const Selection&) {
     // Of the model's grid, not of the file: a picture may have been squeezed into a square.
@@ -106,7 +122,7 @@ PictureFigure::Shown PictureFigure::shown(const Style& style, Position query) co
     Shown out;
     out.query = query;
     const std::int64_t row = data_.axes.query_row(query);
-    double largest = 0;
+    const double largest = row >= 0 ? largest_.at(static_cast<std::size_t>(row)) : 0;
     for (const analyze::Matrix& map : data_.weights) {
         Row& one = out.rows.emplace_back();
         one.weights = Eigen::VectorXf::Constant(tokens(), std::numeric_limits<float>::quiet_NaN());
@@ -114,7 +130,6 @@ PictureFigure::Shown PictureFigure::shown(const Style& style, Position query) co
             const std::int64_t column = data_.axes.key_column(Position(token));
             if (column < 0) continue;
             one.weights[token] = map(row, column);
-            if (token >= data_.class_tokens) largest = std::max(largest, static_cast<double>(map(row, column)));
         }
     }
     const bool linear = style.transfer.curve == Transfer::Curve::linear;

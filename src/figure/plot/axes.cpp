@@ -56,11 +56,17 @@ Extent data_extent(const Panel& panel, bool is_x) {
         if (r.vertical == is_x) data.take(r.at, axis.log);
     if (axis.low) data.low = *axis.low;
     if (axis.high) data.high = *axis.high;
+    if (axis.holds) data.take(axis.holds->low, axis.log), data.take(axis.holds->high, axis.log);
     if (data.low > data.high || !std::isfinite(data.low) || !std::isfinite(data.high)) data = {axis.log ? 0.1 : 0.0, 1.0};
     return data;
 }
 
 }  // namespace
+
+ScaleEnds axis_ends(const Panel& panel, bool is_x) {
+    const Extent data = data_extent(panel, is_x);
+    return {data.low, data.high};
+}
 
 Scale axis_scale(const Panel& panel, bool is_x) {
     const Axis& axis = is_x ? panel.x : panel.y;

@@ -32,6 +32,8 @@ std::vector<Tick> log_ticks(double low, double high, int count);
 /// As many ticks as fit without one label touching the next.
 std::vector<Tick> fitting_ticks(const Axis&, const Scale&, bool is_x);
 
+/// What the range of an axis has to hold; without any data 0 to 1.
+ScaleEnds axis_ends(const Panel&, bool is_x);
 /// Range of an axis: of its data and references, with some room around them. Without any data 0 to 1.
 Scale axis_scale(const Panel&, bool is_x);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "headlight/figure/core/figure.h"
 
 #include <functional>
@@ -92,8 +93,9 @@ struct Reference {
 };
 
 struct Axis {
-    QString label;                    ///< "update magnitude |u| / |h|"
-    std::optional<double> low, high;  ///< default: those of the data
+    QString label;                     ///< "update magnitude |u| / |h|"
+    std::optional<double> low, high;   ///< default: those of the data
+    std::optional<ScaleEnds> holds{};  ///< numbers that the range holds beside those of the data
     bool log = false;
     bool integer = false;                                              ///< ticks at whole numbers only: layers, tokens, counts
     bool from_zero = false;                                            ///< the range starts at exactly 0: bars, histograms

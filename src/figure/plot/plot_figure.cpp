@@ -52,6 +52,19 @@ PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
         }
 }
 
+std::vector<ScaleEnds> PlotFigure::scale_ends() const {
+    std::vector<ScaleEnds> ends;
+    for (const Panel& panel : data_.panels)
+        for (const bool is_x : {true, false}) ends.push_back(axis_ends(panel, is_x));
+    return ends;
+}
+
+void PlotFigure::widen(const std::vector<ScaleEnds>& ends) {
+    auto next = ends.begin();
+    for (Panel& panel : data_.panels)
+        for (Axis* axis : {&panel.x, &panel.y}) axis->holds = *next++;
+}
+
 QSizeF PlotFigure::layout(QSizeF available, const Style&, const Selection&) {
     const double width = std::floor(std::max(available.width(), least_width)), text = width - 2 * margin;
     subtitle_ = wrapped(data_.subtitle, ui_font(12), text);

@@ -14,7 +14,7 @@ namespace headlight::figure::plot {
 
 inline constexpr double margin = 16, title_height = 42, line_height = 16;
 
-class PlotFigure : public Figure {
+class PlotFigure : public Figure, public OwnScale {
 public:
     explicit PlotFigure(PlotData);
 
@@ -28,6 +28,8 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return data_.title; }
     QString description() const override { return data_.description; }
+    std::vector<ScaleEnds> scale_ends() const override;
+    void widen(const std::vector<ScaleEnds>&) override;
 
     const PlotData& data() const { return data_; }
     const Frame& frame() const { return frame_; }

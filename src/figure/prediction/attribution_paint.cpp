@@ -95,13 +95,8 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
     const Theme& theme = *style.theme;
     const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
     draw::text(painter, {at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
-    double low = std::min(0.0, data_.split.total), high = std::max(0.0, data_.split.total);
-    for (const NamedPart& part : bars_) {
-        low = std::min(low, part.value);
-        high = std::max(high, part.value);
-    }
-    const double span = std::max(high - low, 1e-9);
-    const auto x_of = [&](double value) { return at_.bar_x + (value - low) / span * at_.bar_width; };
+    const double span = std::max(bar_ends_.high - bar_ends_.low, 1e-9);
+    const auto x_of = [&](double value) { return at_.bar_x + (value - bar_ends_.low) / span * at_.bar_width; };
     const double rows = static_cast<double>(at_.bars) * AttributionLayout::bar_height;
     painter.fillRect(QRectF(x_of(0) - 0.5, at_.bars_top, 1, rows + 8 + AttributionLayout::bar_height), theme.line);
     const auto bar = [&](double top, double value, const QColor& color) {

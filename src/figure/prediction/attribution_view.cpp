@@ -123,10 +123,19 @@ AttributionFigure::AttributionFigure(AttributionViewData data) : data_(std::move
         return most;
     };
     limit_ = std::max({largest(data_.heads), largest(data_.cross), largest(data_.mlps), 1e-9});
+    bar_ends_ = {std::min(0.0, data_.split.total), std::max(0.0, data_.split.total)};
+    for (const NamedPart& part : bars_) bar_ends_ = {std::min(bar_ends_.low, part.value), std::max(bar_ends_.high, part.value)};
     decimals_ = draw::decimals_for(std::max(limit_, std::abs(data_.split.total)), 3);
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
     at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180,
                              data_.cross.size() > 0);
+}
+
+void AttributionFigure::widen(const std::vector<ScaleEnds>& ends) {
+    limit_ = ends[0].high;
+    source_limit_ = ends[1].high;
+    bar_ends_ = ends[2];
+    decimals_ = draw::decimals_for(std::max({limit_, bar_ends_.high, -bar_ends_.low}), 3);
 }
 
 QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {

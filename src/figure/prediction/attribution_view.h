@@ -2,6 +2,7 @@
 // Direct logit attribution: a layer x head map, bars of the largest parts, and the sources of one head.
 #pragma once
 
+#include "figure/core/own_scale.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
@@ -70,7 +71,7 @@ struct AttributionLayout {
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
                                      bool cross = false, double map_height = 0);
 
-class AttributionFigure final : public Figure {
+class AttributionFigure final : public Figure, public OwnScale {
 public:
     explicit AttributionFigure(AttributionViewData);
 
@@ -82,6 +83,10 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
+
+    /// Of the parts' colours, the tokens' and the bars.
+    std::vector<ScaleEnds> scale_ends() const override { return {{-limit_, limit_}, {-source_limit_, source_limit_}, bar_ends_}; }
+    void widen(const std::vector<ScaleEnds>&) override;
 
     /// What a click on the MLP of a layer sets; empty: nothing.
     static std::vector<std::pair<std::string, std::string>> neurons_of(std::int64_t layer) {
@@ -106,7 +111,8 @@ private:
     AttributionViewData data_;
     std::vector<NamedPart> bars_;
     double limit_ = 1, source_limit_ = 1;  ///< ends of the signed colours
-    int decimals_ = 3;                     ///< of the parts
+    ScaleEnds bar_ends_;
+    int decimals_ = 3;  ///< of the parts
     AttributionLayout at_;
     TokenLines flow_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/figure/core/figure.h"
@@ -49,7 +50,7 @@ struct LensLayout {
 };
 LensLayout lens_layout(const LensViewData&, double available_width, double token_text);
 
-class LensFigure final : public Figure {
+class LensFigure final : public Figure, public OwnScale {
 public:
     explicit LensFigure(LensViewData);
 
@@ -63,6 +64,9 @@ public:
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
     bool begins_at_right() const override { return true; }
+    bool absolute() const override { return data_.color != LensColor::kl; }
+    std::vector<ScaleEnds> scale_ends() const override { return {{0, kl_limit_}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { kl_limit_ = ends.front().high; }
 
     const LensLayout& places() const { return at_; }
     /// 0..1: how far along the ramp a state is; NaN: it has no such number.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The strongest memories of an MLP at a token with what they promote, and one neuron along the text.
+#include "figure/core/own_scale.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
@@ -136,7 +137,7 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
 }
 
 /// One neuron's coefficient along the text.
-class NeuronAlongText final : public Figure {
+class NeuronAlongText final : public Figure, public OwnScale {
 public:
     explicit NeuronAlongText(const MlpViewData& data)
         : neuron_(data.followed),
@@ -150,6 +151,8 @@ public:
     QString description() const override { return {}; }
     Table table() const override { return {}; }
     std::vector<NamedArray> arrays() const override { return {}; }
+    std::vector<ScaleEnds> scale_ends() const override { return {{-limit_, limit_}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { limit_ = ends.front().high; }
 
     QSizeF layout(QSizeF available, const Style&, const Selection&) override {
         const double width = std::min(available.width() - 2 * page_margin, 1100.0);

@@ -2,6 +2,7 @@
 #include "figure/table/grid_figure.h"
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "figure/core/wrapped.h"
 #include "figure/table/table_layout.h"
 
@@ -16,7 +17,7 @@ constexpr double most_cell = 32, least_square = 7, grid_label_gap = 6, most_labe
 
 const QFont& grid_font() { return ui_font(10.5); }
 
-class GridFigure final : public Figure {
+class GridFigure final : public Figure, public OwnScale {
 public:
     explicit GridFigure(GridData data) : data_(std::move(data)) {}
 
@@ -25,6 +26,8 @@ public:
     QString description() const override { return data_.description; }
     Table table() const override { return data_.table ? data_.table() : Table(); }
     std::vector<NamedArray> arrays() const override { return data_.arrays ? data_.arrays() : std::vector<NamedArray>(); }
+    std::vector<ScaleEnds> scale_ends() const override { return {{data_.is_signed ? -data_.limit : 0, data_.limit}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { data_.limit = ends.front().high; }
 
     QSizeF layout(QSizeF available, const Style& style, const Selection&) override {
         const double width = std::max(available.width(), 280.0);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/stacked_figure.h"
 
+#include "figure/core/own_scale.h"
 #include "figure/core/saved_state.h"
 #include "headlight/figure/core/opened_part.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace headlight::figure {
 namespace {
 
-class StackedFigure final : public Figure, public OpensPart {
+class StackedFigure final : public Figure, public OpensPart, public OwnScale {
 public:
     explicit StackedFigure(StackedParts parts) : in_(std::move(parts)), at_(in_.parts.size()) {}
     std::string view() const override { return in_.view; }
@@ -52,6 +54,28 @@ public:
     }
     Table table() const override { return in_.table ? in_.table() : in_.parts.front()->table(); }
     std::vector<NamedArray> arrays() const override { return in_.arrays ? in_.arrays() : in_.parts.front()->arrays(); }
+    bool absolute() const override {
+        return std::ranges::all_of(in_.parts, [](const auto& part) {
+            const auto* scaled = dynamic_cast<const OwnScale*>(part.get());
+            return !scaled || scaled->absolute();
+        });
+    }
+    std::vector<ScaleEnds> scale_ends() const override {
+        std::vector<ScaleEnds> ends;
+        for (const auto& part : in_.parts)
+            if (const auto* scaled = dynamic_cast<const OwnScale*>(part.get()))
+                std::ranges::copy(scaled->scale_ends(), std::back_inserter(ends));
+        return ends;
+    }
+    void widen(const std::vector<ScaleEnds>& ends) override {
+        auto next = ends.begin();
+        for (const auto& part : in_.parts)
+            if (auto* scaled = dynamic_cast<OwnScale*>(part.get())) {
+                const auto count = std::ssize(scaled->scale_ends());
+                scaled->widen({next, next + count});
+                next += count;
+            }
+    }
     std::optional<QRectF> opened_part() const override {
         if (in_.opened == 0) return std::nullopt;
         return at_[in_.opened].united(at_.back());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_figure.h"
+#include "figure/core/own_scale.h"
 #include "figure/core/wrapped.h"
 #include "figure/table/table_layout.h"
 #include "headlight/figure/core/fixed_text.h"
@@ -14,7 +15,7 @@ constexpr std::size_t most_split_rows = 60;  ///< of a section whose columns may
 
 double right_end(const SectionLayout& at) { return at.x.empty() ? 0 : at.x.back() + at.width.back() + page_margin; }
 
-class TableFigure final : public Figure {
+class TableFigure final : public Figure, public OwnScale {
 public:
     explicit TableFigure(TableData data) : data_(std::move(data)) {
         for (TableSection& section : data_.sections) fix_decimals(section);
@@ -30,6 +31,17 @@ public:
     std::vector<NamedArray> arrays() const override;
     std::optional<QRectF> row_of_query(Position p) const override { return row_where(&TableRow::query, p); }
     std::optional<QRectF> row_of_key(Position p) const override { return row_where(&TableRow::key, p); }
+    std::vector<ScaleEnds> scale_ends() const override {
+        std::vector<ScaleEnds> ends;
+        for (const TableSection& section : data_.sections)
+            for (const double limit : limits_of(section)) ends.push_back({-limit, limit});
+        return ends;
+    }
+    void widen(const std::vector<ScaleEnds>& ends) override {
+        auto next = ends.begin();
+        for (TableSection& section : data_.sections)
+            for (TableColumn& column : section.columns) column.limit = (next++)->high;
+    }
 
 private:
     /// The first row that is about the position.

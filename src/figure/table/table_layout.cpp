@@ -18,6 +18,8 @@ constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell
 constexpr std::size_t few_tints = 16;
 constexpr std::size_t most_measured = 256;  ///< rows; more of them would hold the window up
 
+}  // namespace
+
 std::vector<double> limits_of(const TableSection& section) {
     std::vector<double> own(section.columns.size(), 0);
     for (std::size_t c = 0; c < own.size(); ++c)
@@ -35,6 +37,8 @@ std::vector<double> limits_of(const TableSection& section) {
     }
     return limits;
 }
+
+namespace {
 
 bool any_cell(const TableSection& section, std::size_t c, const std::function<bool(const TableCell&)>& holds) {
     return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });

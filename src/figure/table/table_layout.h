@@ -29,6 +29,8 @@ struct SectionLayout {
     QStringList note;
     bool over = false;
 };
+/// Of each column's bars and tints: the largest absolute value, of columns of a group together; or as the column says.
+std::vector<double> limits_of(const TableSection&);
 /// Of a page of this width, from `top`; wider than it where the columns need more.
 SectionLayout lay_out(const TableSection&, double top, double width, bool with_hint);
 /// The width that a section would like to have, without the margins.

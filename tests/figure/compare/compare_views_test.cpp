@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Differences of two runs of the built-in model: what is drawn is B's number minus A's, of the token that stands for it.
+#include "figure/core/own_scale.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
@@ -194,6 +195,39 @@ TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOw
         EXPECT_EQ(largest > 0, spec.id != "composition");
     }
     EXPECT_GE(tables, 20U);
+}
+
+/// Whichever side is shown: a colour, the length of a bar and a place mean one number.
+TEST_F(CompareViews, AAndBHaveOneScale) {
+    std::set<std::string> scaled, wider;
+    for (const ViewSpec& spec : view_specs()) {
+        if (!spec.difference || !why_missing(spec, *a_, {}).empty()) continue;
+        SCOPED_TRACE(spec.id);
+        ViewState s = state(spec.id);
+        s.query = Position(kKeys);
+        if (spec.id == "lens") s.values = {{"shade", "kl"}};
+        const auto ends = [&](Side side, bool alone) {
+            ViewState of = s;
+            of.side = side;
+            if (alone) of.beside.reset();
+            const auto figure = make_figure(alone && side == Side::b ? b_ : a_, of);
+            const auto* own = dynamic_cast<const OwnScale*>(figure.get());
+            return own ? own->scale_ends() : std::vector<ScaleEnds>();
+        };
+        const auto a = ends(Side::a, false), b = ends(Side::b, false), alone = ends(Side::a, true);
+        if (a.empty() || a.size() != b.size()) continue;
+        scaled.insert(spec.id);
+        EXPECT_EQ(a, b);
+        ASSERT_EQ(alone.size(), a.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            EXPECT_LE(a[i].low, alone[i].low);
+            EXPECT_GE(a[i].high, alone[i].high);
+        }
+        if (a != alone) wider.insert(spec.id);
+    }
+    for (const char* view : {"attribution", "mlp", "neuron-map", "lens", "rollout", "focus-4"})
+        EXPECT_TRUE(scaled.contains(view)) << view;
+    EXPECT_GE(wider.size(), 8U) << testing::PrintToString(wider);
 }
 
 TEST_F(CompareViews, RowsOfRolloutAndOfDriversAreThoseOfThePartners) {

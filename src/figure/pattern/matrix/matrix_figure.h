@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/own_scale.h"
 #include "figure/pattern/head/head_lines.h"
 #include "figure/pattern/matrix/matrix_layout.h"
 #include "figure/pattern/matrix/matrix_view.h"
@@ -15,7 +16,7 @@
 
 namespace headlight::figure {
 
-class MatrixFigure : public Figure {
+class MatrixFigure : public Figure, public OwnScale {
 public:
     explicit MatrixFigure(MatrixViewData);
 
@@ -29,6 +30,9 @@ public:
     QString description() const override;
     bool zoomable() const override { return true; }
     double max_zoom() const override { return std::max(1.0, 80 / layout_.cell); }
+    bool absolute() const override { return data_.full == 1; }
+    std::vector<ScaleEnds> scale_ends() const override { return {{0, data_.full}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { data_.full = ends.front().high; }
 
 private:
     struct Frame;  ///< one paint call; in px on screen
