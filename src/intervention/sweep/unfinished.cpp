@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <map>
 #include <system_error>
 
 namespace headlight::intervention {
@@ -37,11 +38,19 @@ UnfinishedSweep::UnfinishedSweep(std::filesystem::path path, SweepFacts facts, s
     if (std::filesystem::exists(path_)) read(pairs, cells);
 }
 
-void UnfinishedSweep::check_facts(const std::string& line) const {
-    const nlohmann::json header = io::parse_json(line, path_);
-    if (!header.is_object() || header.value("headlight", "") != kFormat)
-        throw Error(ErrorFacts{.problem = "This is not the file of an unfinished sweep", .file = path_.string()});
-    const nlohmann::json& kept = header.at("sweep");
+void UnfinishedSweep::read_header(const std::string& line) {
+    std::map<std::string, std::string> kept;
+    try {
+        const nlohmann::json header = nlohmann::json::parse(line);
+        if (header.at("headlight").get<std::string>() == kFormat) header.at("sweep").get_to(kept);
+        header.at("memory").get_to(content_.memory);
+    } catch (const nlohmann::json::exception&) {
+        kept.clear();
+    }
+    if (kept.empty())
+        throw Error(ErrorFacts{.problem = "This is not the file of an unfinished sweep",
+                               .file = path_.string(),
+                               .hint = "Delete the file to begin anew"});
     const auto differs = [&](const std::string& name, const std::string& before, const std::string& now) {
         if (before == now) return;
         throw Error(ErrorFacts{.problem = "The unfinished sweep in this file is another one",
@@ -51,10 +60,9 @@ void UnfinishedSweep::check_facts(const std::string& line) const {
                                .found = now.empty() ? "none" : now,
                                .hint = "Give what that sweep had, or delete the file to begin anew"});
     };
-    for (const auto& [name, value] : facts_) differs(name, kept.value(name, ""), value);
-    for (const auto& [name, value] : kept.items())
-        if (std::ranges::find(facts_, name, &SweepFacts::value_type::first) == facts_.end())
-            differs(name, value.get<std::string>(), "");
+    for (const auto& [name, value] : facts_) differs(name, kept[name], value);
+    for (const auto& [name, value] : kept)
+        if (std::ranges::find(facts_, name, &SweepFacts::value_type::first) == facts_.end()) differs(name, value, "");
 }
 
 void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
@@ -66,8 +74,7 @@ void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
         const std::string line = text.substr(at, end - at);
         at = end + 1;
         if (++number == 1) {
-            check_facts(line);
-            content_.memory = nlohmann::json::parse(line).at("memory").get<std::int64_t>();
+            read_header(line);
             continue;
         }
         const auto in_range = [&](std::size_t index, std::size_t count, const char* what) {

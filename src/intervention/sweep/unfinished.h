@@ -47,7 +47,7 @@ public:
 
 private:
     void read(std::size_t pairs, std::size_t cells);
-    void check_facts(const std::string& line) const;
+    void read_header(const std::string& line);
     void write(const std::string& lines);
 
     struct Close {

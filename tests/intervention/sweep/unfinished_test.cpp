@@ -138,10 +138,12 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     std::ofstream(file, std::ios::app) << "{\"pair\":0,\"pass\":[[100000,0.5]]}\n";
     EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
                 AllOf(HasSubstr("no such cell"), HasSubstr("100000"), HasSubstr("line ")));
-    std::ofstream(file) << "layer,head,value\n";
-    EXPECT_NE(message(pairs, {{"model", "this"}}), "no error");
-    std::ofstream(file) << "{\"rows\": []}\n";
-    EXPECT_THAT(message(pairs, {{"model", "this"}}), HasSubstr("not the file of an unfinished sweep"));
+    for (const char* line : {"layer,head,value", R"({"rows": []})", R"({"headlight": "unfinished sweep 1", "memory": 1})",
+                             R"({"headlight": "unfinished sweep 1", "sweep": {"model": 1}, "memory": 1})"}) {
+        std::ofstream(file) << line << "\n";
+        EXPECT_THAT(message(pairs, {{"model", "this"}}),
+                    AllOf(HasSubstr("not the file of an unfinished sweep"), HasSubstr("s.unf")));
+    }
 }
 
 }  // namespace unfinished_test
