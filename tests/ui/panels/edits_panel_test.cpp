@@ -182,7 +182,8 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     document().selection().focus_head({Layer(3), Head(1)});
     choose("Patch the stream behind layer 3 at ·old (2)");
     EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(own));
-    EXPECT_EQ(panel().row(0).field().selectedText(), own);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(panel().row(0).field().selectedText(), own) << "it stays while the effect comes";
     choose("Add a token's direction at ·old (2)");
     EXPECT_EQ(words().back(), QStringLiteral("add L3.resid_post token \" old\" 0.5 norm @2"));
     EXPECT_EQ(panel().row(1).field().selectedText(), QStringLiteral(" old"));

@@ -94,12 +94,16 @@ EditField::EditField(Document& document, QWidget* parent)
     connect(completer_, qOverload<const QModelIndex&>(&QCompleter::activated), this,
             [this](const QModelIndex& chosen) { take(chosen.data(Qt::EditRole).toString()); });
     connect(this, &QLineEdit::textEdited, this, &EditField::offer);
+    // The beginning says what it is. While one types, cursor and selection stay.
+    connect(this, &QLineEdit::editingFinished, this, [this] {
+        if (!hasFocus()) setCursorPosition(0);
+    });
 }
 
 void EditField::set_words(const QString& words) {
     if (text() != words) setText(words);
     setModified(false);
-    setCursorPosition(0);  // the beginning says what it is
+    if (!hasFocus()) setCursorPosition(0);
 }
 
 QStringList EditField::offered() const {
