@@ -21,7 +21,7 @@ using intervention::SweepResult;
 SweepResult result_of(Grid grid, const std::vector<double>& values, std::size_t pairs = 1) {
     SweepResult r;
     r.options = {.grid = grid, .direction = Direction::noise};
-    r.axes = {.layers = 2, .heads = 3, .kv_heads = 3, .positions = 4, .neurons = {5, 5}};
+    r.axes = {.layers = 2, .heads = 3, .kv_heads = 3, .positions = 4, .neurons = {5, 5}, .experts = {4, 0}};
     r.cells = intervention::cells_of(grid, r.axes, {}, {});
     r.clean.assign(pairs, 2);
     r.corrupt.assign(pairs, -1);
