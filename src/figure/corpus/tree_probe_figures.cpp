@@ -140,7 +140,7 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
              .arg(count_text(result.n_train), count_text(result.n_test), count_text(std::ssize(result.classes))),
          words});
     out.own_legends = true;
-    plot::Panel score = layer_panel("Layers 0 to l", result.rows.size());
+    plot::Panel score = layer_panel("Up to each layer", result.rows.size());
     score.y.label = QStringLiteral("share of examples");
     score.y.high = 1;
     std::vector<corpus::Interval> scores;
