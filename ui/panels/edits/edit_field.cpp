@@ -94,16 +94,18 @@ EditField::EditField(Document& document, QWidget* parent)
     connect(completer_, qOverload<const QModelIndex&>(&QCompleter::activated), this,
             [this](const QModelIndex& chosen) { take(chosen.data(Qt::EditRole).toString()); });
     connect(this, &QLineEdit::textEdited, this, &EditField::offer);
-    // The beginning says what it is. While one types, cursor and selection stay.
-    connect(this, &QLineEdit::editingFinished, this, [this] {
-        if (!hasFocus()) setCursorPosition(0);
-    });
+    connect(this, &QLineEdit::editingFinished, this, &EditField::show_beginning);
 }
 
 void EditField::set_words(const QString& words) {
     if (text() != words) setText(words);
     setModified(false);
-    if (!hasFocus()) setCursorPosition(0);
+    show_beginning();
+}
+
+/// It says what the edit is. While one types here, in a window in the background too, cursor and selection stay.
+void EditField::show_beginning() {
+    if (window()->focusWidget() != this) setCursorPosition(0);
 }
 
 QStringList EditField::offered() const {

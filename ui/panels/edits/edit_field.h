@@ -34,6 +34,7 @@ protected:
 private:
     void offer();
     void take(const QString&);
+    void show_beginning();
 
     Document& document_;
     QStandardItemModel offers_;
