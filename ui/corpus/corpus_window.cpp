@@ -363,6 +363,7 @@ void CorpusWindow::refresh() {
     const figure::CorpusRequest asked = request();
     show_work();
     if (!stored_ || asked.view.empty()) return;
+    selection_.focus_head(asked.head);  // ringed; none where the view shows the best one
     canvas_->set_outdated(true);
     jobs_.start(Jobs::Lane::corpus_figure, {},
                 [self = QPointer(this), stored = stored_, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {

@@ -142,7 +142,7 @@ void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& s
             if (at_.cell(id).adjusted(-3, -3, 3, 3).intersects(room)) paint_cell(painter, id, style);
         }
     const auto ring = [&](HeadId id, const QColor& color, double out) {
-        if (id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
+        if (id.layer.value < 0 || id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
         draw::box(painter, at_.cell(id).adjusted(-out, -out, out, out), short_side() >= 14 ? 4 : 2, {}, color, 2);
     };
     if (!style.exporting) ring(selection.focus, theme.accent, 1);
@@ -185,7 +185,7 @@ void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, std::optiona
         }
     };
     std::optional<std::int64_t> own_head, own_layer;
-    if (focus) own_head = focus->head.value, own_layer = focus->layer.value;
+    if (focus && focus->layer.value >= 0) own_head = focus->head.value, own_layer = focus->layer.value;
     axis(at_.heads, own_head, at_.pitch.width(), wide, [&](std::int64_t h, const QColor& color) {
         const double x = at_.cell({Layer{0}, Head{h}}).center().x();
         if (x >= room.left() && x <= room.right())

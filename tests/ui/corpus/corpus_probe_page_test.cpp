@@ -91,6 +91,20 @@ TEST_F(CorpusProbePage, AStoppedProbeLeavesThePageAsItWas) {
     EXPECT_FALSE(QFile::exists(folder.filePath(QStringLiteral("store/probes/structural/trees.json"))));
 }
 
+/// Before a click the cases are the best head's, and no dot is ringed as if it were selected.
+TEST_F(CorpusProbePage, CoreferenceRingsTheHeadWhoseCasesAreChosen) {
+    open("coreference/documents.conllu", "mentions", 0);
+    page().choose_view(QStringLiteral("corpus-coreference"));
+    ASSERT_TRUE(shown());
+    EXPECT_EQ(page().canvas().selection().focus, (HeadId{Layer(-1), Head(-1)}));
+    const auto dot = find(page().canvas(), [](const figure::Hit& hit) { return hit.kind == figure::Hit::Kind::head; });
+    ASSERT_TRUE(dot);
+    const HeadId head = page().canvas().hit_at(*dot).head.value();
+    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *dot);
+    ASSERT_TRUE(shown());
+    EXPECT_EQ(page().canvas().selection().focus, head);
+}
+
 TEST_F(CorpusProbePage, ACaseOfCoreferenceOpensWithItsPairPinned) {
     open("coreference/documents.conllu", "mentions", 0);
     page().choose_view(QStringLiteral("corpus-coreference"));
