@@ -272,6 +272,10 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::
 }
 
 std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
+    if (model::reads_pictures(c))
+        throw Error(ErrorFacts{.problem = "Sweeps of models that read pictures are not supported",
+                               .item = c.name,
+                               .expected = "a model that reads text"});
     std::vector<SweepPair> pairs;
     if (has_cross_attention(c) && (asked.position != "END" || !asked.places.empty()))
         throw Error(ErrorFacts{.problem = "The answer of an encoder-decoder model follows what the decoder reads",

@@ -25,6 +25,18 @@ SweepPair pair_in(const Fixture& f, SweepRequest asked) {
     return pair;
 }
 
+TEST(SweepRequest, OfAModelThatReadsPicturesIsRefused) {
+    const Fixture f("models/gpt2");
+    model::ModelConfig pictures = f.config();
+    pictures.patch_size = 16;
+    try {
+        pairs_of({.clean = kText}, pictures, *f.tokenizer);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("pictures are not supported"));
+    }
+}
+
 TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
     const Fixture f("models/gpt2");
     SweepRequest asked;
