@@ -24,11 +24,11 @@ constexpr int kFrames = 24;
 
 /// Paragraphs of a hundred words.
 QString in_paragraphs(const std::string& text) {
-    constexpr int kWords = 100;
+    constexpr int kParagraphWords = 100;
     QString out = QString::fromStdString(text);
     int words = 0;
     for (QChar& c : out)
-        if (c == u' ' && ++words % kWords == 0) c = u'\n';
+        if (c == u' ' && ++words % kParagraphWords == 0) c = u'\n';
     return out;
 }
 
