@@ -118,8 +118,11 @@ int run(const Arguments& o, const cli::Console& console) {
     model::start_runtime(o.threads);
     const TemporaryFolder temporary;
     subject.scratch = temporary.path;
-    static constexpr std::string_view own[] = {"tokenizer", "probes", "long", "window", "cancel", "typing"};
-    const auto without_model = [](const std::string& name) { return std::ranges::find(own, name) != std::end(own); };
+    static constexpr std::string_view none[] = {"tokenizer", "probes"}, own[] = {"long", "cancel", "typing", "window"};
+    const auto without_model = [&](const std::string& name) {
+        return std::ranges::find(none, name) != std::end(none) ||
+               (o.model.empty() && std::ranges::find(own, name) != std::end(own));
+    };
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
             console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
