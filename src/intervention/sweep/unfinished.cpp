@@ -2,6 +2,7 @@
 #include "intervention/sweep/unfinished.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/atomic_file.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 
@@ -156,18 +157,17 @@ void UnfinishedSweep::end_pass() {
 }
 
 void UnfinishedSweep::write(const std::string& lines) {
-    std::string header;
-    if (!out_) {
-        std::error_code ignored;
-        if (!std::filesystem::exists(path_, ignored) || std::filesystem::file_size(path_, ignored) == 0) {
-            nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
-            for (const auto& [name, value] : facts_) sweep[name] = value;
-            header = nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", content_.memory}}.dump() + "\n";
-        }
-        out_.reset(std::fopen(path_.c_str(), "ab"));
+    std::error_code ignored;
+    if (!out_ && (!std::filesystem::exists(path_, ignored) || std::filesystem::file_size(path_, ignored) == 0)) {
+        nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
+        for (const auto& [name, value] : facts_) sweep[name] = value;
+        const nlohmann::ordered_json header{{"headlight", kFormat}, {"sweep", sweep}, {"memory", content_.memory}};
+        // Whole or not at all: a process killed here must not leave a file that says nothing.
+        io::write_atomically(path_, header.dump() + "\n" + lines);
+        return;
     }
-    const std::string text = header + lines;
-    if (!out_ || std::fwrite(text.data(), 1, text.size(), out_.get()) != text.size() || std::fflush(out_.get()) != 0)
+    if (!out_) out_.reset(std::fopen(path_.c_str(), "ab"));
+    if (!out_ || std::fwrite(lines.data(), 1, lines.size(), out_.get()) != lines.size() || std::fflush(out_.get()) != 0)
         throw Error(ErrorFacts{.problem = "Cannot write what an unfinished sweep has",
                                .file = path_.string(),
                                .found = std::generic_category().message(errno)});
