@@ -4,6 +4,8 @@
 #include "figure/pattern/head/head_layout.h"
 #include "figure/pattern/head/head_lines.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
@@ -230,6 +232,122 @@ TEST(HeadView, HeaderKeepsToTheVisiblePart) {
     figure->paint(painter, QRectF(QPointF(0, 1000), canvas), style, {});
     const Hit hit = figure->hit_test(layout_of(data).square(1).center() + QPointF(0, 1000), style, {});
     EXPECT_EQ(hit.kind, Hit::Kind::head_square);
+}
+
+/// 3,000 tokens that attend to the first ones, themselves and those before them: 150,000 lines, most of them long.
+std::unique_ptr<Figure> long_head() {
+    constexpr float kShare = 1.F / 50;
+    return head_figure(synthetic::heads(3000, 1, [](int, int i, int j) {
+        return j <= i && (j < 25 || i - j < 25) ? kShare * (1 + float((i * 7 + j * 13) % 10) / 10) : 0.F;
+    }));
+}
+
+struct Screen {
+    Figure& figure;
+    Style style{};
+    Selection selection{};
+
+    QImage at(double top, bool exporting = false) {
+        style.exporting = exporting;
+        QImage image(canvas.toSize(), QImage::Format_RGB32);
+        image.fill(style.theme->canvas);
+        QPainter painter(&image);
+        painter.translate(0, -top);
+        figure.paint(painter, QRectF(QPointF(0, top), canvas), style, selection);
+        return image;
+    }
+    /// What the canvas does until nothing is coarse; counts the frames that were.
+    QImage settled(double top, int* coarse = nullptr) {
+        QImage image = at(top);
+        for (; figure.refining(); image = at(top)) {
+            if (coarse) ++*coarse;
+            const Sharpening work = figure.sharpening();
+            if (!work) ADD_FAILURE() << "something is coarse and nothing makes it better";
+            if (!work || (coarse && *coarse > 100)) break;
+            work({})();
+        }
+        return image;
+    }
+};
+
+TEST(HeadView, LinesOfALongTextAreRefinedToWhatFilesShow) {
+    const auto figure = long_head(), file = long_head();
+    Screen screen{*figure}, exported{*file};
+    screen.selection.pinned_keys = exported.selection.pinned_keys = {Position(2)};
+    figure->layout(canvas, screen.style, screen.selection);
+    exported.style.exporting = true;
+    file->layout(canvas, exported.style, exported.selection);
+    for (const double top : {0.0, 30'000.0, 1'000.0}) {
+        const QImage first = screen.at(top);
+        EXPECT_TRUE(figure->refining()) << top;
+        int coarse = 0;
+        const QImage last = screen.settled(top, &coarse);
+        EXPECT_GT(coarse, 0);
+        EXPECT_NE(first, last);
+        // All but the column of keys, at whose edge the screen names the pinned one.
+        const QRect lines(0, 0, int(figure->row_of_key(Position(0))->left()) - 2, last.height());
+        EXPECT_EQ(last.copy(lines), exported.at(top, true).copy(lines)) << top;
+        // At once there are the strongest lines, not nothing.
+        QImage without = first;
+        without.fill(screen.style.theme->canvas);
+        EXPECT_NE(first.copy(300, 300, 200, 100), without.copy(300, 300, 200, 100));
+    }
+}
+
+TEST(HeadView, AnotherPinKeepsThePicturesOfTheLines) {
+    const auto figure = long_head();
+    Screen screen{*figure};
+    figure->layout(canvas, screen.style, screen.selection);
+    screen.settled(30'000);
+    screen.selection.pinned_queries = {Position(1500)};
+    figure->layout(canvas, screen.style, screen.selection);
+    screen.at(30'000);
+    EXPECT_FALSE(figure->refining()) << "a query has few lines, and the others are as they were";
+}
+
+TEST(HeadView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
+    const auto figure = long_head(), file = long_head();
+    Screen screen{*figure}, exported{*file};
+    figure->layout(canvas, screen.style, screen.selection);
+    const std::size_t before = figure->table().rows.size();
+    screen.style.transfer.threshold = exported.style.transfer.threshold = 0.03;
+    exported.style.exporting = true;
+    file->layout(canvas, exported.style, exported.selection);
+    figure->layout(canvas, screen.style, screen.selection);
+    EXPECT_EQ(figure->table().rows.size(), before) << "laid out without making the lines";
+    const QImage last = screen.settled(30'000);
+    EXPECT_LT(figure->table().rows.size(), before);
+    EXPECT_EQ(last, exported.at(30'000, true));
+}
+
+TEST(HeadView, PicturesOfLinesAreInTheAccountAndGivenUp) {
+    const std::int64_t before = memory_in_use(MemoryUse::pictures);
+    {
+        const auto figure = long_head();
+        Screen screen{*figure};
+        figure->layout(canvas, screen.style, screen.selection);
+        const QImage first = screen.settled(0);
+        const std::int64_t shown = memory_in_use(MemoryUse::pictures) - before;
+        EXPECT_GT(shown, 0);
+        screen.settled(2'000);
+        EXPECT_GT(memory_in_use(MemoryUse::pictures) - before, shown);
+        keep_to_budget(memory_budget());
+        EXPECT_EQ(screen.settled(0), first);
+        EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, shown);
+    }
+    EXPECT_EQ(memory_in_use(MemoryUse::pictures), before);
+}
+
+TEST(HeadLines, OfAQueryOrAKeyAreInTheOrderOfPainting) {
+    const HeadViewData data =
+        synthetic::heads(4, 2, [](int h, int i, int j) { return j > i ? 0.F : 0.1F + 0.2F * float((i + j + h) % 4); });
+    const auto all = head_lines(data.weights, {0, 1}, data.axes, true, {});
+    const auto some = lines_of(all, {3, 1, 3}, 0);
+    std::vector<std::uint32_t> expected;
+    for (const std::uint32_t i : all.faint_first)
+        if (all.lines[i].query == 3 || all.lines[i].query == 1 || all.lines[i].key == 0) expected.push_back(i);
+    EXPECT_EQ(some, expected);
+    EXPECT_TRUE(lines_of(all, {}, -1).empty());
 }
 
 TEST(HeadView, TableHoldsEveryLineAndArraysEveryWeight) {

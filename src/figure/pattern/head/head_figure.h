@@ -6,10 +6,7 @@
 #include "figure/pattern/head/head_layout.h"
 #include "figure/pattern/head/head_lines.h"
 #include "figure/pattern/head/head_view.h"
-
-#include <QImage>
-
-#include <map>
+#include "figure/pattern/head/line_pictures.h"
 
 namespace headlight::figure {
 
@@ -18,6 +15,7 @@ struct HeadSubject {
     std::vector<std::int64_t> queries;  ///< lines of these at full strength; boxes for the last
     std::int64_t key = -1;              ///< or the lines to this key
     bool none() const { return queries.empty() && key < 0; }
+    bool operator==(const HeadSubject&) const = default;
 };
 
 class HeadFigure : public Figure {
@@ -34,24 +32,23 @@ public:
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
     std::optional<QRectF> row_of_key(Position) const override;
+    bool refining() const override;
+    Sharpening sharpening() override;
 
 private:
-    using LineList = std::vector<const HeadLine*>;
     struct Frame;  ///< what one paint call hands to its parts
 
-    /// Lines and pictures of them depend on these; kept until they change. Figures are painted by one thread.
+    /// What the lines depend on, and they; kept until it changes. Figures are painted by one thread.
     struct Drawn {
         Transfer transfer;
         std::vector<std::int32_t> active;  ///< indices into data_.weights
-        HeadLines lines;
-        std::int64_t key = -1;                ///< of the strengths below
-        std::vector<Eigen::VectorXf> to_key;  ///< of each active head: strength of every query's weight on that key
+        std::shared_ptr<const HeadLines> lines;
     };
-    struct Tiles {
-        const Theme* theme = nullptr;
-        HeadPalette palette{};
-        double scale = 0, room = 0;
-        std::map<std::int64_t, QImage> images;  ///< by number of the band of rows
+    /// The subject's lines.
+    struct Chosen {
+        HeadSubject subject;
+        std::shared_ptr<const HeadLines> of;
+        std::shared_ptr<const std::vector<std::uint32_t>> lines;
     };
 
     const Drawn& drawn(const Style&, const Selection&) const;
@@ -63,10 +60,12 @@ private:
     };
     std::vector<EdgeNote> edge_notes(const Style&, const Selection&) const;
     QRectF rows_in_sight() const;
-    /// Of the lines that are longer than what is in sight: they cannot be followed, and would cover those that can.
-    double fade_of(const HeadLine&) const;
-    /// Strengths of a query's row, or of all queries on a key, one vector for each active head.
-    std::vector<Eigen::VectorXf> strengths(bool on_keys, std::int64_t row) const;
+    /// Rows of the axes that a frame shows, from the first to before the last.
+    struct Rows {
+        std::int64_t first = 0, last = 0;
+    };
+    /// Strengths of a query's row, or of those queries on a key, one vector for each active head; of other queries 0.
+    std::vector<Eigen::VectorXf> strengths(bool on_keys, std::int64_t row, Rows queries) const;
     QString pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const;
     Hit token_hit(bool is_query, std::int64_t row, const Style&, const Selection&) const;
     Hit line_hit(QPointF, const Style&, const Selection&) const;
@@ -74,11 +73,11 @@ private:
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
     void paint_lines(const Frame&) const;
-    void paint_line_set(const Frame&, const LineList&, double strength) const;
-    QImage line_picture(const Frame&, const LineList&, const QRectF& area, double scale, bool fades) const;
-    void paint_pictures(const Frame&, const LineList&, std::map<std::int64_t, QImage>& known, bool fades) const;
+    void paint_line_set(const Frame&, const std::vector<std::uint32_t>& lines, double strength) const;
+    void paint_vector_lines(const Frame&) const;
+    Rows rows_of(const Frame&) const;
     void paint_tokens(const Frame&) const;
-    void paint_boxes(const Frame&, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const;
+    void paint_boxes(const Frame&, bool on_keys, Rows, const std::vector<Eigen::VectorXf>& strengths) const;
     void paint_pair_rules(const Frame&) const;
     void paint_edge_notes(const Frame&) const;
     QColor color(const Style&, std::int32_t head) const;
@@ -86,12 +85,16 @@ private:
     std::optional<HeadId> head_of(std::int32_t map) const;  ///< none where heads are combined
     QString name_of(std::int32_t map) const;
 
-    HeadViewData data_;
+    std::shared_ptr<const HeadViewData> held_;
+    const HeadViewData& data_ = *held_;
     std::vector<draw::Label> query_labels_, key_labels_;
     std::vector<double> query_widths_, key_widths_;
     HeadLayout layout_;
-    mutable Drawn drawn_;
-    mutable Tiles tiles_;
+    std::shared_ptr<Drawn> drawn_ = std::make_shared<Drawn>();
+    mutable std::optional<Drawn> wanted_;  ///< without lines: those of a long text are made beside the painting
+    std::weak_ptr<const void> busy_;       ///< held by the thread that makes them
+    mutable Chosen chosen_;
+    mutable LinePictures pictures_, chosen_pictures_;
     mutable QRectF view_;  ///< what was last exposed: header and legend keep to it
 };
 

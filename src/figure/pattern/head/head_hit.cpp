@@ -58,7 +58,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
 }
 
 Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& selection) const {
-    const HeadLines& all = drawn(style, selection).lines;
+    const HeadLines& all = *drawn(style, selection).lines;
     const double u = (at.x() - layout_.line_x0) / (layout_.line_x1 - layout_.line_x0);
     const HeadSubject s = subject(style, selection);
     const HeadLine* best = nullptr;
@@ -66,8 +66,9 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
     for (const HeadLine& line : all.lines) {
         const double y0 = layout_.row_y(line.query), y1 = layout_.row_y(line.key);
         const double slope = (y1 - y0) / (layout_.line_x1 - layout_.line_x0);
-        const double distance = std::abs(y0 + (y1 - y0) * u - at.y()) / std::sqrt(1 + slope * slope);
-        if (distance > reach) continue;
+        const double aside = y0 + (y1 - y0) * u - at.y(), square = 1 + slope * slope;
+        if (aside * aside > reach * reach * square) continue;
+        const double distance = std::abs(aside) / std::sqrt(square);
         // Near and strong wins; the subject's lines lie on top.
         const bool on_top = line.key == s.key || std::find(s.queries.begin(), s.queries.end(), line.query) != s.queries.end();
         const double rank = line.opacity * (1.2 - distance / reach) * (on_top ? 4 : 1);

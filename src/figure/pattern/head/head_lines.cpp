@@ -38,16 +38,25 @@ std::int64_t legal_pairs(const analyze::PatternAxes& axes, bool causal) {
     return pairs;
 }
 
+struct FaintFirst {
+    const std::vector<HeadLine>& lines;
+    bool operator()(std::uint32_t a, std::uint32_t b) const {
+        return lines[a].opacity != lines[b].opacity ? lines[a].opacity < lines[b].opacity : a < b;
+    }
+};
+
 }  // namespace
 
 HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
-                     const analyze::PatternAxes& axes, bool causal, const Transfer& transfer, float share) {
+                     const analyze::PatternAxes& axes, bool causal, const Transfer& transfer, float share,
+                     const CancelToken& cancel) {
     HeadLines out;
     out.pairs = legal_pairs(axes, causal) * static_cast<std::int64_t>(active.size());
     const auto queries = static_cast<Eigen::Index>(axes.queries.size());
     if (share <= 0) share = 1.0F / static_cast<float>(active.size());
     out.query_begin.reserve(axes.queries.size() + 1);
     for (Eigen::Index i = 0; i < queries; ++i) {
+        cancel.throw_if_cancelled();
         out.query_begin.push_back(out.lines.size());
         for (const std::int32_t head : active) {
             const Eigen::VectorXf row = weights[static_cast<std::size_t>(head)].row(i);
@@ -60,9 +69,24 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
     out.query_begin.push_back(out.lines.size());
     out.faint_first.resize(out.lines.size());
     std::iota(out.faint_first.begin(), out.faint_first.end(), 0U);
-    std::stable_sort(out.faint_first.begin(), out.faint_first.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return out.lines[a].opacity < out.lines[b].opacity; });
+    std::ranges::sort(out.faint_first, FaintFirst{out.lines});
+    out.spans.reserve(out.lines.size());
+    for (const std::uint32_t i : out.faint_first) out.spans.push_back(span_of(out.lines[i]));
     out.too_faint = out.pairs - static_cast<std::int64_t>(out.lines.size());
+    return out;
+}
+
+std::vector<std::uint32_t> lines_of(const HeadLines& all, const std::vector<std::int64_t>& queries, std::int64_t key) {
+    std::vector<std::uint32_t> out;
+    if (key >= 0)
+        for (std::uint32_t i = 0; i < all.lines.size(); ++i)
+            if (all.lines[i].key == key) out.push_back(i);
+    for (const std::int64_t query : queries)
+        for (auto i = all.query_begin[std::size_t(query)]; i < all.query_begin[std::size_t(query) + 1]; ++i)
+            out.push_back(static_cast<std::uint32_t>(i));
+    std::ranges::sort(out, FaintFirst{all.lines});
+    const auto [rest, end] = std::ranges::unique(out);
+    out.erase(rest, end);
     return out;
 }
 

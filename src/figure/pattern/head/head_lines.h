@@ -3,10 +3,12 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/job.h"
 #include "headlight/figure/core/transfer.h"
 
 #include <QString>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,10 +20,17 @@ struct HeadLine {
     float opacity = 0;                ///< transferred weight / number of active heads (BertViz)
 };
 
+/// Rows from one end of a line to the other.
+struct RowSpan {
+    std::int32_t first = 0, last = 0;
+};
+inline RowSpan span_of(const HeadLine& line) { return {std::min(line.query, line.key), std::max(line.query, line.key)}; }
+
 struct HeadLines {
     std::vector<HeadLine> lines;             ///< by query, head, key
     std::vector<std::size_t> query_begin;    ///< [queries + 1]: the lines of a query
     std::vector<std::uint32_t> faint_first;  ///< indices of the lines in the order of painting
+    std::vector<RowSpan> spans;              ///< of the lines in that order
     std::int64_t pairs = 0;                  ///< legal pairs of the active heads
     std::int64_t too_faint = 0;              ///< of these, not drawn because the opacity is below 1/255
 };
@@ -42,6 +51,8 @@ QString mask_note(bool causal, const std::vector<std::int64_t>& windows);
 /// Lines of the heads listed in `active` (indices into `weights`), each [queries, keys]. `share`: of a weight in its line's
 /// opacity; 0: it is divided by the number of heads.
 HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
-                     const analyze::PatternAxes&, bool causal, const Transfer&, float share = 0);
+                     const analyze::PatternAxes&, bool causal, const Transfer&, float share = 0, const CancelToken& = {});
+/// The lines of some queries or to a key (-1: none), in the order of painting.
+std::vector<std::uint32_t> lines_of(const HeadLines&, const std::vector<std::int64_t>& queries, std::int64_t key);
 
 }  // namespace headlight::figure

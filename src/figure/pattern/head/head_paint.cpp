@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the head view.
-#include "figure/core/parallel.h"
 #include "figure/core/saved_state.h"
 #include "figure/pattern/head/head_figure.h"
-#include "figure/pattern/head/line_raster.h"
 #include "headlight/figure/core/selection_rules.h"
 
 #include <algorithm>
@@ -13,12 +11,8 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double line_width = 2;
-constexpr double least_fade = 0.05;           ///< of lines that leave the view
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
-constexpr double band_height = 64;        ///< device pixels of height of a cached picture of lines: a wheel step needs one more
-constexpr std::size_t spare_bands = 160;  ///< kept beside those in sight
 
 bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
     return std::find(rows.begin(), rows.end(), row) != rows.end();
@@ -56,11 +50,6 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 }
 
 QRectF HeadFigure::rows_in_sight() const { return view_.adjusted(0, layout_.header_height, 0, -layout_.legend_height); }
-
-double HeadFigure::fade_of(const HeadLine& line) const {
-    const double length = std::abs(layout_.row_y(line.query) - layout_.row_y(line.key)), room = rows_in_sight().height();
-    return length <= room ? 1 : std::max(least_fade, room / length);
-}
 
 std::vector<HeadFigure::EdgeNote> HeadFigure::edge_notes(const Style& style, const Selection& selection) const {
     constexpr double note_height = 22, pad = 8;
@@ -156,9 +145,9 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const double end = end_of_bar();
     const bool plain = f.style.transfer == Transfer{};
     QString note = data_.weight_name;
-    if (f.drawn.lines.too_faint > 0)
+    if (f.drawn.lines->too_faint > 0)
         note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
-                   .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), note);
+                   .arg(draw::count_text(f.drawn.lines->too_faint), draw::count_text(f.drawn.lines->pairs), note);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
     if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1) note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;
@@ -172,95 +161,71 @@ void HeadFigure::paint_legend(const Frame& f) const {
 
 // --- lines ----------------------------------------------------------------------------------------------------------
 
-void HeadFigure::paint_line_set(const Frame& f, const LineList& lines, double strength) const {
-    QPen pen(Qt::black, line_width, Qt::SolidLine, Qt::FlatCap);
-    for (const HeadLine* line : lines) {
-        const double opacity = line->opacity * strength;
+void HeadFigure::paint_line_set(const Frame& f, const std::vector<std::uint32_t>& lines, double strength) const {
+    QPen pen(Qt::black, LineScene::width, Qt::SolidLine, Qt::FlatCap);
+    for (const std::uint32_t i : lines) {
+        const HeadLine& line = f.drawn.lines->lines[i];
+        const double opacity = line.opacity * strength;
         if (opacity < least_opacity) continue;
         f.style.cancel.throw_if_cancelled();
-        pen.setColor(draw::faded(color(f.style, line->head), opacity));
+        pen.setColor(draw::faded(color(f.style, line.head), opacity));
         f.painter.setPen(pen);
-        f.painter.drawLine(QPointF(layout_.line_x0, layout_.row_y(line->query)),
-                           QPointF(layout_.line_x1, layout_.row_y(line->key)));
+        f.painter.drawLine(QPointF(layout_.line_x0, layout_.row_y(line.query)),
+                           QPointF(layout_.line_x1, layout_.row_y(line.key)));
     }
 }
 
-QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRectF& area, double scale, bool fades) const {
-    const double low = area.top() - line_width, high = area.bottom() + line_width;
-    auto crosses = [&](const HeadLine* line) {
-        const double y0 = layout_.row_y(line->query), y1 = layout_.row_y(line->key);
-        return std::max(y0, y1) >= low && std::min(y0, y1) <= high;
-    };
-    const auto first = std::find_if(lines.begin(), lines.end(), crosses);
-    if (first == lines.end()) return {};
-    std::vector<QColor> hues;
-    for (std::size_t h = 0; h < data_.weights.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
-    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)), static_cast<int>(std::lround(area.height() * scale)));
-    for (auto it = first; it != lines.end(); ++it) {
-        const HeadLine* line = *it;
-        if (!crosses(line)) continue;
-        f.style.cancel.throw_if_cancelled();
-        const double fade = fades ? fade_of(*line) : 1;
-        if (line->opacity * fade < least_opacity) continue;
-        raster.line((layout_.line_x0 - area.left()) * scale, (layout_.row_y(line->query) - area.top()) * scale,
-                    (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale, line_width * scale,
-                    hues[static_cast<std::size_t>(line->head)], line->opacity * fade);
+void HeadFigure::paint_vector_lines(const Frame& f) const {
+    std::vector<std::uint32_t> subject, others;
+    for (const std::uint32_t i : f.drawn.lines->faint_first) {  // strong lines lie on top
+        const HeadLine& line = f.drawn.lines->lines[i];
+        const bool chosen = line.key == f.subject.key || contains(f.subject.queries, line.query);
+        (chosen ? subject : others).push_back(i);
     }
-    return raster.image();
-}
-
-void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<std::int64_t, QImage>& known, bool fades) const {
-    const double scale = draw::device_scale(f.painter);
-    const QRectF shown = f.rows & f.visible;
-    if (shown.isEmpty()) return;
-    const double left = std::floor(layout_.line_x0) - 2, width = std::ceil(layout_.line_x1) + 2 - left;
-    const double height = band_height / scale;
-    const auto first = static_cast<std::int64_t>(std::floor(shown.top() / height));
-    const auto last = static_cast<std::int64_t>(std::floor(shown.bottom() / height));
-    if (known.size() > static_cast<std::size_t>(last - first) + spare_bands) known.clear();
-    std::vector<std::pair<std::int64_t, QImage>> missing;
-    for (std::int64_t i = first; i <= last; ++i)
-        if (!known.contains(i)) missing.emplace_back(i, QImage());
-    in_parallel(missing.size(), lines.size() > 5000, [&](std::size_t i) {
-        missing[i].second =
-            line_picture(f, lines, QRectF(left, static_cast<double>(missing[i].first) * height, width, height), scale, fades);
-    });
-    for (auto& [i, image] : missing) known[i] = std::move(image);
-    for (std::int64_t i = first; i <= last; ++i)
-        if (const QImage& image = known[i]; !image.isNull())
-            draw::device_image(f.painter, {left, static_cast<double>(i) * height}, image);
+    paint_line_set(f, others, f.subject.none() ? 1 : background_strength);
+    paint_line_set(f, subject, 1);
 }
 
 void HeadFigure::paint_lines(const Frame& f) const {
-    const HeadLines& all = f.drawn.lines;
-    const double rest = f.subject.none() ? 1 : background_strength;
-    const bool as_pictures = !draw::is_vector(f.painter);
-    LineList subject, others;
-    for (const std::uint32_t i : all.faint_first) {  // strong lines lie on top
-        const HeadLine& line = all.lines[i];
-        const bool chosen = line.key == f.subject.key || contains(f.subject.queries, line.query);
-        (chosen && !as_pictures ? subject : others).push_back(&line);
-        if (chosen && as_pictures) subject.push_back(&line);
-    }
-    if (!as_pictures) {
-        paint_line_set(f, others, rest);
-        paint_line_set(f, subject, 1);
-        return;
-    }
-    const double scale = draw::device_scale(f.painter);
-    if (tiles_.theme != f.style.theme || tiles_.palette != f.style.palette || tiles_.scale != scale ||
-        tiles_.room != f.rows.height())
-        tiles_ = {f.style.theme, f.style.palette, scale, f.rows.height(), {}};
-    f.painter.setOpacity(rest);
-    paint_pictures(f, others, tiles_.images, true);
+    if (draw::is_vector(f.painter)) return paint_vector_lines(f);
+    const QRectF shown = f.rows & f.visible;
+    if (shown.isEmpty()) return;
+    LineScene scene{.lines = f.drawn.lines,
+                    .only = nullptr,
+                    .hues = {},
+                    .x0 = layout_.line_x0,
+                    .x1 = layout_.line_x1,
+                    .first_y = layout_.row_y(0),
+                    .row_height = layout_.row_height,
+                    .room = f.rows.height(),
+                    .scale = draw::device_scale(f.painter)};
+    for (std::size_t h = 0; h < data_.weights.size(); ++h) scene.hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
+    const auto paint = [&](LinePictures& pictures) {
+        pictures.paint(f.painter, scene, shown.top(), shown.bottom(), f.style.exporting, f.style.cancel);
+    };
+    f.painter.setOpacity(f.subject.none() ? 1 : background_strength);
+    paint(pictures_);
     f.painter.setOpacity(1);
-    std::map<std::int64_t, QImage> once;
-    if (!subject.empty()) paint_pictures(f, subject, once, false);
+    if (f.subject.none()) return chosen_pictures_.clear();
+    if (!(chosen_.subject == f.subject) || chosen_.of != f.drawn.lines)
+        chosen_ = {
+            f.subject, f.drawn.lines,
+            std::make_shared<const std::vector<std::uint32_t>>(lines_of(*f.drawn.lines, f.subject.queries, f.subject.key))};
+    scene.only = chosen_.lines;
+    scene.room = 0;
+    paint(chosen_pictures_);
 }
 
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
-void HeadFigure::paint_boxes(const Frame& f, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const {
+HeadFigure::Rows HeadFigure::rows_of(const Frame& f) const {
+    const QRectF shown = f.rows & f.visible;
+    const auto row = [&](double y) { return (y - layout_.header_height) / layout_.row_height; };
+    return {std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(row(shown.top())))),
+            static_cast<std::int64_t>(std::ceil(row(shown.bottom())))};
+}
+
+void HeadFigure::paint_boxes(const Frame& f, bool on_keys, Rows rows, const std::vector<Eigen::VectorXf>& strengths) const {
     // BertViz: one box a head on each opposite token, its width divided by the active heads, its opacity the weight.
     const auto count = static_cast<double>(f.drawn.active.size());
     f.painter.setRenderHint(QPainter::Antialiasing, count == 1);  // neighbouring boxes meet on a pixel's edge
@@ -268,7 +233,7 @@ void HeadFigure::paint_boxes(const Frame& f, bool on_keys, const std::vector<Eig
         const std::int32_t head = f.drawn.active[a];
         const Eigen::VectorXf& strength = strengths[a];
         const QColor hue = color(f.style, head);
-        for (Eigen::Index j = 0; j < strength.size(); ++j) {
+        for (Eigen::Index j = rows.first; j < std::min<Eigen::Index>(rows.last, strength.size()); ++j) {
             const QRectF whole = on_keys ? layout_.key_box(j) : layout_.query_box(j);
             if (strength[j] < least_opacity || !whole.intersects(f.visible)) continue;
             QRectF part = whole;
@@ -286,12 +251,14 @@ void HeadFigure::paint_boxes(const Frame& f, bool on_keys, const std::vector<Eig
 void HeadFigure::paint_tokens(const Frame& f) const {
     const HeadSubject& subject = f.subject;
     const std::int64_t box_query = subject.queries.empty() ? -1 : subject.queries.back();
+    const Rows rows = rows_of(f);
+    const std::int64_t last_query = std::min(rows.last, layout_.queries);
     std::vector<Eigen::VectorXf> strong;
     if (box_query >= 0)
-        strong = strengths(true, box_query);
+        strong = strengths(true, box_query, {});
     else if (subject.key >= 0)
-        strong = strengths(false, subject.key);
-    if (!strong.empty()) paint_boxes(f, box_query >= 0, strong);
+        strong = strengths(false, subject.key, {rows.first, last_query});
+    if (!strong.empty()) paint_boxes(f, box_query >= 0, rows, strong);
 
     const QFont font = ui_font(layout_.token_size), bold = ui_font(layout_.token_size, QFont::DemiBold);
     const QFont number_font = ui_font(layout_.number_size);
@@ -327,13 +294,9 @@ void HeadFigure::paint_tokens(const Frame& f) const {
             draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet, draw::Align::left);
         }
     };
-    const QRectF shown = f.rows & f.visible;
-    const auto first = std::max<std::int64_t>(
-        0, static_cast<std::int64_t>(std::floor((shown.top() - layout_.header_height) / layout_.row_height)));
-    const auto last = static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
-    for (std::int64_t i = first; i < std::min(last, layout_.queries); ++i)
+    for (std::int64_t i = rows.first; i < last_query; ++i)
         paint_one(true, i, layout_.query_box(i), query_labels_[static_cast<std::size_t>(i)]);
-    for (std::int64_t j = first; j < std::min(last, layout_.keys); ++j)
+    for (std::int64_t j = rows.first; j < std::min(rows.last, layout_.keys); ++j)
         paint_one(false, j, layout_.key_box(j), key_labels_[static_cast<std::size_t>(j)]);
 }
 

@@ -35,9 +35,23 @@ void check_shapes(const HeadViewData& data) {
                          .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
 }
 
+/// Whose lines are made in less than a frame.
+constexpr std::ptrdiff_t quick_pairs = 500'000;
+
+std::shared_ptr<const HeadLines> lines_as(const HeadViewData& data, const std::vector<std::int32_t>& active,
+                                          const Transfer& transfer, const CancelToken& cancel) {
+    HeadLines lines = head_lines(data.weights, active, data.axes, data.causal, transfer,
+                                 data.difference ? static_cast<float>(1 / data.limit) : 0, cancel);
+    if (data.difference) {  // the two maps share their pairs, each of which has one line
+        lines.pairs = data.differences;
+        lines.too_faint = data.differences - std::ssize(lines.lines);
+    }
+    return std::make_shared<const HeadLines>(std::move(lines));
+}
+
 }  // namespace
 
-HeadFigure::HeadFigure(HeadViewData data) : data_(std::move(data)) {
+HeadFigure::HeadFigure(HeadViewData data) : held_(std::make_shared<const HeadViewData>(std::move(data))) {
     check_shapes(data_);
     for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
@@ -51,7 +65,6 @@ QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection&
     layout_ = head_layout(query_widths_, key_widths_, data_.n_heads, draw::text_width(title(), ui_font(15, QFont::DemiBold)),
                           available);
     view_ = QRectF(QPointF(0, 0), layout_.size);
-    tiles_.images.clear();
     drawn(style, selection);
     return layout_.size;
 }
@@ -63,44 +76,47 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     if (data_.difference) active.push_back(1);
     for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
         if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end()) active.push_back(static_cast<std::int32_t>(h));
-    if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
-        drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer,
-                                  data_.difference ? static_cast<float>(1 / data_.limit) : 0);
-        if (data_.difference) {  // the two maps share their pairs, each of which has one line
-            drawn_.lines.pairs = data_.differences;
-            drawn_.lines.too_faint = data_.differences - static_cast<std::int64_t>(drawn_.lines.lines.size());
-        }
-        drawn_.active = std::move(active);
-        drawn_.transfer = style.transfer;
-        drawn_.key = -1;
-        tiles_.images.clear();
+    wanted_.reset();
+    if (drawn_->active == active && drawn_->transfer == style.transfer) return *drawn_;
+    Drawn wanted{style.transfer, std::move(active), nullptr};
+    const auto pairs = std::ssize(wanted.active) * std::ssize(data_.axes.queries) * std::ssize(data_.axes.keys);
+    if (drawn_->lines && !style.exporting && pairs > quick_pairs) {
+        wanted_ = std::move(wanted);
+        return *drawn_;
     }
-    return drawn_;
+    wanted.lines = lines_as(data_, wanted.active, wanted.transfer, style.cancel);
+    return *drawn_ = std::move(wanted);
 }
 
-std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row) const {
-    std::vector<Eigen::VectorXf> all;
-    if (on_keys) {
-        for (const std::int32_t head : drawn_.active)
-            all.push_back(apply(drawn_.transfer, Eigen::VectorXf(data_.weights[static_cast<std::size_t>(head)].row(row))));
-        return all;
+bool HeadFigure::refining() const { return wanted_ || pictures_.refining() || chosen_pictures_.refining(); }
+
+Sharpening HeadFigure::sharpening() {
+    if (!wanted_) {
+        Sharpening lines = pictures_.sharpening();
+        return lines ? lines : chosen_pictures_.sharpening();
     }
-    if (drawn_.key == row) return drawn_.to_key;
-    // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
-    const bool by_row = drawn_.transfer.curve == Transfer::Curve::per_row || drawn_.transfer.curve == Transfer::Curve::rank ||
-                        drawn_.transfer.keep_mass < 1;
-    for (const std::int32_t head : drawn_.active) {
+    if (!busy_.expired()) return {};
+    const auto busy = std::make_shared<char>();
+    busy_ = busy;
+    return [data = held_, place = drawn_, wanted = *wanted_, busy](const CancelToken& cancel) mutable -> std::function<void()> {
+        wanted.lines = lines_as(*data, wanted.active, wanted.transfer, cancel);
+        return [place, wanted, busy] { *place = wanted; };
+    };
+}
+
+std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row, Rows queries) const {
+    std::vector<Eigen::VectorXf> all;
+    for (const std::int32_t head : drawn_->active) {
         const auto& map = data_.weights[static_cast<std::size_t>(head)];
-        Eigen::VectorXf column = map.col(row);
-        if (!by_row) {
-            all.push_back(apply(drawn_.transfer, column));
+        if (on_keys) {
+            all.push_back(apply(drawn_->transfer, Eigen::VectorXf(map.row(row))));
             continue;
         }
-        for (Eigen::Index i = 0; i < map.rows(); ++i) column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
-        all.push_back(std::move(column));
+        // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
+        Eigen::VectorXf& column = all.emplace_back(Eigen::VectorXf::Zero(map.rows()));
+        for (std::int64_t i = queries.first; i < queries.last; ++i)
+            column[i] = apply(drawn_->transfer, Eigen::VectorXf(map.row(i)))[row];
     }
-    drawn_.key = row;
-    drawn_.to_key = all;
     return all;
 }
 
@@ -159,11 +175,11 @@ QColor HeadFigure::color(const Style& style, std::int32_t head) const {
 }
 
 Table HeadFigure::table() const {
-    const Drawn& d = drawn_;
+    const Drawn& d = *drawn_;
     Table t{data_.words.columns({"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}), {}};
     if (is_together()) t.columns = data_.words.columns({"map", "query", "query_token", "key", "key_token", "weight", "opacity"});
-    t.rows.reserve(d.lines.lines.size());
-    for (const HeadLine& line : d.lines.lines) {
+    t.rows.reserve(d.lines->lines.size());
+    for (const HeadLine& line : d.lines->lines) {
         const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
         const auto& key = data_.axes.keys[static_cast<std::size_t>(line.key)];
         auto& row = t.rows.emplace_back();
@@ -186,7 +202,7 @@ Table HeadFigure::table() const {
 std::vector<NamedArray> HeadFigure::arrays() const {
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size());
     const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
-    const Drawn& d = drawn_;
+    const Drawn& d = *drawn_;
     NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
     std::vector<std::int64_t> heads;
     for (std::int32_t h : d.active) {
