@@ -172,11 +172,11 @@ private:
             draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - page_margin - x), ui_font(12),
                        theme.muted);
         }
-        const auto query = style.exporting && selection.pinned_queries.empty() ? std::nullopt
-                           : style.exporting                                   ? std::optional(selection.pinned_queries.back())
-                                                                               : selection.query();
+        const auto& pins = selection.pinned_queries;
+        std::int64_t query = pins.empty() ? -1 : pins.back().value;
+        if (!style.exporting && selection.hover_query) query = selection.hover_query->value;
         for (std::size_t c = 0; c < chips_.size(); ++c) {
-            const bool on = query && query->value == static_cast<std::int64_t>(c);
+            const bool on = query == static_cast<std::int64_t>(c);
             draw::box(painter, chips_[c], 5, on ? theme.accent_soft : theme.chip, on ? theme.accent : QColor());
             draw::token(painter, chips_[c].adjusted(6, 0, -5, 0), labels_[c], chip_font(), theme, draw::Align::left,
                         on ? theme.accent : QColor());

@@ -73,6 +73,27 @@ TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
     EXPECT_TRUE(said);
 }
 
+TEST_F(WindowTest, BesideASecondRunTheInspectorSaysThatItsNumbersAreOfA) {
+    const auto says_a = [&] {
+        for (const QLabel* label : window.inspector().findChildren<QLabel*>())
+            if (label->isVisible() && label->text().endsWith(QStringLiteral(" · in A"))) return true;
+        return false;
+    };
+    ASSERT_TRUE(selected().query());
+    EXPECT_FALSE(says_a()) << "there is one run";
+    window.document().add_edit(QStringLiteral("zero L2H1"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.document().beside());
+    ASSERT_EQ(window.document().options().side, figure::Side::b);
+    EXPECT_TRUE(says_a()) << "without a click";
+    window.document().selection().clear_pins();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(says_a()) << "the measures of the head are A's too";
+    window.document().remove_edit(0);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(says_a());
+}
+
 /// The option is of models with norms behind their blocks; the views show what comes next to it.
 TEST_F(WindowTest, TheNumberInTheFigureIsOfTheWeightingThatTheViewsShow) {
     ViewOptions options = window.document().options();

@@ -46,6 +46,7 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
         if (change == Document::Change::filter) asked_.reset();  // measures of the head have arrived
         if (change == Document::Change::trace || change == Document::Change::options || change == Document::Change::filter)
             refresh();
+        if (change == Document::Change::options) show_card();  // a second run may have come or gone
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this] {
         if (!document_.adapting()) refresh();
