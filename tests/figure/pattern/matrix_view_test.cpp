@@ -5,6 +5,8 @@
 #include "figure/pattern/matrix/mip_pyramid.h"
 #include "figure/pattern/model/model_view_raster.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
@@ -45,6 +47,33 @@ std::optional<QPointF> find_cell(const Figure& figure, const QSizeF& size, std::
             if (hit.kind == Hit::Kind::pair && hit.query == Position(query) && hit.key == Position(key)) return hit.area.center();
         }
     return std::nullopt;
+}
+
+TEST(MatrixView, ItsMapsAreInTheAccountAndItsTilesGivenUp) {
+    const std::int64_t before = memory_in_use(MemoryUse::pictures);
+    {
+        constexpr int kTokens = 600;
+        const auto figure = matrix_figure(matrices(synthetic::heads(kTokens, 1, causal_weight)));
+        const std::int64_t maps = memory_in_use(MemoryUse::pictures) - before;
+        EXPECT_GT(maps, kTokens * kTokens * std::int64_t{sizeof(float) + 1}) << "the weights and the pyramid above them";
+        const Style style;
+        const QRectF all(QPointF(0, 0), figure->layout(canvas, style, {}));
+        const QImage first = painted(*figure, all, style);
+        const std::int64_t with_tiles = memory_in_use(MemoryUse::pictures) - before;
+        EXPECT_GT(with_tiles, maps);
+        Style other = style;
+        other.ramp = Ramp::viridis;
+        painted(*figure, all, other);
+        EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, with_tiles) << "tiles of other colours are gone";
+        keep_to_budget(memory_budget());
+        Style zoomed = style;
+        zoomed.zoom = 8;
+        painted(*figure, QRectF(100, 100, 60, 60), zoomed);
+        keep_to_budget(memory_budget());
+        EXPECT_EQ(painted(*figure, all, style), first);
+        EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, with_tiles) << "those of the other zoom are gone";
+    }
+    EXPECT_EQ(memory_in_use(MemoryUse::pictures), before);
 }
 
 // A query of a layer with a window sees the keys nearer than that, on both sides where the model looks both ways.

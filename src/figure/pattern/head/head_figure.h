@@ -7,6 +7,7 @@
 #include "figure/pattern/head/head_lines.h"
 #include "figure/pattern/head/head_view.h"
 #include "figure/pattern/head/line_pictures.h"
+#include "headlight/base/memory_account.h"
 
 namespace headlight::figure {
 
@@ -52,6 +53,7 @@ private:
     };
 
     const Drawn& drawn(const Style&, const Selection&) const;
+    void report(const Drawn&) const;
     HeadSubject subject(const Style&, const Selection&) const;
     /// At the edge of the rows in sight: a pinned token, or the one the subject attends to most, that lies beyond it.
     struct EdgeNote {
@@ -95,7 +97,8 @@ private:
     std::weak_ptr<const void> busy_;       ///< held by the thread that makes them
     mutable Chosen chosen_;
     mutable LinePictures pictures_, chosen_pictures_;
-    mutable QRectF view_;  ///< what was last exposed: header and legend keep to it
+    mutable MemoryAccount account_{MemoryUse::pictures};  ///< of maps and lines, which go with the figure
+    mutable QRectF view_;                                 ///< what was last exposed: header and legend keep to it
 };
 
 }  // namespace headlight::figure

@@ -76,6 +76,17 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
     return out;
 }
 
+std::int64_t HeadLines::bytes() const {
+    const auto of = [](const auto& all) { return static_cast<std::int64_t>(all.capacity() * sizeof(all.front())); };
+    return of(lines) + of(query_begin) + of(faint_first) + of(spans);
+}
+
+std::int64_t bytes_of_maps(const std::vector<analyze::Matrix>& maps) {
+    std::int64_t bytes = 0;
+    for (const analyze::Matrix& map : maps) bytes += static_cast<std::int64_t>(map.size()) * std::int64_t{sizeof(float)};
+    return bytes;
+}
+
 std::vector<std::uint32_t> lines_of(const HeadLines& all, const std::vector<std::int64_t>& queries, std::int64_t key) {
     std::vector<std::uint32_t> out;
     if (key >= 0)

@@ -33,7 +33,11 @@ struct HeadLines {
     std::vector<RowSpan> spans;              ///< of the lines in that order
     std::int64_t pairs = 0;                  ///< legal pairs of the active heads
     std::int64_t too_faint = 0;              ///< of these, not drawn because the opacity is below 1/255
+    std::int64_t bytes() const;
 };
+
+/// What maps take in memory.
+std::int64_t bytes_of_maps(const std::vector<analyze::Matrix>&);
 
 /// Least opacity that an 8-bit picture can show.
 inline constexpr float least_opacity = 1.0F / 255;

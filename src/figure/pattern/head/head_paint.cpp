@@ -35,6 +35,7 @@ struct HeadFigure::Frame {
 
 void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Drawn& d = drawn(style, selection);
+    report(d);
     view_ = exposed;
     const QRectF rows = rows_in_sight();
     const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed), rows};

@@ -58,8 +58,10 @@ HeadFigure::HeadFigure(HeadViewData data) : held_(std::make_shared<const HeadVie
     // Figures are made by a worker and painted by the window: what takes long is done here.
     query_widths_ = label_widths(query_labels_, ui_font(14));
     key_widths_ = label_widths(key_labels_, ui_font(14));
-    drawn({}, {});
+    report(drawn({}, {}));
 }
+
+void HeadFigure::report(const Drawn& d) const { account_.set(bytes_of_maps(data_.weights) + d.lines->bytes()); }
 
 QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
     layout_ = head_layout(query_widths_, key_widths_, data_.n_heads, draw::text_width(title(), ui_font(15, QFont::DemiBold)),

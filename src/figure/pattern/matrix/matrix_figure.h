@@ -8,10 +8,12 @@
 #include "figure/pattern/matrix/matrix_layout.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/pattern/matrix/mip_pyramid.h"
+#include "headlight/base/memory_account.h"
 
 #include <QImage>
 
 #include <array>
+#include <atomic>
 #include <map>
 
 namespace headlight::figure {
@@ -83,6 +85,12 @@ private:
     mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer
     mutable Tiles tiles_;
     mutable QRectF view_;
+    mutable MemoryAccount account_{MemoryUse::pictures};  ///< of maps and pyramids, which go with the figure
+    mutable std::atomic<bool> gives_up_ = false;          ///< the next frame begins without tiles: only its thread touches them
+    mutable MemoryAccount tiles_account_{MemoryUse::pictures, [this](std::int64_t) {
+                                             gives_up_ = true;
+                                             return tiles_account_.bytes();
+                                         }};
 };
 
 }  // namespace headlight::figure

@@ -140,8 +140,10 @@ void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
 
 void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
     const MipPyramid& pyramid = this->pyramid(p.index, f.style);
-    if (tiles_.theme != f.style.theme || tiles_.ramp != f.style.ramp || tiles_.images.size() > 96)
+    if (tiles_.theme != f.style.theme || tiles_.ramp != f.style.ramp || tiles_.images.size() > 96 || gives_up_.exchange(false)) {
         tiles_ = {f.style.theme, f.style.ramp, {}};
+        tiles_account_.set(0);
+    }
     const std::size_t number = pyramid.level_for(f.cell_pixels(p.cell, std::max(layout_.rows, layout_.cols)));
     const MipPyramid::Level& level = pyramid.levels[number];
     const auto pooled = static_cast<double>(std::int64_t{1} << number);
@@ -166,7 +168,10 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
         for (auto tc = static_cast<std::int64_t>(static_cast<double>(p.col_begin) / span);
              static_cast<double>(tc) * span < static_cast<double>(p.col_end); ++tc) {
             QImage& image = tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
-            if (image.isNull()) image = tile_image(tr, tc);
+            if (image.isNull()) {
+                image = tile_image(tr, tc);
+                tiles_account_.add(image.sizeInBytes());
+            }
             const double size = p.cell * pooled;
             const QRectF target(p.cells.left() + static_cast<double>(tc * tile_side) * size,
                                 p.cells.top() + static_cast<double>(tr * tile_side) * size, image.width() * size,

@@ -99,6 +99,10 @@ void MatrixFigure::make_pyramids(const Transfer& transfer) const {
     }
     transfer_ = transfer;
     tiles_.images.clear();
+    tiles_account_.set(0);
+    std::int64_t bytes = bytes_of_maps(data_.weights);
+    for (const MipPyramid& pyramid : pyramids_) bytes += pyramid.bytes();
+    account_.set(bytes);
 }
 
 const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) const {

@@ -25,6 +25,12 @@ MipPyramid::Level half_as_fine(const MipPyramid::Level& from, const Choose& choo
 
 }  // namespace
 
+std::int64_t MipPyramid::bytes() const {
+    std::int64_t bytes = 0;
+    for (const Level& level : levels) bytes += std::ssize(level.cells);
+    return bytes;
+}
+
 std::size_t MipPyramid::level_for(double pixels) const {
     const double level = std::ceil(-std::log2(std::max(pixels, 1e-6)) - 1e-9);
     return static_cast<std::size_t>(std::clamp(level, 0.0, static_cast<double>(levels.size() - 1)));

@@ -23,6 +23,7 @@ struct MipPyramid {
 
     /// Level whose cells are at least one pixel wide, for a cell of level 0 that is `pixels` wide.
     std::size_t level_for(double pixels) const;
+    std::int64_t bytes() const;
 };
 
 /// For signed numbers: 1 is `limit` below the row's middle, 128 the middle, 255 `limit` above. A larger cell is the one
