@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/npz.h"
 #include "tests/cli/program.h"
 
@@ -145,13 +146,22 @@ TEST(SweepCommand, CrossAttentionHasTheSourcesTokens) {
         return headlight({"sweep", t5, "--clean", "the nurse asked", "--target", "the", "--metric", "kl", "--attention", "cross",
                           "--ablate", "zero", "--site", site, "--out", out});
     };
-    const std::string csv = folder / "s.csv", svg = folder / "s.svg";
+    const std::string csv = folder / "s.csv", svg = folder / "s.svg", json = folder / "s.json";
+    ASSERT_EQ(run("v_by_position", json).code, 0);
+    EXPECT_THAT(test::slurp(json), HasSubstr("\"target\":\"the\"")) << "what the decoder reads";
     ASSERT_EQ(run("v_by_position", csv).code, 0);
     EXPECT_THAT(test::slurp(csv), HasSubstr("\"k\"")) << "a token of the source alone";
     ASSERT_EQ(run("pattern_by_destination", csv).code, 0);
     EXPECT_THAT(test::slurp(csv), testing::Not(HasSubstr("\"k\"")));
     ASSERT_EQ(run("v_by_position", svg).code, 0);
     EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("cross attention"), HasSubstr("--attention cross"), HasSubstr(">k<")));
+}
+
+/// The table of fields, which the window's page, its sessions and its commands have, has the names of the options.
+TEST(SweepCommand, HasAnOptionForEveryFieldOfARequest) {
+    const Outcome help = headlight({"sweep", "--help"});
+    for (const intervention::FieldWords& field : intervention::field_words({}))
+        EXPECT_THAT(help.out, HasSubstr("  --" + field.name + " ")) << field.name;
 }
 
 TEST(SweepCommand, MeansOverAFileAndExperts) {

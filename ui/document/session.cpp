@@ -4,9 +4,11 @@
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/core/common_options.h"
+#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/json_file.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -323,37 +325,16 @@ void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
     p.look.single = read_head(j, "head", "The session's map does not name a head", file);
 }
 
-/// Fields of a sweep, for writing and for reading; those of the command line have its names.
-template <class Request, class Field>
-void visit_sweep(Request& r, const Field& field) {
-    field("clean", r.clean);
-    field("corrupt", r.corrupt);
-    field("target", r.target);
-    field("pairs", r.pairs);
-    field("position", r.position);
-    field("answer", r.answers);
-    field("wrong", r.wrong);
-    field("at", r.places);
-    auto& o = r.options;
-    field("site", o.grid);
-    field("metric", o.metric);
-    field("direction", o.direction);
-    field("ablate", o.ablation);
-    field("effect", o.effect);
-    field("method", o.method);
-    field("to", o.to);
-    field("window", o.window);
-    field("layers", o.layers);
-    field("heads", o.heads);
-    field("by_name", o.by_name);
-    field("donors", o.donors);
-    field("draws", o.bootstrap.draws);
-    field("seed", o.bootstrap.seed);
+/// Of a field of a sweep.
+std::string sweep_key(std::string name) {
+    std::ranges::replace(name, '-', '_');
+    return name;
 }
 
 json sweep_json(const intervention::SweepRequest& request) {
     json object;
-    visit_sweep(request, [&](const char* key, const auto& value) {
+    intervention::visit_fields(request, [&](const char* name, const auto& value) {
+        const std::string key = sweep_key(name);
         if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
             object[key] = enum_word(value);
         else
@@ -364,10 +345,14 @@ json sweep_json(const intervention::SweepRequest& request) {
 
 intervention::SweepRequest sweep_of(const json& j, const std::filesystem::path& file) {
     intervention::SweepRequest request;
-    visit_sweep(request, [&](const char* key, auto& value) {
+    intervention::visit_fields(request, [&](const char* name, auto& value) {
+        const std::string field = sweep_key(name);
+        const char* key = field.c_str();
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_enum_v<T>) {
             read_enum(j, key, value, file);
+        } else if constexpr (std::is_floating_point_v<T>) {
+            read_number(j, key, value, 0, 1e6, file);
         } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
             auto number = static_cast<double>(value);
             read_number(j, key, number, 0, std::numeric_limits<int>::max(), file);

@@ -2,6 +2,7 @@
 #include "ui/sweep/sweep_form.h"
 
 #include "headlight/base/index_list.h"
+#include "headlight/model/hook_name.h"
 #include "ui/style/appearance.h"
 
 #include <QFileDialog>
@@ -11,7 +12,11 @@
 #include <QRegularExpression>
 #include <QSettings>
 #include <QSignalBlocker>
+#include <QStandardItemModel>
 #include <QVBoxLayout>
+
+#include <algorithm>
+#include <limits>
 
 namespace headlight::ui {
 namespace {
@@ -28,9 +33,25 @@ constexpr EditChoiceRow edit_choice_rows[] = {{"Patch clean into corrupt", Ablat
                                               {"Patch corrupt into clean", Ablation::none, Direction::noise},
                                               {"Set to 0", Ablation::zero, Direction::denoise},
                                               {"Set to its mean", Ablation::mean, Direction::denoise},
-                                              {"Resample from other pairs", Ablation::resample, Direction::denoise},
-                                              {"Knock out attention", Ablation::knockout, Direction::denoise}};
-constexpr int zero_row = 2;
+                                              {"Resample from other texts", Ablation::resample, Direction::denoise},
+                                              {"Knock out attention", Ablation::knockout, Direction::denoise},
+                                              {"Forbid the expert", Ablation::forbid, Direction::denoise},
+                                              {"Force the expert", Ablation::force, Direction::denoise}};
+
+/// Where an edit is none of a site, the page says so in place of offering it.
+QString why_not_edit(Ablation ablation, Grid grid) {
+    const std::vector<Site> sites = sites_of(grid);
+    if (ablation == Ablation::knockout && sites != std::vector{Site::pattern})
+        return QStringLiteral("Only attention weights can be knocked out");
+    if ((ablation == Ablation::forbid || ablation == Ablation::force) && sites != std::vector{Site::router})
+        return QStringLiteral("Only experts can be forbidden and forced");
+    return {};
+}
+
+/// Whether a cross attention has each of the grid's tensors.
+bool of_cross_attention(Grid grid) {
+    return std::ranges::all_of(sites_of(grid), [](Site site) { return model::in_decoder(row_of(site).hook).has_value(); });
+}
 
 template <class Enum, std::size_t N>
 QComboBox* sweep_choice(const EnumRow<Enum> (&rows)[N], const char* name) {
@@ -64,6 +85,20 @@ QLineEdit* line_field(const char* name, const QString& placeholder, const QStrin
     field->setToolTip(tip);
     return field;
 }
+
+QSpinBox* number_field(const char* name, int least, int most, const QString& tip) {
+    auto* field = new QSpinBox;
+    field->setRange(least, most);
+    field->setAccessibleName(QString::fromUtf8(name));
+    field->setToolTip(tip);
+    return field;
+}
+
+/// Without digits that say nothing: "3", not "3.000000".
+class ShortNumber : public QDoubleSpinBox {
+public:
+    QString textFromValue(double value) const override { return locale().toString(value, 'g', QLocale::FloatingPointShortest); }
+};
 
 QLabel* field_label(const char* words) {
     auto* label = new QLabel(QString::fromUtf8(words));
@@ -116,26 +151,44 @@ SweepForm::SweepForm(QWidget* parent)
       to_(line_field("Through", QStringLiteral("all later parts"),
                      QStringLiteral("Queries, keys or values of later heads, as L9H6.q: the effect on the way through them alone "
                                     "(path patching). Several with a space between them are edited together"))),
+      noise_(line_field("Noise on", QStringLiteral("none: the corrupt text"),
+                        QStringLiteral("Causal tracing: the name of positions. The corrupt text is the clean one with noise on "
+                                       "their embeddings"))),
+      over_(line_field("Texts", QStringLiteral("the clean texts"),
+                       QStringLiteral("A file of texts that the mean or the other texts are of, one a line"))),
       edit_(new QComboBox),
       site_(sweep_choice(grids, "Site")),
       metric_(sweep_choice(metrics, "Metric")),
       method_(sweep_choice(methods, "Method")),
-      window_(new QSpinBox),
+      attention_(sweep_choice(model::stacks, "Attention")),
+      window_(number_field("Layers edited at once", 1, 1000, QStringLiteral("Layers edited at once, around each layer"))),
+      noise_draws_(number_field("Draws of noise", 1, 1000, QStringLiteral("How often noise is drawn, for each text"))),
+      donors_(number_field("Donors", 1, 1000, QStringLiteral("Texts to resample from, at most"))),
+      resamples_(number_field("Resamples", 100, 1'000'000, QStringLiteral("Resamples of the pairs for intervals"))),
+      seed_(number_field("Seed", 0, std::numeric_limits<int>::max(), QStringLiteral("Of noise, donors and resamples"))),
+      noise_scale_(new ShortNumber),
       direct_(new QCheckBox(QStringLiteral("Direct effect only"))),
       by_name_(new QCheckBox(QStringLiteral("Sweep over these names"))),
+      per_position_(new QCheckBox(QStringLiteral("Mean of each position"))),
       clean_label_(field_label("Clean text")),
       corrupt_label_(field_label("Corrupt text")),
       pairs_label_(new QLabel),
       choose_pairs_(new QPushButton(QStringLiteral("File of pairs …"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
-      texts_(new QWidget) {
+      choose_texts_(new QPushButton(QStringLiteral("File …"))),
+      texts_(new QWidget),
+      over_row_(new QWidget) {
     for (const EditChoiceRow& row : edit_choice_rows) edit_->addItem(QString::fromUtf8(row.title));
-    edit_->setCurrentIndex(zero_row);
-    site_->setCurrentIndex(site_->findData(static_cast<int>(Grid::z)));
     edit_->setAccessibleName(QStringLiteral("Edit"));
-    window_->setRange(1, 1000);
-    window_->setAccessibleName(QStringLiteral("Layers edited at once"));
-    window_->setToolTip(QStringLiteral("Layers edited at once, around each layer"));
+    attention_->removeItem(attention_->findData(static_cast<int>(model::Stack::encoder)));  // sweeps edit the decoder
+    noise_scale_->setRange(1e-6, 1e6);
+    noise_scale_->setDecimals(6);
+    noise_scale_->setAccessibleName(QStringLiteral("Scale of the noise"));
+    noise_scale_->setToolTip(QStringLiteral("Standard deviation of the noise, in those of the embeddings of these positions"));
+    noise_scale_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+    per_position_->setToolTip(QStringLiteral("Position by position, of the texts that have the length of the clean one"));
+    for (QAbstractSpinBox* field : std::initializer_list<QAbstractSpinBox*>{resamples_, donors_, noise_draws_})
+        field->setGroupSeparatorShown(true);
     direct_->setToolTip(QStringLiteral("Later heads keep their outputs: the path to the logits through MLPs alone"));
     clean_label_->setBuddy(clean_);
     corrupt_label_->setBuddy(corrupt_);
@@ -150,6 +203,10 @@ SweepForm::SweepForm(QWidget* parent)
     files->addWidget(pairs_label_, 1);
     files->addWidget(leave_pairs_);
     files->addWidget(choose_pairs_);
+    auto* over = new QHBoxLayout(over_row_);
+    over->setContentsMargins(0, 0, 0, 0);
+    over->addWidget(over_, 1);
+    over->addWidget(choose_texts_);
     form_->setContentsMargins(0, 0, 8, 0);
     form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     form_->setHorizontalSpacing(10);
@@ -162,45 +219,58 @@ SweepForm::SweepForm(QWidget* parent)
     };
     row("Target", target_);
     form_->addRow(files);
+    row("Names", places_);
+    form_->addRow(QString(), by_name_);
     row("Answer", answer_);
     row("Wrong", wrong_);
     row("Metric", metric_);
     row("Read at", position_);
     row("Edit", edit_);
+    row("Noise on", noise_);
+    row("Scale", noise_scale_);
+    row("Draws", noise_draws_);
+    row("Texts", over_row_);
+    form_->addRow(QString(), per_position_);
+    row("Donors", donors_);
     row("Site", site_);
+    row("Attention", attention_);
     row("Layers", layers_);
     row("Heads", heads_);
     row("Through", to_);
     row("Window", window_);
     row("Method", method_);
-    row("Names", places_);
-    form_->addRow(QString(), by_name_);
     form_->addRow(QString(), direct_);
+    row("Resamples", resamples_);
+    row("Seed", seed_);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->addLayout(form_);
     column->addStretch();
-    for (QPushButton* button : {choose_pairs_, leave_pairs_}) button->setAutoDefault(false);
+    for (QPushButton* button : {choose_pairs_, leave_pairs_, choose_texts_}) button->setAutoDefault(false);
 
     const auto asked_anew = [this] {
         show_fields();
         Q_EMIT changed();
     };
-    for (QWidget* field :
-         std::initializer_list<QWidget*>{clean_, corrupt_, target_, answer_, wrong_, position_, places_, layers_, heads_, to_})
+    for (QWidget* field : std::initializer_list<QWidget*>{clean_, corrupt_, target_, answer_, wrong_, position_, places_, layers_,
+                                                          heads_, to_, noise_, over_})
         field->installEventFilter(this);
     for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, asked_anew);
-    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_, to_})
+    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_, to_, noise_, over_})
         connect(field, &QLineEdit::textChanged, this, asked_anew);
-    for (QComboBox* box : {edit_, site_, metric_, method_}) connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
-    for (QCheckBox* box : {direct_, by_name_}) connect(box, &QCheckBox::toggled, this, asked_anew);
-    connect(window_, &QSpinBox::valueChanged, this, asked_anew);
+    for (QComboBox* box : {edit_, site_, metric_, method_, attention_})
+        connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
+    for (QCheckBox* box : {direct_, by_name_, per_position_}) connect(box, &QCheckBox::toggled, this, asked_anew);
+    for (QSpinBox* box : {window_, noise_draws_, donors_, resamples_, seed_})
+        connect(box, &QSpinBox::valueChanged, this, asked_anew);
+    connect(noise_scale_, &QDoubleSpinBox::valueChanged, this, asked_anew);
+    connect(choose_texts_, &QPushButton::clicked, this, &SweepForm::ask_for_texts);
     connect(choose_pairs_, &QPushButton::clicked, this, &SweepForm::ask_for_pairs);
     connect(leave_pairs_, &QPushButton::clicked, this, [this, asked_anew] {
         pairs_.clear();
         asked_anew();
     });
-    show_fields();
+    set_request({.options = {.ablation = Ablation::zero}});
 }
 
 /// Undo is that of the page.
@@ -226,15 +296,33 @@ void SweepForm::show_fields() {
         if (!on) unused_.insert(field);
         form_->setRowVisible(field, on);
     };
+    const Ablation ablation = edit_choice_rows[edit_->currentIndex()].ablation;
     show(texts_, one_pair);
-    corrupt_->setVisible(patches());
-    corrupt_label_->setVisible(patches());
+    show(noise_, patches() && !has_target_);
+    show(noise_scale_, noised());
+    show(noise_draws_, noised());
+    const bool second_text = patches() && !noised();
+    corrupt_->setVisible(second_text);
+    corrupt_label_->setVisible(second_text);
+    const bool of_texts = ablation == Ablation::mean || ablation == Ablation::resample;
+    show(over_row_, of_texts);
+    show(per_position_, ablation == Ablation::mean && !over_->text().trimmed().isEmpty());
+    show(donors_, ablation == Ablation::resample);
+    show(attention_, has_target_ && of_cross_attention(grid));
+    show(resamples_, !one_pair || noised());
+    show(seed_, !one_pair || noised() || ablation == Ablation::resample);
+    auto* edits = static_cast<QStandardItemModel*>(edit_->model());
+    for (int i = 0; i < int(std::size(edit_choice_rows)); ++i) {
+        const QString why = why_not_edit(edit_choice_rows[i].ablation, grid);
+        edits->item(i)->setEnabled(why.isEmpty());
+        edits->item(i)->setToolTip(why);
+    }
     show(target_, has_target_);
     show(answer_, one_pair && metric != Metric::kl && metric != Metric::loss);
     show(wrong_, one_pair && metric == Metric::logit_diff);
     show(position_, !has_target_ && metric != Metric::loss);
     show(heads_, has_head(grid));
-    show(places_, one_pair && !has_target_ && has_position(grid));
+    show(places_, one_pair && !has_target_ && (has_position(grid) || patches()));
     show(direct_, to_->text().trimmed().isEmpty());
     show(by_name_, has_position(grid) && !(one_pair && places_->text().trimmed().isEmpty()));
     pairs_label_->setText(one_pair ? QString() : QFileInfo(pairs_).fileName());
@@ -269,6 +357,16 @@ SweepRequest SweepForm::request(Lists lists) const {
     for (const QString& receiver : to_->text().split(between, Qt::SkipEmptyParts)) o.to.push_back(receiver.toStdString());
     o.window = window_->value();
     o.method = static_cast<Method>(method_->currentData().toInt());
+    o.attention = used(attention_) ? static_cast<model::Stack>(attention_->currentData().toInt()) : model::Stack::decoder;
+    const SweepOptions usual;
+    o.noise = noised() ? noise_->text().trimmed().toStdString() : std::string();
+    o.noise_scale = noised() ? noise_scale_->value() : usual.noise_scale;
+    o.noise_draws = noised() ? noise_draws_->value() : usual.noise_draws;
+    out.over = used(over_row_) ? over_->text().trimmed().toStdString() : std::string();
+    o.per_position = per_position_->isChecked() && used(per_position_);
+    o.donors = used(donors_) ? donors_->value() : usual.donors;
+    o.bootstrap.draws = used(resamples_) ? resamples_->value() : usual.bootstrap.draws;
+    o.bootstrap.seed = used(seed_) ? static_cast<std::uint64_t>(seed_->value()) : usual.bootstrap.seed;
     const auto list = [&](const QLineEdit* field) -> std::vector<std::int64_t> {
         const QString text = field->text().remove(u' ');
         if (text.isEmpty() || !used(field)) return {};
@@ -290,7 +388,7 @@ SweepRequest SweepForm::request(Lists lists) const {
     out.answers.clear(), out.wrong.clear();
     if (!pairs_.isEmpty()) return out;
     out.clean = clean_->toPlainText().toStdString();
-    if (patches()) out.corrupt = corrupt_->toPlainText().toStdString();
+    if (patches() && !noised()) out.corrupt = corrupt_->toPlainText().toStdString();
     if (used(answer_)) out.answers = tokens_in(answer_->text());
     if (used(wrong_)) out.wrong = tokens_in(wrong_->text());
     if (used(places_))
@@ -313,6 +411,15 @@ void SweepForm::set_request(const SweepRequest& asked) {
         method_->setCurrentIndex(method_->findData(static_cast<int>(o.method)));
         direct_->setChecked(o.effect == Effect::direct);
         window_->setValue(int(o.window));
+        attention_->setCurrentIndex(attention_->findData(static_cast<int>(o.attention)));
+        noise_->setText(QString::fromStdString(o.noise));
+        noise_scale_->setValue(o.noise_scale);
+        noise_draws_->setValue(int(o.noise_draws));
+        over_->setText(QString::fromStdString(asked.over));
+        per_position_->setChecked(o.per_position);
+        donors_->setValue(int(o.donors));
+        resamples_->setValue(int(o.bootstrap.draws));
+        seed_->setValue(int(o.bootstrap.seed));
         QStringList receivers;
         for (const std::string& receiver : o.to) receivers << QString::fromStdString(receiver);
         to_->setText(receivers.join(u' '));
@@ -326,7 +433,7 @@ void SweepForm::set_request(const SweepRequest& asked) {
                 if (field->toPlainText().toStdString() != text) field->setPlainText(QString::fromStdString(text));
             };
             put(clean_, asked.clean);
-            if (o.ablation == Ablation::none) put(corrupt_, asked.corrupt);
+            if (o.ablation == Ablation::none && o.noise.empty()) put(corrupt_, asked.corrupt);
             answer_->setText(line_of(asked.answers));
             wrong_->setText(line_of(asked.wrong));
             QStringList places;
@@ -378,6 +485,12 @@ void SweepForm::ask_for_pairs() {
     pairs_ = file;
     show_fields();
     Q_EMIT changed();
+}
+
+void SweepForm::ask_for_texts() {
+    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("File of texts"), QFileInfo(over_->text()).path(),
+                                                      QStringLiteral("Texts (*.txt *.jsonl *.csv *.tsv);;All files (*)"));
+    if (!file.isEmpty()) over_->setText(file);
 }
 
 }  // namespace headlight::ui

@@ -6,6 +6,7 @@
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -50,6 +51,17 @@ public:
     QLineEdit& to() { return *to_; }
     QSpinBox& window_size() { return *window_; }
     QCheckBox& direct() { return *direct_; }
+    QLineEdit& places() { return *places_; }
+    QCheckBox& by_name() { return *by_name_; }
+    QComboBox& attention() { return *attention_; }
+    QLineEdit& noise() { return *noise_; }
+    QDoubleSpinBox& noise_scale() { return *noise_scale_; }
+    QSpinBox& noise_draws() { return *noise_draws_; }
+    QLineEdit& over() { return *over_; }
+    QCheckBox& per_position() { return *per_position_; }
+    QSpinBox& donors() { return *donors_; }
+    QSpinBox& resamples() { return *resamples_; }
+    QSpinBox& seed() { return *seed_; }
 
 Q_SIGNALS:
     void changed();
@@ -64,19 +76,22 @@ private:
     /// Whether the field is asked for, whatever is on screen.
     bool used(const QWidget* field) const { return !unused_.contains(field); }
     void ask_for_pairs();
+    void ask_for_texts();
     bool patches() const;
+    bool noised() const { return used(noise_) && !noise_->text().trimmed().isEmpty(); }
 
     QFormLayout* form_;
     QPlainTextEdit *clean_, *corrupt_;
-    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_, *to_;
-    QComboBox *edit_, *site_, *metric_, *method_;
-    QSpinBox* window_;
-    QCheckBox *direct_, *by_name_;
+    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_, *to_, *noise_, *over_;
+    QComboBox *edit_, *site_, *metric_, *method_, *attention_;
+    QSpinBox *window_, *noise_draws_, *donors_, *resamples_, *seed_;
+    QDoubleSpinBox* noise_scale_;
+    QCheckBox *direct_, *by_name_, *per_position_;
     QLabel *clean_label_, *corrupt_label_, *pairs_label_;
-    QPushButton *choose_pairs_, *leave_pairs_;
-    QWidget* texts_;
+    QPushButton *choose_pairs_, *leave_pairs_, *choose_texts_;
+    QWidget *texts_, *over_row_;
     QString pairs_, followed_clean_, followed_corrupt_, followed_target_;
-    intervention::SweepRequest kept_;  ///< what has no field
+    intervention::SweepRequest kept_;  ///< what no person chooses: memory, the level of intervals
     std::set<const QWidget*> unused_;
     bool has_target_ = false;
 };

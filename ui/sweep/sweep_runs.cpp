@@ -13,9 +13,11 @@ namespace {
 
 using namespace intervention;
 
-/// The pairs of a request, which then names the answers that nobody has typed.
-std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened) {
+/// The pairs of a request, which then names the answers that nobody has typed and has the texts of its file.
+std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened, const CancelToken& cancel) {
     std::vector<SweepPair> pairs = pairs_of(asked, opened.model->config(), *opened.tokenizer);
+    if (!asked.over.empty())
+        asked.options.over = texts_over(asked.over, opened.model->config(), *opened.tokenizer, asked.target, cancel);
     if (!asked.pairs.empty()) return pairs;
     SweepPair& pair = pairs.front();
     propose_answers(opened.model, *opened.tokenizer, pair, asked.options.metric);
@@ -59,11 +61,12 @@ void SweepWindow::forecast_now() {
     asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
     cannot({});
     if (asked.pairs.empty() && asked.clean.empty()) return cannot(QStringLiteral("Type a text"));
-    if (asked.options.ablation == Ablation::none && asked.pairs.empty() && asked.corrupt.empty())
+    const bool noise = !asked.options.noise.empty();
+    if (asked.options.ablation == Ablation::none && asked.pairs.empty() && asked.corrupt.empty() && !noise)
         return cannot(QStringLiteral("Type the corrupt text: the same with what is asked about changed"));
     jobs_.start(Jobs::Lane::sweep_forecast, {},
                 [self = QPointer(this), asked, opened](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
-                    const std::vector<SweepPair> pairs = pairs_with_answers(asked, opened);
+                    const std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);
                     const SweepForecast forecast = forecast_sweep(opened.model, pairs, asked.options, cancel);
                     return [self, words = QString::fromStdString(forecast.text()), right = words_in(pairs.front().answer_words),
                             wrong = words_in(pairs.front().wrong_words)] {
@@ -95,7 +98,8 @@ void SweepWindow::start() {
                 [self = QPointer(this), jobs = &jobs_, asked, opened, dtype, number = ++started_](
                     const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
                     check_files(opened);
-                    const auto run = std::make_shared<SweepRun>(opened.model, pairs_with_answers(asked, opened), asked.options);
+                    std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);
+                    const auto run = std::make_shared<SweepRun>(opened.model, std::move(pairs), asked.options);
                     jobs->in_window([self, run, asked, opened, dtype, number] {
                         if (self && self->started_ == number) self->run({asked, opened, dtype}, run);
                     });

@@ -2,6 +2,7 @@
 #include "ui/sweep/sweep_window.h"
 
 #include "headlight/figure/core/number_text.h"
+#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/text/alignment.h"
 #include "ui/style/appearance.h"
 
@@ -25,14 +26,11 @@ using namespace intervention;
 constexpr int kFrameMs = 200, kTypingMs = 500, kMergingMs = 700;
 
 /// The one field in which they differ; none: several do, as when a sweep is asked from the window.
-std::optional<int> changed_field(const SweepRequest& a, const SweepRequest& b) {
-    const SweepOptions &x = a.options, &y = b.options;
-    const bool same[] = {a.clean == b.clean,     a.corrupt == b.corrupt, a.target == b.target, a.position == b.position,
-                         a.answers == b.answers, a.wrong == b.wrong,     a.places == b.places, x.layers == y.layers,
-                         x.heads == y.heads,     x.to == y.to,           x.window == y.window};
-    std::optional<int> found;
-    for (int i = 0; i < int(std::size(same)); ++i)
-        if (!same[i] && std::exchange(found, i)) return std::nullopt;
+std::optional<std::size_t> changed_field(const SweepRequest& a, const SweepRequest& b) {
+    const std::vector<FieldWords> x = field_words(a), y = field_words(b);
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i] != y[i] && std::exchange(found, i)) return std::nullopt;
     return found;
 }
 
@@ -59,7 +57,7 @@ public:
 private:
     SweepWindow& page_;
     SweepRequest before_, after_;
-    std::optional<int> field_ = changed_field(before_, after_);
+    std::optional<std::size_t> field_ = changed_field(before_, after_);
     qint64 time_ = QDateTime::currentMSecsSinceEpoch();
     bool first_ = true;  ///< done already: this step only remembers it
 };

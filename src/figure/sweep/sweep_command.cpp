@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/command_words.h"
-#include "headlight/base/index_list.h"
-#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/sweep/sweep_figure.h"
+#include "headlight/intervention/sweep/request_fields.h"
 
 #include <filesystem>
 #include <system_error>
@@ -12,43 +11,22 @@ namespace headlight::figure {
 
 namespace {
 
-/// What the numbers depend on beside model and texts.
+/// What the numbers depend on beside model and texts: what is not as usual, and always what is edited and measured.
 CommandOptions options_of(const intervention::SweepRequest& asked) {
     using namespace intervention;
-    const SweepOptions &o = asked.options, usual;
+    const SweepOptions& o = asked.options;
+    const auto said = [&](const std::string& name, bool usual) {
+        if (name == "clean" || name == "corrupt" || name == "target" || name == "pairs") return false;
+        if (name == "site" || name == "metric") return true;
+        if (name == "direction") return o.ablation == Ablation::none;
+        if (name == "ablate") return o.ablation != Ablation::none;
+        return !usual && !(name == "effect" && !o.to.empty());  // a path's is direct
+    };
+    const std::vector<FieldWords> fields = field_words(asked), usual = field_words({});
     CommandOptions options;
-    const auto put = [&](const char* name, const std::string& value) {
-        if (!value.empty()) options.emplace_back(name, value);
-    };
-    const auto put_number = [&](const char* name, auto value, auto otherwise) {
-        if (value != otherwise) put(name, std::to_string(value));
-    };
-    put("site", std::string(enum_word(o.grid)));
-    put("metric", std::string(enum_word(o.metric)));
-    for (const std::string& answer : asked.answers) put("answer", answer);
-    for (const std::string& answer : asked.wrong) put("wrong", answer);
-    if (asked.position != "END") put("position", asked.position);
-    if (o.ablation == Ablation::none)
-        put("direction", std::string(enum_word(o.direction)));
-    else
-        put("ablate", std::string(enum_word(o.ablation)));
-    if (o.attention != usual.attention) put("attention", std::string(enum_word(o.attention)));
-    for (const std::string& receiver : o.to) put("to", receiver);
-    if (o.effect != usual.effect && o.to.empty()) put("effect", std::string(enum_word(o.effect)));
-    if (o.method != usual.method) put("method", std::string(enum_word(o.method)));
-    put_number("window", o.window, usual.window);
-    for (const std::string& place : asked.places) put("at", place);
-    if (o.by_name) options.emplace_back("by-name", "");
-    put("layers", index_list_text(o.layers));
-    put("heads", index_list_text(o.heads));
-    put("noise", o.noise);
-    if (o.noise_scale != usual.noise_scale) put("noise-scale", significant(o.noise_scale));
-    put_number("noise-draws", o.noise_draws, usual.noise_draws);
-    put("over", asked.over);
-    if (o.per_position) options.emplace_back("per-position", "");
-    put_number("donors", o.donors, usual.donors);
-    put_number("draws", o.bootstrap.draws, usual.bootstrap.draws);
-    put_number("seed", o.bootstrap.seed, usual.bootstrap.seed);
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (said(fields[i].name, fields[i] == usual[i]))
+            for (const std::string& value : fields[i].values) options.emplace_back(fields[i].name, value);
     return options;
 }
 
@@ -57,14 +35,19 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
 std::string sweep_command(const model::Model& model, const intervention::SweepRequest& asked, const std::string& dtype,
                           const ExportOptions& output, const std::string& format) {
     std::string command = "headlight sweep " + shell_word(model_reference(model.folder()));
-    std::error_code ignored;
+    const auto absolute = [](const std::string& file) {
+        std::error_code ignored;
+        return std::filesystem::absolute(file, ignored).lexically_normal().string();
+    };
     if (!asked.pairs.empty())
-        command += " --pairs " + shell_word(std::filesystem::absolute(asked.pairs, ignored).lexically_normal().string());
+        command += " --pairs " + shell_word(absolute(asked.pairs));
     else
         command += " --clean " + shell_word(asked.clean);
     if (!asked.corrupt.empty()) command += " --corrupt " + shell_word(asked.corrupt);
     if (!asked.target.empty()) command += " --target " + shell_word(asked.target);
     CommandOptions options = options_of(asked);
+    for (auto& [name, value] : options)
+        if (name == "over") value = absolute(value);
     if (dtype != "float32") options.emplace_back("dtype", dtype);
     put_theme(options, output.style);
     put_size(options, output);
@@ -81,6 +64,8 @@ Provenance sweep_provenance(const model::Model& model, const intervention::Sweep
     made.text = asked.clean;
     made.pair = asked.corrupt;
     made.options = options_of(asked);
+    for (auto& [name, value] : made.options)
+        if (name == "over") value = std::filesystem::path(value).filename().string();
     if (!asked.target.empty()) made.options.insert(made.options.begin(), {"target", asked.target});
     if (!asked.pairs.empty())
         made.options.insert(made.options.begin(), {"pairs", std::filesystem::path(asked.pairs).filename().string()});

@@ -181,7 +181,7 @@ QString sweep_words(const SweepResult& r) {
     if (!r.wrong_words.empty()) out += QStringLiteral(" − ") + quoted(r.wrong_words);
     out += r.answer_words.empty() ? QStringLiteral(" ") : QStringLiteral(": ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
-    out += patch ? QStringLiteral("%1 %2, %3 %4")
+    out += patch ? QStringLiteral("%1\u00a0%2, %3\u00a0%4")
                        .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), sweep_number(r.base_mean()),
                             from_clean ? QStringLiteral("corrupt") : QStringLiteral("clean"),
                             sweep_number(from_clean ? r.corrupt_mean() : r.clean_mean()))

@@ -39,10 +39,14 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     std::erase_if(rows, [&](std::int64_t row) { return there[static_cast<std::size_t>(row)] < 0; });
     aligned = aligned || !rows.empty();
     if (source) return rows;
+    // Behind the last attention, and behind frozen ones, a position is by itself.
+    const bool frozen =
+        options.effect == Effect::direct && layer + 1 >= window_layers(cell.layer, options.window, config.n_layers).second;
+    const bool queries_of_last = std::ranges::all_of(
+        receivers, [&](const Receiver& r) { return r.point.hook == model::Hook::q && is_last(r.point.layer.value); });
+    const bool alone = receivers.empty() ? is_last(layer) || frozen : frozen && queries_of_last;
     std::erase_if(rows, [&](std::int64_t row) {
         if (config.causal && (row >= last_asked || row < same)) return true;
-        // Behind the last attention, and behind frozen ones, a position is by itself.
-        const bool alone = receivers.empty() && (is_last(layer) || options.effect == Effect::direct);
         return alone && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
     });
     return rows;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/sweep/sweep_figure.h"
+#include "figure/sweep/sweep_panels.h"
 
 #include <gtest/gtest.h>
 
@@ -140,6 +141,12 @@ TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
     ASSERT_EQ(values.size(), 2u) << "the effect and its error";
     EXPECT_NEAR(values[0], 0.5, 1e-12);
     EXPECT_NEAR(values[1], 0.25, 1e-12);
+}
+
+/// "clean 2.00" at the end of a line stays together.
+TEST(SweepFigure, AMetricStandsBesideItsRun) {
+    const QString words = sweep_words(result_of(Grid::z, {0.5}));
+    EXPECT_TRUE(words.contains(QStringLiteral("clean\u00a02.00, corrupt\u00a0−1.00"))) << words.toStdString();
 }
 
 }  // namespace sweep_figure_test

@@ -80,6 +80,27 @@ TEST(Path, TheForecastCountsBothPasses) {
     }
 }
 
+/// The queries of the last layer at other positions than the answer's are read by no logit of it.
+TEST(Path, ThroughQueriesOfTheLastLayerTheAnswersPositionAloneIsRun) {
+    const auto model = fixture("models/llama-kv2");
+    const SweepPair pair = some_pair(*model);
+    const SweepOptions by_position{.grid = Grid::z_by_position, .to = {"L1H1.q"}};
+    EXPECT_EQ(forecast_sweep(model, {pair}, by_position).computed, model->config().n_heads);
+    const SweepResult positions = run_sweep(model, {pair}, by_position);
+    const SweepResult whole = run_sweep(model, {pair}, {.grid = Grid::z, .to = {"L1H1.q"}});
+    double most = 0;
+    for (std::size_t i = 0; i < positions.cells.size(); ++i) {
+        const SweepCell& cell = positions.cells[i];
+        const bool reaches = cell.layer == 0 && cell.position == 8;
+        EXPECT_EQ(positions.results[i].state, reaches ? CellState::computed : CellState::certain) << i;
+        if (!reaches) continue;
+        const auto same = std::ranges::find(whole.cells, SweepCell{.site = Site::z, .layer = 0, .head = cell.head});
+        EXPECT_NEAR(positions.results[i].effect, whole.results[std::size_t(same - whole.cells.begin())].effect, 1e-6);
+        most = std::max(most, std::abs(positions.results[i].effect));
+    }
+    EXPECT_GT(most, 1e-6);
+}
+
 TEST(Path, EndsInQueriesKeysOrValues) {
     const auto model = fixture("models/gpt2");
     for (const char* words : {"L1H0", "L1.mlp", "L99H0.k", "L1H99.q", "nonsense"})

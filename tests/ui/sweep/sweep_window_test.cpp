@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page of sweeps: asked from the window, stopped, continued, clicked.
 #include "ui/sweep/sweep_window.h"
+#include "headlight/intervention/sweep/request_fields.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/document/session.h"
@@ -223,6 +224,161 @@ TEST_F(SweepPage, ASessionKeepsWhatIsAsked) {
     ASSERT_NE(wrong.find(site), std::string::npos);
     wrong.replace(wrong.find(site), site.size(), "\"site\": \"qq\"");
     EXPECT_THROW(session_from_json(wrong, "a.headlight"), Error);
+}
+
+/// Every field of a request is one of the page: it comes back from the fields, a session and undo.
+TEST_F(SweepPage, EveryFieldTravels) {
+    const std::string clean = "The nurse said that she", corrupt = "The king said that she";
+    using namespace intervention;
+    const std::vector<SweepRequest> all = {
+        {.clean = clean,
+         .position = "3",
+         .answers = {" was"},
+         .wrong = {" had", " is"},
+         .places = {"who=The nurse", "rest=2-3"},
+         .options = {.grid = Grid::resid_pre,
+                     .direction = Direction::noise,
+                     .method = Method::both,
+                     .window = 2,
+                     .layers = {0, 2},
+                     .by_name = true,
+                     .noise = "who",
+                     .noise_scale = 2.3456,
+                     .noise_draws = 4,
+                     .bootstrap = {.draws = 300, .seed = 7}}},
+        {.clean = clean,
+         .over = "/tmp/some texts.txt",
+         .answers = {" was"},
+         .options = {.grid = Grid::z,
+                     .metric = Metric::prob,
+                     .ablation = Ablation::mean,
+                     .effect = Effect::direct,
+                     .heads = {1, 3},
+                     .per_position = true}},
+        {.pairs = "/tmp/pairs.jsonl",
+         .over = "/tmp/some texts.txt",
+         .options = {.ablation = Ablation::resample, .donors = 3, .bootstrap = {.draws = 500, .seed = 5}}},
+        {.clean = clean, .options = {.grid = Grid::expert, .metric = Metric::kl, .ablation = Ablation::forbid}},
+        {.clean = clean, .options = {.grid = Grid::expert, .metric = Metric::loss, .ablation = Ablation::force}},
+        {.clean = clean,
+         .corrupt = corrupt,
+         .options = {.grid = Grid::z, .metric = Metric::rank, .method = Method::graddrop, .to = {"L5H1.v"}}}};
+    std::map<std::string, int> changed;
+    const std::vector<FieldWords> usual = field_words({});
+    for (SweepRequest asked : all) {
+        asked.options.memory = SweepOptions().memory;
+        const std::vector<FieldWords> words = field_words(asked);
+        for (std::size_t i = 0; i < words.size(); ++i) changed[words[i].name] += words[i] != usual[i];
+        SCOPED_TRACE(words[4].values.front() + " " + words[10].values.front());
+        form().set_request(asked);
+        EXPECT_EQ(field_words(form().request()), words);
+        EXPECT_EQ(form().request(), asked);
+        const Session saved = window.session();
+        EXPECT_EQ(session_from_json(to_json(saved), "a.headlight"), saved);
+        const SweepRequest kept = *saved.sweep;
+        page().undo_stack().undo();
+        EXPECT_NE(page().request(), kept);
+        page().undo_stack().redo();
+        EXPECT_EQ(page().request(), kept);
+        const std::string command = figure::sweep_command(*window.document().model().model, asked, "float32", {}, "svg");
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] != usual[i]) {
+                EXPECT_NE(command.find(" --" + words[i].name), std::string::npos) << command;
+            }
+        }
+    }
+    for (const auto& [name, count] : changed) {
+        if (name != "target" && name != "attention") {
+            EXPECT_GT(count, 0) << name << " is in no request of this test";
+        }
+    }
+}
+
+/// What fields ask for alone is hidden elsewhere, and edits that a site does not have cannot be chosen.
+TEST_F(SweepPage, FieldsThatDoNotApplyAreNotAskedFor) {
+    form().edit().setCurrentIndex(0);
+    form().noise().setText(QStringLiteral("who"));
+    EXPECT_TRUE(form().noise_draws().isVisible());
+    EXPECT_EQ(form().noise_scale().text(), QStringLiteral("3"));
+    EXPECT_FALSE(form().corrupt().isVisible()) << "it is the clean text with noise";
+    EXPECT_FALSE(form().attention().isVisible()) << "a model with one attention";
+    form().edit().setCurrentIndex(2);
+    EXPECT_FALSE(form().noise().isVisible());
+    EXPECT_TRUE(form().request().options.noise.empty());
+    const auto enabled = [&](int row) { return form().edit().model()->flags(form().edit().model()->index(row, 0)); };
+    EXPECT_FALSE(enabled(6) & Qt::ItemIsEnabled) << "forbidding, of heads";
+    EXPECT_EQ(form().edit().itemData(6, Qt::ToolTipRole).toString(), QStringLiteral("Only experts can be forbidden and forced"));
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::expert)));
+    EXPECT_TRUE(enabled(6) & Qt::ItemIsEnabled);
+}
+
+/// Causal tracing and means over a file: the numbers are those of the engine.
+TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
+    const OpenModel& opened = window.document().model();
+    const auto compare = [&](intervention::SweepRequest asked) {
+        const auto& c = opened.model->config();
+        asked.answers = page().sweep()->pairs().front().answer_words;
+        std::vector<intervention::SweepPair> pairs = pairs_of(form().request(), c, *opened.tokenizer);
+        for (intervention::SweepPair& pair : pairs) {
+            pair.answers = page().sweep()->pairs().front().answers;
+            pair.wrong = page().sweep()->pairs().front().wrong;
+        }
+        if (!asked.over.empty()) asked.options.over = intervention::texts_over(asked.over, c, *opened.tokenizer, {});
+        const auto expected = run_sweep(opened.model, pairs, asked.options);
+        ASSERT_EQ(page().result()->results.size(), expected.results.size());
+        double most = 0;
+        for (std::size_t i = 0; i < expected.results.size(); ++i) {
+            EXPECT_NEAR(page().result()->results[i].effect, expected.results[i].effect, 1e-5) << i;
+            most = std::max(most, std::abs(expected.results[i].effect));
+        }
+        EXPECT_GT(most, 1e-4);
+    };
+    form().clean().setPlainText(QStringLiteral("The nurse said that she"));
+    form().edit().setCurrentIndex(0);
+    form().places().setText(QStringLiteral("who=The nurse"));
+    form().noise().setText(QStringLiteral("who"));
+    form().noise_draws().setValue(3);
+    ASSERT_TRUE(sweep());
+    EXPECT_EQ(page().result()->effects.size(), 3u);
+    compare(form().request());
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--noise who --noise-draws 3"))) << page().command().toStdString();
+
+    QTemporaryDir folder;
+    const QString file = folder.filePath(QStringLiteral("texts.txt"));
+    QFile texts(file);
+    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
+    texts.write("The king saw the nurse\nThey went home\n");
+    texts.close();
+    form().edit().setCurrentIndex(3);
+    const auto old = page().result();
+    form().over().setText(file);
+    page().start_button().click();
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }));
+    compare(form().request());
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--over ") + file)) << page().command().toStdString();
+}
+
+/// The page of an encoder-decoder model: its cross attention is swept as the command line does.
+TEST_F(SweepPage, TheCrossAttentionOfAnEncoderDecoder) {
+    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/t5"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(form().attention().isVisible());
+    EXPECT_FALSE(form().noise().isVisible());
+    form().metric().setCurrentIndex(form().metric().findData(static_cast<int>(intervention::Metric::kl)));
+    form().attention().setCurrentIndex(form().attention().findData(static_cast<int>(model::Stack::cross)));
+    EXPECT_EQ(form().attention().count(), 2) << "sweeps edit the decoder";
+    const intervention::SweepRequest asked = form().request();
+    EXPECT_EQ(asked.options.attention, model::Stack::cross);
+    const Session saved = window.session();
+    EXPECT_EQ(session_from_json(to_json(saved), "a.headlight"), saved);
+    ASSERT_TRUE(sweep()) << page().message().text().toStdString();
+    const auto expected = intervention::run_sweep(window.document().model().model, page().sweep()->pairs(), asked.options);
+    for (std::size_t i = 0; i < expected.results.size(); ++i)
+        EXPECT_NEAR(page().result()->results[i].effect, expected.results[i].effect, 1e-6) << i;
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--attention cross")));
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::neuron)));
+    EXPECT_FALSE(form().attention().isVisible()) << "a cross attention has no neurons";
+    EXPECT_EQ(form().request().options.attention, model::Stack::decoder);
 }
 
 TEST_F(SweepPage, ItsFieldsAreUndone) {
