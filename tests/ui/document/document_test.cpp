@@ -4,6 +4,7 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/window/command_palette.h"
 
+#include <QClipboard>
 #include <QDir>
 #include <QFile>
 #include <QImage>
@@ -61,6 +62,27 @@ TEST_F(WindowTest, OnlyTheLastOfManyEditsArrives) {
     for (const auto& arguments : changes) traces += arguments[0].value<Document::Change>() == Document::Change::trace;
     EXPECT_EQ(traces, 1);
     EXPECT_EQ(window.document().trace()->text_a(), "number 11 of the texts");
+}
+
+TEST_F(WindowTest, AVeryLongTextThatIsPastedIsAskedForAndItsRunEndsWhenCancelled) {
+    constexpr int kWords = 40'000;
+    const auto before = window.document().trace();
+    QGuiApplication::clipboard()->setText(QStringLiteral("nurse ").repeated(kWords));
+    window.prompt_bar().text().selectAll();
+    window.prompt_bar().text().paste();
+    ASSERT_TRUE(wait_for([&] { return window.notice_bar().isVisible() && window.jobs().idle(); }));
+    EXPECT_EQ(window.document().why_not_run(), Document::NotRun::long_text);
+    EXPECT_TRUE(window.notice_bar().text().startsWith(QStringLiteral("40,0"))) << window.notice_bar().text().toStdString();
+    EXPECT_EQ(window.document().trace(), before) << "nothing has been run";
+    bool begun = false;
+    QObject::connect(&window.jobs(), &Jobs::progressed, &window, [&](Jobs::Lane lane) { begun |= lane == Jobs::Lane::model; });
+    window.notice_bar().action().click();
+    ASSERT_TRUE(wait_for([&] { return begun; }));
+    window.document().stop();
+    EXPECT_EQ(window.document().why_not_run(), Document::NotRun::stopped) << "at once";
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
+    EXPECT_EQ(window.document().trace(), before);
+    EXPECT_FALSE(window.error_panel().isVisible());
 }
 
 TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
