@@ -264,7 +264,8 @@ const std::vector<CorpusView>& all_views() {
          .gathered = "heads",
          .of_measure = true,
          .make = [](const StorePtr& s, const CorpusRequest& r, const CancelToken& cancel) -> std::unique_ptr<Figure> {
-             return std::make_unique<HeadsMosaic>(heads_of(s, cancel).table, r.measure, std::vector<HeadId>());
+             return std::make_unique<HeadsMosaic>(heads_of(s, cancel).table, r.measure, std::vector<HeadId>(), false,
+                                                  words_of(*s));
          }},
         {.id = "corpus-intervals",
          .title = "A measure with intervals",

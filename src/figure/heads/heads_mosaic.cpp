@@ -12,6 +12,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double mosaic_legend_height = 34, above_legend = 12, most_pitch = 34;
+constexpr double heading_margin = 16, heading_height = 64, most_pitch_alone = 72, least_pitch_of_numbers = 44;
 
 const QFont& index_font() { return ui_font(10.5); }
 
@@ -26,15 +27,15 @@ QString range_number(double x) { return QString::number(x, 'g', 3).replace(u'-',
 
 }  // namespace
 
-MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available) {
+MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available, bool alone) {
     MosaicLayout at;
     at.layers = layers;
     at.heads = heads;
-    at.left = 24;
-    at.top = 18;
+    at.left = 24 + (alone ? heading_margin : 0);
+    at.top = 18 + (alone ? heading_height : 0);
     const double room = available.width() - at.left - 4;
-    const auto whole = [least = MosaicLayout::least_of(layers)](double pitch) {
-        return std::clamp(std::floor(pitch), least, most_pitch);
+    const auto whole = [least = MosaicLayout::least_of(layers), most = alone ? most_pitch_alone : most_pitch](double pitch) {
+        return std::clamp(std::floor(pitch), least, most);
     };
     const double across = room / double(heads);
     const double down =
@@ -91,8 +92,8 @@ MosaicScale mosaic_scale(const analyze::MeasureInfo& measure, const Eigen::Matri
 }
 
 HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure, std::vector<HeadId> dimmed,
-                         bool to_data)
-    : table_(std::move(table)), dimmed_(std::move(dimmed)) {
+                         bool to_data, std::optional<QString> subtitle)
+    : table_(std::move(table)), dimmed_(std::move(dimmed)), subtitle_(std::move(subtitle)) {
     const auto& all = table_->measures;
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.id == measure; });
     if (at == all.end()) {
@@ -112,7 +113,7 @@ double HeadsMosaic::value(HeadId id) const { return table_->values[measure_](id.
 bool HeadsMosaic::dimmed(HeadId id) const { return std::binary_search(dimmed_.begin(), dimmed_.end(), id); }
 
 QSizeF HeadsMosaic::layout(QSizeF available, const Style&, const Selection&) {
-    at_ = mosaic_layout(table_->n_layers, table_->n_heads, available);
+    at_ = mosaic_layout(table_->n_layers, table_->n_heads, available, subtitle_.has_value());
     seen_ = {0, 0, at_.width, at_.height};
     return {at_.width, at_.height};
 }
@@ -149,8 +150,19 @@ void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& s
     if (!style.exporting && selection.hover_head && selection.hover_head != selection.focus)
         ring(*selection.hover_head, theme.muted, 1);
     painter.restore();
+    if (subtitle_) paint_heading(painter, theme);
     paint_axes(painter, theme, style.exporting ? std::nullopt : std::optional(selection.focus));
     paint_legend(painter, style);
+}
+
+void HeadsMosaic::paint_heading(QPainter& painter, const Theme& theme) const {
+    const QFont &large = ui_font(15, QFont::DemiBold), &small = ui_font(12);
+    QString title = QString::fromStdString(table_->measures[measure_].title);
+    title[0] = title[0].toUpper();
+    const double room = seen_.width() - 2 * heading_margin;
+    const QPointF at = seen_.topLeft() + QPointF(heading_margin, 32);
+    draw::text(painter, at, draw::elided(title, large, room), large, theme.text);
+    draw::text(painter, at + QPointF(0, 20), draw::elided(*subtitle_, small, room), small, theme.muted);
 }
 
 void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) const {
@@ -164,6 +176,10 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
         if (at_.gap == 0) return painter.fillRect(cell, draw::faded(fill, opacity));  // thousands of cells of a few pixels
         const QColor edge = short_side() >= 14 ? draw::faded(theme.line, opacity) : QColor();
         draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
+        if (!subtitle_ || short_side() < least_pitch_of_numbers) return;
+        const QString number = draw::number_text(x, std::abs(x) >= 10 ? 1 : 2);
+        draw::text(painter, {cell.center().x(), draw::centred_baseline(cell.center().y(), index_font())}, number, index_font(),
+                   draw::faded(text_on(theme, fill), opacity), draw::Align::center);
         return;
     }
     // Hatched, lest a missing value pass for the low end.

@@ -26,8 +26,9 @@ struct MosaicLayout {
     std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them
     QRectF grid() const;
 };
-/// Fills the room with cells of whole pixels; a height of 0: as tall as square cells are.
-MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available);
+/// Fills the room with cells of whole pixels; a height of 0: as tall as square cells are. A mosaic that stands alone has a title
+/// and larger cells.
+MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available, bool alone = false);
 
 /// Values of a measure and how they become tints 0..1.
 struct MosaicScale {
@@ -39,9 +40,11 @@ struct MosaicScale {
 /// The measure's natural range; an open end (NaN) is the data's.
 MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values, bool to_data = false);
 
+/// `subtitle`: of a mosaic that stands alone, which has a title and numbers in the cells that have room.
 class HeadsMosaic final : public Figure, public OwnScale {
 public:
-    HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed, bool to_data = false);
+    HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed, bool to_data = false,
+                std::optional<QString> subtitle = {});
 
     std::string view() const override { return "heads"; }
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;
@@ -56,6 +59,7 @@ public:
     void widen(const std::vector<ScaleEnds>& ends) override { scale_.low = ends.front().low, scale_.high = ends.front().high; }
 
 private:
+    void paint_heading(QPainter&, const Theme&) const;
     void paint_cell(QPainter&, HeadId, const Style&) const;
     void paint_axes(QPainter&, const Theme&, std::optional<HeadId> focus) const;
     void paint_legend(QPainter&, const Style&) const;
@@ -69,6 +73,7 @@ private:
     std::shared_ptr<const analyze::HeadTable> table_;
     std::size_t measure_ = 0;
     std::vector<HeadId> dimmed_;  ///< sorted
+    std::optional<QString> subtitle_;
     MosaicScale scale_;
     MosaicLayout at_;
     mutable QRectF seen_;  ///< part of the figure that was last painted

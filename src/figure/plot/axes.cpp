@@ -158,7 +158,9 @@ std::vector<Tick> log_ticks(double low, double high, int count) {
 std::vector<Tick> fitting_ticks(const Axis& axis, const Scale& scale, bool is_x) {
     const QFont& font = ui_font(tick_font);
     const double spacing = !is_x ? 40 : axis.integer ? 40 : 72;
-    for (int count = std::max(3, static_cast<int>(std::abs(scale.end - scale.begin) / spacing));; --count) {
+    // More of them say no more, however large the plot.
+    const int most = is_x && axis.integer ? 32 : 12;
+    for (int count = std::clamp(static_cast<int>(std::abs(scale.end - scale.begin) / spacing), 3, most);; --count) {
         std::vector<Tick> ticks =
             axis.log ? log_ticks(scale.low, scale.high, count) : number_ticks(scale.low, scale.high, count, axis.integer);
         bool clear = true;

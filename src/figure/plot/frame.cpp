@@ -12,7 +12,9 @@ namespace {
 
 constexpr double least_panel_width = 300, legend_font = 11, most_label_extent = 72;
 constexpr double icon_width = 14, icon_gap = 6, legend_gap = 12, legend_row = 18, most_legend_rows = 6;
-constexpr double tick_length = 4, tick_gap = 3, side_gap = 6, edge = 5;  // of the axes, px
+constexpr double least_panel_height = 150, most_least_height = 260, tallest_panel = 0.75;  // the last: of its width
+constexpr double words_above_and_below = 88;                                               // of a panel's plot
+constexpr double tick_length = 4, tick_gap = 3, side_gap = 6, edge = 5;                    // of the axes, px
 
 struct LegendName {
     QString name;
@@ -68,6 +70,17 @@ bool fits_beside_title(const PlotData& data, std::size_t p, double room) {
 
 double legend_height(const LegendGrid& grid) { return grid.rows ? static_cast<double>(grid.rows) * legend_row + 8 : 0; }
 
+std::size_t rows_of(std::size_t panels, std::size_t across) { return (std::max<std::size_t>(panels, 1) + across - 1) / across; }
+
+/// The tallest legend of a panel that is `each` wide: the plots of a row have one height, so it is room for all. Axes take about
+/// 60 px of the width.
+double own_legend(const PlotData& data, double each) {
+    double own = 0;
+    for (std::size_t p = 0; data.own_legends && p < data.panels.size(); ++p)
+        if (!fits_beside_title(data, p, each - 60)) own = std::max(own, legend_height(legend_grid(data, each - 60, p)));
+    return own;
+}
+
 Word word(const QString& text, QPointF baseline, double size, draw::Align align, bool upwards = false) {
     const QFont& font = ui_font(size);
     const double width = label_width(text, font), height = QFontMetricsF(font).capHeight();
@@ -81,7 +94,7 @@ Word word(const QString& text, QPointF baseline, double size, draw::Align align,
 /// a few passes.
 class Layout {
 public:
-    Layout(const PlotData& data, const QRectF& room) : data_(data), across_(panels_across(data, room.width())) {
+    Layout(const PlotData& data, const QRectF& room, std::size_t across) : data_(data), across_(across) {
         const LegendGrid legend = legend_grid(data, room.width());
         place_legend(legend, room);
         const QRectF plots = room.adjusted(0, legend_height(legend), 0, 0);
@@ -292,27 +305,41 @@ private:
 
 }  // namespace
 
-std::size_t panels_across(const PlotData& data, double width) {
+std::size_t panels_across(const PlotData& data, QSizeF room) {
     if (data.stacked_panels || data.panels.size() < 2) return 1;
-    const auto most = static_cast<std::size_t>(std::max(1.0, std::floor(width / least_panel_width)));
-    return std::min(most, data.panels.size());
+    const std::size_t n = data.panels.size(),
+                      most = std::clamp<std::size_t>(static_cast<std::size_t>(room.width() / least_panel_width), 1, n);
+    if (!(room.height() > 0)) return most;
+    const auto size = [&](std::size_t across) {  // the width of a panel, or what its height allows
+        const auto rows = static_cast<double>(rows_of(n, across));
+        return std::min(room.width() / static_cast<double>(across), room.height() / rows / data.aspect);
+    };
+    std::size_t best = most;
+    for (std::size_t across = most; across-- > 1;)
+        if (size(across) > size(best)) best = across;
+    return best;
 }
 
 double legend_height(const PlotData& data, double width) { return legend_height(legend_grid(data, width)); }
 
 double natural_height(const PlotData& data, double width) {
-    const auto across = panels_across(data, width);
-    const auto rows = (std::max<std::size_t>(data.panels.size(), 1) + across - 1) / across;
+    const std::size_t across = panels_across(data, {width, 0}), rows = rows_of(data.panels.size(), across);
     const bool empty = std::all_of(data.panels.begin(), data.panels.end(), [](const Panel& p) { return !p.empty.isEmpty(); });
     const double each = width / static_cast<double>(across);
-    // Axes take about 60 px of a panel's width. The plots of a row have one height, so the tallest legend is room for all.
-    double own = 0;
-    for (std::size_t p = 0; data.own_legends && !empty && p < data.panels.size(); ++p)
-        if (!fits_beside_title(data, p, each - 60)) own = std::max(own, legend_height(legend_grid(data, each - 60, p)));
     return legend_height(data, width) +
-           static_cast<double>(rows) * (empty ? 140 : std::clamp(each * data.aspect, 230.0, 420.0) + own);
+           static_cast<double>(rows) * (empty ? 140 : std::clamp(each * data.aspect, 230.0, 420.0) + own_legend(data, each));
 }
 
-Frame lay_out(const PlotData& data, const QRectF& room) { return Layout(data, room).frame(); }
+std::pair<double, double> height_limits(const PlotData& data, double width, std::size_t across) {
+    const double each = width / static_cast<double>(across), own = own_legend(data, each),
+                 rows = static_cast<double>(rows_of(data.panels.size(), across)), legend = legend_height(data, width);
+    double least = least_panel_height;
+    for (const Panel& panel : data.panels)
+        least = std::max(least, std::ceil(draw::text_width(panel.y.label, ui_font(axis_font))) + words_above_and_below);
+    least = std::min(least, most_least_height) + own;
+    return {legend + rows * least, legend + rows * std::max(least, tallest_panel * each + own)};
+}
+
+Frame lay_out(const PlotData& data, const QRectF& room, std::size_t across) { return Layout(data, room, across).frame(); }
 
 }  // namespace headlight::figure::plot

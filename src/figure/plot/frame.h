@@ -40,12 +40,16 @@ struct Frame {
 
 inline constexpr double panel_title_height = 24;
 
-/// How many panels stand beside each other in a width.
-std::size_t panels_across(const PlotData&, double width);
+/// How many panels stand beside each other in a room; a height of 0: as many as its width holds, else as large as they can be in
+/// it.
+std::size_t panels_across(const PlotData&, QSizeF room);
 double legend_height(const PlotData&, double width);
 /// Height of a plot that may choose it.
 double natural_height(const PlotData&, double width);
-Frame lay_out(const PlotData&, const QRectF& room);
+/// The least and the greatest height in which panels of this many across are well drawn: the names of their axes fit, and none is
+/// much taller than it is wide.
+std::pair<double, double> height_limits(const PlotData&, double width, std::size_t across);
+Frame lay_out(const PlotData&, const QRectF& room, std::size_t across);
 
 /// Axes, grid, reference lines and legend.
 void paint_axes(QPainter&, const PlotData&, const Frame&, const Style&);

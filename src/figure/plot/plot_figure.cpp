@@ -13,7 +13,7 @@ namespace headlight::figure::plot {
 
 namespace {
 
-constexpr double least_width = 200, least_panel = 150;
+constexpr double least_width = 200;
 constexpr std::int64_t longest_plot_table = 4'000'000;
 
 void check(const Series& s, const std::string& panel) {
@@ -72,15 +72,17 @@ QSizeF PlotFigure::layout(QSizeF available, const Style&, const Selection&) {
     const double head = title_height + line_height * static_cast<double>(subtitle_.size()) + (data_.scale ? 26 : 0) + 6;
     const double foot = (note_.isEmpty() ? 8 : 14) + line_height * static_cast<double>(note_.size());
     const double room = width - 16;
-    const auto across = panels_across(data_, room);
-    const auto rows = (std::max<std::size_t>(data_.panels.size(), 1) + across - 1) / across;
+    const double free = available.height() > 0 ? std::max(available.height() - head - foot, 1.0) : 0;
+    const std::size_t across = panels_across(data_, {room, free > 0 ? std::max(free - legend_height(data_, room), 1.0) : 0});
     double height = natural_height(data_, room);
     // As tall as the canvas, but no flatter than can be read: then it scrolls.
-    const double least = legend_height(data_, room) + static_cast<double>(rows) * least_panel;
-    if (available.height() > 0) height = std::max(available.height() - head - foot, least);
+    if (free > 0) {
+        const auto [least, most] = height_limits(data_, room, across);
+        height = std::clamp(free, least, std::max(most, height));
+    }
     room_ = QRectF(8, head, room, std::floor(height));
     size_ = QSizeF(width, std::ceil(head + room_.height() + foot));
-    frame_ = lay_out(data_, room_);
+    frame_ = lay_out(data_, room_, across);
     index_ = MarkIndex(data_, frame_);
     kept_ = {};
     return size_;

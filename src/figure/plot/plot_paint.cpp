@@ -371,8 +371,8 @@ void PlotFigure::paint_name(const Canvas& c, MarkId id, const QRectF& ring, cons
         return std::none_of(rings.begin(), rings.end(), covers) &&
                std::none_of(named.begin(), named.end(), [&](const auto& other) { return covers(other.first); });
     };
-    const bool fits_right = right.right() <= frame.area.right() + 8;
-    const QRectF chip = fits_right && (free(right) || !free(left)) ? right : left;
+    const bool fits_right = right.right() <= frame.area.right() + 8, fits_left = left.left() >= frame.area.left();
+    const QRectF chip = fits_right && (free(right) || !fits_left || !free(left)) ? right : left;
     if (!named.empty() && !free(chip)) return;
     named.emplace_back(chip, text);
     draw::box(c.painter, chip, 4, draw::faded(c.theme().canvas, 0.85));

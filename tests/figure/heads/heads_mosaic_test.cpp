@@ -2,8 +2,10 @@
 #include "figure/heads/heads_mosaic.h"
 
 #include "headlight/base/error.h"
+#include "headlight/figure/export/export.h"
+#include "tests/support/temp_folder.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <QImage>
 
 #include <cmath>
@@ -52,6 +54,28 @@ TEST(HeadsMosaic, GridsFillTheirRoomAndScrollOnlyOnceCellsAreSmall) {
     }
     // A larger room has larger cells.
     EXPECT_GT(mosaic_layout(30, 9, {400, 900}).pitch.height(), mosaic_layout(30, 9, {228, 400}).pitch.height());
+}
+
+TEST(HeadsMosaic, StandingAloneItHasATitleAndNumbersWhereCellsHoldThem) {
+    const auto text_of = [](HeadsMosaic figure, QSizeF room) {
+        const QSizeF size = figure.layout(room, Style{}, {});
+        EXPECT_LE(size.width(), room.width());
+        EXPECT_LE(size.height(), room.height());
+        const test::TempFolder folder;
+        ExportOptions output;
+        output.size_px = size;
+        export_figure(figure, {}, {}, output, folder / "mosaic.svg");
+        return test::slurp(folder / "mosaic.svg");
+    };
+    const auto table = head_values(6, 8);
+    const std::string number = QString::number(table->values[0](5, 7), 'f', 2).toStdString();
+    const std::string large = text_of(HeadsMosaic(table, "induction", {}, false, QStringLiteral("over 12 texts")), {900, 600});
+    EXPECT_THAT(large, testing::AllOf(testing::HasSubstr("Induction score"), testing::HasSubstr("over 12 texts"),
+                                      testing::HasSubstr(">" + number + "<")));
+    const std::string small = text_of(HeadsMosaic(table, "induction", {}, false, QStringLiteral("over 12 texts")), {300, 400});
+    EXPECT_THAT(small,
+                testing::AllOf(testing::HasSubstr("Induction score"), testing::Not(testing::HasSubstr(">" + number + "<"))));
+    EXPECT_THAT(text_of(HeadsMosaic(table, "induction", {}), {900, 600}), testing::Not(testing::HasSubstr("over 12 texts")));
 }
 
 TEST(HeadsMosaic, LegendAndNumbersStayInSightWhileItScrolls) {

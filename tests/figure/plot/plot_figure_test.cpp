@@ -86,6 +86,30 @@ TEST(PlotFigure, FillsTheCanvas) {
     EXPECT_GT(figure.layout({1000, 80}, style, {}).height(), 150) << "no flatter than can be read";
 }
 
+TEST(PlotFigure, PanelsAreNeitherTooFlatForTheirAxesNorTallerThanWide) {
+    plot::PlotData data = sample::named("panels", "Panels");
+    for (int p = 0; p < 9; ++p) {
+        data.panels.push_back(few_points({{0, 1}, {5, 2 + p}}).panels.front());
+        data.panels.back().title = QStringLiteral("panel");
+        data.panels.back().y.label = QStringLiteral("share of all attention");
+    }
+    for (const QSizeF room : {QSizeF(640, 480), QSizeF(1000, 2000), QSizeF(2490, 1250)}) {
+        PlotFigure figure(data);
+        figure.layout(room, style, {});
+        EXPECT_TRUE(std::ranges::none_of(figure.frame().words, [](const plot::Word& w) { return w.text.contains(u'…'); }))
+            << room.width();
+        for (const plot::PanelFrame& panel : figure.frame().panels) {
+            EXPECT_LE(panel.area.height(), panel.area.width());
+            EXPECT_LE(panel.y_ticks.size(), 15U);
+        }
+    }
+    PlotFigure wide(data);
+    wide.layout({2490, 1250}, style, {});
+    const std::vector<plot::PanelFrame>& panels = wide.frame().panels;
+    EXPECT_LT(panels[2].area.top(), panels[3].area.top()) << "three in a row, where eight would fit";
+    EXPECT_EQ(panels[3].area.top(), panels[5].area.top());
+}
+
 TEST(PlotFigure, TickLabelsStandAtTheirValues) {
     PlotFigure figure(sample::histogram(3, true));
     figure.layout({800, 500}, style, {});
