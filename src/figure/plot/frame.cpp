@@ -72,12 +72,12 @@ double legend_height(const LegendGrid& grid) { return grid.rows ? static_cast<do
 
 std::size_t rows_of(std::size_t panels, std::size_t across) { return (std::max<std::size_t>(panels, 1) + across - 1) / across; }
 
-/// The tallest legend of a panel that is `each` wide: the plots of a row have one height, so it is room for all. Axes take about
-/// 60 px of the width.
+/// The tallest legend of a panel that is `each` wide: the plots of a row have one height, so it is room for all.
 double own_legend(const PlotData& data, double each) {
+    constexpr double axis = 80;  // about what the numbers and names of an axis take of the width
     double own = 0;
     for (std::size_t p = 0; data.own_legends && p < data.panels.size(); ++p)
-        if (!fits_beside_title(data, p, each - 60)) own = std::max(own, legend_height(legend_grid(data, each - 60, p)));
+        if (!fits_beside_title(data, p, each - axis)) own = std::max(own, legend_height(legend_grid(data, each - axis, p)));
     return own;
 }
 
