@@ -183,14 +183,20 @@ private:
                                                                                 : full;
     }
 
+    /// Every panel's title stands above its map or, where one of the maps is too narrow, above the labels of the rows too.
+    bool titles_fit() const {
+        for (std::size_t i = 0; i < panels_.size(); ++i)
+            if (draw::text_width(panels_[i].title, ui_font(12, QFont::DemiBold)) > places_[i].map.width()) return false;
+        return true;
+    }
+
     void paint_panel(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Style& style,
                      const Selection& selection) const {
         const Theme& theme = *style.theme;
         const double top = at.map.top() - std::ceil(at.columns.extent) - 6;
-        if (!panel.title.isEmpty()) {  // above the map or, where that is too narrow, above its labels too
+        if (!panel.title.isEmpty()) {
             const QFont& bold = ui_font(12, QFont::DemiBold);
-            const bool fits = draw::text_width(panel.title, bold) <= at.map.width();
-            const double left = at.map.left() - (fits ? 0 : at.label_width);
+            const double left = at.map.left() - (titles_fit() ? 0 : at.label_width);
             draw::text(painter, {left, top - (panel.columns_name.isEmpty() ? 4 : 18)},
                        draw::elided(panel.title, bold, at.map.right() + kGap - 4 - left), bold, theme.text);
         }

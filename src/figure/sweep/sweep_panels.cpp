@@ -179,7 +179,7 @@ QString sweep_words(const SweepResult& r) {
     };
     if (!r.answer_words.empty()) out += QStringLiteral(" ") + quoted(r.answer_words);
     if (!r.wrong_words.empty()) out += QStringLiteral(" − ") + quoted(r.wrong_words);
-    out += r.answer_words.empty() ? QStringLiteral(" ") : QStringLiteral(": ");
+    out += QStringLiteral(": ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
     out += patch ? QStringLiteral("%1\u00a0%2, %3\u00a0%4")
                        .arg(from_clean ? QStringLiteral("clean") : QStringLiteral("corrupt"), sweep_number(r.base_mean()),

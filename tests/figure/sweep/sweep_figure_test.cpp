@@ -146,7 +146,7 @@ TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
 /// "clean 2.00" at the end of a line stays together.
 TEST(SweepFigure, AMetricStandsBesideItsRun) {
     const QString words = sweep_words(result_of(Grid::z, {0.5}));
-    EXPECT_TRUE(words.contains(QStringLiteral("clean\u00a02.00, corrupt\u00a0−1.00"))) << words.toStdString();
+    EXPECT_TRUE(words.contains(QStringLiteral("logit difference: clean\u00a02.00, corrupt\u00a0−1.00"))) << words.toStdString();
 }
 
 }  // namespace sweep_figure_test

@@ -101,6 +101,17 @@ TEST(Path, ThroughQueriesOfTheLastLayerTheAnswersPositionAloneIsRun) {
     EXPECT_GT(most, 1e-6);
 }
 
+/// No head is behind a window of all layers, so nothing is frozen: attention within the window carries edits between positions.
+TEST(Path, TheDirectEffectOfAWindowOverAllLayersIsTheTotalOne) {
+    const auto model = fixture("models/gpt2");
+    ASSERT_LE(model->config().n_layers, 2);
+    const SweepPair pair = some_pair(*model);
+    const SweepResult direct = run_sweep(model, {pair}, {.grid = Grid::z_by_position, .effect = Effect::direct, .window = 3});
+    const SweepResult total = run_sweep(model, {pair}, {.grid = Grid::z_by_position, .window = 3});
+    for (std::size_t i = 0; i < direct.cells.size(); ++i)
+        EXPECT_NEAR(direct.results[i].effect, total.results[i].effect, 1e-6) << i;
+}
+
 TEST(Path, EndsInQueriesKeysOrValues) {
     const auto model = fixture("models/gpt2");
     for (const char* words : {"L1H0", "L1.mlp", "L99H0.k", "L1H99.q", "nonsense"})
