@@ -156,6 +156,31 @@ TEST_P(Identities, AllOfTheStreamIsTheOtherRun) {
               kRounding);
 }
 
+TEST_P(Identities, TheLastStreamAtAPositionIsTheOtherRunThereAndNothingElsewhere) {
+    if (f.encodes()) return;
+    const std::string edit = "patch L" + std::to_string(last()) + ".resid_post from \"" + kOther + "\" @2";
+    const at::Tensor edited = at_hook(f.edited({edit}), Hook::resid_post, last()),
+                     own = at_hook(f.plain(), Hook::resid_post, last());
+    EXPECT_LT(relative(edited[2], at_hook(f.plain(kOther), Hook::resid_post, last())[2]), kRounding);
+    EXPECT_TRUE(at::equal(edited.slice(0, 0, 2), own.slice(0, 0, 2)));
+    EXPECT_TRUE(at::equal(edited.slice(0, 3), own.slice(0, 3)));
+}
+
+TEST_P(Identities, AllHeadsTogetherAreTheOutputOfAttention) {
+    if (f.encodes()) return;
+    const std::string from = std::string(" from \"") + kOther + "\"";
+    const std::string heads = "patch L0H0-" + std::to_string(f.config().n_heads - 1) + ".z";
+    EXPECT_LT(relative(output_of(f.edited({heads + from})), output_of(f.edited({"patch L0.attn" + from}))), kRounding);
+}
+
+/// The stream is the sum of them.
+TEST_P(Identities, EmbeddingsAndEveryOutputAreTheOtherRun) {
+    if (f.encodes() || model::has_convolution(f.config(), 0)) return;
+    const std::string from = std::string(" from \"") + kOther + "\"";
+    const auto all = f.edited({"patch embed" + from, "patch attn_out" + from, "patch mlp_out" + from});
+    EXPECT_LT(relative(output_of(all), output_of(f.plain(kOther))), kRounding);
+}
+
 TEST_P(Identities, TheStreamInTheMiddleIsAsGoodAsAtTheEndOfASequentialBlock) {
     const model::ModelConfig& c = f.config();
     if (f.encodes() || model::has_convolution(c, 0)) return;
