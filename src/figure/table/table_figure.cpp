@@ -38,6 +38,7 @@ public:
         return ends;
     }
     void widen(const std::vector<ScaleEnds>& ends) override {
+        laid_out_.reset();
         auto next = ends.begin();
         for (TableSection& section : data_.sections)
             for (TableColumn& column : section.columns) column.limit = (next++)->high;
@@ -60,10 +61,16 @@ private:
     TableData data_;
     std::vector<TableSection> split_;  ///< the sections where columns of some stand under each other; else empty
     std::vector<SectionLayout> at_;
+    std::optional<std::pair<double, bool>> laid_out_;  ///< for this width, on screen or in a file
+    QSizeF size_;
     double width_ = 0;
 };
 
 QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection&) {
+    // Other pins lay it out again: a long text has tens of thousands of rows.
+    const std::pair room(available.width(), style.exporting);
+    if (laid_out_ == room) return size_;
+    laid_out_.reset();
     width_ = std::max(available.width(), 320.0);
     split_.clear();
     const bool narrow_file = style.exporting && width_ < least_page;
@@ -94,7 +101,8 @@ QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection
         if (const double end = right_end(at_.back()); end > right + 0.5) right = end;  // not by a rounding error
     }
     width_ = right;
-    return {right, y};
+    laid_out_ = room;
+    return size_ = {right, y};
 }
 
 void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {

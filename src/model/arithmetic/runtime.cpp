@@ -3,6 +3,7 @@
 
 #include "headlight/model/blas_kernels.h"
 #include "model/arithmetic/device.h"
+#include "model/arithmetic/matrix_memory.h"
 
 #include <ATen/Parallel.h>
 #include <torch/csrc/api/include/torch/version.h>
@@ -103,6 +104,7 @@ private:
             } else {
                 due_.reset();
                 lock.unlock();
+                release_matrix_memory();
                 malloc_trim(0);
                 lock.lock();
             }
@@ -132,8 +134,11 @@ MapLargeTensors::MapLargeTensors() {
     if (mapping++ == 0) mallopt(M_MMAP_THRESHOLD, kMapped);
 }
 MapLargeTensors::~MapLargeTensors() {
-    if (--mapping == 0) mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
+    if (--mapping > 0) return;
+    mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
+    release_matrix_memory();
 }
+bool MapLargeTensors::any() { return mapping > 0; }
 
 KeepMemory::KeepMemory() { trimmer().keep(1); }
 KeepMemory::~KeepMemory() { trimmer().keep(-1); }

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/working_for.h"
 #include "headlight/model/hook_name.h"
+#include "model/arithmetic/matrix_memory.h"
 
 #include <ATen/Parallel.h>
 
@@ -291,8 +292,8 @@ namespace {
 at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
     constexpr std::int64_t kPiece = 1 << 25;
     const std::int64_t numbers = from.numel();
-    if (numbers <= kPiece) return from.to(dtype);
-    at::Tensor out = at::empty(from.sizes(), from.options().dtype(dtype));
+    if (from.scalar_type() == dtype) return from;
+    at::Tensor out = matrix_memory(from.sizes(), dtype);
     const at::Tensor source = from.view({numbers});
     at::Tensor target = out.view({numbers});
     for (std::int64_t first = 0; first < numbers; first += kPiece) {
