@@ -181,6 +181,37 @@ TEST_P(Identities, EmbeddingsAndEveryOutputAreTheOtherRun) {
     EXPECT_LT(relative(output_of(all), output_of(f.plain(kOther))), kRounding);
 }
 
+/// With attention and MLPs as they are without the edit, what a head writes goes straight to the end.
+TEST_P(Identities, BesideFrozenHeadsAndMlpsTheStreamLosesWhatTheHeadWrites) {
+    const model::ModelConfig& c = f.config();
+    if (f.encodes() || c.branch_norm || c.post_norm || c.residual_after_norm) return;  // the stream is no sum of outputs
+    const auto at_end = [&](const std::vector<std::string>& zeros) {
+        std::vector<std::string> words{"freeze z", "freeze mlp"};
+        words.insert(words.end(), zeros.begin(), zeros.end());
+        return at_hook(f.edited(words), Hook::resid_post, last()) - at_hook(f.plain(), Hook::resid_post, last());
+    };
+    const at::Tensor written = at_hook(f.plain(), Hook::result);
+    EXPECT_LT(relative(at_end({"zero L0H0"}), -written.select(1, 0)), kRounding);
+    EXPECT_LT(relative(at_end({"zero L0H0", "zero L0H1"}), at_end({"zero L0H0"}) + at_end({"zero L0H1"})), kRounding);
+}
+
+TEST_P(Identities, NothingChangesBeforeThePositionOfACausalEditNorBelowItsLayer) {
+    if (!f.config().causal) return;
+    const auto plain = f.plain();
+    for (const std::int64_t layer : {std::int64_t{0}, last()}) {
+        const auto edited = f.edited({"scale L" + std::to_string(layer) + ".attn 3 @3"});
+        for (const Hook hook : {Hook::resid_pre, Hook::z, Hook::attn_out, Hook::mlp_out, Hook::resid_post})
+            for (std::int64_t l = 0; l <= last(); ++l) {
+                const at::Tensor now = at_hook(edited, hook, l), before = at_hook(plain, hook, l);
+                EXPECT_TRUE(at::equal(now.slice(0, 0, 3), before.slice(0, 0, 3))) << static_cast<int>(hook) << " " << l;
+                if (l < layer) {
+                    EXPECT_TRUE(at::equal(now, before)) << l;
+                }
+            }
+        EXPECT_FALSE(at::equal(at_hook(edited, Hook::resid_post, layer), at_hook(plain, Hook::resid_post, layer)));
+    }
+}
+
 TEST_P(Identities, TheStreamInTheMiddleIsAsGoodAsAtTheEndOfASequentialBlock) {
     const model::ModelConfig& c = f.config();
     if (f.encodes() || model::has_convolution(c, 0)) return;
