@@ -80,6 +80,12 @@ inline QString attention_name(const model::ModelConfig& config) {
     return {};
 }
 
+/// A name in front of a sentence or as a title.
+inline QString capitalized(QString name) {
+    if (!name.isEmpty()) name[0] = name[0].toUpper();
+    return name;
+}
+
 /// "Layer 1 · encoder"
 inline QString with_attention(const QString& title, const QString& attention) {
     return attention.isEmpty() ? title : title + QStringLiteral(" · ") + attention;

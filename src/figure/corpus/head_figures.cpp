@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures of heads over a corpus: means with their intervals, distances, the map of heads, and examples.
+#include "figure/core/axis_words.h"
 #include "figure/corpus/corpus_figures.h"
 #include "figure/plot/plot_data.h"
 #include "figure/table/table_figure.h"
@@ -42,8 +43,7 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
     const auto m = static_cast<std::size_t>(found - means.measures.begin());
     const auto& all = analyze::head_measures();
     const auto info = std::ranges::find(all, measure, &analyze::MeasureInfo::id);
-    QString title = info == all.end() ? QString::fromStdString(measure) : QString::fromStdString(info->title);
-    title[0] = title[0].toUpper();
+    const QString title = capitalized(QString::fromStdString(info == all.end() ? measure : info->title));
     std::vector<HeadId> heads;
     for (std::int64_t l = 0; l < means.layers; ++l)
         for (std::int64_t h = 0; h < means.heads; ++h) heads.push_back({Layer(l), Head(h)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/heads/heads_mosaic.h"
 
+#include "figure/core/axis_words.h"
 #include "figure/core/draw.h"
 #include "figure/pattern/neuron/neuron_view_layout.h"
 #include "headlight/base/error.h"
@@ -157,8 +158,7 @@ void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& s
 
 void HeadsMosaic::paint_heading(QPainter& painter, const Theme& theme) const {
     const QFont &large = ui_font(15, QFont::DemiBold), &small = ui_font(12);
-    QString title = QString::fromStdString(table_->measures[measure_].title);
-    title[0] = title[0].toUpper();
+    const QString title = capitalized(QString::fromStdString(table_->measures[measure_].title));
     const double room = seen_.width() - 2 * heading_margin;
     const QPointF at = seen_.topLeft() + QPointF(heading_margin, 32);
     draw::text(painter, at, draw::elided(title, large, room), large, theme.text);
@@ -258,7 +258,7 @@ Hit HeadsMosaic::hit_test(QPointF point, const Style&, const Selection&) const {
             if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
                 hit.tip += QStringLiteral(", %1").arg(QString::fromStdString(repeats));
         } else {
-            hit.tip = QStringLiteral("%1  %2: not defined on this text").arg(head_name(*id), name);
+            hit.tip = QStringLiteral("%1  %2: not defined on %3").arg(head_name(*id), name, texts());
         }
         if (dimmed(*id)) hit.tip += QStringLiteral("  (not in the filter)");
     } else if (legend.contains(point)) {
@@ -298,12 +298,14 @@ QString HeadsMosaic::title() const {
 
 QString HeadsMosaic::description() const {
     return QStringLiteral(
-               "Every head of the model on this text, one cell each: rows are layers, columns are heads. The tint is "
-               "one measure, here %1. Hatched cells have no value on this text; faint ones do not match the filter. "
+               "Every head of the model on %2, one cell each: rows are layers, columns are heads. The tint is "
+               "one measure, here %1. Hatched cells have no value there; faint ones do not match the filter. "
                "Layers x heads overviews of one measure go back to Vig & Belinkov 2019, Analyzing the Structure of "
                "Attention in a Transformer Language Model.")
-        .arg(QString::fromStdString(table_->measures[measure_].title + ": " + table_->measures[measure_].definition));
+        .arg(QString::fromStdString(table_->measures[measure_].title + ": " + table_->measures[measure_].definition), texts());
 }
+
+QString HeadsMosaic::texts() const { return subtitle_ ? QStringLiteral("these texts") : QStringLiteral("this text"); }
 
 double mosaic_height(std::int64_t layers, std::int64_t heads, double width) {
     return mosaic_layout(layers, heads, {width, 0}).height;

@@ -59,6 +59,7 @@ public:
     void widen(const std::vector<ScaleEnds>& ends) override { scale_.low = ends.front().low, scale_.high = ends.front().high; }
 
 private:
+    QString texts() const;  ///< "this text"
     void paint_heading(QPainter&, const Theme&) const;
     void paint_cell(QPainter&, HeadId, const Style&) const;
     void paint_axes(QPainter&, const Theme&, std::optional<HeadId> focus) const;

@@ -116,8 +116,7 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options, *trace);
     data.view = view;
-    data.title = data.names[0];
-    data.title[0] = data.title[0].toUpper();
+    data.title = capitalized(data.names[0]);
     data.sums = sums;
     data.description = (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
                              : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +

@@ -310,11 +310,13 @@ TEST(HeadView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
     Screen screen{*figure}, exported{*file};
     figure->layout(canvas, screen.style, screen.selection);
     const std::size_t before = figure->table().rows.size();
+    const QImage old = screen.settled(30'000);
     screen.style.transfer.threshold = exported.style.transfer.threshold = 0.03;
     exported.style.exporting = true;
     file->layout(canvas, exported.style, exported.selection);
     figure->layout(canvas, screen.style, screen.selection);
     EXPECT_EQ(figure->table().rows.size(), before) << "laid out without making the lines";
+    EXPECT_EQ(screen.at(30'000), old) << "lines and legend change together";
     const QImage last = screen.settled(30'000);
     EXPECT_LT(figure->table().rows.size(), before);
     EXPECT_EQ(last, exported.at(30'000, true));

@@ -124,7 +124,7 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const double y = f.view.bottom() - 30;
     const QFont font = ui_font(12);
     const bool sole = f.sole_head();
-    const QString amount = draw::amount_name(f.style.transfer);
+    const QString amount = draw::amount_name(f.drawn.transfer);
     const QString what =
         data_.difference ? QStringLiteral("B − A of the weight")
         : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
@@ -140,16 +140,16 @@ void HeadFigure::paint_legend(const Frame& f) const {
                 f.theme());
         }
         // Of one head the ends are weights; of several the bar says how opaque a line is.
-        const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
+        const auto [low, high] = sole ? draw::scale_ends(f.drawn.transfer) : draw::ScaleEnds{};
         return draw::opacity_bar(p, bar, sole ? color(f.style, f.drawn.active.front()) : f.theme().text, low, high, f.theme());
     };
     const double end = end_of_bar();
-    const bool plain = f.style.transfer == Transfer{};
+    const bool plain = f.drawn.transfer == Transfer{};
     QString note = data_.weight_name;
     if (f.drawn.lines->too_faint > 0)
         note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
                    .arg(draw::count_text(f.drawn.lines->too_faint), draw::count_text(f.drawn.lines->pairs), note);
-    if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
+    if (!plain) note += QStringLiteral(" · ") + f.drawn.transfer.legend();
     if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1) note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;

@@ -165,9 +165,7 @@ QString HeadFigure::title() const {
         const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
         return with_attention(with_attention(layer, data_.attention), data_.layer_label);
     }
-    QString text = data_.together;
-    text[0] = text[0].toUpper();
-    return with_attention(text, data_.attention);
+    return with_attention(capitalized(data_.together), data_.attention);
 }
 
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {
