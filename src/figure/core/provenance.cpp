@@ -10,7 +10,10 @@ QString Provenance::footer() const {
     made << QString::fromStdString(model);
     if (!model_hash.empty()) made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
     if (!dtype.empty()) made << QString::fromStdString(dtype);
-    for (const auto& [name, value] : options) made << QString::fromStdString(value.empty() ? name : name + ' ' + value);
+    for (const auto& [name, value] : options) {
+        const QString n = QString::fromStdString(name), v = QString::fromStdString(value);
+        made << (v.isEmpty() ? n : n + u' ' + (v.trimmed() == v ? v : QStringLiteral("“%1”").arg(v)));  // " she" is a token
+    }
     made << QStringLiteral("Headlight ") + QString::fromStdString(version);
     auto quoted = [](const std::string& s) { return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified()); };
     if (const std::string& read = image.empty() ? text : image; !read.empty()) shown << quoted(read);

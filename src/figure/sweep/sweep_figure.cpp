@@ -159,8 +159,7 @@ private:
         PanelPlace at;
         at.label_width = row_labels(panel);
         const auto columns = static_cast<double>(panel.columns.size()), rows = static_cast<double>(panel.rows.size());
-        const double larger = tall > 0 ? kToFill : 1;
-        at.cell_width = std::min((room - at.label_width) / columns, larger * kWidestCell);
+        at.cell_width = std::min((room - at.label_width) / columns, kToFill * kWidestCell);
         const double line = QFontMetricsF(cell_label_font()).height();
         std::vector<double> widths, row_widths;
         for (const draw::Label& label : panel.columns) widths.push_back(draw::token_width(label, cell_label_font()) + 2);
@@ -168,7 +167,9 @@ private:
         at.columns = draw::fit_columns(widths, at.cell_width, line, 90);
         const double above =
             (panel.title.isEmpty() ? 0 : kTitle) + std::ceil(at.columns.extent) + 6 + (panel.columns_name.isEmpty() ? 0 : 14);
-        const double most = rows <= 40 ? larger * kTallestCell : rows <= 200 ? 13 : 6;
+        const double tallest =
+            tall > 0 ? kToFill * kTallestCell : std::clamp(at.cell_width / 2, kTallestCell, kToFill * kTallestCell);
+        const double most = rows <= 40 ? tallest : rows <= 200 ? 13 : 6;
         at.cell_height = std::clamp(tall > 0 ? (tall - above) / rows : most, std::min(line + 1, most), most);
         at.cell_height = std::max(at.cell_height, kLowestCell);
         at.rows = draw::fit_rows(row_widths, at.cell_height, line, at.label_width);

@@ -143,6 +143,24 @@ TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
     EXPECT_NEAR(values[1], 0.25, 1e-12);
 }
 
+/// A token's leading space is part of it.
+TEST(SweepFigure, TheFooterQuotesATokenWithItsSpace) {
+    Provenance made;
+    made.options = {{"answer", " other"}, {"metric", "logprob"}};
+    EXPECT_TRUE(made.footer().contains(QStringLiteral("answer “ other” · metric logprob"))) << made.footer().toStdString();
+}
+
+/// A file's page is filled where there is room; a narrow column is as it was.
+TEST(SweepFigure, AFilesMapIsLargerOnALargerPage) {
+    const auto size_at = [](double width) {
+        const auto figure = sweep_figure(std::make_shared<const SweepResult>(result_of(Grid::z_by_position, {0.5})));
+        Style style;
+        style.exporting = true;
+        return figure->layout({width, 0}, style, {});
+    };
+    EXPECT_GT(size_at(1000).height(), size_at(330).height());
+}
+
 /// "clean 2.00" at the end of a line stays together.
 TEST(SweepFigure, AMetricStandsBesideItsRun) {
     const QString words = sweep_words(result_of(Grid::z, {0.5}));
