@@ -64,6 +64,27 @@ TEST(Bootstrap, IntervalsHoldTheTruthIn95Of100Corpora) {
     EXPECT_NEAR(static_cast<double>(held_difference) / corpora, 0.95, 0.02);
 }
 
+/// As few as the pairs of a sweep: the percentile interval of 30 values is known to be a little too narrow.
+TEST(Bootstrap, IntervalsOfThirtyNormalNumbersHoldTheTruthNearly95TimesIn100) {
+    std::mt19937_64 random(23);
+    std::normal_distribution<double> normal(2, 3);
+    Bootstrap::Columns numbers(30, 2000);
+    for (double& x : numbers.reshaped()) x = normal(random);
+    int held = 0;
+    for (const Interval& of : Bootstrap(30, {.draws = 2000}).means(numbers, Bootstrap::Columns::Ones(30, 1)))
+        held += of.low <= 2 && 2 <= of.high;
+    EXPECT_GE(held, 1840);
+    EXPECT_LE(held, 1920);
+}
+
+TEST(Bootstrap, OfEqualNumbersHasNoWidth) {
+    const Bootstrap::Columns same = Bootstrap::Columns::Constant(30, 2, 1.25);
+    for (const Interval& of : Bootstrap(30).means(same, Bootstrap::Columns::Ones(30, 1))) {
+        EXPECT_EQ(of.low, 1.25);
+        EXPECT_EQ(of.high, 1.25);
+    }
+}
+
 TEST(Bootstrap, APairedDifferenceOfEqualTextsIsExactlyZero) {
     const std::vector<TextTerm> terms = {{3, 10}, {1, 4}, {0, 0}, {7, 9}};
     const Interval same = Bootstrap(4).difference(terms, terms);
