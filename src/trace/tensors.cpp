@@ -10,8 +10,10 @@
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace headlight::trace {
@@ -204,6 +206,23 @@ at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t
     }
     const at::NoGradGuard no_grad;
     return model::pattern_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
+}
+
+void for_pattern_rows(const Trace& trace, Layer layer, std::int64_t first_head, std::int64_t heads, std::int64_t group,
+                      const PatternRowsFn& read) {
+    check_rows(trace, layer, Head(first_head + heads - 1), 0, trace.tokens());
+    const at::NoGradGuard no_grad;
+    const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer});
+    if (!kept) return model::for_pattern_rows(attention_of(trace, layer), first_head, heads, group, read);
+    constexpr std::int64_t block = 64;
+    const std::int64_t tokens = trace.tokens(), down = (tokens + block - 1) / block;
+    at::parallel_for(0, (heads + group - 1) / group * down, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t before = i / down * group, first = i % down * block;
+            const at::Tensor of_heads = kept->narrow(0, first_head + before, std::min(group, heads - before));
+            read(first_head + before, first, of_heads.narrow(1, first, std::min(block, tokens - first)));
+        }
+    });
 }
 
 at::Tensor score_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {

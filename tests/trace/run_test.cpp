@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 namespace headlight::trace {
@@ -104,6 +105,14 @@ TEST(Run, PatternsOnDemandEqualThoseOfTheRun) {
             const at::Tensor expected = pattern[head];
             EXPECT_LE(largest_difference(pattern_rows(*trace, Layer(layer), Head(head), 70, 80), expected.narrow(0, 70, 80)),
                       1e-6);
+            std::atomic<std::int64_t> rows = 0;
+            for_pattern_rows(*trace, Layer(layer), head, 2, 2, [&](std::int64_t at, std::int64_t first, const at::Tensor& part) {
+                rows += part.size(1);
+                const at::Tensor own = pattern[at + 1].narrow(0, first, part.size(1));
+                EXPECT_TRUE(at::equal(part[1], own.narrow(1, 0, part.size(2))));
+                EXPECT_EQ(own.narrow(1, part.size(2), own.size(1) - part.size(2)).count_nonzero().item<std::int64_t>(), 0);
+            });
+            EXPECT_EQ(rows, trace->tokens());
             EXPECT_LE(
                 largest_difference(pattern_column(*trace, Layer(layer), Head(head), Position(130)), expected.select(1, 130)),
                 1e-6);

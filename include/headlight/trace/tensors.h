@@ -22,7 +22,12 @@ at::Tensor tensor_rows(const Trace&, model::HookPoint, std::int64_t first, std::
 /// Rows [first, first + count) of one head's pattern: [count, key]. Equal (1e-6) to what the run used; a replaced
 /// pattern is the replaced one.
 at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
-/// The same before the softmax: scaled, with position bias; illegal keys -inf.
+/// All rows of heads [first_head, +heads), `group` heads at a time: `read(head, first, rows)` gets [group, row, key] of heads
+/// from `head` on and queries from `first` on; keys that are left out have no weight. In any order and from several threads.
+using PatternRowsFn = std::function<void(std::int64_t head, std::int64_t first, const at::Tensor& rows)>;
+void for_pattern_rows(const Trace&, Layer, std::int64_t first_head, std::int64_t heads, std::int64_t group,
+                      const PatternRowsFn& read);
+/// One head's rows before the softmax: scaled, with position bias; illegal keys -inf. [count, key]
 at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model
 /// has none. DeBERTa: content to position plus position to content. Rotary: score with rotation minus score without (0 in layers

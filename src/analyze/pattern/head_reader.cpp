@@ -144,7 +144,10 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
     return x / scale * trace::layer_vectors(*trace.model(), layer).attention_branch.gain.cpu().to(at::kDouble);
 }
 
-std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.keys()); }
+std::int64_t row_block(const trace::Trace& trace) {
+    constexpr std::int64_t tile = 64;  // rows that are made together, whichever of them are read
+    return tile * std::max<std::int64_t>(1, block_elements / trace.keys() / tile);
+}
 
 at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 

@@ -17,18 +17,18 @@ using model::KeyRange;
 
 class KeySums {
 public:
-    KeySums(const float* weights, KeyRange legal);
+    void read(const float* weights, KeyRange legal);
     /// The weight on keys [r.first, r.last), which are legal.
     double operator()(KeyRange r) const {
         return r.first < r.last ? sums_[static_cast<std::size_t>(r.last - legal_.first)] -
                                       sums_[static_cast<std::size_t>(r.first - legal_.first)]
                                 : 0;
     }
-    double total() const { return sums_.back(); }
+    double total() const { return sums_[static_cast<std::size_t>(legal_.count())]; }
 
 private:
-    KeyRange legal_;
-    std::vector<double> sums_;
+    KeyRange legal_{};
+    std::vector<double> sums_;  ///< may be longer than the row
 };
 
 /// Calls row(query, legal, weights of each head, their sums) for every query and `heads` heads of a layer from `first_head` on,

@@ -2,7 +2,7 @@
 #include "headlight/analyze/reach/reach.h"
 
 #include "analyze/pattern/head_reader.h"
-#include "analyze/pattern/key_sums.h"
+#include "analyze/pattern/weight_on.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/model/outline.h"
@@ -10,9 +10,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
 
 namespace headlight::analyze {
 namespace {
+
+using model::KeyRange;
 
 struct ReachKey {
     std::optional<Passage> passage;
@@ -30,19 +36,35 @@ KeyRange within(KeyRange r, KeyRange legal) {
     return {first, std::clamp(r.last, first, legal.last)};
 }
 
-/// What each row of a head gives, in its own place, so that sums do not depend on threads.
-struct ReachRow {
-    bool counts = false;
-    std::vector<double> by_distance, by_depth;  ///< by_depth is empty where the query has too few keys
-    std::vector<double> by_section;             ///< up to the query's own
-    double passage = 0;
-    std::int64_t largest = 0;  ///< key
+/// Sums over rows of one head.
+struct ReachSums {
+    std::vector<double> by_distance, by_depth, by_section;
+    std::vector<std::int64_t> behind;  ///< [section] queries behind it
+    double own_section = 0, previous_section = 0, earlier_sections = 0;
+    std::int64_t counted = 0, deep = 0;  ///< rows
+    double passage = 0, passage_uniform = 0;
+    std::int64_t readers = 0, largest = 0;
+    std::vector<bool> copied;  ///< [token of the passage]
+
+    explicit ReachSums(const Reach& of)
+        : by_distance(of.distances.size()),
+          by_depth(Reach::depths),
+          by_section(of.sections.size()),
+          behind(of.sections.size()),
+          copied(of.passage ? static_cast<std::size_t>(of.passage->count()) : 0) {}
+
+    void add(const ReachSums& o) {
+        const auto all = [](auto& to, const auto& from) { std::ranges::transform(to, from, to.begin(), std::plus<>()); };
+        all(by_distance, o.by_distance), all(by_depth, o.by_depth), all(by_section, o.by_section), all(behind, o.behind);
+        own_section += o.own_section, previous_section += o.previous_section, earlier_sections += o.earlier_sections;
+        counted += o.counted, deep += o.deep;
+        passage += o.passage, passage_uniform += o.passage_uniform;
+        readers += o.readers, largest += o.largest;
+        for (std::size_t i = 0; i < copied.size(); ++i) copied[i] = copied[i] || o.copied[i];
+    }
 };
 
-void add_to(std::vector<double>& sums, const std::vector<double>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) sums[i] += row[i];
-}
-void divide(double& sum, std::int64_t n) { sum = n > 0 ? sum / static_cast<double>(n) : kNaN; }
+double mean_of(double sum, std::int64_t n) { return n > 0 ? sum / static_cast<double>(n) : kNaN; }
 
 class ReachReader {
 public:
@@ -50,94 +72,87 @@ public:
         for (std::int64_t i = 0; i < trace.tokens(); ++i) section_.push_back(section_of(out.sections, Position(i)));
     }
 
-    void read(HeadId id, const CancelToken& cancel) {
-        std::vector<ReachRow> rows(static_cast<std::size_t>(trace_.tokens()));
-        for_each_summed_row(
-            trace_, id.layer, id.head.value, 1,
-            [&](std::int64_t query, KeyRange legal, const std::vector<const float*>& weights, std::span<const KeySums> sums) {
-                rows[static_cast<std::size_t>(query)] = row_of(query, legal, weights.front(), sums.front());
-            },
-            cancel);
-        HeadReach& head = out_.heads[static_cast<std::size_t>(id.layer.value * out_.n_heads + id.head.value)];
-        head.by_distance.assign(out_.distances.size(), 0);
-        head.by_depth.assign(Reach::depths, 0);
-        head.by_section.assign(out_.sections.size(), 0);
-        std::vector<std::int64_t> behind(out_.sections.size());
-        std::int64_t counted = 0, deep = 0;
-        for (std::size_t i = trace_.config().causal ? 1 : 0; i < rows.size(); ++i) {
-            const ReachRow& row = rows[i];
-            if (!row.counts) continue;
-            ++counted;
-            add_to(head.by_distance, row.by_distance);
-            deep += !row.by_depth.empty();
-            add_to(head.by_depth, row.by_depth);
-            const std::size_t own = row.by_section.size() - 1;
-            head.own_section += row.by_section[own];
-            if (own > 0) head.previous_section += row.by_section[own - 1];
-            for (std::size_t s = 0; s < own; ++s) {
-                if (s + 1 < own) head.earlier_sections += row.by_section[s];
-                head.by_section[s] += row.by_section[s];
-                ++behind[s];
-            }
-        }
-        for (double& sum : head.by_distance) divide(sum, counted);
-        for (double& sum : head.by_depth) divide(sum, deep);
-        for (std::size_t s = 0; s < behind.size(); ++s) divide(head.by_section[s], behind[s]);
-        for (double* sum : {&head.own_section, &head.previous_section, &head.earlier_sections}) divide(*sum, counted);
-        for (std::size_t b = Reach::depths / 4; b < Reach::depths * 3 / 4; ++b) head.middle += head.by_depth[b];
-        read_passage(id, head, rows);
+    void read(Layer layer, const CancelToken& cancel) {
+        std::mutex mutex;
+        std::map<std::pair<std::int64_t, std::int64_t>, ReachSums> blocks;  // in order, so that sums do not depend on threads
+        trace::for_pattern_rows(trace_, layer, 0, out_.n_heads, 1,
+                                [&](std::int64_t head, std::int64_t first, const at::Tensor& of_head) {
+                                    cancel.throw_if_cancelled();
+                                    const at::Tensor rows = plain(of_head.select(0, 0));
+                                    ReachSums sums(out_);
+                                    for (std::int64_t r = 0; r < rows.size(0); ++r)
+                                        add_row(sums, first + r, legal_keys_of(trace_, layer, Position(first + r)),
+                                                rows.data_ptr<float>() + r * rows.size(1));
+                                    const std::lock_guard lock(mutex);
+                                    blocks.emplace(std::pair(head, first), std::move(sums));
+                                });
+        std::vector<ReachSums> heads(static_cast<std::size_t>(out_.n_heads), ReachSums(out_));
+        for (const auto& [place, sums] : blocks) heads[static_cast<std::size_t>(place.first)].add(sums);
+        for (std::int64_t h = 0; h < out_.n_heads; ++h)
+            finish(heads[static_cast<std::size_t>(h)], out_.heads[static_cast<std::size_t>(layer.value * out_.n_heads + h)]);
     }
 
 private:
-    ReachRow row_of(std::int64_t query, KeyRange legal, const float* weights, const KeySums& sums) const {
-        ReachRow row;
-        row.counts = sums.total() > 0;
-        if (!row.counts) return row;
-        const auto share = [&](KeyRange r) { return sums(within(r, legal)) / sums.total(); };
-        row.largest = std::max_element(weights + legal.first, weights + legal.last) - weights;
+    void add_row(ReachSums& to, std::int64_t query, KeyRange legal, const float* weights) const {
+        const bool causal = trace_.config().causal;
+        const double total = weight_on(weights, legal);
+        if (!(total > 0) || (causal && query == 0)) return;
+        const auto share = [&](KeyRange r) { return weight_on(weights, within(r, legal)) / total; };
+        ++to.counted;
         for (std::size_t b = 0; b < out_.distances.size(); ++b) {
             const std::int64_t near = out_.distances[b],
                                far = b + 1 < out_.distances.size() ? out_.distances[b + 1] : trace_.keys();
-            row.by_distance.push_back(share({query - far + 1, query - near + 1}) +
-                                      (near > 0 ? share({query + near, query + far}) : 0));
+            to.by_distance[b] += share({query - far + 1, query - near + 1});
+            if (near > 0 && !causal) to.by_distance[b] += share({query + near, query + far});
         }
-        if (legal.count() >= Reach::deep_enough)
+        if (legal.count() >= Reach::deep_enough) {
+            ++to.deep;
             for (std::int64_t b = 0; b < Reach::depths; ++b)
-                row.by_depth.push_back(share(
-                    {legal.first + b * legal.count() / Reach::depths, legal.first + (b + 1) * legal.count() / Reach::depths}));
-        for (std::int64_t s = 0; s <= section_[static_cast<std::size_t>(query)]; ++s) {
-            const TextSection& section = out_.sections[static_cast<std::size_t>(s)];
-            row.by_section.push_back(share({section.first.value, section.first.value + section.count}));
+                to.by_depth[static_cast<std::size_t>(b)] += share(
+                    {legal.first + b * legal.count() / Reach::depths, legal.first + (b + 1) * legal.count() / Reach::depths});
         }
-        if (out_.passage) row.passage = share({out_.passage->first.value, out_.passage->last.value + 1});
-        return row;
+        const auto own = static_cast<std::size_t>(section_[static_cast<std::size_t>(query)]);
+        for (std::size_t s = 0; s <= own; ++s) {
+            const TextSection& section = out_.sections[s];
+            const double mass = share({section.first.value, section.first.value + section.count});
+            (s == own ? to.own_section : s + 1 == own ? to.previous_section : to.earlier_sections) += mass;
+            if (s == own) break;
+            to.by_section[s] += mass;
+            ++to.behind[s];
+        }
+        if (out_.passage) add_reader(to, query, legal, weights, share);
     }
 
-    void read_passage(HeadId id, HeadReach& head, const std::vector<ReachRow>& rows) const {
-        head.passage = head.passage_uniform = head.passage_largest = head.retrieval = kNaN;
-        if (!out_.passage) return;
+    void add_reader(ReachSums& to, std::int64_t query, KeyRange legal, const float* weights, const auto& share) const {
         const std::int64_t first = out_.passage->first.value, last = out_.passage->last.value;
+        if (query <= last && (trace_.config().causal || query >= first)) return;
+        ++to.readers;
+        to.passage += share({first, last + 1});
+        to.passage_uniform += static_cast<double>(within({first, last + 1}, legal).count()) / static_cast<double>(legal.count());
+        const std::int64_t largest = largest_key(weights, legal);
+        if (largest < first || largest > last) return;
+        ++to.largest;
         const std::vector<std::int64_t>& ids = trace_.encoding().ids;
-        double mass = 0, uniform = 0, largest = 0;
-        std::int64_t readers = 0;
-        std::vector<bool> copied(static_cast<std::size_t>(out_.passage->count()));
-        for (std::int64_t i = trace_.config().causal ? last + 1 : 0; i < trace_.tokens(); ++i) {
-            const ReachRow& row = rows[static_cast<std::size_t>(i)];
-            if ((i >= first && i <= last) || !row.counts) continue;
-            ++readers;
-            mass += row.passage;
-            const KeyRange legal = legal_keys_of(trace_, id.layer, Position(i));
-            uniform += static_cast<double>(within({first, last + 1}, legal).count()) / static_cast<double>(legal.count());
-            if (row.largest < first || row.largest > last) continue;
-            largest += 1;
-            const auto next = static_cast<std::size_t>(i) + 1;
-            if (next < ids.size() && ids[next] == ids[static_cast<std::size_t>(row.largest)])
-                copied[static_cast<std::size_t>(row.largest - first)] = true;
-        }
-        if (readers == 0) return;
-        head.passage = mass, head.passage_uniform = uniform, head.passage_largest = largest;
-        for (double* sum : {&head.passage, &head.passage_uniform, &head.passage_largest}) divide(*sum, readers);
-        head.retrieval = static_cast<double>(std::ranges::count(copied, true)) / static_cast<double>(copied.size());
+        const auto next = static_cast<std::size_t>(query) + 1;
+        if (next < ids.size() && ids[next] == ids[static_cast<std::size_t>(largest)])
+            to.copied[static_cast<std::size_t>(largest - first)] = true;
+    }
+
+    void finish(const ReachSums& sums, HeadReach& head) const {
+        for (const double sum : sums.by_distance) head.by_distance.push_back(mean_of(sum, sums.counted));
+        for (const double sum : sums.by_depth) head.by_depth.push_back(mean_of(sum, sums.deep));
+        for (std::size_t s = 0; s < sums.behind.size(); ++s)
+            head.by_section.push_back(mean_of(sums.by_section[s], sums.behind[s]));
+        head.own_section = mean_of(sums.own_section, sums.counted);
+        head.previous_section = mean_of(sums.previous_section, sums.counted);
+        head.earlier_sections = mean_of(sums.earlier_sections, sums.counted);
+        for (std::size_t b = Reach::depths / 4; b < Reach::depths * 3 / 4; ++b) head.middle += head.by_depth[b];
+        head.passage = mean_of(sums.passage, sums.readers);
+        head.passage_uniform = mean_of(sums.passage_uniform, sums.readers);
+        head.passage_largest = mean_of(static_cast<double>(sums.largest), sums.readers);
+        head.retrieval = sums.readers > 0
+                             ? mean_of(static_cast<double>(std::ranges::count(sums.copied, true)), std::ssize(sums.copied))
+                             : kNaN;
     }
 
     const trace::Trace& trace_;
@@ -189,7 +204,7 @@ std::shared_ptr<const Reach> reach(const trace::Trace& trace, const std::optiona
             ReachReader reader(trace, out);
             for (std::int64_t l = 0; l < c.n_layers; ++l) {
                 if (progress) progress({"Reach", "layer", l, c.n_layers});
-                for (std::int64_t h = 0; h < c.n_heads; ++h) reader.read({Layer(l), Head(h)}, cancel);
+                reader.read(Layer(l), cancel);
             }
             return out;
         },

@@ -151,17 +151,21 @@ TilePlan tile_plan(const AttentionInput& in) {
     return {std::clamp(kDeviceTile / std::max<std::int64_t>(rows * keys, 1), std::int64_t{1}, heads), rows};
 }
 
-void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>& work) {
+namespace {
+
+/// Calls `work` for the tiles of `heads` heads, `group` at a time.
+void for_tiles_of(const AttentionInput& in, std::int64_t first_head, std::int64_t heads, std::int64_t group,
+                  const std::function<void(const Tile&)>& work) {
     const TilePlan plan = tile_plan(in);
-    const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
-    const std::int64_t across = (heads + plan.heads - 1) / plan.heads, down = (tokens + plan.rows - 1) / plan.rows;
+    const std::int64_t tokens = in.q.size(1), keys = in.k.size(1);
+    const std::int64_t across = (heads + group - 1) / group, down = (tokens + plan.rows - 1) / plan.rows;
     const auto tile = [&](std::int64_t index) {
         // Causal tiles grow with the row: pairing early and late ones gives every thread the same work.
         const std::int64_t at = index % down;
         const std::int64_t row0 = plan.rows * (at % 2 == 0 ? at / 2 : down - 1 - at / 2);
-        const std::int64_t head0 = plan.heads * (index / down);
+        const std::int64_t before = group * (index / down);
         const std::int64_t rows = std::min(plan.rows, tokens - row0);
-        work({head0, std::min(plan.heads, heads - head0), row0, rows, in.causal ? std::min(keys, row0 + rows) : keys});
+        work({first_head + before, std::min(group, heads - before), row0, rows, in.causal ? std::min(keys, row0 + rows) : keys});
     };
     if (!has_kernels(in.q)) {
         for (std::int64_t i = 0; i < across * down; ++i) tile(i);
@@ -173,6 +177,12 @@ void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>&
     at::parallel_for(0, across * down, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) tile(i);
     });
+}
+
+}  // namespace
+
+void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>& work) {
+    for_tiles_of(in, 0, in.q.size(0), tile_plan(in).heads, work);
 }
 
 at::Tensor turned_keys(const AttentionInput& in) {
@@ -324,6 +334,22 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
 
 at::Tensor pattern_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
     return rows_of(in, head0, heads, row0, rows, true);
+}
+
+void for_pattern_rows(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t group,
+                      const PatternRowsFn& work) {
+    const at::Tensor keys = turned_keys(in);
+    const std::int64_t each = tile_plan(in).heads;
+    for_tiles_of(in, head0, heads, group, [&](const Tile& all) {
+        at::Tensor rows = at::empty({all.heads, all.rows, all.keys}, score_options(in));
+        for (Tile t = all; t.head0 < all.head0 + all.heads; t.head0 += each) {
+            t.heads = std::min(each, all.head0 + all.heads - t.head0);
+            at::Tensor tile = rows.narrow(0, t.head0 - all.head0, t.heads);
+            fill_scores(in, t, tile, keys);
+            softmax_tile(in, t, tile, false);
+        }
+        work(all.head0, all.row0, rows.to(in.q.scalar_type()));
+    });
 }
 
 at::Tensor sink_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {

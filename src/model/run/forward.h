@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -83,6 +84,11 @@ at::Tensor encode(const Model& encoder, const ForwardInput&, Observer&, const Ca
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
 /// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// The same for all queries of heads [head0, +heads), `group` of them at a time: `work(head, row0, rows)` gets [group, row, key]
+/// of heads from `head` on, without keys that are illegal for all its rows. From several threads on the CPU, each row once.
+using PatternRowsFn = std::function<void(std::int64_t head, std::int64_t row0, const at::Tensor& rows)>;
+void for_pattern_rows(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t group,
+                      const PatternRowsFn& work);
 /// Share of the same rows' softmax that the head's sink takes: [heads, rows]. Only where there are sinks.
 at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
