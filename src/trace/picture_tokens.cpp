@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
+#include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
 #include "trace/saved_text.h"
 
@@ -60,6 +61,11 @@ text::Encoding picture_encoding(const model::ModelConfig& c, const text::Tokeniz
     }
     e.pixels = std::make_shared<const std::vector<float>>(std::move(pixels));
     return e;
+}
+
+text::Encoding picture_encoding(const model::Model& model, const text::Tokenizer& tokenizer, const model::Picture& picture) {
+    const model::ModelConfig& c = model.config();
+    return picture_encoding(c, tokenizer, model::prepare(picture, model::picture_plan(model.folder(), c), c).pixels);
 }
 
 std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::filesystem::path& model) {

@@ -116,6 +116,44 @@ TEST(PictureCommands, Analyses) {
     }
 }
 
+/// Classes are answers, cells are patches, and another picture can be patched from.
+TEST(PictureCommands, Sweeps) {
+    const TempFolder folder;
+    const auto file = folder / "s.json";
+    const auto swept = [&](std::vector<std::string> more) {
+        std::vector<std::string> call = {"sweep", kVit, "--image", kPicture, "--answer", "dog", "--wrong", "2", "--out", file};
+        call.insert(call.end(), more.begin(), more.end());
+        const Outcome outcome = headlight(call);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return json::parse(io::read_text(file));
+    };
+    const json patches = swept({"--ablate", "zero", "--site", "resid_pre"});
+    EXPECT_EQ(patches["rows"].size(), 2u * 13);
+    EXPECT_EQ(patches["rows"][1][2], "r1c1");
+    EXPECT_EQ(patches["facts"]["image"], kPicture);
+    EXPECT_EQ(patches["facts"]["wrong"], "crane");
+    // The value is the class' logit minus the other's in the run under the same edit.
+    const auto trace = folder / "t.safetensors";
+    ASSERT_EQ(headlight({"trace", kVit, "--image", kPicture, "--edit", "zero L1H2", "--capture", "logits", "--out", trace}).code,
+              0);
+    const io::TensorStore store = io::TensorStore::open_file(trace);
+    const auto* logits = reinterpret_cast<const float*>(store.find("logits")->bytes.data());
+    const json heads = swept({"--ablate", "zero"});
+    EXPECT_NEAR(heads["rows"][6][2].get<double>(), logits[1] - logits[2], 1e-5) << heads["rows"][6].dump();
+    EXPECT_EQ(swept({"--corrupt-image", kScene, "--site", "resid_pre"})["facts"]["corrupt_image"], kScene);
+    folder.write("pairs.jsonl", R"({"clean": ")" + kPicture + R"(", "answer": "dog", "wrong": "cat"})" + "\n" + R"({"clean": ")" +
+                                    kScene + R"(", "answer": "dog", "wrong": "cat"})" + "\n");
+    const Outcome pairs = headlight({"sweep", kVit, "--pairs", folder / "pairs.jsonl", "--ablate", "resample"});
+    EXPECT_THAT(pairs.out, HasSubstr("band_low")) << pairs.err;
+    ASSERT_EQ(headlight({"sweep", kVit, "--image", kPicture, "--answer", "dog", "--metric", "prob", "--ablate", "zero", "--out",
+                         folder / "s.svg"})
+                  .code,
+              0);
+    EXPECT_THAT(io::read_text(folder / "s.svg"), HasSubstr("--image " + kPicture));
+    EXPECT_THAT(headlight({"sweep", kVit, "--clean", "a text", "--ablate", "zero"}).err, HasSubstr("Give --image"));
+    EXPECT_THAT(headlight({"sweep", kClip + "#vision", "--image", kScene, "--ablate", "zero"}).err, HasSubstr("no class logits"));
+}
+
 /// How a call fails: one line that names what is wrong and what to do.
 void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
     const Outcome outcome = test::headlight(call);

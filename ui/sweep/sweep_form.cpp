@@ -298,14 +298,14 @@ void SweepForm::show_fields() {
     };
     const Ablation ablation = edit_choice_rows[edit_->currentIndex()].ablation;
     show(texts_, one_pair);
-    show(noise_, patches() && !has_target_);
+    show(noise_, patches() && !has_target_ && !pictures_);
     show(noise_scale_, noised());
     show(noise_draws_, noised());
     const bool second_text = patches() && !noised();
     corrupt_->setVisible(second_text);
     corrupt_label_->setVisible(second_text);
     const bool of_texts = ablation == Ablation::mean || ablation == Ablation::resample;
-    show(over_row_, of_texts);
+    show(over_row_, of_texts && !pictures_);
     show(per_position_, ablation == Ablation::mean && !over_->text().trimmed().isEmpty());
     show(donors_, ablation == Ablation::resample);
     show(attention_, has_target_ && of_cross_attention(grid));
@@ -466,6 +466,9 @@ void SweepForm::follow(const QString& clean, const QString& corrupt, const QStri
 
 void SweepForm::fit(const OpenModel& opened) {
     has_target_ = opened.model && opened.model->part(model::Stack::encoder) != nullptr;
+    pictures_ = reads_pictures(opened);
+    clean_label_->setText(pictures_ ? QStringLiteral("Picture") : QStringLiteral("Clean text"));
+    corrupt_label_->setText(pictures_ ? QStringLiteral("Corrupt picture") : QStringLiteral("Corrupt text"));
     if (opened.model && !opened.model->config().causal && metric_->currentData().toInt() == static_cast<int>(Metric::loss))
         metric_->setCurrentIndex(0);
     show_fields();

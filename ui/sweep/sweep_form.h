@@ -93,7 +93,7 @@ private:
     QString pairs_, followed_clean_, followed_corrupt_, followed_target_;
     intervention::SweepRequest kept_;  ///< what no person chooses: memory, the level of intervals
     std::set<const QWidget*> unused_;
-    bool has_target_ = false;
+    bool has_target_ = false, pictures_ = false;
 };
 
 }  // namespace headlight::ui

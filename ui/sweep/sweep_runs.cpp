@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Background work of the page of sweeps: forecasts, the sweep itself, its figure, files.
 #include "headlight/base/memory.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "ui/sweep/sweep_window.h"
 
 #include <QPointer>
@@ -15,7 +16,7 @@ using namespace intervention;
 
 /// The pairs of a request, which then names the answers that nobody has typed and has the texts of its file.
 std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened, const CancelToken& cancel) {
-    std::vector<SweepPair> pairs = pairs_of(asked, opened.model->config(), *opened.tokenizer);
+    std::vector<SweepPair> pairs = pairs_of(asked, *opened.model, *opened.tokenizer, figure::read_picture);
     if (!asked.over.empty())
         asked.options.over = texts_over(asked.over, opened.model->config(), *opened.tokenizer, asked.target, cancel);
     if (!asked.pairs.empty()) return pairs;
@@ -60,10 +61,14 @@ void SweepWindow::forecast_now() {
     }
     asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
     cannot({});
-    if (asked.pairs.empty() && asked.clean.empty()) return cannot(QStringLiteral("Type a text"));
+    const bool pictures = reads_pictures(opened);
+    if (asked.pairs.empty() && asked.clean.empty())
+        return cannot(pictures ? QStringLiteral("Open a picture in the window, or type its file")
+                               : QStringLiteral("Type a text"));
     const bool noise = !asked.options.noise.empty();
     if (asked.options.ablation == Ablation::none && asked.pairs.empty() && asked.corrupt.empty() && !noise)
-        return cannot(QStringLiteral("Type the corrupt text: the same with what is asked about changed"));
+        return cannot(pictures ? QStringLiteral("Type the file of the corrupt picture")
+                               : QStringLiteral("Type the corrupt text: the same with what is asked about changed"));
     jobs_.start(Jobs::Lane::sweep_forecast, {},
                 [self = QPointer(this), asked, opened](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
                     const std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);

@@ -212,11 +212,12 @@ void SweepWindow::connect_parts() {
     connect(&jobs_, &Jobs::failed, this, &SweepWindow::show_failed);
 }
 
-/// The window's texts are those of the page: its second text where it compares two.
+/// The window's texts or pictures are those of the page: its second one where it compares two.
 void SweepWindow::follow_window() {
     const PromptText &text = document_.prompt(), &other = document_.options().other.prompt;
     const bool two = document_.model().model && document_.model().model->part(model::Stack::encoder);
-    form_->follow(text.text, document_.options().other.on ? other.text : QString(), two ? text.pair : QString());
+    const auto input = reads_pictures(document_.model()) ? &PromptText::image : &PromptText::text;
+    form_->follow(text.*input, document_.options().other.on ? other.*input : QString(), two ? text.pair : QString());
 }
 
 void SweepWindow::look_at_request() {
@@ -343,7 +344,8 @@ void SweepWindow::use_edit() {
 
 bool SweepWindow::edits_window() const {
     return of_open_model() && run_->pairs().size() == 1 &&
-           QString::fromStdString(text_that_runs(shown_->asked)) == document_.prompt().text;
+           QString::fromStdString(text_that_runs(shown_->asked)) ==
+               (reads_pictures(document_.model()) ? document_.prompt().image : document_.prompt().text);
 }
 
 void SweepWindow::show_work() {

@@ -7,6 +7,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
+#include <QFileDialog>
 
 #include <cmath>
 
@@ -115,7 +116,16 @@ void ContextMenus::add_edits(const figure::Hit& hit) {
 void ContextMenus::add_edit(QMenu& into, const EditChoice& choice) {
     QAction* action = into.addAction(QString(choice.text).replace(u'&', QStringLiteral("&&")));
     action->setToolTip(choice.words);
-    connect(action, &QAction::triggered, &window_, [&window = window_, choice] { window.add_edit(choice.words, choice.number); });
+    connect(action, &QAction::triggered, &window_, [&window = window_, choice] {
+        QString words = choice.words;
+        if (choice.of_file) {
+            const QString file = QFileDialog::getOpenFileName(&window, QStringLiteral("Direction: a file of one vector"), {},
+                                                              QStringLiteral("Directions (*.npz *.safetensors);;All files (*)"));
+            if (file.isEmpty()) return;
+            words.replace(QStringLiteral("FILE"), in_quotes(file));
+        }
+        window.add_edit(words, choice.number);
+    });
 }
 
 void ContextMenus::open_edits() {

@@ -207,14 +207,17 @@ QString MainWindow::why_not(Command command) const {
             return unless(document_->trace() && !saved, saved ? QStringLiteral("A saved trace has no model to run B") : no_text);
         case compare_bias:
         case compare_paraphrase:
+            return unless(open.model && !saved && !pictures,
+                          pictures ? QStringLiteral("%1 reads a picture instead of a text").arg(name)
+                                   : QStringLiteral("No model is open that can run a text"));
         case sweep:
         case sweep_heads:
         case sweep_queries:
         case sweep_edges:
         case sweep_neurons:
         case sweep_stream:
-            return unless(open.model && !saved && !pictures,
-                          pictures ? QStringLiteral("%1 reads a picture instead of a text").arg(name)
+            return unless(open.model && !saved && !(pictures && !open.model->config().has_unembedding),
+                          pictures ? QStringLiteral("%1 gives no class logits, so there is no metric of its edits").arg(name)
                                    : QStringLiteral("No model is open that can run a text"));
         case compare_stop: return unless(document_->options().other.on, QStringLiteral("Nothing is compared"));
         case side_next: return unless(document_->has_other(), QStringLiteral("Nothing is compared or edited"));

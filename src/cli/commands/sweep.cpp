@@ -10,13 +10,18 @@
 #include "headlight/base/version.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/figure/sweep/sweep_figure.h"
 #include "headlight/intervention/sweep/pairs.h"
+
+#include <QCoreApplication>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <tuple>
 
 namespace headlight::cli {
 namespace {
@@ -27,6 +32,7 @@ struct SweepArguments {
     ModelArgument model;
     ComputeOptions compute;
     SweepRequest asked;
+    std::string image, corrupt_image;  ///< in place of texts
     std::string layers, heads;
     bool forecast = false, resume = false;
     PictureOptions picture;
@@ -37,17 +43,19 @@ struct SweepArguments {
 };
 
 void check(const SweepArguments& a) {
-    if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT or --pairs FILE");
+    if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT, --image FILE or --pairs FILE");
     if (!a.asked.pairs.empty() &&
         !(a.asked.answers.empty() && a.asked.wrong.empty() && a.asked.corrupt.empty() && a.asked.places.empty()))
         throw UsageError("--pairs: texts, answers and named positions are those of the file");
     const bool noise = !a.asked.options.noise.empty();
     if (noise && !a.asked.corrupt.empty()) throw UsageError("--noise: the corrupt text is the clean one with noise (--corrupt)");
     if (a.asked.options.ablation == Ablation::none && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
-        throw UsageError("Give --corrupt TEXT to patch, --noise, or --ablate");
+        throw UsageError(a.image.empty() ? "Give --corrupt TEXT to patch, --noise, or --ablate"
+                                         : "Give --corrupt-image FILE to patch, or --ablate");
     if (a.asked.options.per_position && a.asked.over.empty()) throw UsageError("--per-position is for --over FILE");
     if (a.asked.options.ablation != Ablation::none && !a.asked.corrupt.empty())
-        throw UsageError("--ablate: there is no second text (--corrupt)");
+        throw UsageError(a.image.empty() ? "--ablate: there is no second text (--corrupt)"
+                                         : "--ablate: there is no second picture (--corrupt-image)");
     if (a.resume && a.out.path.empty()) throw UsageError("--resume: name the file that the sweep writes (--out)");
     if (a.forecast || a.resume || a.out.path.empty()) return;
     if (std::filesystem::exists(a.unfinished()))
@@ -56,11 +64,21 @@ void check(const SweepArguments& a) {
                                .hint = "Go on with --resume, or delete this file to begin anew"});
 }
 
+/// A picture for a model of texts, or the other way round.
+void check_kind(const SweepArguments& a, const model::ModelConfig& c) {
+    const bool pictures = model::reads_pictures(c);
+    if (!a.asked.pairs.empty() || pictures != a.image.empty()) return;
+    throw Error(ErrorFacts{.problem = c.name + (pictures ? " reads pictures" : " reads text"),
+                           .item = pictures ? "--clean" : "--image",
+                           .found = a.asked.clean,
+                           .hint = pictures ? "Give --image FILE" : "Give --clean TEXT, or a model that reads pictures"});
+}
+
 /// What the file of an unfinished sweep must agree with.
 SweepFacts facts_of_sweep(const SweepArguments& a, const model::Model& model) {
     const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, {}, "csv");
     SweepFacts facts{{"model", made.model + ", SHA-256 " + made.model_hash}, {"version", made.version}, {"dtype", made.dtype}};
-    if (a.asked.pairs.empty()) facts.emplace_back("clean", made.text);
+    if (a.asked.pairs.empty()) facts.emplace_back("clean", a.asked.clean);
     if (!made.pair.empty()) facts.emplace_back("corrupt", made.pair);
     if (!a.asked.target.empty()) facts.emplace_back("target", a.asked.target);
     std::map<std::string, std::string> options;  // those that are repeated as one
@@ -92,7 +110,8 @@ SweepResult run_kept(const SweepArguments& a, const Loaded& loaded, const std::v
 }
 
 void draw(const SweepArguments& a, const model::Model& model, SweepResult result, const Console& console) {
-    const Offscreen offscreen;
+    std::optional<Offscreen> offscreen;
+    if (!QCoreApplication::instance()) offscreen.emplace();
     const figure::ExportOptions output = a.picture.chosen();
     const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, output,
                                                              std::filesystem::path(a.out.path).extension().string().substr(1));
@@ -102,6 +121,7 @@ void draw(const SweepArguments& a, const model::Model& model, SweepResult result
 }
 
 int run(SweepArguments a, const Console& console) {
+    if (!a.image.empty()) a.asked.clean = a.image, a.asked.corrupt = a.corrupt_image;
     check(a);
     if (!a.forecast) a.out.check();
     SweepOptions& o = a.asked.options;
@@ -109,7 +129,10 @@ int run(SweepArguments a, const Console& console) {
     if (!a.heads.empty()) o.heads = parse_index_list(a.heads, "--heads");
     o.memory = std::min(o.memory, memory_budget() / 4);
     const Loaded loaded = load_model(a.model, a.compute, console);
-    const std::vector<SweepPair> pairs = pairs_of(a.asked, loaded.model->config(), *loaded.tokenizer);
+    check_kind(a, loaded.model->config());
+    std::optional<Offscreen> offscreen;  // an SVG's text is drawn with Qt's fonts
+    if (model::reads_pictures(loaded.model->config())) offscreen.emplace();
+    const std::vector<SweepPair> pairs = pairs_of(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture);
     if (!a.asked.over.empty())
         o.over = texts_over(a.asked.over, loaded.model->config(), *loaded.tokenizer, a.asked.target, loaded.cancel);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
@@ -143,8 +166,8 @@ int run(SweepArguments a, const Console& console) {
     if (!a.asked.target.empty()) result.fact("target", a.asked.target);
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
-        result.fact("clean", a.asked.clean);
-        if (!a.asked.corrupt.empty()) result.fact("corrupt", a.asked.corrupt);
+        result.fact(a.image.empty() ? "clean" : "image", a.asked.clean);
+        if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
         for (const auto* ids : {&pairs.front().answers, &pairs.front().wrong})
             for (const std::int64_t id : *ids)
                 result.fact(ids == &pairs.front().answers ? "answer" : "wrong", loaded.tokenizer->token_of(id));
@@ -171,12 +194,19 @@ Action define_sweep(Definition& definition, const Frontend&) {
     };
     text("--clean", options->asked.clean, "TEXT", "the text with the right answer");
     text("--corrupt", options->asked.corrupt, "TEXT", "the same with what is asked about changed");
+    for (const auto& [flag, value, help] :
+         {std::tuple{"--image", &SweepArguments::image, "models that read pictures: the picture of the right answer"},
+          std::tuple{"--corrupt-image", &SweepArguments::corrupt_image, "another one, to patch from or into"}})
+        definition.kinds[text(flag, (*options).*value, "FILE", help)] = ValueKind::file;
+    definition.app->get_option("--image")->excludes("--clean")->excludes("--corrupt");
+    definition.app->get_option("--corrupt-image")->needs("--image");
     CLI::Option* pairs = text("--pairs", options->asked.pairs, "FILE", "pairs of texts with answers, one JSON object a line");
     definition.kinds[pairs] = ValueKind::file;
     text("--target", options->asked.target, "TEXT",
          "encoder-decoder models: what the decoder reads; the other texts are the encoder's");
     definition.app
-        ->add_option("--answer", options->asked.answers, "the right next token, with its leading space; several: repeat it")
+        ->add_option("--answer", options->asked.answers,
+                     "the right next token, with its leading space, or the class of a picture; several: repeat it")
         ->type_name("TOKEN")
         ->allow_extra_args(false);
     definition.app->add_option("--wrong", options->asked.wrong, "the wrong one, for logit-diff")

@@ -39,11 +39,16 @@ std::string sweep_command(const model::Model& model, const intervention::SweepRe
         std::error_code ignored;
         return std::filesystem::absolute(file, ignored).lexically_normal().string();
     };
+    const bool pictures = model::reads_pictures(model.config());
+    const auto add = [&](const char* text, const char* picture, const std::string& value) {
+        if (!value.empty())
+            command += " --" + std::string(pictures ? picture : text) + " " + shell_word(pictures ? absolute(value) : value);
+    };
     if (!asked.pairs.empty())
         command += " --pairs " + shell_word(absolute(asked.pairs));
     else
-        command += " --clean " + shell_word(asked.clean);
-    if (!asked.corrupt.empty()) command += " --corrupt " + shell_word(asked.corrupt);
+        add("clean", "image", asked.clean);
+    add("corrupt", "corrupt-image", asked.corrupt);
     if (!asked.target.empty()) command += " --target " + shell_word(asked.target);
     CommandOptions options = options_of(asked);
     for (auto& [name, value] : options)
@@ -61,7 +66,7 @@ Provenance sweep_provenance(const model::Model& model, const intervention::Sweep
     made.model_hash = model.hash();
     made.dtype = dtype;
     made.version = version();
-    made.text = asked.clean;
+    (model::reads_pictures(model.config()) ? made.image : made.text) = asked.clean;
     made.pair = asked.corrupt;
     made.options = options_of(asked);
     for (auto& [name, value] : made.options)

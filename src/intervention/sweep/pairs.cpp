@@ -3,10 +3,12 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
+#include "headlight/base/nearest.h"
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
 #include "headlight/text/alignment.h"
+#include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
 #include "headlight/trace/variants.h"
 #include "intervention/sweep/plan.h"
@@ -20,9 +22,41 @@ namespace {
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
+/// A place of a text: token positions, or words that occur once in it (of a picture the name of a patch).
+struct PlaceText {
+    std::vector<std::int64_t> positions{};
+    std::string words{};  ///< in place of positions
+};
+
+/// What turns the texts of a sweep, or the files of its pictures, into what the model reads.
+struct Reader {
+    const model::Model& model;
+    const text::Tokenizer& tokenizer;
+    const PictureReader& picture;
+
+    bool of_pictures() const { return model::reads_pictures(model.config()); }
+    text::Encoding encode(const std::string& text) const {
+        if (!of_pictures()) return tokenizer.encode(text);
+        if (!picture) throw Error("A picture cannot be read here");
+        return trace::picture_encoding(model, tokenizer, *picture(text));
+    }
+    /// The token that a text is: as it stands, else with a space before it. Error for several tokens, with the split. Of a model
+    /// that reads pictures the class of this name or number.
+    std::int64_t answer_id(const std::string& answer) const;
+};
+
 /// Positions of the tokens that overlap words of the text.
 std::vector<std::int64_t> positions_of(const text::Encoding& encoding, const std::string& text, const std::string& words,
                                        const std::string& name) {
+    if (encoding.pixels) {
+        const auto patch = std::ranges::find(encoding.tokens, words) - encoding.tokens.begin();
+        if (patch == std::ssize(encoding.tokens))
+            throw Error(ErrorFacts{.problem = "A named position is no patch of the picture",
+                                   .item = name,
+                                   .expected = encoding.tokens.front() + " to " + encoding.tokens.back() + ", or positions: 5-8",
+                                   .found = quoted(words)});
+        return {patch};
+    }
     const std::size_t begin = text.find(words);
     if (begin == std::string::npos || words.empty())
         throw Error(
@@ -117,10 +151,20 @@ std::map<std::string, PlaceText> typed_places(const std::vector<std::string>& ty
     return places;
 }
 
-}  // namespace
-
-std::int64_t answer_id(const text::Tokenizer& tokenizer, const std::string& answer) {
+std::int64_t Reader::answer_id(const std::string& answer) const {
     if (answer.empty()) throw Error(ErrorFacts{.problem = "An answer is empty"});
+    if (of_pictures()) {
+        const model::ModelConfig& c = model.config();
+        std::int64_t id = -1;
+        const auto [end, error] = std::from_chars(answer.data(), answer.data() + answer.size(), id);
+        if (error != std::errc() || end != answer.data() + answer.size()) id = tokenizer.id_of(answer).value_or(-1);
+        if (id >= 0 && id < c.vocab_size) return id;
+        const std::string near = nearest(answer, c.labels);
+        throw Error(ErrorFacts{.problem = "This model has no such class",
+                               .item = quoted(answer),
+                               .expected = "the name of a class, or its number, 0 to " + std::to_string(c.vocab_size - 1),
+                               .hint = near.empty() ? "" : "Did you mean " + quoted(near) + "?"});
+    }
     const text::Encoding as_typed = tokenizer.encode(answer, std::nullopt, false);
     if (as_typed.size() == 1) return as_typed.ids.front();
     const text::Encoding spaced = tokenizer.encode(" " + answer, std::nullopt, false);
@@ -134,10 +178,15 @@ std::int64_t answer_id(const text::Tokenizer& tokenizer, const std::string& answ
                            .hint = "Name the token at which right and wrong answers differ first"});
 }
 
-SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, const std::string& position,
-                     const std::map<std::string, PlaceText>& places, bool words_may_lack) {
-    const text::Encoding encoding = tokenizer.encode(text);
-    SweepText out{.ids = encoding.ids, .type_ids = encoding.type_ids, .labels = text::token_labels(tokenizer, encoding)};
+/// `position`: END (the last token; the mask, where the text has one; of a picture 0, where its class is read), an index, or a
+/// name of `places`. END is a place of every text. Errors name what is not there.
+SweepText sweep_text(const text::Encoding& encoding, const text::Tokenizer& tokenizer, const std::string& text,
+                     const std::string& position, const std::map<std::string, PlaceText>& places = {},
+                     bool words_may_lack = false) {
+    SweepText out{.ids = encoding.ids,
+                  .type_ids = encoding.type_ids,
+                  .pixels = encoding.pixels,
+                  .labels = text::token_labels(tokenizer, encoding)};
     for (const auto& [name, place] : places) {
         if (!place.words.empty() && words_may_lack && text.find(place.words) == std::string::npos) continue;
         out.places[name] = place.words.empty() ? place.positions : positions_of(encoding, text, place.words, name);
@@ -147,7 +196,7 @@ SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, 
         return out;
     };
     if (position == "END") {
-        out.end = encoding.size() - 1;
+        out.end = out.pixels ? 0 : encoding.size() - 1;
         const auto mask = tokenizer.mask_id();
         if (const auto at = std::ranges::find(out.ids, mask.value_or(-1)); at != out.ids.end()) out.end = at - out.ids.begin();
         return with_end();
@@ -165,16 +214,17 @@ SweepText sweep_text(const text::Tokenizer& tokenizer, const std::string& text, 
     return with_end();
 }
 
-SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean, const std::string& corrupt,
+/// Positions of the second text are those of the first, aligned.
+SweepPair sweep_pair(const Reader& reader, const std::string& clean, const std::string& corrupt,
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
                      const std::map<std::string, PlaceText>& places) {
     SweepPair pair;
-    pair.clean = sweep_text(tokenizer, clean, position, places);
+    pair.clean = sweep_text(reader.encode(clean), reader.tokenizer, clean, position, places);
     if (!corrupt.empty()) {
         std::map<std::string, PlaceText> words;
         for (const auto& [name, place] : places)
             if (!place.words.empty()) words.emplace(name, place);
-        pair.corrupt = sweep_text(tokenizer, corrupt, "END", words, true);
+        pair.corrupt = sweep_text(reader.encode(corrupt), reader.tokenizer, corrupt, "END", words, true);
         const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids);
         // What stands at a position of the clean text stands where the corrupt one is aligned with it.
         const auto aligned = [&](std::int64_t at) { return std::ranges::find(from, at) - from.begin(); };
@@ -193,11 +243,40 @@ SweepPair sweep_pair(const text::Tokenizer& tokenizer, const std::string& clean,
             pair.corrupt.places["END"] = {pair.corrupt.end};
         }
     }
-    for (const std::string& answer : answers) pair.answers.push_back(answer_id(tokenizer, answer));
-    for (const std::string& answer : wrong) pair.wrong.push_back(answer_id(tokenizer, answer));
-    name_answers(tokenizer, pair);
+    for (const std::string& answer : answers) pair.answers.push_back(reader.answer_id(answer));
+    for (const std::string& answer : wrong) pair.wrong.push_back(reader.answer_id(answer));
+    name_answers(reader.tokenizer, pair);
     return pair;
 }
+
+std::vector<SweepPair> read_pairs(const Reader& reader, const std::filesystem::path& file, const std::string& position) {
+    // Pictures beside the file are named from there.
+    const auto named = [&](const std::string& text) {
+        return reader.of_pictures() && !text.empty() ? (file.parent_path() / text).string() : text;
+    };
+    std::vector<SweepPair> pairs;
+    for (const io::TextLine& line : io::read_text_lines(file)) {
+        const std::string where = "line " + std::to_string(line.number);
+        try {
+            const nlohmann::json json = io::parse_json(line.text, file);
+            if (!json.is_object()) throw Error(ErrorFacts{.problem = "A pair is not a JSON object", .item = where});
+            const std::string clean = string_of(json, "clean", where);
+            if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
+            SweepPair& pair = pairs.emplace_back(sweep_pair(reader, named(clean), named(string_of(json, "corrupt", where)),
+                                                            strings_of(json, "answer", where), strings_of(json, "wrong", where),
+                                                            position, places_of(json, where)));
+            pair.group = string_of(json, "group", where);
+        } catch (const Error& error) {
+            ErrorFacts facts = error.facts();
+            facts.file = file.string();
+            if (!facts.item.starts_with(where)) facts.item = where + (facts.item.empty() ? "" : ", " + facts.item);
+            throw Error(std::move(facts));
+        }
+    }
+    return pairs;
+}
+
+}  // namespace
 
 void propose_answers(const std::shared_ptr<const model::Model>& model, const text::Tokenizer& tokenizer, SweepPair& pair,
                      Metric metric) {
@@ -230,38 +309,18 @@ void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, cons
     }
 }
 
-std::vector<SweepPair> read_pairs(const std::filesystem::path& file, const text::Tokenizer& tokenizer,
-                                  const std::string& position) {
-    std::vector<SweepPair> pairs;
-    for (const io::TextLine& line : io::read_text_lines(file)) {
-        const std::string where = "line " + std::to_string(line.number);
-        try {
-            const nlohmann::json json = io::parse_json(line.text, file);
-            if (!json.is_object()) throw Error(ErrorFacts{.problem = "A pair is not a JSON object", .item = where});
-            const std::string clean = string_of(json, "clean", where);
-            if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
-            SweepPair& pair = pairs.emplace_back(sweep_pair(tokenizer, clean, string_of(json, "corrupt", where),
-                                                            strings_of(json, "answer", where), strings_of(json, "wrong", where),
-                                                            position, places_of(json, where)));
-            pair.group = string_of(json, "group", where);
-        } catch (const Error& error) {
-            ErrorFacts facts = error.facts();
-            facts.file = file.string();
-            if (!facts.item.starts_with(where)) facts.item = where + (facts.item.empty() ? "" : ", " + facts.item);
-            throw Error(std::move(facts));
-        }
-    }
-    return pairs;
-}
-
 std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path& file, const model::ModelConfig& c,
                                                          const text::Tokenizer& tokenizer, const std::string& target,
                                                          const CancelToken& cancel) {
+    if (model::reads_pictures(c))
+        throw Error(ErrorFacts{.problem = c.name + " reads pictures, and a file of texts has none",
+                               .item = "--over",
+                               .hint = "Give several pairs of pictures: --pairs"});
     auto texts = std::make_shared<std::vector<SweepText>>();
     corpus::read_texts(
         file, {},
         [&](corpus::Text&& text) {
-            SweepPair pair{.clean = sweep_text(tokenizer, text.text, "END")};
+            SweepPair pair{.clean = sweep_text(tokenizer.encode(text.text), tokenizer, text.text, "END")};
             if (has_cross_attention(c)) put_behind_encoder(pair, c, tokenizer, target);
             texts->push_back(std::move(pair.clean));
             return true;
@@ -271,11 +330,14 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::
     return texts;
 }
 
-std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelConfig& c, const text::Tokenizer& tokenizer) {
-    if (model::reads_pictures(c))
-        throw Error(ErrorFacts{.problem = "Sweeps of models that read pictures are not supported",
+std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::Model& model, const text::Tokenizer& tokenizer,
+                                const PictureReader& picture) {
+    const model::ModelConfig& c = model.config();
+    const Reader reader{model, tokenizer, picture};
+    if (reader.of_pictures() && !c.has_unembedding)
+        throw Error(ErrorFacts{.problem = "This model gives no class logits, so there is no metric of its edits",
                                .item = c.name,
-                               .expected = "a model that reads text"});
+                               .expected = "a model that classifies pictures (ViTForImageClassification)"});
     std::vector<SweepPair> pairs;
     if (has_cross_attention(c) && (asked.position != "END" || !asked.places.empty()))
         throw Error(ErrorFacts{.problem = "The answer of an encoder-decoder model follows what the decoder reads",
@@ -284,9 +346,9 @@ std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::ModelCon
     if (!asked.target.empty() && !has_cross_attention(c))
         throw Error(ErrorFacts{.problem = "This model reads no second text", .item = "--target", .found = asked.target});
     if (!asked.pairs.empty())
-        pairs = read_pairs(asked.pairs, tokenizer, asked.position);
+        pairs = read_pairs(reader, asked.pairs, asked.position);
     else
-        pairs.push_back(sweep_pair(tokenizer, asked.clean, asked.options.ablation == Ablation::none ? asked.corrupt : "",
+        pairs.push_back(sweep_pair(reader, asked.clean, asked.options.ablation == Ablation::none ? asked.corrupt : "",
                                    asked.answers, asked.wrong, asked.position, typed_places(asked.places)));
     if (has_cross_attention(c))
         for (SweepPair& pair : pairs) put_behind_encoder(pair, c, tokenizer, asked.target);

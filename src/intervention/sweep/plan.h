@@ -27,7 +27,7 @@ inline model::Hook hook_of(Site site, const SweepOptions& o) {
 using Tensors = std::map<model::HookPoint, at::Tensor>;
 
 inline trace::TokenIds token_ids(const SweepText& text) {
-    trace::TokenIds ids{text.ids, text.type_ids, {}, text.source};
+    trace::TokenIds ids{text.ids, text.type_ids, text.pixels, text.source};
     if (!text.noise.empty()) ids.added = at::tensor(text.noise).view({std::ssize(text.ids), -1});
     return ids;
 }

@@ -117,7 +117,7 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     if (o.metric == Metric::loss && !c.causal)
         throw Error(ErrorFacts{.problem = "This model does not predict the next token, so a text has no loss",
                                .item = c.name,
-                               .hint = "Use another metric, read at the mask"});
+                               .hint = model::reads_pictures(c) ? "Use another metric" : "Use another metric, read at the mask"});
     if (has_cross_attention(c) != !pairs.front().clean.source.empty())
         throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "A sweep of this model needs the text that its encoder reads"
                                                                  : "This model reads no source",

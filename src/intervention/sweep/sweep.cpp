@@ -51,6 +51,7 @@ std::string hash_of(const std::vector<SweepPair>& pairs) {
         for (const SweepText* text : {&pair.clean, &pair.corrupt}) {
             for (const auto* ids : {&text->ids, &text->type_ids, &text->source}) put(*ids);
             put({text->end});
+            if (text->pixels) bytes += io::sha256_hex(std::as_bytes(std::span(*text->pixels)));
             for (const auto& [name, rows] : text->places) bytes += name + ": ", put(rows);
         }
         put(pair.answers);

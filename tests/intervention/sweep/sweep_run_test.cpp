@@ -17,24 +17,41 @@ using testing_support::Fixture;
 using testing_support::kOther;
 using testing_support::kText;
 
+std::shared_ptr<const model::Picture> read_picture(const std::filesystem::path& typed) {
+    return testing_support::picture(typed == kText ? 0 : 90).picture;
+}
+
 SweepPair pair_in(const Fixture& f, SweepRequest asked) {
     asked.clean = kText;
     asked.corrupt = kOther;
-    SweepPair pair = pairs_of(asked, f.config(), *f.tokenizer).front();
+    SweepPair pair = pairs_of(asked, *f.model, *f.tokenizer, read_picture).front();
     propose_answers(f.model, *f.tokenizer, pair, asked.options.metric);
     return pair;
 }
 
-TEST(SweepRequest, OfAModelThatReadsPicturesIsRefused) {
-    const Fixture f("models/gpt2");
-    model::ModelConfig pictures = f.config();
-    pictures.patch_size = 16;
-    try {
-        pairs_of({.clean = kText}, pictures, *f.tokenizer);
-        ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("pictures are not supported"));
-    }
+TEST(SweepRequest, OfAPictureNeedsClassesAndNamesThem) {
+    const Fixture f("models/vit"), plain("models/vit-base");
+    const auto why_not = [](const Fixture& of, const SweepRequest& asked) -> std::string {
+        try {
+            pairs_of(asked, *of.model, *of.tokenizer, read_picture);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return {};
+    };
+    using testing::HasSubstr;
+    const SweepRequest asked{.clean = kText, .answers = {"golden retriver"}, .options = {.ablation = Ablation::zero}};
+    EXPECT_THAT(why_not(plain, asked), HasSubstr("no class logits"));
+    EXPECT_THAT(why_not(f, asked),
+                testing::AllOf(HasSubstr("no such class"), HasSubstr("0 to 6"), HasSubstr("\"golden retriever\"?")));
+    SweepRequest placed{.clean = kText, .answers = {"dog", "2"}, .places = {"who=r2c3"}, .options = asked.options};
+    const SweepPair pair = pairs_of(placed, *f.model, *f.tokenizer, read_picture).front();
+    EXPECT_EQ(pair.clean.places.at("who"), std::vector<std::int64_t>{7}) << "[CLS], and four patches a row";
+    EXPECT_EQ(pair.clean.end, 0) << "where the class is read";
+    EXPECT_EQ(pair.answers[1], 2);
+    placed.places = {"who=r9c9"};
+    EXPECT_THAT(why_not(f, placed), HasSubstr("no patch"));
+    EXPECT_THROW(texts_over("any.txt", f.config(), *f.tokenizer, ""), Error);
 }
 
 TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
@@ -95,7 +112,7 @@ int check_lines(Fixture& f, const SweepOptions& options, const std::string& over
     if (f.encodes()) asked.target = f.text(kText).pair;
     if (options.ablation == Ablation::none) asked.corrupt = kOther;
     if (!over.empty()) asked.options.over = texts_over(over, f.config(), *f.tokenizer, asked.target);
-    std::vector<SweepPair> pairs = pairs_of(asked, f.config(), *f.tokenizer);
+    std::vector<SweepPair> pairs = pairs_of(asked, *f.model, *f.tokenizer, read_picture);
     propose_answers(f.model, *f.tokenizer, pairs.front(), options.metric);
     const SweepResult r = run_sweep(f.model, pairs, asked.options);
     f.prompt = f.text(text_that_runs(asked));
@@ -107,7 +124,7 @@ int check_lines(Fixture& f, const SweepOptions& options, const std::string& over
             continue;
         }
         SCOPED_TRACE(edit.words);
-        const at::Tensor logits = testing_support::output_of(f.edited({edit.words}))[-1];
+        const at::Tensor logits = testing_support::output_of(f.edited({edit.words}))[pairs.front().clean.end];
         const double found = (logits[pairs.front().answers.front()] - logits[pairs.front().wrong.front()]).item<double>();
         EXPECT_NEAR(found, r.results[i].value, 1e-9);
         ++lines;
@@ -160,6 +177,35 @@ TEST(SweepRun, SoAreCellsOfCrossAttention) {
             for (const Direction direction : {Direction::denoise, Direction::noise})
                 EXPECT_EQ(check({.direction = direction}) > 0, !single);
         }
+    }
+}
+
+TEST(SweepRun, SoAreCellsOfPictures) {
+    for (const char* name : {"models/vit", "models/deit"}) {
+        SCOPED_TRACE(name);
+        Fixture f(name);
+        for (const Grid grid : {Grid::resid_pre, Grid::resid_mid, Grid::attn_out, Grid::mlp_out, Grid::z, Grid::k, Grid::pattern,
+                                Grid::q_by_position, Grid::v_by_position, Grid::pattern_by_destination, Grid::neuron}) {
+            SCOPED_TRACE(std::string(enum_word(grid)));
+            const bool of_pattern = sites_of(grid).front() == Site::pattern;
+            for (const Direction direction : {Direction::denoise, Direction::noise})
+                EXPECT_GT(check_lines(f, {.grid = grid, .direction = direction, .layers = {0, 1}}), 0);
+            EXPECT_GT(check_lines(f, {.grid = grid, .ablation = Ablation::zero, .layers = {0, 1}}), 0);
+            EXPECT_GT(check_lines(f, {.grid = grid, .ablation = of_pattern ? Ablation::knockout : Ablation::mean, .layers = {1}}),
+                      0);
+        }
+        // What a patch is in the first layer is all that the picture is: patched everywhere it is the other picture.
+        SweepRequest asked{.clean = kText,
+                           .corrupt = kOther,
+                           .places = {"all=0-" + std::to_string(f.config().context_length - 1)},
+                           .options = {.grid = Grid::resid_pre, .by_name = true}};
+        std::vector<SweepPair> pairs = pairs_of(asked, *f.model, *f.tokenizer, read_picture);
+        propose_answers(f.model, *f.tokenizer, pairs.front(), Metric::logit_diff);
+        const SweepResult r = run_sweep(f.model, pairs, asked.options);
+        for (std::size_t i = 0; i < r.cells.size(); ++i)
+            if (r.position_names[static_cast<std::size_t>(r.cells[i].position)] == "all") {
+                EXPECT_NEAR(r.results[i].normalized, 1, 1e-6);
+            }
     }
 }
 

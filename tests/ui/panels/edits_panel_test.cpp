@@ -189,8 +189,9 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     EXPECT_EQ(panel().row(1).field().selectedText(), QStringLiteral(" old"));
     ASSERT_TRUE(settle());
     document().selection().pin_pair({Layer(3), Head(1)}, Position(8), Position(5));
-    for (const char* begins : {"Patch L3H1", "Patch the pattern of L3H1", "Add what L3H1 writes most", "Add ·",
-                               "Patch the MLP of layer 3", "Patch the stream behind layer 3"}) {
+    for (const char* begins :
+         {"Patch L3H1", "Patch the pattern of L3H1", "Add what L3H1 writes most", "Add ·", "Patch the MLP of layer 3",
+          "Patch the stream behind layer 3", "Project what L3H1 writes most out", "Set along ·"}) {
         window.action(Command::edit_selected).trigger();
         QMenu* menu = window.context_menus().open_menu();
         ASSERT_TRUE(menu);
@@ -202,6 +203,15 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     const auto& lines = document().edits().lines;
     EXPECT_EQ(lines[4].words, QStringLiteral("add L3.resid_post ov L3H1.0 0.5 norm"));
     EXPECT_EQ(lines[5].words, QStringLiteral("add L3.resid_post difference @8 @5 0.5 norm"));
+    EXPECT_EQ(lines[8].words, QStringLiteral("project L3.resid_post ov L3H1.0"));
+    EXPECT_EQ(lines[9].words, QStringLiteral("direct L3.resid_post difference @8 @5 4"));
+    const auto offered = [&](const char* typed) {
+        QStringList all;
+        for (const auto& each : offers_for_edit(QString::fromUtf8(typed), document()).words) all << each.first;
+        return all.join(u'|');
+    };
+    EXPECT_EQ(offered("project L3.resid_post "), QStringLiteral("token \"|neuron L3N0|ov L3H1.0|difference @8 @5"));
+    EXPECT_EQ(offered("add L3.resid_post o"), QStringLiteral("ov L3H1.0"));
     ASSERT_TRUE(settle());
     for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_FALSE(document().problem_of_edit(i)) << lines[i].words.toStdString();
 

@@ -322,7 +322,7 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
     const auto compare = [&](intervention::SweepRequest asked) {
         const auto& c = opened.model->config();
         asked.answers = page().sweep()->pairs().front().answer_words;
-        std::vector<intervention::SweepPair> pairs = pairs_of(form().request(), c, *opened.tokenizer);
+        std::vector<intervention::SweepPair> pairs = pairs_of(form().request(), *opened.model, *opened.tokenizer);
         for (intervention::SweepPair& pair : pairs) {
             pair.answers = page().sweep()->pairs().front().answers;
             pair.wrong = page().sweep()->pairs().front().wrong;
@@ -353,6 +353,67 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }));
     compare(form().request());
     EXPECT_TRUE(page().command().contains(QStringLiteral("--over ") + file)) << page().command().toStdString();
+}
+
+/// Experts, forbidden and forced, and GradDrop: the numbers are the engine's.
+TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
+    const auto compare = [&] {
+        const auto old = page().result();
+        page().start_button().click();
+        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
+            << page().message().text().toStdString();
+        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
+    };
+    form().clean().setPlainText(QStringLiteral("The nurse said that she"));
+    form().corrupt().setPlainText(QStringLiteral("The king said that she"));
+    form().edit().setCurrentIndex(0);
+    form().method().setCurrentIndex(form().method().findData(static_cast<int>(intervention::Method::graddrop)));
+    compare();
+    EXPECT_GE(page().result()->results.front().effect, 0) << "a size";
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--method graddrop"))) << page().command().toStdString();
+
+    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/mixtral"));
+    ASSERT_TRUE(settle());
+    form().method().setCurrentIndex(0);
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::expert)));
+    for (const int row : {6, 7}) {
+        form().edit().setCurrentIndex(row);
+        compare();
+        EXPECT_EQ(page().result()->cells.size(), static_cast<std::size_t>(page().result()->axes.experts[0] * 2));
+        EXPECT_TRUE(page().command().contains(row == 6 ? QStringLiteral("--ablate forbid") : QStringLiteral("--ablate force")));
+    }
+}
+
+/// A model of pictures: the page sweeps the window's picture, read by its classes, and patches from another one.
+TEST_F(SweepPage, OfAPictureIsTheEngines) {
+    const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
+    window.open(fixtures + QStringLiteral("models/vit-base"));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().opening(); }));
+    EXPECT_FALSE(window.action(Command::sweep).isEnabled());
+    EXPECT_TRUE(window.action(Command::sweep).toolTip().contains(QStringLiteral("no class logits")));
+    window.open(fixtures + QStringLiteral("models/vit"));
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().opening(); }));
+    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
+    ASSERT_TRUE(settle());
+    const auto compare = [&] {
+        const auto old = page().result();
+        page().start_button().click();
+        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
+            << page().message().text().toStdString();
+        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
+    };
+    EXPECT_TRUE(form().clean().toPlainText().endsWith(QStringLiteral("shapes.png")));
+    compare();
+    press({.site = intervention::Site::z, .layer = 1, .head = 2});
+    page().edit_button().click();
+    ASSERT_EQ(window.document().edits().lines.size(), 1u);
+    EXPECT_EQ(window.document().edits().lines.front().words, QStringLiteral("zero L1H2"));
+    form().edit().setCurrentIndex(0);
+    EXPECT_FALSE(form().noise().isVisible());
+    form().corrupt().setPlainText(fixtures + QStringLiteral("pictures/scene.png"));
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::resid_pre)));
+    compare();
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--corrupt-image "))) << page().command().toStdString();
 }
 
 /// The page of an encoder-decoder model: its cross attention is swept as the command line does.

@@ -19,11 +19,6 @@ QString stack_word(const Document& document) {
     return other ? word(enum_word(document.attention())) + u'.' : QString();
 }
 
-QString in_quotes(QString text) {
-    text.replace(u'\\', QStringLiteral("\\\\")).replace(u'"', QStringLiteral("\\\""));
-    return u'"' + text + u'"';
-}
-
 /// " from …": the window's second text or, without one, its own, to be changed; of a picture its file.
 QString donor_words(const Document& document) {
     const OtherInput& other = document.options().other;
@@ -98,7 +93,7 @@ private:
         add_patch(QStringLiteral("Patch %1").arg(name), head() + QStringLiteral(".z"), {}, true);
         add_patch(QStringLiteral("Patch the pattern of %1").arg(name), head() + QStringLiteral(".pattern"), {}, false);
         if (stack_.isEmpty())  // an OV circuit is named without a stack
-            add_direction(QStringLiteral("Add what %1 writes most").arg(name), QStringLiteral("ov %1.0").arg(head()), {}, false);
+            add_direction(QStringLiteral("what %1 writes most").arg(name), QStringLiteral("ov %1.0").arg(head()));
         add(QStringLiteral("Mean of %1 over the text").arg(name), QStringLiteral("mean ") + head(), false, false);
         add(QStringLiteral("Temperature of %1 …").arg(name), QStringLiteral("temperature ") + head() + QStringLiteral(" 0.5"),
             true, false);
@@ -121,8 +116,8 @@ private:
         add_patch(QStringLiteral("Patch the stream behind %1 at %2").arg(layers, named(at, false)),
                   stream_layer() + QStringLiteral(".resid_post"), there, true);
         if (trace_.config().has_unembedding && trace_.tokenizer())
-            add_direction(QStringLiteral("Add a token's direction at %1").arg(named(at, false)),
-                          QStringLiteral("token ") + in_quotes(token_text(at)), there, true);
+            add_direction(QStringLiteral("a token's direction"), QStringLiteral("token ") + in_quotes(token_text(at)), there,
+                          QStringLiteral(" at ") + named(at, false), true);
         add(QStringLiteral("Switch the MLP of %1 off at %2").arg(layers, named(at, false)),
             QStringLiteral("zero %1.mlp_out @%2").arg(stream_layer()).arg(at.value));
         add(QStringLiteral("Mean stream behind %1 at %2").arg(layers, named(at, false)),
@@ -138,8 +133,7 @@ private:
         add(QStringLiteral("Scale neuron %1 …").arg(name), QStringLiteral("scale ") + stream_ + name + QStringLiteral(" 2"), true,
             false);
         add_patch(QStringLiteral("Patch neuron %1").arg(name), stream_ + name, {}, false);
-        if (stream_.isEmpty())
-            add_direction(QStringLiteral("Add what neuron %1 writes").arg(name), QStringLiteral("neuron ") + name, {}, false);
+        if (stream_.isEmpty()) add_direction(QStringLiteral("what neuron %1 writes").arg(name), QStringLiteral("neuron ") + name);
         if (!at.isEmpty())
             add(QStringLiteral("Set it to 0 at %1 alone").arg(named(*hit_.query, false)),
                 QStringLiteral("zero ") + stream_ + name + at, false, false);
@@ -155,8 +149,9 @@ private:
                   false);
         add_patch(QStringLiteral("Patch the MLP of layer %1").arg(l), stream_layer() + QStringLiteral(".mlp_out"), {}, false);
         if (hit_.query && hit_.key && *hit_.query != *hit_.key && !trace_.across_texts())
-            add_direction(QStringLiteral("Add %1 minus %2").arg(named(*hit_.query, false), named(*hit_.key, true)),
-                          QStringLiteral("difference @%1 @%2").arg(hit_.query->value).arg(hit_.key->value), {}, false);
+            add_direction(QStringLiteral("%1 minus %2").arg(named(*hit_.query, false), named(*hit_.key, true)),
+                          QStringLiteral("difference @%1 @%2").arg(hit_.query->value).arg(hit_.key->value));
+        add_direction(QStringLiteral("the direction of a file"), QStringLiteral("FILE"));
     }
 
     /// What becomes of the site in the run of another text.
@@ -165,10 +160,18 @@ private:
                                                                     : QStringLiteral(" from the other text …");
         add(text + from, QStringLiteral("patch ") + where + donor_ + at, true, main);
     }
-    /// To the stream behind the layer, half as long as the stream is there.
-    void add_direction(const QString& text, const QString& source, const QString& at, bool main) {
-        add(text + QStringLiteral(" …"), QStringLiteral("add %1.resid_post %2 0.5 norm").arg(stream_layer(), source) + at, true,
-            main);
+    /// The stream behind the layer: half its length added, the direction taken out, its part along it set.
+    void add_direction(const QString& what, const QString& source, const QString& at = {}, const QString& there = {},
+                       bool main = false) {
+        const QString where = QStringLiteral(" %1.resid_post %2").arg(stream_layer(), source);
+        const auto put = [&](const QString& text, const QString& words, bool number, bool first) {
+            add(text + (number ? QStringLiteral(" …") : QString()), words + at, number, first);
+            choices_.back().of_file = source == QLatin1String("FILE");
+        };
+        put(QStringLiteral("Add %1").arg(what) + there, QStringLiteral("add") + where + QStringLiteral(" 0.5 norm"), true, main);
+        put(QStringLiteral("Project %1 out").arg(what) + there, QStringLiteral("project") + where, source.contains(u'"'), false);
+        put(QStringLiteral("Set along %1").arg(what) + there, QStringLiteral("direct") + where + QStringLiteral(" 4"), true,
+            false);
     }
     QString token_text(Position at) const {
         const auto i = static_cast<std::size_t>(at.value);
@@ -186,6 +189,11 @@ private:
 };
 
 }  // namespace
+
+QString in_quotes(QString text) {
+    text.replace(u'\\', QStringLiteral("\\\\")).replace(u'"', QStringLiteral("\\\""));
+    return u'"' + text + u'"';
+}
 
 QString set_words(const Document& document, HeadId head, Position query, Position key) {
     return QStringLiteral("set %1%2 %3<-%4 ").arg(stack_word(document), figure::head_name(head)).arg(query.value).arg(key.value);

@@ -14,6 +14,22 @@ using intervention::Operation;
 
 QString latin(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
+bool is_of_direction(Operation o) { return o == Operation::add || o == Operation::project || o == Operation::direct; }
+
+/// What a direction can be: of the followed neuron, the selected head, the pinned tokens.
+std::vector<std::pair<QString, QString>> directions_of(const figure::Selection& s) {
+    const auto at = [](const std::vector<Position>& pins, const char* without) {
+        return pins.empty() ? QLatin1String(without) : QString::number(pins.back().value);
+    };
+    const analyze::NeuronId neuron = s.neuron.value_or(analyze::NeuronId{s.focus.layer, Neuron(0)});
+    return {{QStringLiteral("token \""), QStringLiteral("a token's column of the unembedding")},
+            {QStringLiteral("neuron L%1N%2").arg(neuron.layer.value).arg(neuron.neuron.value),
+             QStringLiteral("what the neuron writes")},
+            {QStringLiteral("ov %1.0").arg(figure::head_name(s.focus)), QStringLiteral("what the head writes most")},
+            {QStringLiteral("difference @%1 @%2").arg(at(s.pinned_queries, "END"), at(s.pinned_keys, "0")),
+             QStringLiteral("the query's stream minus the key's")}};
+}
+
 /// Where an edit of this operation can be, for the selected head, neuron and layer.
 std::vector<std::pair<QString, QString>> places_of(Operation operation, const figure::Selection& s) {
     const QString layer = QStringLiteral("L%1").arg(s.focus.layer.value), head = figure::head_name(s.focus);
@@ -26,8 +42,7 @@ std::vector<std::pair<QString, QString>> places_of(Operation operation, const fi
         return {{QStringLiteral("pattern"), QStringLiteral("every attention pattern")},
                 {QStringLiteral("norm"), QStringLiteral("every scale of a norm")},
                 {QStringLiteral("mlp"), QStringLiteral("every MLP's output")}};
-    const bool directed = operation == Operation::add || operation == Operation::project || operation == Operation::direct;
-    if (!directed) {
+    if (!is_of_direction(operation)) {
         places.emplace_back(head, QStringLiteral("the selected head's output"));
         if (s.neuron)
             places.emplace_back(QStringLiteral("L%1N%2").arg(s.neuron->layer.value).arg(s.neuron->neuron.value),
@@ -74,6 +89,8 @@ EditOffers offers_for_edit(const QString& typed, const Document& document) {
         } else if (!edged && word.startsWith(u'@')) {
             known.emplace_back(QStringLiteral("@END"), QStringLiteral("where the answer is read"));
             if (!s.pinned_queries.empty()) known.emplace_back(u'@' + at(s.pinned_queries), QStringLiteral("the pinned query"));
+        } else if (is_of_direction(*operation) && before.size() == 2) {
+            known = directions_of(s);
         }
     }
     // A word that is whole needs no list.

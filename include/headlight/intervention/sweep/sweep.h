@@ -21,9 +21,10 @@
 
 namespace headlight::intervention {
 
-/// A text as the model reads it.
+/// A text, or a picture, as the model reads it.
 struct SweepText {
     std::vector<std::int64_t> ids{}, type_ids{}, source{};
+    std::shared_ptr<const std::vector<float>> pixels{};         ///< of a picture, whose patches the ids name
     std::int64_t end = -1;                                      ///< position that the answer is read at
     std::map<std::string, std::vector<std::int64_t>> places{};  ///< named positions
     std::vector<text::TokenLabel> labels{};                     ///< for figures
