@@ -18,7 +18,7 @@ def main(root):
     model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     one = lambda text: (lambda ids: ids[0] if len(ids) == 1 else None)(tokenizer.encode(text, add_special_tokens=False).ids)
     golden = {}
-    for task in ("ioi", "agreement", "gendered-pronoun"):
+    for task in ("ioi", "induction", "agreement", "gendered-pronoun"):
         pairs = [json.loads(line) for line in (root / f"resources/tasks/{task}.jsonl").read_text().splitlines()]
         numbers = []
         for pair in pairs:

@@ -2,6 +2,7 @@
 #include "ui/sweep/sweep_form.h"
 
 #include "headlight/base/index_list.h"
+#include "headlight/intervention/tasks/tasks.h"
 #include "headlight/model/hook_name.h"
 #include "ui/style/appearance.h"
 
@@ -9,6 +10,7 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QMenu>
 #include <QRegularExpression>
 #include <QSettings>
 #include <QSignalBlocker>
@@ -161,19 +163,19 @@ SweepForm::SweepForm(QWidget* parent)
       metric_(sweep_choice(metrics, "Metric")),
       method_(sweep_choice(methods, "Method")),
       attention_(sweep_choice(model::stacks, "Attention")),
+      effect_(sweep_choice(effect_kinds, "Effect")),
       window_(number_field("Layers edited at once", 1, 1000, QStringLiteral("Layers edited at once, around each layer"))),
       noise_draws_(number_field("Draws of noise", 1, 1000, QStringLiteral("How often noise is drawn, for each text"))),
       donors_(number_field("Donors", 1, 1000, QStringLiteral("Texts to resample from, at most"))),
       resamples_(number_field("Resamples", 100, 1'000'000, QStringLiteral("Resamples of the pairs for intervals"))),
       seed_(number_field("Seed", 0, std::numeric_limits<int>::max(), QStringLiteral("Of noise, donors and resamples"))),
       noise_scale_(new ShortNumber),
-      direct_(new QCheckBox(QStringLiteral("Direct effect only"))),
       by_name_(new QCheckBox(QStringLiteral("Sweep over these names"))),
       per_position_(new QCheckBox(QStringLiteral("Mean of each position"))),
       clean_label_(field_label("Clean text")),
       corrupt_label_(field_label("Corrupt text")),
       pairs_label_(new QLabel),
-      choose_pairs_(new QPushButton(QStringLiteral("File of pairs …"))),
+      choose_pairs_(new QPushButton(QStringLiteral("Pairs"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
       choose_texts_(new QPushButton(QStringLiteral("File …"))),
       texts_(new QWidget),
@@ -189,7 +191,6 @@ SweepForm::SweepForm(QWidget* parent)
     per_position_->setToolTip(QStringLiteral("Position by position, of the texts that have the length of the clean one"));
     for (QAbstractSpinBox* field : std::initializer_list<QAbstractSpinBox*>{resamples_, donors_, noise_draws_})
         field->setGroupSeparatorShown(true);
-    direct_->setToolTip(QStringLiteral("Later heads keep their outputs: the path to the logits through MLPs alone"));
     clean_label_->setBuddy(clean_);
     corrupt_label_->setBuddy(corrupt_);
     pairs_label_->setProperty("role", "note");
@@ -239,7 +240,7 @@ SweepForm::SweepForm(QWidget* parent)
     row("Through", to_);
     row("Window", window_);
     row("Method", method_);
-    form_->addRow(QString(), direct_);
+    row("Effect", effect_);
     row("Resamples", resamples_);
     row("Seed", seed_);
     auto* column = new QVBoxLayout(this);
@@ -258,14 +259,17 @@ SweepForm::SweepForm(QWidget* parent)
     for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, asked_anew);
     for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_, to_, noise_, over_})
         connect(field, &QLineEdit::textChanged, this, asked_anew);
-    for (QComboBox* box : {edit_, site_, metric_, method_, attention_})
+    for (QComboBox* box : {edit_, site_, metric_, method_, attention_, effect_})
         connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
-    for (QCheckBox* box : {direct_, by_name_, per_position_}) connect(box, &QCheckBox::toggled, this, asked_anew);
+    for (QCheckBox* box : {by_name_, per_position_}) connect(box, &QCheckBox::toggled, this, asked_anew);
     for (QSpinBox* box : {window_, noise_draws_, donors_, resamples_, seed_})
         connect(box, &QSpinBox::valueChanged, this, asked_anew);
     connect(noise_scale_, &QDoubleSpinBox::valueChanged, this, asked_anew);
     connect(choose_texts_, &QPushButton::clicked, this, &SweepForm::ask_for_texts);
-    connect(choose_pairs_, &QPushButton::clicked, this, &SweepForm::ask_for_pairs);
+    auto* sets = new QMenu(choose_pairs_);
+    sets->setToolTipsVisible(true);
+    choose_pairs_->setMenu(sets);
+    connect(sets, &QMenu::aboutToShow, this, [this, sets] { offer_pairs(*sets); });
     connect(leave_pairs_, &QPushButton::clicked, this, [this, asked_anew] {
         pairs_.clear();
         asked_anew();
@@ -323,7 +327,7 @@ void SweepForm::show_fields() {
     show(position_, !has_target_ && metric != Metric::loss);
     show(heads_, has_head(grid));
     show(places_, one_pair && !has_target_ && (has_position(grid) || patches()));
-    show(direct_, to_->text().trimmed().isEmpty());
+    show(effect_, to_->text().trimmed().isEmpty());
     show(by_name_, has_position(grid) && !(one_pair && places_->text().trimmed().isEmpty()));
     pairs_label_->setText(one_pair ? QString() : QFileInfo(pairs_).fileName());
     pairs_label_->setToolTip(pairs_);
@@ -351,7 +355,7 @@ SweepRequest SweepForm::request(Lists lists) const {
     o.direction = edit.direction;
     o.grid = static_cast<Grid>(site_->currentData().toInt());
     o.metric = static_cast<Metric>(metric_->currentData().toInt());
-    o.effect = direct_->isChecked() && used(direct_) ? Effect::direct : Effect::total;
+    o.effect = used(effect_) ? static_cast<Effect>(effect_->currentData().toInt()) : Effect::total;
     o.to.clear();
     static const QRegularExpression between(QStringLiteral("[\\s;]+"));
     for (const QString& receiver : to_->text().split(between, Qt::SkipEmptyParts)) o.to.push_back(receiver.toStdString());
@@ -409,7 +413,7 @@ void SweepForm::set_request(const SweepRequest& asked) {
         site_->setCurrentIndex(site_->findData(static_cast<int>(o.grid)));
         metric_->setCurrentIndex(metric_->findData(static_cast<int>(o.metric)));
         method_->setCurrentIndex(method_->findData(static_cast<int>(o.method)));
-        direct_->setChecked(o.effect == Effect::direct);
+        effect_->setCurrentIndex(effect_->findData(static_cast<int>(o.effect)));
         window_->setValue(int(o.window));
         attention_->setCurrentIndex(attention_->findData(static_cast<int>(o.attention)));
         noise_->setText(QString::fromStdString(o.noise));
@@ -467,6 +471,7 @@ void SweepForm::follow(const QString& clean, const QString& corrupt, const QStri
 void SweepForm::fit(const OpenModel& opened) {
     has_target_ = opened.model && opened.model->part(model::Stack::encoder) != nullptr;
     pictures_ = reads_pictures(opened);
+    opened_ = opened;
     clean_label_->setText(pictures_ ? QStringLiteral("Picture") : QStringLiteral("Clean text"));
     corrupt_label_->setText(pictures_ ? QStringLiteral("Corrupt picture") : QStringLiteral("Corrupt text"));
     if (opened.model && !opened.model->config().causal && metric_->currentData().toInt() == static_cast<int>(Metric::loss))
@@ -479,15 +484,34 @@ void SweepForm::show_answers(const QString& answers, const QString& wrong) {
     wrong_->setPlaceholderText(wrong);
 }
 
+/// Tasks whose answers are tokens of the model, and a file.
+void SweepForm::offer_pairs(QMenu& menu) {
+    menu.clear();
+    for (const Task& task : built_in_tasks()) {
+        const FittedTask fitted =
+            opened_.model && opened_.tokenizer ? intervention::fit(task, *opened_.model, *opened_.tokenizer) : FittedTask();
+        if (fitted.pairs.empty()) continue;
+        QAction* action =
+            menu.addAction(QStringLiteral("%1 (%2 pairs)").arg(QString::fromStdString(task.title)).arg(fitted.pairs.size()), this,
+                           [this, id = QString::fromStdString(task.id)] { take_pairs(id); });
+        action->setToolTip(QString::fromStdString(task.source));
+    }
+    menu.addAction(QStringLiteral("File of pairs …"), this, &SweepForm::ask_for_pairs);
+}
+
+void SweepForm::take_pairs(const QString& pairs) {
+    pairs_ = pairs;
+    show_fields();
+    Q_EMIT changed();
+}
+
 void SweepForm::ask_for_pairs() {
     const QString start = QSettings().value(QStringLiteral("recent/pairs")).toString();
     const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("File of pairs: one JSON object a line"), start,
                                                       QStringLiteral("Pairs (*.jsonl);;All files (*)"));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/pairs"), QFileInfo(file).path());
-    pairs_ = file;
-    show_fields();
-    Q_EMIT changed();
+    take_pairs(file);
 }
 
 void SweepForm::ask_for_texts() {

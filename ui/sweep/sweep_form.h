@@ -16,6 +16,8 @@
 
 #include <set>
 
+class QMenu;
+
 namespace headlight::ui {
 
 /// What a sweep goes over, as fields: texts, answers, the edit and its sites, the metric. Texts that nobody has typed here are
@@ -39,6 +41,7 @@ public:
 
     QPlainTextEdit& clean() { return *clean_; }
     QPlainTextEdit& corrupt() { return *corrupt_; }
+    QPushButton& choose_pairs() { return *choose_pairs_; }
     QLineEdit& answer() { return *answer_; }
     QLineEdit& wrong() { return *wrong_; }
     QComboBox& edit() { return *edit_; }
@@ -50,7 +53,7 @@ public:
     QLineEdit& heads() { return *heads_; }
     QLineEdit& to() { return *to_; }
     QSpinBox& window_size() { return *window_; }
-    QCheckBox& direct() { return *direct_; }
+    QComboBox& effect() { return *effect_; }
     QLineEdit& places() { return *places_; }
     QCheckBox& by_name() { return *by_name_; }
     QComboBox& attention() { return *attention_; }
@@ -75,6 +78,8 @@ private:
     void show_fields();
     /// Whether the field is asked for, whatever is on screen.
     bool used(const QWidget* field) const { return !unused_.contains(field); }
+    void offer_pairs(QMenu&);
+    void take_pairs(const QString&);
     void ask_for_pairs();
     void ask_for_texts();
     bool patches() const;
@@ -83,10 +88,10 @@ private:
     QFormLayout* form_;
     QPlainTextEdit *clean_, *corrupt_;
     QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_, *to_, *noise_, *over_;
-    QComboBox *edit_, *site_, *metric_, *method_, *attention_;
+    QComboBox *edit_, *site_, *metric_, *method_, *attention_, *effect_;
     QSpinBox *window_, *noise_draws_, *donors_, *resamples_, *seed_;
     QDoubleSpinBox* noise_scale_;
-    QCheckBox *direct_, *by_name_, *per_position_;
+    QCheckBox *by_name_, *per_position_;
     QLabel *clean_label_, *corrupt_label_, *pairs_label_;
     QPushButton *choose_pairs_, *leave_pairs_, *choose_texts_;
     QWidget *texts_, *over_row_;
@@ -94,6 +99,7 @@ private:
     intervention::SweepRequest kept_;  ///< what no person chooses: memory, the level of intervals
     std::set<const QWidget*> unused_;
     bool has_target_ = false, pictures_ = false;
+    OpenModel opened_;
 };
 
 }  // namespace headlight::ui

@@ -2,6 +2,7 @@
 // Background work of the page of sweeps: forecasts, the sweep itself, its figure, files.
 #include "headlight/base/memory.h"
 #include "headlight/figure/picture/picture_file.h"
+#include "headlight/intervention/tasks/task_pairs.h"
 #include "ui/sweep/sweep_window.h"
 
 #include <QPointer>
@@ -16,7 +17,7 @@ using namespace intervention;
 
 /// The pairs of a request, which then names the answers that nobody has typed and has the texts of its file.
 std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened, const CancelToken& cancel) {
-    std::vector<SweepPair> pairs = pairs_of(asked, *opened.model, *opened.tokenizer, figure::read_picture);
+    std::vector<SweepPair> pairs = asked_pairs(asked, *opened.model, *opened.tokenizer, figure::read_picture);
     if (!asked.over.empty())
         asked.options.over = texts_over(asked.over, opened.model->config(), *opened.tokenizer, asked.target, cancel);
     if (!asked.pairs.empty()) return pairs;

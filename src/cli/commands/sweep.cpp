@@ -12,7 +12,7 @@
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/figure/sweep/sweep_figure.h"
-#include "headlight/intervention/sweep/pairs.h"
+#include "headlight/intervention/tasks/task_pairs.h"
 
 #include <QCoreApplication>
 
@@ -132,7 +132,7 @@ int run(SweepArguments a, const Console& console) {
     check_kind(a, loaded.model->config());
     std::optional<Offscreen> offscreen;  // an SVG's text is drawn with Qt's fonts
     if (model::reads_pictures(loaded.model->config())) offscreen.emplace();
-    const std::vector<SweepPair> pairs = pairs_of(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture);
+    const std::vector<SweepPair> pairs = asked_pairs(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture);
     if (!a.asked.over.empty())
         o.over = texts_over(a.asked.over, loaded.model->config(), *loaded.tokenizer, a.asked.target, loaded.cancel);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
@@ -200,7 +200,9 @@ Action define_sweep(Definition& definition, const Frontend&) {
         definition.kinds[text(flag, (*options).*value, "FILE", help)] = ValueKind::file;
     definition.app->get_option("--image")->excludes("--clean")->excludes("--corrupt");
     definition.app->get_option("--corrupt-image")->needs("--image");
-    CLI::Option* pairs = text("--pairs", options->asked.pairs, "FILE", "pairs of texts with answers, one JSON object a line");
+    CLI::Option* pairs =
+        text("--pairs", options->asked.pairs, "FILE",
+             "pairs of texts with answers, one JSON object a line; or a task of check-tasks: ioi, greater-than, induction …");
     definition.kinds[pairs] = ValueKind::file;
     text("--target", options->asked.target, "TEXT",
          "encoder-decoder models: what the decoder reads; the other texts are the encoder's");
@@ -228,7 +230,8 @@ Action define_sweep(Definition& definition, const Frontend&) {
     definition.add_enum("--ablate", options->asked.options.ablation, "edit the clean text alone");
     definition.add_enum("--attention", options->asked.options.attention,
                         "encoder-decoder models: whose heads and patterns are edited");
-    definition.add_enum("--effect", options->asked.options.effect, "total, or direct: later heads keep their outputs");
+    definition.add_enum("--effect", options->asked.options.effect,
+                        "total; direct: later heads keep their outputs; both: one against the other, as a scatter");
     definition.app
         ->add_option("--to", options->asked.options.to,
                      "only the path through these queries, keys or values: L5H7.k; several: repeat it")

@@ -13,6 +13,17 @@ namespace {
 
 std::string absolute_file(const std::string& file) { return std::filesystem::absolute(file).lexically_normal().string(); }
 
+/// In quotation marks, of a long text its beginning.
+std::string quoted_text(const std::string& text) {
+    constexpr qsizetype most = 160;
+    QString shown = QString::fromStdString(text).simplified();
+    if (shown.size() > most) {
+        shown.truncate(shown.at(most - 1).isHighSurrogate() ? most - 1 : most);
+        shown = shown.trimmed() + u'…';
+    }
+    return QStringLiteral("“%1”").arg(shown).toStdString();
+}
+
 }  // namespace
 
 std::shared_ptr<const Beside> beside(const TracePtr& a, const TracePtr& b) {
@@ -25,8 +36,8 @@ std::shared_ptr<const Beside> beside(const TracePtr& a, const TracePtr& b) {
     if (!out->pair->same_model()) add("other", model_reference(b->model()->folder()), b->config().name);
     if (b->picture().pixels && b->picture().file != a->picture().file)
         add("with-image", absolute_file(b->picture().file), std::filesystem::path(b->picture().file).filename().string());
-    if (b->text_a() != a->text_a()) add("with", b->text_a(), "“" + b->text_a() + "”");
-    if (b->text_b() != a->text_b()) add("with-pair", b->text_b(), "“" + b->text_b() + "”");
+    if (b->text_a() != a->text_a()) add("with", b->text_a(), quoted_text(b->text_a()));
+    if (b->text_b() != a->text_b()) add("with-pair", b->text_b(), quoted_text(b->text_b()));
     if (trace::edits_of(*b) != trace::edits_of(*a))
         for (const std::string& edit : trace::edits_of(*b)) add("edit", edit, edit);
     if (out->words.empty()) out->words = "the same";

@@ -72,6 +72,7 @@ struct Series {
     std::vector<std::int64_t> dimensions;
     std::vector<Color> colors;  ///< of each mark, if they differ
     std::vector<Marker> markers;
+    std::string option;  ///< of a hit, "cell": has the mark's number; empty: none
 
     std::function<QString(std::size_t)> tip;                   ///< "L3H5  magnitude 0.42"; x and y when there is none
     std::function<std::vector<Table::Cell>(std::size_t)> row;  ///< cells of PlotData::columns; x and y when there is none

@@ -116,6 +116,7 @@ Hit PlotFigure::hit_of(MarkId id) const {
     Hit hit;
     hit.head = s.head_of(i), hit.query = s.query_of(i), hit.key = s.key_of(i);
     if (!s.dimensions.empty()) hit.dimension = s.dimensions[i];
+    if (!s.option.empty()) hit.options = {{s.option, std::to_string(i)}};
     using Kind = Hit::Kind;
     const int positions = (hit.query ? 1 : 0) + (hit.key ? 1 : 0);
     hit.kind = positions == 2 || (positions == 1 && hit.head) ? Kind::pair

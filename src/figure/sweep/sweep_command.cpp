@@ -3,6 +3,7 @@
 #include "headlight/base/version.h"
 #include "headlight/figure/sweep/sweep_figure.h"
 #include "headlight/intervention/sweep/request_fields.h"
+#include "headlight/intervention/tasks/task_pairs.h"
 
 #include <filesystem>
 #include <system_error>
@@ -45,7 +46,7 @@ std::string sweep_command(const model::Model& model, const intervention::SweepRe
             command += " --" + std::string(pictures ? picture : text) + " " + shell_word(pictures ? absolute(value) : value);
     };
     if (!asked.pairs.empty())
-        command += " --pairs " + shell_word(absolute(asked.pairs));
+        command += " --pairs " + shell_word(names_task(asked) ? asked.pairs : absolute(asked.pairs));
     else
         add("clean", "image", asked.clean);
     add("corrupt", "corrupt-image", asked.corrupt);

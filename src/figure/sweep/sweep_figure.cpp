@@ -3,6 +3,7 @@
 
 #include "figure/core/wrapped.h"
 #include "figure/sweep/sweep_panels.h"
+#include "figure/sweep/sweep_scatter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,7 @@ using intervention::SweepResult;
 constexpr double kMargin = 24, kGap = 22, kLegendBar = 120, kTitle = 18, kWidestCell = 44, kTallestCell = 22, kLowestCell = 2.5,
                  kToFill = 2;    // times as large where there is room
 constexpr double kFaint = 0.35;  ///< strength of a cell whose interval holds 0
-constexpr double kLeastPanel = 120;
+constexpr double kLeastPanel = 120, kLeastColumn = 9, kTokenColumn = 15;
 
 const QFont& cell_label_font() { return ui_font(11); }
 
@@ -46,11 +47,7 @@ public:
     }
 
     std::string view() const override { return "sweep"; }
-    QString title() const override {
-        return QString::fromUtf8(enum_row(r_->options.grid).title.data()) +
-               (r_->options.attention == model::Stack::cross ? QStringLiteral(", cross attention") : QString()) +
-               (r_->options.ablation == intervention::Ablation::none ? QStringLiteral(", patched") : QString());
-    }
+    QString title() const override { return sweep_title(*r_); }
     QString description() const override {
         return QStringLiteral(
             "One edit a cell, and what it does to the answer. Patching puts a tensor of one text's run into the run of the "
@@ -142,10 +139,19 @@ private:
     /// The interval is the effect's; its sign is the same whatever the effect is divided by.
     static bool holds_zero(const SweepCellResult& cell) { return cell.low <= 0 && cell.high >= 0; }
 
+    /// Its columns are heads, layers or units, not tokens.
+    static bool is_numbered(const SweepPanel& panel) {
+        return std::ranges::all_of(panel.columns, [](const draw::Label& label) {
+            return std::ranges::all_of(label.text, [](QChar c) { return c.isDigit(); });
+        });
+    }
+
+    /// Every token has its label.
     double least_width() const {
         double least = kLeastPanel;
         for (const SweepPanel& panel : panels_)
-            least = std::max(least, row_labels(panel) + 9.0 * static_cast<double>(panel.columns.size()));
+            least = std::max(least, row_labels(panel) + (is_numbered(panel) ? kLeastColumn : kTokenColumn) *
+                                                            static_cast<double>(panel.columns.size()));
         return least;
     }
 
@@ -165,6 +171,9 @@ private:
         for (const draw::Label& label : panel.columns) widths.push_back(draw::token_width(label, cell_label_font()) + 2);
         for (const draw::Label& label : panel.rows) row_widths.push_back(draw::token_width(label, cell_label_font()));
         at.columns = draw::fit_columns(widths, at.cell_width, line, 90);
+        if (is_numbered(panel))  // upright, even where some are left out
+            at.columns = {.stride = static_cast<std::int64_t>(std::ceil(std::ranges::max(widths) / at.cell_width)),
+                          .extent = line};
         const double above =
             (panel.title.isEmpty() ? 0 : kTitle) + std::ceil(at.columns.extent) + 6 + (panel.columns_name.isEmpty() ? 0 : 14);
         const double tallest =
@@ -251,7 +260,10 @@ private:
             draw::token(painter,
                         QRectF(at.map.left() - at.label_width, at.cell(r, 0).center().y() - line / 2, at.label_width - 6, line),
                         panel.rows[r], cell_label_font(), theme, draw::Align::right);
-        for (std::size_t c = 0; c < panel.columns.size(); c += static_cast<std::size_t>(at.columns.stride)) {
+        // Not all fit: the last token, where answers are read, has its label.
+        const auto stride = static_cast<std::size_t>(at.columns.stride);
+        for (std::size_t c = is_numbered(panel) ? 0 : (panel.columns.size() - 1) % stride; c < panel.columns.size();
+             c += stride) {
             const double x = at.cell(0, c).center().x(), extent = std::ceil(at.columns.extent);
             if (at.columns.upwards)
                 draw::token_upwards(painter, QRectF(x - line / 2, at.map.top() - extent - 4, line, extent), panel.columns[c],
@@ -333,6 +345,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Figure> sweep_figure(SweepPtr result) { return std::make_unique<SweepFigure>(std::move(result)); }
+std::unique_ptr<Figure> sweep_figure(SweepPtr result) {
+    if (result->options.effect == intervention::Effect::both) return sweep_scatter(std::move(result));
+    return std::make_unique<SweepFigure>(std::move(result));
+}
 
 }  // namespace headlight::figure

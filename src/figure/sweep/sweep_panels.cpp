@@ -167,6 +167,12 @@ QString sweep_number(double value) {
     return text;
 }
 
+QString sweep_title(const SweepResult& r) {
+    return title_words(enum_row(r.options.grid).title) +
+           (r.options.attention == model::Stack::cross ? QStringLiteral(", cross attention") : QString()) +
+           (r.options.ablation == intervention::Ablation::none ? QStringLiteral(", patched") : QString());
+}
+
 QString sweep_words(const SweepResult& r) {
     const intervention::SweepOptions& o = r.options;
     const bool patch = o.ablation == intervention::Ablation::none;
@@ -190,8 +196,8 @@ QString sweep_words(const SweepResult& r) {
     for (const std::string& receiver : o.to) to << QString::fromStdString(receiver);
     if (!to.isEmpty())
         out += QStringLiteral(" · through ") + to.join(QStringLiteral(", "));
-    else if (o.effect == intervention::Effect::direct)
-        out += QStringLiteral(" · direct effect");
+    else if (o.effect != intervention::Effect::total)
+        out += QStringLiteral(" · ") + title_words(enum_row(o.effect).title);
     if (estimates_alone(o.method)) out += QStringLiteral(" · estimated by %1").arg(title_words(enum_row(o.method).title));
     if (r.effects.size() > 1)
         out += (o.noise.empty() ? QStringLiteral(" · %1 pairs") : QStringLiteral(" · %1 draws of noise")).arg(r.effects.size());

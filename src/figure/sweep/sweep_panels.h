@@ -22,6 +22,8 @@ std::vector<SweepPanel> sweep_panels(const intervention::SweepResult&);
 
 /// Three significant digits with a true minus sign.
 QString sweep_number(double);
+/// "Outputs of heads, patched"
+QString sweep_title(const intervention::SweepResult&);
 /// "denoising · logit difference “·Mary” − “·John”: corrupt −1.03, clean 2.81 · 32 pairs"
 QString sweep_words(const intervention::SweepResult&);
 

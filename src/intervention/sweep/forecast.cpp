@@ -44,7 +44,11 @@ SweepForecast forecast_sweep(const ModelPtr& model, const std::vector<SweepPair>
     const auto cost_of = [&](const trace::Variant& v) {
         return work.variants->cost(v) + (paths ? cost_behind_receivers(work, v) : 0);
     };
+    SweepPlan direct = work.plan;
+    direct.frozen = true;
     for (const SweepCell& cell : sweep.result.cells) {
+        if (options.effect == Effect::both)
+            for (const trace::Variant& v : direct.cell(cell).variants) out.work += cost_of(v);
         SweepPlan::Cell planned = work.plan.cell(cell);
         if (planned.state == CellState::computed) ++out.computed;
         for (trace::Variant& v : planned.variants) {

@@ -40,11 +40,10 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     aligned = aligned || !rows.empty();
     if (source) return rows;
     // Behind the last attention, and behind frozen ones, a position is by itself.
-    const bool frozen =
-        options.effect == Effect::direct && layer + 1 >= window_layers(cell.layer, options.window, config.n_layers).second;
+    const bool behind_all = frozen && layer + 1 >= window_layers(cell.layer, options.window, config.n_layers).second;
     const bool queries_of_last = std::ranges::all_of(
         receivers, [&](const Receiver& r) { return r.point.hook == model::Hook::q && is_last(r.point.layer.value); });
-    const bool alone = receivers.empty() ? is_last(layer) || frozen : frozen && queries_of_last;
+    const bool alone = receivers.empty() ? is_last(layer) || behind_all : behind_all && queries_of_last;
     std::erase_if(rows, [&](std::int64_t row) {
         if (config.causal && (row >= last_asked || row < same)) return true;
         return alone && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
@@ -112,7 +111,7 @@ SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     const std::size_t count = std::max<std::size_t>(sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i) {
         std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned, options.window);
-        if (!made.empty()) freeze_heads(cell, made);
+        if (!made.empty() && frozen) freeze_heads(cell, made);
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }
     if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;

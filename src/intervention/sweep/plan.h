@@ -44,6 +44,7 @@ struct SweepPlan {
     bool other_length = false;                                 ///< the other text (or its source) is longer or shorter
     std::vector<Receiver> receivers{};
     Tensors own{};                   ///< outputs of all heads in the run that is edited, for direct effects
+    bool frozen = false;             ///< later heads keep them
     std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
 
     struct Cell {

@@ -107,7 +107,7 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         throw Error(
             ErrorFacts{.problem = "A change of which experts are chosen has no gradient, so attribution cannot estimate it",
                        .hint = "Use the method exact"});
-    if (o.method != Method::exact && o.effect == Effect::direct)
+    if (o.method != Method::exact && o.effect != Effect::total)
         throw Error(ErrorFacts{.problem = "Attribution estimates total effects", .hint = "Use the method exact for direct ones"});
     if (o.method == Method::graddrop && c.n_layers < 2)
         throw Error(ErrorFacts{.problem = "GradDrop leaves out one layer of several",

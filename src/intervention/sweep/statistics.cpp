@@ -33,11 +33,13 @@ std::vector<std::int64_t> groups_of(const std::vector<SweepPair>& pairs) {
 
 void set_mean(SweepResult& r, std::size_t cell) {
     SweepCellResult& out = r.results[cell];
-    std::int64_t estimated = 0;
-    double estimate = 0;
-    for (const auto& pair : r.estimates)
-        if (!std::isnan(pair[cell])) estimate += pair[cell], ++estimated;
-    if (estimated > 0) out.estimate = estimate / static_cast<double>(estimated);
+    for (const auto& [pairs, mean] : {std::pair{&r.estimates, &out.estimate}, std::pair{&r.directs, &out.direct}}) {
+        std::int64_t count = 0;
+        double sum = 0;
+        for (const auto& pair : *pairs)
+            if (!std::isnan(pair[cell])) sum += pair[cell], ++count;
+        if (count > 0) *mean = sum / static_cast<double>(count);
+    }
     double sum = 0, square = 0, base = 0, gap = 0;
     for (std::size_t n = 0; n < r.effects.size(); ++n) {
         const double effect = r.effects[n][cell];

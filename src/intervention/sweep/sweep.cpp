@@ -84,7 +84,7 @@ struct SweepRun::Internals {
     Tensors means{};
     mutable std::mutex mutex{};
     std::vector<std::vector<double>> effects;    ///< [pair][cell]
-    std::vector<std::vector<double>> estimates;  ///< [pair][cell]; empty without attribution
+    std::vector<std::vector<double>> beside;     ///< [pair][cell] estimates by attribution, or direct effects; empty: neither
     std::vector<std::vector<CellState>> states;  ///< [pair][cell]
     std::vector<double> base, other;             ///< [pair]; NaN: not begun
     /// [pair] of cells that some of their variants have been taken of.
@@ -97,13 +97,15 @@ struct SweepRun::Internals {
         : pairs(with_noise(model, std::move(all), options)),
           sweep(prepare(model, pairs, options)),
           effects(pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
-          estimates(options.method == Method::exact ? 0 : pairs.size(), std::vector<double>(sweep.result.cells.size(), kNaN)),
+          beside(has_beside() ? pairs.size() : 0, std::vector<double>(sweep.result.cells.size(), kNaN)),
           states(pairs.size(), std::vector<CellState>(sweep.result.cells.size(), CellState::pending)),
           base(pairs.size(), kNaN),
           other(pairs.size(), kNaN),
           parts(pairs.size()) {}
 
+    bool has_beside() const { return sweep.options().method != Method::exact || sweep.options().effect == Effect::both; }
     std::vector<double> estimates_of(std::size_t pair, const PairWork&, const CancelToken&) const;
+    std::vector<double> directs_of(const PairWork&, const CancelToken&) const;
     void begin_pair(std::size_t pair, const PairWork&, const CancelToken&);
     void run_pair(std::size_t pair, const PairWork&, std::int64_t& done, const CancelToken&, const Progress&);
     void restore(const UnfinishedSweep::Content&);
@@ -125,17 +127,43 @@ std::vector<double> SweepRun::Internals::estimates_of(std::size_t pair, const Pa
     return out;
 }
 
+/// Positions are independent behind frozen heads, so that these passes are short.
+std::vector<double> SweepRun::Internals::directs_of(const PairWork& work, const CancelToken& cancel) const {
+    SweepPlan plan = work.plan;
+    plan.frozen = true;
+    std::vector<double> out;
+    std::vector<trace::Variant> variants;
+    std::vector<std::pair<std::size_t, double>> cell_of;  // and how many variants it has
+    for (std::size_t i = 0; i < sweep.result.cells.size(); ++i) {
+        SweepPlan::Cell cell = plan.cell(sweep.result.cells[i]);
+        out.push_back(cell.state == CellState::missing ? kNaN : 0);
+        for (trace::Variant& v : cell.variants) {
+            cell_of.emplace_back(i, std::ssize(cell.variants));
+            variants.push_back(std::move(v));
+        }
+    }
+    work.variants->run(
+        variants,
+        [&](std::int64_t v, const at::Tensor& logits) {
+            const auto [i, count] = cell_of[static_cast<std::size_t>(v)];
+            out[i] += (work.base_metric(logits) - work.base) / count;
+        },
+        cancel);
+    return out;
+}
+
 /// What a pair has before its first pass.
 void SweepRun::Internals::begin_pair(std::size_t pair, const PairWork& work, const CancelToken& cancel) {
     if (!std::isnan(base[pair])) return;
     BegunPair begun{.base = work.base, .other = work.other, .shifted = work.plan.other_length};
-    if (sweep.options().method != Method::exact) begun.estimates = estimates_of(pair, work, cancel);
+    if (has_beside())
+        begun.beside = sweep.options().effect == Effect::both ? directs_of(work, cancel) : estimates_of(pair, work, cancel);
     if (file) {
         for (const SweepCell& cell : sweep.result.cells) begun.states.push_back(work.plan.cell(cell).state);
         file->begin(pair, begun);
     }
     const std::lock_guard lock(mutex);
-    if (!begun.estimates.empty()) estimates[pair] = std::move(begun.estimates);
+    if (!begun.beside.empty()) beside[pair] = std::move(begun.beside);
     base[pair] = begun.base;
     other[pair] = begun.other;
     shifted = shifted || begun.shifted;
@@ -166,7 +194,7 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
             continue;
         }
         if (estimates_alone(sweep.options().method)) {
-            put(i, estimates[pair][i], CellState::computed);
+            put(i, beside[pair][i], CellState::computed);
             continue;
         }
         of[i] = cell.variants.size();
@@ -217,13 +245,13 @@ void SweepRun::Internals::restore(const UnfinishedSweep::Content& content) {
         base[pair] = begun.base;
         other[pair] = begun.other;
         shifted = shifted || begun.shifted;
-        if (!begun.estimates.empty()) estimates[pair] = begun.estimates;
+        if (!begun.beside.empty()) beside[pair] = begun.beside;
         const bool estimated = estimates_alone(sweep.options().method);
         for (std::size_t i = 0; i < begun.states.size(); ++i) {
             if (begun.states[i] == CellState::computed && !estimated) continue;
             states[pair][i] = begun.states[i];
             effects[pair][i] = begun.states[i] == CellState::certain    ? 0
-                               : begun.states[i] == CellState::computed ? begun.estimates[i]
+                               : begun.states[i] == CellState::computed ? begun.beside[i]
                                                                         : kNaN;
         }
     }
@@ -299,7 +327,8 @@ SweepResult SweepRun::result() const {
         (swap ? r.corrupt : r.clean).assign(in.base.begin(), in.base.begin() + begun);
         if (patches(r.options)) (swap ? r.clean : r.corrupt).assign(in.other.begin(), in.other.begin() + begun);
         r.effects.assign(in.effects.begin(), in.effects.begin() + begun);
-        if (r.options.method == Method::both) r.estimates.assign(in.estimates.begin(), in.estimates.begin() + begun);
+        if (r.options.method == Method::both) r.estimates.assign(in.beside.begin(), in.beside.begin() + begun);
+        if (r.options.effect == Effect::both) r.directs.assign(in.beside.begin(), in.beside.begin() + begun);
         states = in.states;
         r.complete = in.complete();
         r.seconds = in.seconds;

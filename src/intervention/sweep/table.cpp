@@ -46,6 +46,9 @@ Table table_of(const SweepResult& r) {
     const bool both = r.options.method == Method::both;
     if (both)
         for (const char* name : {"estimate", "error"}) table.columns.emplace_back(name);
+    const bool with_direct = r.options.effect == Effect::both;
+    if (with_direct)
+        for (const char* name : {"direct", "mediated"}) table.columns.emplace_back(name);
     table.columns.emplace_back("state");
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         const SweepCell& cell = r.cells[i];
@@ -64,6 +67,8 @@ Table table_of(const SweepResult& r) {
         }
         if (both)
             for (const double value : {of.estimate, of.estimate - of.effect}) row.emplace_back(value);
+        if (with_direct)
+            for (const double value : {of.direct, of.effect - of.direct}) row.emplace_back(value);
         row.emplace_back(std::string(enum_word(of.state)));
         table.add(std::move(row));
     }
@@ -77,6 +82,8 @@ Table table_of(const SweepResult& r) {
                                : "value minus the metric of the unedited run"},
         {"estimate", "of the effect, from one backward pass"},
         {"error", "estimate minus effect"},
+        {"direct", "the effect where later heads keep their outputs"},
+        {"mediated", "effect minus direct: what later heads add to it or, of the other sign, make up for"},
         {"normalized",
          patch ? "mean effect / mean gap: 0 is the run that is edited, 1 the other run; empty where the gap is too small"
                : "empty: an ablation has no second run"},
@@ -99,6 +106,7 @@ Table table_of(const SweepResult& r) {
     };
     cells_array("effects", r.effects);
     if (both) cells_array("estimates", r.estimates);
+    if (with_direct) cells_array("directs", r.directs);
     const auto metric_array = [&](const char* name, const std::vector<double>& values) {
         analyze::NamedArray array{name, {std::ssize(values)}};
         for (const double value : values) array.values.push_back(static_cast<float>(value));

@@ -97,9 +97,9 @@ void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
                 continue;
             }
             BegunPair begun{.base = real_of(json.at("base")), .other = real_of(json.at("other")), .shifted = json.at("shifted")};
-            for (const nlohmann::json& estimate : json.at("estimates")) begun.estimates.push_back(real_of(estimate));
+            for (const nlohmann::json& each : json.at("beside")) begun.beside.push_back(real_of(each));
             for (const char letter : json.at("states").get<std::string>()) begun.states.push_back(state_of(letter));
-            if (begun.states.size() != cells || (!begun.estimates.empty() && begun.estimates.size() != cells))
+            if (begun.states.size() != cells || (!begun.beside.empty() && begun.beside.size() != cells))
                 throw Error(ErrorFacts{.problem = "A pair has another number of cells",
                                        .expected = std::to_string(cells),
                                        .found = std::to_string(begun.states.size())});
@@ -125,14 +125,11 @@ void UnfinishedSweep::begin(std::size_t pair, const BegunPair& begun) {
     std::string states;
     for (const CellState state : begun.states)
         states += state == CellState::certain ? kCertain : state == CellState::missing ? kMissing : kComputed;
-    const nlohmann::ordered_json line{{"pair", pair},
-                                      {"base", begun.base},
-                                      {"other", begun.other},
-                                      {"shifted", begun.shifted},
-                                      {"estimates", begun.estimates},
-                                      {"states", states}};
+    const nlohmann::ordered_json line{{"pair", pair},           {"base", begun.base},
+                                      {"other", begun.other},   {"shifted", begun.shifted},
+                                      {"beside", begun.beside}, {"states", states}};
     begun_ += line.dump() + "\n";
-    estimated_ = estimated_ || !begun.estimates.empty();
+    beside_ = beside_ || !begun.beside.empty();
 }
 
 void UnfinishedSweep::add(std::size_t pair, const CellSum& sum) {
@@ -141,10 +138,10 @@ void UnfinishedSweep::add(std::size_t pair, const CellSum& sum) {
 }
 
 void UnfinishedSweep::end_pass() {
-    if (pass_.empty() && !estimated_) return;
+    if (pass_.empty() && !beside_) return;
     std::string lines = std::move(begun_);
     begun_.clear();
-    estimated_ = false;
+    beside_ = false;
     if (!pass_.empty()) {
         nlohmann::ordered_json line{{"pair", pair_}, {"pass", nlohmann::ordered_json::array()}};
         for (const CellSum& sum : pass_)

@@ -24,7 +24,7 @@ struct CellSum {
 struct BegunPair {
     double base = kNaN, other = kNaN;
     bool shifted = false;
-    std::vector<double> estimates{};  ///< [cell], of attribution
+    std::vector<double> beside{};     ///< [cell] estimates by attribution, or direct effects
     std::vector<CellState> states{};  ///< [cell], once all is done
 };
 
@@ -57,8 +57,8 @@ private:
     SweepFacts facts_;
     Content content_;
     std::unique_ptr<std::FILE, Close> out_{};
-    std::string begun_{};     ///< lines of pairs, written with their first pass
-    bool estimated_ = false;  ///< they hold estimates, which are worth a file of their own
+    std::string begun_{};  ///< lines of pairs, written with their first pass
+    bool beside_ = false;  ///< they hold numbers beside the cells, which are worth a file of their own
     std::size_t pair_ = 0;
     std::vector<CellSum> pass_{};
 };

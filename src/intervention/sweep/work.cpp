@@ -122,7 +122,8 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
         base_metric.set_reference(patches(o) ? run_of(pair.clean, clean).logits() : variants->logits());
     }
     base = base_metric(variants->logits());
-    if (o.effect == Effect::direct) {
+    plan.frozen = o.effect == Effect::direct;
+    if (o.effect != Effect::total) {
         std::vector<HookPoint> outputs;
         for (const HookPoint point : model::hooks_of(sweep.config()))
             if (point.hook == Hook::z || point.hook == Hook::cross_z) outputs.push_back(point);

@@ -41,13 +41,6 @@ Task made_task(const char* id, const char* title, const char* source, TaskKind k
 
 std::string two_digits(std::int64_t year) { return (year < 10 ? "0" : "") + std::to_string(year); }
 
-/// Tokens of 00 to 99; -1: it is not one token.
-std::vector<std::int64_t> year_tokens(const text::Tokenizer& tokenizer) {
-    std::vector<std::int64_t> ids;
-    for (std::int64_t year = 0; year < 100; ++year) ids.push_back(single_token(tokenizer, two_digits(year)).value_or(-1));
-    return ids;
-}
-
 std::string with_mask(std::string text, const std::string& mask) {
     const std::string place = "[MASK]";
     if (const auto at = text.find(place); at != std::string::npos) text.replace(at, place.size(), mask);
@@ -104,6 +97,7 @@ const std::vector<Task>& built_in_tasks() {
         made_task("ioi", "Indirect object", "Wang et al. 2022; the eight texts of TransformerLens' exploratory analysis demo",
                   TaskKind::answers, true),
         made_task("greater-than", "Greater than", "Hanna et al. 2023, with years of our own", TaskKind::years),
+        made_task("induction", "Induction", "after Olsson et al. 2022, with repeated words", TaskKind::answers),
         made_task("agreement", "Agreement of subject and verb", "after Linzen et al. 2016", TaskKind::answers),
         made_task("gendered-pronoun", "Gendered pronoun", "after Mathwin et al. 2023", TaskKind::answers),
         made_task("masked-agreement", "Agreement at a mask", "after Goldberg 2019", TaskKind::masked)};
@@ -121,6 +115,16 @@ const Task& task_called(const std::string& id) {
                  .item = id,
                  .expected = "",
                  .hint = near.empty() ? "" : "Did you mean " + near + "?"});
+}
+
+bool is_task(const std::string& id) {
+    return std::ranges::any_of(built_in_tasks(), [&](const Task& task) { return task.id == id; });
+}
+
+std::vector<std::int64_t> year_tokens(const text::Tokenizer& tokenizer) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t year = 0; year < 100; ++year) ids.push_back(single_token(tokenizer, two_digits(year)).value_or(-1));
+    return ids;
 }
 
 std::optional<std::int64_t> single_token(const text::Tokenizer& tokenizer, const std::string& answer) {

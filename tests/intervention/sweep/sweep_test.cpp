@@ -346,9 +346,12 @@ TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
     const model::ModelConfig& c = model_->config();
     const HeadOutputs outputs(*model_, pair);
     const SweepResult direct = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::direct}),
-                      total = run_sweep(model_, {pair}, {.grid = Grid::z});
+                      total = run_sweep(model_, {pair}, {.grid = Grid::z}),
+                      both = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::both});
     for (std::size_t i = 0; i < direct.cells.size(); ++i) {
         const SweepCell& cell = direct.cells[i];
+        EXPECT_NEAR(both.results[i].direct, direct.results[i].effect, scale(total));
+        EXPECT_EQ(both.results[i].effect, total.results[i].effect);
         if (cell.layer == c.n_layers - 1 && !model::has_cross_attention(c)) {
             EXPECT_NEAR(direct.results[i].effect, total.results[i].effect, scale(total));
         }

@@ -2,9 +2,11 @@
 #include "headlight/intervention/tasks/tasks.h"
 
 #include "headlight/base/error.h"
+#include "headlight/intervention/tasks/task_pairs.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/trace.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +27,7 @@ struct Opened {
 Opened opened(const std::string& folder) { return {model::Model::load(root / folder), text::Tokenizer::load(root / folder)}; }
 
 TEST(Tasks, EveryTaskHasPairsThatAreEachOthersOpposite) {
-    ASSERT_EQ(built_in_tasks().size(), 5u);
+    ASSERT_EQ(built_in_tasks().size(), 6u);
     for (const Task& task : built_in_tasks()) {
         EXPECT_GE(task.pairs.size(), 8u) << task.id;
         std::set<std::string> texts;
@@ -59,6 +61,33 @@ TEST(Tasks, OfTheBuiltInModelAreThoseOfTransformers) {
         EXPECT_NEAR(result.corrupt, expected["corrupt"].get<double>(), 1e-4);
         EXPECT_NEAR(result.probability, expected["probability"].get<double>(), 1e-5);
         EXPECT_EQ(result.right, expected["right"].get<double>());
+    }
+}
+
+/// A built-in task by its name: the mean metric of its pairs is what check-tasks gives.
+TEST(Tasks, ArePairsOfASweepByTheirName) {
+    const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+    const auto model = model::Model::load(folder);
+    const auto tokenizer = trace::load_tokenizer(folder);
+    for (const char* id : {"ioi", "induction"}) {
+        SCOPED_TRACE(id);
+        const FittedTask fitted = fit(task_called(id), *model, *tokenizer);
+        const TaskResult task = run_task(fitted, model, tokenizer);
+        SweepRequest asked{.pairs = id, .options = {.metric = Metric::prob, .layers = {5}}};
+        const std::vector<SweepPair> pairs = asked_pairs(asked, *model, *tokenizer);
+        ASSERT_EQ(std::ssize(pairs), task.pairs);
+        EXPECT_EQ(pairs.front().group, fitted.pairs.front().group);
+        EXPECT_NEAR(run_sweep(model, pairs, asked.options).clean_mean(), task.probability, 1e-6);
+    }
+    for (const SweepPair& pair : asked_pairs({.pairs = "greater-than"}, *model, *tokenizer)) {
+        EXPECT_FALSE(pair.answers.empty()) << "a later year is one token";
+        EXPECT_FALSE(pair.wrong.empty());
+    }
+    try {
+        asked_pairs({.pairs = "masked-agreement"}, *model, *tokenizer);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("fills in no mask"));
     }
 }
 

@@ -2,6 +2,7 @@
 // The model continues the text in the window: what arrives, what undo and Stop do, and who is refused.
 #include "tests/ui/window_fixture.h"
 
+#include <QScrollBar>
 #include <QSignalSpy>
 
 namespace headlight::ui {
@@ -81,6 +82,12 @@ TEST_F(WindowTest, LettersTypedBeforeAreAnotherStepThanTheContinuation) {
     window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().prompt().text, typed);
+}
+
+TEST_F(WindowTest, TheTextStaysInSightWhenItIsContinued) {
+    ASSERT_FALSE(window.document().generate(greedy(3)));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.prompt_bar().text().verticalScrollBar()->value(), 0) << "one line, which is not scrolled away";
 }
 
 TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {

@@ -8,6 +8,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QMenu>
 #include <QSettings>
 #include <QSignalSpy>
 
@@ -181,7 +182,7 @@ TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
     QString corrupt = form().clean().toPlainText();
     form().corrupt().setPlainText(corrupt.replace(QStringLiteral("nurse"), QStringLiteral("king")));
     form().to().setText(QStringLiteral("L4H5.k  L5H0.q"));
-    EXPECT_FALSE(form().direct().isVisible()) << "the way to the logits is another one";
+    EXPECT_FALSE(form().effect().isVisible()) << "the way to the logits is another one";
     ASSERT_TRUE(sweep());
     const intervention::SweepRequest asked = form().request();
     EXPECT_EQ(asked.options.to, (std::vector<std::string>{"L4H5.k", "L5H0.q"}));
@@ -382,6 +383,29 @@ TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
         EXPECT_EQ(page().result()->cells.size(), static_cast<std::size_t>(page().result()->axes.experts[0] * 2));
         EXPECT_TRUE(page().command().contains(row == 6 ? QStringLiteral("--ablate forbid") : QStringLiteral("--ablate force")));
     }
+}
+
+/// Tasks that the tokenizer fits are offered beside files; total against direct effects is a scatter whose points are cells.
+TEST_F(SweepPage, ATaskAsAScatterOfTotalAgainstDirectEffects) {
+    QMenu* menu = form().choose_pairs().menu();
+    Q_EMIT menu->aboutToShow();
+    QStringList titles;
+    for (const QAction* action : menu->actions()) titles << action->text();
+    EXPECT_EQ(titles.front(), QStringLiteral("Indirect object (8 pairs)"));
+    EXPECT_EQ(titles.filter(QStringLiteral("mask")).size(), 0) << "this model fills in no mask";
+    menu->actions().at(titles.indexOf(QStringLiteral("Induction (16 pairs)")))->trigger();
+    form().edit().setCurrentIndex(0);
+    form().effect().setCurrentIndex(2);
+    ASSERT_TRUE(sweep()) << page().message().text().toStdString();
+    EXPECT_EQ(form().request().pairs, "induction");
+    const auto expected = run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options);
+    expect_shown(expected);
+    for (std::size_t i = 0; i < expected.results.size(); ++i)
+        EXPECT_NEAR(page().result()->results[i].direct, expected.results[i].direct, 1e-5);
+    press({.site = intervention::Site::z, .layer = 4, .head = 7});
+    EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(7)}));
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--pairs induction "))) << page().command().toStdString();
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--effect both"))) << page().command().toStdString();
 }
 
 /// A model of pictures: the page sweeps the window's picture, read by its classes, and patches from another one.

@@ -59,7 +59,8 @@ void PromptEdit::show_text(const QString& text) {
         }
     }
     fit();
-    if (grown) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
+    // Where all of it is in sight there can be something to scroll all the same: less than a line of padding.
+    if (grown) verticalScrollBar()->setValue(all_shown_ ? 0 : verticalScrollBar()->maximum());
 }
 
 /// Lines of other scripts are taller than those of the interface's font.
@@ -79,6 +80,7 @@ void PromptEdit::fit() {
         lines += std::max(1, layout ? layout->lineCount() : 1);
     }
     lines_height_ = int(std::ceil(height));
+    all_shown_ = lines <= most;
     setVerticalScrollBarPolicy(editing_ && lines > most ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
     if (this->height() != sizeHint().height() || minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
 }

@@ -31,7 +31,8 @@ protected:
 
 private:
     void fit();
-    int lines_height_ = 0;  ///< of the lines in sight
+    int lines_height_ = 0;   ///< of the lines in sight
+    bool all_shown_ = true;  ///< no line is left out
     bool editing_ = false;
 };
 

@@ -25,7 +25,7 @@ void propose_answers(const std::shared_ptr<const model::Model>&, const text::Tok
 struct SweepRequest {
     std::string clean{}, corrupt{};  ///< texts, or the files of pictures
     std::string target{};            ///< of encoder-decoder models, what the decoder reads
-    std::string pairs{};             ///< a file, in place of texts, answers and places
+    std::string pairs{};             ///< a file (or a task, task_pairs.h), in place of texts, answers and places
     std::string over{};              ///< a file of texts: SweepOptions::over
     std::string position = "END";
     std::vector<std::string> answers{}, wrong{};

@@ -91,6 +91,7 @@ struct SweepCellResult {
     double low = kNaN, high = kNaN;  ///< of the effect: percentile bootstrap over pairs (groups), at the level
     double band_low = kNaN, band_high = kNaN;  ///< of the effect: holds for all cells at once
     double estimate = kNaN;                    ///< of the effect by attribution, mean over pairs; method `both` alone
+    double direct = kNaN;                      ///< effect, mean over pairs; effect `both` alone
     std::int64_t pairs = 0, agreeing = 0;      ///< pairs that have the cell; those whose effect has the sign of the mean
     CellState state = CellState::missing;
 };
@@ -102,6 +103,7 @@ struct SweepResult {
     std::vector<SweepCellResult> results;                 ///< [cell]
     std::vector<std::vector<double>> effects{};           ///< [pair][cell]; NaN: missing
     std::vector<std::vector<double>> estimates{};         ///< likewise; method `both` alone
+    std::vector<std::vector<double>> directs{};           ///< likewise; effect `both` alone
     std::vector<double> clean, corrupt;                   ///< [pair] the metric of the two runs; ablations: corrupt is empty
     std::vector<std::vector<float>> noise{};              ///< [pair] SweepText::noise of its corrupt text
     std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
@@ -166,8 +168,9 @@ SweepForecast forecast_sweep(const std::shared_ptr<const model::Model>&, const s
 
 /// Columns: site where there are several, those of layer, head (of keys and values the key/value head), position, source, neuron,
 /// expert that the grid has, and the position's token; then value, effect, normalized, of several pairs stderr, low, high,
-/// agreeing, pairs, band_low, band_high, with method `both` estimate and error (estimate - effect), and state. Arrays: `effects`
-/// [pair, cell], with `both` `estimates`, the metrics of the runs and, of texts of one length, `noise` [pair, token, width].
+/// agreeing, pairs, band_low, band_high, with method `both` estimate and error (estimate - effect), with effect `both` direct and
+/// mediated (effect - direct), and state. Arrays: `effects` [pair, cell], with `both` `estimates` or `directs`, the metrics of
+/// the runs and, of texts of one length, `noise` [pair, token, width].
 analyze::Table table_of(const SweepResult&);
 
 }  // namespace headlight::intervention

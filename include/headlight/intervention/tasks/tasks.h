@@ -36,11 +36,12 @@ struct Task {
     std::vector<TaskPair> pairs;
     bool with_end = false;  ///< texts begin with the model's end-of-text token, as the published numbers do
 };
-/// IOI, greater-than, agreement, gendered pronoun and masked agreement; resources/tasks has their pairs. Induction is a task of
-/// random tokens, which has none.
+/// IOI, greater-than, induction, agreement, gendered pronoun and masked agreement; resources/tasks has their pairs.
 const std::vector<Task>& built_in_tasks();
 /// Error names the nearest.
 const Task& task_called(const std::string& id);
+
+bool is_task(const std::string& id);
 
 /// What a task is for one model.
 struct FittedTask {
@@ -50,6 +51,8 @@ struct FittedTask {
     std::string why_not;          ///< why there are none
 };
 FittedTask fit(const Task&, const model::Model&, const text::Tokenizer&);
+/// Tokens of 00 to 99; -1: it is not one token.
+std::vector<std::int64_t> year_tokens(const text::Tokenizer&);
 /// The token of an answer, as it stands; nothing if it is not one token.
 std::optional<std::int64_t> single_token(const text::Tokenizer&, const std::string& answer);
 
