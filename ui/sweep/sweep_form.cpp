@@ -175,7 +175,7 @@ SweepForm::SweepForm(QWidget* parent)
       clean_label_(field_label("Clean text")),
       corrupt_label_(field_label("Corrupt text")),
       pairs_label_(new QLabel),
-      choose_pairs_(new QPushButton(QStringLiteral("Pairs"))),
+      choose_pairs_(new QPushButton(QStringLiteral("Pairs …"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
       choose_texts_(new QPushButton(QStringLiteral("File …"))),
       texts_(new QWidget),
