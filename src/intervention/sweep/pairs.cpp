@@ -29,7 +29,7 @@ struct PlaceText {
 };
 
 /// What turns the texts of a sweep, or the files of its pictures, into what the model reads.
-struct Reader {
+struct SweepReader {
     const model::Model& model;
     const text::Tokenizer& tokenizer;
     const PictureReader& picture;
@@ -151,7 +151,7 @@ std::map<std::string, PlaceText> typed_places(const std::vector<std::string>& ty
     return places;
 }
 
-std::int64_t Reader::answer_id(const std::string& answer) const {
+std::int64_t SweepReader::answer_id(const std::string& answer) const {
     if (answer.empty()) throw Error(ErrorFacts{.problem = "An answer is empty"});
     if (of_pictures()) {
         const model::ModelConfig& c = model.config();
@@ -215,7 +215,7 @@ SweepText sweep_text(const text::Encoding& encoding, const text::Tokenizer& toke
 }
 
 /// Positions of the second text are those of the first, aligned.
-SweepPair sweep_pair(const Reader& reader, const std::string& clean, const std::string& corrupt,
+SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const std::string& corrupt,
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
                      const std::map<std::string, PlaceText>& places) {
     SweepPair pair;
@@ -249,7 +249,7 @@ SweepPair sweep_pair(const Reader& reader, const std::string& clean, const std::
     return pair;
 }
 
-std::vector<SweepPair> read_pairs(const Reader& reader, const std::filesystem::path& file, const std::string& position) {
+std::vector<SweepPair> read_pairs(const SweepReader& reader, const std::filesystem::path& file, const std::string& position) {
     // Pictures beside the file are named from there.
     const auto named = [&](const std::string& text) {
         return reader.of_pictures() && !text.empty() ? (file.parent_path() / text).string() : text;
@@ -333,7 +333,7 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::
 std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::Model& model, const text::Tokenizer& tokenizer,
                                 const PictureReader& picture) {
     const model::ModelConfig& c = model.config();
-    const Reader reader{model, tokenizer, picture};
+    const SweepReader reader{model, tokenizer, picture};
     if (reader.of_pictures() && !c.has_unembedding)
         throw Error(ErrorFacts{.problem = "This model gives no class logits, so there is no metric of its edits",
                                .item = c.name,
