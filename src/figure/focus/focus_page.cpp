@@ -29,6 +29,11 @@ public:
     bool refining() const override {
         return std::any_of(figures_.begin(), figures_.end(), [](const auto& f) { return f->refining(); });
     }
+    Sharpening sharpening() override {
+        for (const auto& figure : figures_)
+            if (Sharpening work = figure->sharpening()) return work;
+        return {};
+    }
 
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
         const double width = std::max(240.0, available.width());

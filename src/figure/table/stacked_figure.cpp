@@ -43,6 +43,14 @@ public:
             in_.parts[i]->paint(painter, part.translated(-at_[i].topLeft()), style, selection);
         }
     }
+    bool refining() const override {
+        return std::ranges::any_of(in_.parts, [](const auto& part) { return part->refining(); });
+    }
+    Sharpening sharpening() override {
+        for (const auto& part : in_.parts)
+            if (Sharpening work = part->sharpening()) return work;
+        return {};
+    }
     Hit hit_test(QPointF point, const Style& style, const Selection& selection) const override {
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             if (!at_[i].contains(point)) continue;

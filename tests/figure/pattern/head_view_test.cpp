@@ -290,7 +290,7 @@ TEST(HeadView, LinesOfALongTextAreRefinedToWhatFilesShow) {
         // At once there are the strongest lines, not nothing.
         QImage without = first;
         without.fill(screen.style.theme->canvas);
-        EXPECT_NE(first.copy(300, 300, 200, 100), without.copy(300, 300, 200, 100));
+        EXPECT_NE(first.copy(300, 300, 200, 100), without.copy(300, 300, 200, 100)) << top;
     }
 }
 
@@ -320,6 +320,24 @@ TEST(HeadView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
     const QImage last = screen.settled(30'000);
     EXPECT_LT(figure->table().rows.size(), before);
     EXPECT_EQ(last, exported.at(30'000, true));
+}
+
+TEST(HeadView, TheHeaderOfALongTextChangesWithItsLines) {
+    const HeadViewData data = synthetic::heads(800, 2, [](int h, int i, int j) { return j == (h == 0 ? i : 0) ? 1.F : 0.F; });
+    const auto figure = head_figure(data);
+    Screen screen{*figure};
+    screen.selection.layer = data.layer;
+    screen.selection.heads = {Head(0)};
+    figure->layout(canvas, screen.style, screen.selection);
+    screen.settled(0);
+    const QImage old = screen.settled(0);
+    screen.selection.heads = {Head(1)};
+    figure->layout(canvas, screen.style, screen.selection);
+    EXPECT_EQ(screen.at(0), old) << "squares and lines";
+    const QImage last = screen.settled(0);
+    const QRect square = layout_of(data).square(1).toRect();
+    EXPECT_NE(last.copy(square), old.copy(square));
+    EXPECT_NE(last.copy(300, 300, 200, 100), old.copy(300, 300, 200, 100));
 }
 
 TEST(HeadView, ItsMapsAreInTheAccountAndItsPicturesGivenUp) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/matrix/matrix_view.h"
 
+#include "figure/core/own_scale.h"
 #include "figure/pattern/matrix/matrix_layout.h"
 #include "figure/pattern/matrix/mip_pyramid.h"
 #include "figure/pattern/model/model_view_raster.h"
@@ -74,6 +75,48 @@ TEST(MatrixView, ItsMapsAreInTheAccountAndItsTilesGivenUp) {
         EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, with_tiles) << "those of the other zoom are gone";
     }
     EXPECT_EQ(memory_in_use(MemoryUse::pictures), before);
+}
+
+TEST(MatrixView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
+    const MatrixViewData data = matrices(synthetic::heads(800, 1, causal_weight));
+    Style style, other;
+    other.transfer.curve = Transfer::Curve::gamma;
+    Style file = other;
+    file.exporting = true;
+    const auto figure = matrix_figure(data), expected = matrix_figure(data);
+    const QRectF all(QPointF(0, 0), figure->layout(canvas, style, {}));
+    const QImage before = painted(*figure, all, style);
+    expected->layout(canvas, other, {});
+    EXPECT_FALSE(expected->refining());
+    figure->layout(canvas, other, {});
+    const QRect cells = all.toRect().adjusted(0, 0, 0, -100);
+    EXPECT_EQ(painted(*figure, all, other).copy(cells), before.copy(cells)) << "not while it paints";
+    ASSERT_TRUE(figure->refining());
+    Sharpening work = figure->sharpening();
+    ASSERT_TRUE(work);
+    EXPECT_FALSE(figure->sharpening()) << "it is under way";
+    work({})();
+    work = {};
+    const QImage last = painted(*figure, all, other);
+    EXPECT_FALSE(figure->refining());
+    EXPECT_NE(last.copy(cells), before.copy(cells));
+    EXPECT_EQ(last.copy(cells), painted(*expected, all, file).copy(cells));
+}
+
+TEST(MatrixView, ColoursFollowAScaleThatIsWidened) {
+    MatrixViewData data = matrices(synthetic::heads(20, 1, causal_weight));
+    data.full = 0.5;
+    const auto figure = matrix_figure(data);
+    const Style style;
+    const QRectF all(QPointF(0, 0), figure->layout(canvas, style, {}));
+    const QImage narrow = painted(*figure, all, style);
+    dynamic_cast<OwnScale&>(*figure).widen({{0, 2}});
+    const QImage wide = painted(*figure, all, style);
+    data.full = 2;
+    const auto fresh = matrix_figure(data);
+    fresh->layout(canvas, style, {});
+    EXPECT_NE(wide, narrow);
+    EXPECT_EQ(wide, painted(*fresh, all, style));
 }
 
 // A query of a layer with a window sees the keys nearer than that, on both sides where the model looks both ways.

@@ -110,6 +110,15 @@ TEST_F(LongText, ViewsAndTypingLeaveTheWindowAwake) {
         EXPECT_TRUE(settle()) << view;
         watchdog.expect_calm();
     }
+    window.show_view("matrix");
+    EXPECT_TRUE(settle());
+    watchdog.begin("another transfer of a matrix");
+    ViewOptions options = window.document().options();
+    options.transfer.curve = figure::Transfer::Curve::rank;
+    window.document().set_options(options);
+    EXPECT_TRUE(settle());
+    EXPECT_FALSE(window.left_pane().canvas().shown()->refining());
+    watchdog.expect_calm();
     watchdog.begin("search");
     window.action(Command::search_tokens).trigger();
     window.findChild<CommandPalette*>()->field().setText(QStringLiteral("nurse"));

@@ -99,7 +99,11 @@ void HeadFigure::paint_header(const Frame& f) const {
     const double top = f.view.top();
     draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold), f.theme().text);
     const QFont normal = ui_font(11), bold = ui_font(11, QFont::DemiBold);
-    const std::vector<Head> on_heads = active_heads(f.selection, data_.layer, data_.heads);
+    std::vector<Head> on_heads;  // whose lines are shown: those of a long text come a moment after they are chosen
+    if (is_together())
+        on_heads = active_heads(f.selection, data_.layer, data_.heads);
+    else
+        for (const std::int32_t map : f.drawn.active) on_heads.push_back(data_.heads[static_cast<std::size_t>(map)]);
     for (std::int64_t h = 0; h < data_.n_heads; ++h) {
         const QRectF square = layout_.square(h).translated(0, top);
         const QColor hue = head_color(f.theme(), f.style.palette, h);
@@ -201,11 +205,12 @@ void HeadFigure::paint_lines(const Frame& f) const {
                     .room = f.rows.height(),
                     .scale = draw::device_scale(f.painter)};
     for (std::size_t h = 0; h < data_.weights.size(); ++h) scene.hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
-    const auto paint = [&](LinePictures& pictures) {
-        pictures.paint(f.painter, scene, shown.top(), shown.bottom(), f.style.exporting, f.style.cancel);
+    const auto paint = [&](LinePictures& pictures, double share) {
+        const double pixels = f.style.exporting ? LinePictures::no_limit : LinePictures::frame_pixels * share;
+        pictures.paint(f.painter, scene, shown.top(), shown.bottom(), pixels, f.style.cancel);
     };
     f.painter.setOpacity(f.subject.none() ? 1 : background_strength);
-    paint(pictures_);
+    paint(pictures_, 1);
     f.painter.setOpacity(1);
     if (f.subject.none()) return chosen_pictures_.clear();
     if (!(chosen_.subject == f.subject) || chosen_.of != f.drawn.lines)
@@ -214,7 +219,7 @@ void HeadFigure::paint_lines(const Frame& f) const {
             std::make_shared<const std::vector<std::uint32_t>>(lines_of(*f.drawn.lines, f.subject.queries, f.subject.key))};
     scene.only = chosen_.lines;
     scene.room = 0;
-    paint(chosen_pictures_);
+    paint(chosen_pictures_, 0.25);
 }
 
 // --- tokens ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <ranges>
 
@@ -22,9 +21,8 @@ namespace {
 constexpr double least_fade = 0.05;  ///< of lines that leave the view
 constexpr double band_height = 64;   ///< device pixels: a wheel step needs one more band
 constexpr std::size_t spare_bands = 160;
-constexpr double frame_pixels = 1e6;               ///< that lines may cover in a frame, one on another: some milliseconds
-constexpr std::ptrdiff_t frame_lines = 2'000'000;  ///< that a frame may look through
-constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr std::ptrdiff_t frame_lines = 1'000'000;  ///< that a frame may look through
+constexpr double no_limit = LinePictures::no_limit;
 constexpr int bands_ms = 50;
 constexpr std::size_t sharpened_at_once = 4;
 
@@ -157,8 +155,10 @@ void LinePictures::clear() {
 
 bool LinePictures::refining() const { return !bands_->wanted.empty(); }
 
-void LinePictures::paint(QPainter& painter, LineScene scene, double top, double bottom, bool patient, const CancelToken& cancel) {
+void LinePictures::paint(QPainter& painter, LineScene scene, double top, double bottom, double pixels,
+                         const CancelToken& cancel) {
     Bands& bands = *bands_;
+    const bool patient = pixels == no_limit;
     bands.wanted.clear();
     if (bands.gives_up.exchange(false) || !(bands.scene == scene)) bands.clear();
     bands.scene = std::move(scene);
@@ -176,7 +176,7 @@ void LinePictures::paint(QPainter& painter, LineScene scene, double top, double 
                     [&](std::size_t i) { made[i] = whole_picture(s, missing[i].index, cancel); });
         for (std::size_t i = 0; i < missing.size(); ++i) bands.keep(missing[i].index, {std::move(made[i])});
     } else if (!missing.empty()) {
-        const Gathered found = gather(s, missing, frame_pixels, cancel);
+        const Gathered found = gather(s, missing, pixels, cancel);
         for (std::size_t i = 0; i < missing.size(); ++i)
             bands.keep(missing[i].index, {picture_of(s, missing[i].index, found.lines[i], cancel), found.whole});
     }

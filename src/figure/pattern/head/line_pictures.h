@@ -5,6 +5,7 @@
 #include "figure/pattern/head/head_lines.h"
 #include "headlight/figure/core/figure.h"
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -32,8 +33,11 @@ struct LineScene {
 class LinePictures {
 public:
     LinePictures();
-    /// The lines between two heights. `patient`: whole bands, however long they take.
-    void paint(QPainter&, LineScene, double top, double bottom, bool patient, const CancelToken&);
+    static constexpr double frame_pixels = 1e6;  ///< that lines may cover in a frame, one on another: some milliseconds
+    static constexpr double no_limit = std::numeric_limits<double>::infinity();
+    /// The lines between two heights. `pixels`: what they may cover in bands that are made for it; no_limit: whole bands, however
+    /// long they take.
+    void paint(QPainter&, LineScene, double top, double bottom, double pixels, const CancelToken&);
     void clear();
     /// The last paint left out faint lines.
     bool refining() const;

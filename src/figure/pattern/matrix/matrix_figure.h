@@ -15,6 +15,8 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
 
 namespace headlight::figure {
 
@@ -32,26 +34,36 @@ public:
     QString description() const override;
     bool zoomable() const override { return true; }
     double max_zoom() const override { return std::max(1.0, 80 / layout_.cell); }
-    bool absolute() const override { return data_.full == 1; }
-    std::vector<ScaleEnds> scale_ends() const override { return {{0, data_.full}}; }
-    void widen(const std::vector<ScaleEnds>& ends) override { data_.full = ends.front().high; }
+    bool absolute() const override { return full_ == 1; }
+    std::vector<ScaleEnds> scale_ends() const override { return {{0, full_}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { full_ = ends.front().high; }
+    bool refining() const override { return wanted_.has_value(); }
+    Sharpening sharpening() override;
 
 private:
     struct Frame;  ///< one paint call; in px on screen
     struct Panel;  ///< one map of it
 
+    /// What the cells' colours depend on, and they.
+    struct Pyramids {
+        Transfer transfer;
+        double full = 1;
+        std::vector<MipPyramid> maps;
+    };
     struct Tiles {
+        std::shared_ptr<const Pyramids> of;
         const Theme* theme = nullptr;
         Ramp ramp{};
         std::map<std::array<std::int64_t, 4>, QImage> images;  ///< by panel, level, row and column of tiles
     };
 
-    void make_pyramids(const Transfer&) const;
-    const MipPyramid& pyramid(std::size_t panel, const Style&) const;
+    static std::shared_ptr<const Pyramids> pyramids_as(const MatrixViewData&, const Transfer&, double full, const CancelToken&);
+    /// Those of the style, or for a moment those before it: large ones are made beside the painting.
+    void choose_pyramids(const Style&) const;
+    const MipPyramid& pyramid(std::size_t panel) const { return (*pyramids_)->maps[panel]; }
     Panel panel(std::size_t index, const QRectF& view, double zoom) const;
     QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
     Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
-    Mask mask_of(std::size_t panel) const;
     bool legal(std::size_t panel, std::int64_t row, std::int64_t col) const;
     void name_map(Hit&, std::size_t panel) const;
 
@@ -75,14 +87,18 @@ private:
     void paint_captions(const Frame&, const Panel&) const;
     void paint_sums(const Frame&, const Panel&) const;
 
-    MatrixViewData data_;
+    std::shared_ptr<const MatrixViewData> held_;
+    const MatrixViewData& data_ = *held_;
+    double full_ = data_.full;
     std::vector<draw::Label> query_labels_, key_labels_;
     std::vector<double> query_widths_, key_widths_;
     std::vector<Eigen::VectorXd> row_sums_, column_sums_;  ///< of each map, with data_.sums
     MatrixLayout layout_;
     int note_lines_ = 1;
-    mutable Transfer transfer_;
-    mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer
+    /// Figures are painted by one thread; what is made beside it is put here, whether or not the figure is still there.
+    std::shared_ptr<std::shared_ptr<const Pyramids>> pyramids_ = std::make_shared<std::shared_ptr<const Pyramids>>();
+    mutable std::optional<Transfer> wanted_;  ///< of large ones
+    std::weak_ptr<const void> busy_;          ///< held by the thread that makes them
     mutable Tiles tiles_;
     mutable QRectF view_;
     mutable MemoryAccount account_{MemoryUse::pictures};  ///< of maps and pyramids, which go with the figure

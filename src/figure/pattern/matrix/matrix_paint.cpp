@@ -49,13 +49,16 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
 
 void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     view_ = exposed;
+    choose_pyramids(style);
+    Style shown = style;
+    shown.transfer = (*pyramids_)->transfer;  // the legend is about the cells
     const double zoom = style.zoom;
     painter.save();
     painter.scale(1 / zoom, 1 / zoom);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const QRectF view(exposed.topLeft() * zoom, exposed.size() * zoom);
     const Frame f{
-        painter, style, selection, view, draw::on_target(painter, view), draw::device_scale(painter), draw::is_vector(painter)};
+        painter, shown, selection, view, draw::on_target(painter, view), draw::device_scale(painter), draw::is_vector(painter)};
     paint_header(f);
     for (std::size_t i = 0; i < data_.weights.size(); ++i) {
         const Panel p = panel(i, view, zoom);
@@ -119,7 +122,7 @@ void MatrixFigure::paint_absent(const Frame& f, const Panel& p) const {
 // --- cells ----------------------------------------------------------------------------------------------------------
 
 void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
-    const MipPyramid::Level& level = pyramid(p.index, f.style).levels.front();
+    const MipPyramid::Level& level = pyramid(p.index).levels.front();
     const auto ramp = colors(f, p.index);
     const double gap = p.cell < gap_cell ? 0 : f.vector ? 0.75 : 1 / f.scale * std::max(1.0, std::round(f.scale));
     f.painter.setRenderHint(QPainter::Antialiasing, false);
@@ -139,9 +142,9 @@ void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
 }
 
 void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
-    const MipPyramid& pyramid = this->pyramid(p.index, f.style);
+    const MipPyramid& pyramid = this->pyramid(p.index);
     if (tiles_.theme != f.style.theme || tiles_.ramp != f.style.ramp || tiles_.images.size() > 96 || gives_up_.exchange(false)) {
-        tiles_ = {f.style.theme, f.style.ramp, {}};
+        tiles_ = {*pyramids_, f.style.theme, f.style.ramp, {}};
         tiles_account_.set(0);
     }
     const std::size_t number = pyramid.level_for(f.cell_pixels(p.cell, std::max(layout_.rows, layout_.cols)));
@@ -191,7 +194,7 @@ void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
             const float weight = data_.weights[p.index](r, c);
             const bool is_signed = data_.is_signed(p.index);
             if (p.cell < zero_cell && weight < 0.005F && !is_signed) continue;
-            const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
+            const std::uint8_t cell = pyramid(p.index).levels.front().at(r, c);
             const QColor ground(ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))]);
             const int decimals = is_signed && data_.diverging->limit > 1 ? 1 : !is_signed && p.cell >= wide ? 3 : 2;
             const bool is_small = is_signed ? std::abs(weight) < 0.5 * std::pow(10, -decimals) : weight < 0.005F;
@@ -417,7 +420,7 @@ void MatrixFigure::paint_legend(const Frame& f) const {
             [&](double t) { return signed_color(f.theme(), 2 * t - 1); }, QStringLiteral("−") + end_text, end_text, f.theme());
     };
     auto [low, high] = draw::scale_ends(f.style.transfer);
-    if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
+    if (const double full = (*pyramids_)->full; full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(full);
     const bool stacked = stacks_scales(layout_.size.width());
     const double upper = stacked ? y - MatrixLayout::mark_line : y;  // the signed scale stands below it
     draw::text(f.painter, {left, upper}, data_.weight_name, font, f.theme().muted);
@@ -433,7 +436,7 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
-    if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {
+    if (const auto side = std::int64_t{1} << pyramid(0).level_for(pixels); side > 1) {
         notes << QStringLiteral("a pixel is the %2 of %1 × %1 pairs")
                      .arg(side)
                      .arg(data_.is_signed(0) ? QStringLiteral("farthest") : QStringLiteral("largest"));

@@ -27,7 +27,7 @@ constexpr double sum_extent = 64;
 
 QString MatrixViewData::name_of(std::size_t map) const { return map < names.size() ? names[map] : head_name(heads[map]); }
 
-MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
+MatrixFigure::MatrixFigure(MatrixViewData data) : held_(std::make_shared<const MatrixViewData>(std::move(data))) {
     const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();
     if (maps == 0 || data_.weights.size() != maps)
         throw Error({.problem = "A matrix view needs one map for each head",
@@ -50,7 +50,7 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     }
     // Where sums are drawn they say it already: what a row lacks to 1.
     for (std::size_t m = 0; !data_.sums && m < data_.sinks.size(); ++m) row_sums_.push_back(data_.sinks[m].cast<double>());
-    make_pyramids({});  // figures are made by a worker, painted by the window
+    choose_pyramids({});  // figures are made by a worker, painted by the window
 }
 
 QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selection&) {
@@ -84,40 +84,69 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
 /// Two scales do not fit beside each other.
 bool MatrixFigure::stacks_scales(double width) const { return data_.diverging && data_.signed_from > 0 && width < 480; }
 
-void MatrixFigure::make_pyramids(const Transfer& transfer) const {
-    pyramids_.clear();
-    for (const auto& map : data_.weights) {
-        if (data_.is_signed(pyramids_.size())) {
-            pyramids_.push_back(
-                signed_pyramid(map, data_.axes, mask_of(pyramids_.size()), data_.diverging->middle, data_.diverging->limit));
+namespace {
+
+/// Whose pyramids are made in less than a frame.
+constexpr std::int64_t quick_cells = 500'000;
+
+Mask panel_mask(const MatrixViewData& data, std::size_t panel) {
+    if (!data.absent.empty()) return {false};  // what is masked is not a number; positions may be those of two texts
+    return {data.causal, panel < data.windows.size() ? data.windows[panel] : 0};
+}
+
+}  // namespace
+
+std::shared_ptr<const MatrixFigure::Pyramids> MatrixFigure::pyramids_as(const MatrixViewData& data, const Transfer& transfer,
+                                                                        double full, const CancelToken& cancel) {
+    Pyramids out{transfer, full, {}};
+    for (std::size_t m = 0; m < data.weights.size(); ++m) {
+        cancel.throw_if_cancelled();
+        const analyze::Matrix& map = data.weights[m];
+        if (data.is_signed(m)) {
+            out.maps.push_back(
+                signed_pyramid(map, data.axes, panel_mask(data, m), data.diverging->middle, data.diverging->limit));
             continue;
         }
-        const bool scaled = data_.full != 1;
+        const bool scaled = full != 1;
         const analyze::Matrix part =
-            scaled ? analyze::Matrix((map / static_cast<float>(data_.full)).cwiseMin(1.0F)) : analyze::Matrix();
-        pyramids_.push_back(mip_pyramid(scaled ? part : map, data_.axes, mask_of(pyramids_.size()), transfer));
+            scaled ? analyze::Matrix((map / static_cast<float>(full)).cwiseMin(1.0F)) : analyze::Matrix();
+        out.maps.push_back(mip_pyramid(scaled ? part : map, data.axes, panel_mask(data, m), transfer));
     }
-    transfer_ = transfer;
-    tiles_.images.clear();
+    return std::make_shared<const Pyramids>(std::move(out));
+}
+
+void MatrixFigure::choose_pyramids(const Style& style) const {
+    wanted_.reset();
+    std::shared_ptr<const Pyramids>& shown = *pyramids_;
+    if (!shown || !(shown->transfer == style.transfer) || shown->full != full_) {
+        const std::int64_t cells = std::ssize(data_.weights) * std::ssize(data_.axes.queries) * std::ssize(data_.axes.keys);
+        if (shown && !style.exporting && cells > quick_cells)
+            wanted_ = style.transfer;
+        else
+            shown = pyramids_as(data_, style.transfer, full_, style.cancel);
+    }
+    if (tiles_.of == shown) return;
+    tiles_ = {};
+    tiles_.of = shown;
     tiles_account_.set(0);
     std::int64_t bytes = bytes_of_maps(data_.weights);
-    for (const MipPyramid& pyramid : pyramids_) bytes += pyramid.bytes();
+    for (const MipPyramid& pyramid : shown->maps) bytes += pyramid.bytes();
     account_.set(bytes);
 }
 
-const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) const {
-    if (!(transfer_ == style.transfer)) make_pyramids(style.transfer);
-    return pyramids_[panel];
-}
-
-Mask MatrixFigure::mask_of(std::size_t panel) const {
-    if (!data_.absent.empty()) return {false};  // what is masked is not a number; positions may be those of two texts
-    return {data_.causal, panel < data_.windows.size() ? data_.windows[panel] : 0};
+Sharpening MatrixFigure::sharpening() {
+    if (!wanted_ || !busy_.expired()) return {};
+    const auto busy = std::make_shared<char>();
+    busy_ = busy;
+    return [data = held_, place = pyramids_, wanted = *wanted_, full = full_,
+            busy](const CancelToken& cancel) -> std::function<void()> {
+        return [place, made = pyramids_as(*data, wanted, full, cancel), busy] { *place = made; };
+    };
 }
 
 bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) const {
     if (!data_.absent.empty()) return std::isfinite(data_.weights[panel](row, col));
-    return is_legal(mask_of(panel), data_.axes.queries[static_cast<std::size_t>(row)],
+    return is_legal(panel_mask(data_, panel), data_.axes.queries[static_cast<std::size_t>(row)],
                     data_.axes.keys[static_cast<std::size_t>(col)]);
 }
 
