@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Background work of the page of sweeps: forecasts, the sweep itself, its figure, files.
+#include "headlight/base/accounted.h"
 #include "headlight/base/memory.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/tasks/task_pairs.h"
@@ -30,6 +31,15 @@ std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& 
     name(asked.answers, pair.answers);
     name(asked.wrong, pair.wrong);
     return pairs;
+}
+
+std::int64_t bytes_of(const SweepResult& r) {
+    std::size_t numbers = r.clean.size() + r.corrupt.size();
+    for (const auto* rows : {&r.effects, &r.estimates})
+        for (const auto& row : *rows) numbers += row.size();
+    std::size_t bytes = numbers * sizeof(double);
+    for (const auto& noise : r.noise) bytes += noise.size() * sizeof(float);
+    return static_cast<std::int64_t>(bytes + r.cells.size() * (sizeof(SweepCell) + sizeof(SweepCellResult)));
 }
 
 QString words_in(const std::vector<std::string>& words) {
@@ -160,7 +170,9 @@ void SweepWindow::refresh() {
     if (!run_) return;
     jobs_.start(Jobs::Lane::sweep_figure, {},
                 [self = QPointer(this), run = run_](const CancelToken&, const Progress&) -> Jobs::Deliver {
-                    const auto result = std::make_shared<const SweepResult>(run->result());
+                    SweepResult numbers = run->result();
+                    const std::int64_t bytes = bytes_of(numbers);
+                    const auto result = accounted(std::move(numbers), MemoryUse::results, bytes);
                     std::shared_ptr<figure::Figure> figure = figure::sweep_figure(result);
                     return [self, run, result, figure] {
                         if (self && self->run_ == run) self->take_figure(result, figure);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/store/stored_corpus.h"
 
+#include "headlight/base/accounted.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/store/text_store.h"
@@ -33,11 +34,22 @@ void StoredCorpus::require_model(const model::Model& model) const {
                  .found = model.config().name + " " + model.hash()});
 }
 
+namespace {
+
+std::shared_ptr<const StoredCorpus> in_the_account(StoredCorpus stored) {
+    const Merged& m = stored.merged;
+    const std::int64_t numbers = std::ssize(m.blocks) + std::ssize(stored.text_of_chunk);
+    const std::int64_t bytes = m.arrays.bytes() + numbers * std::int64_t{sizeof(std::int64_t)};
+    return accounted(std::move(stored), MemoryUse::results, bytes);
+}
+
+}  // namespace
+
 std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& folder) {
     StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = {}, .text_of_chunk = {}};
     stored.merged = read_merged(folder, stored.manifest);
     stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
-    return std::make_shared<const StoredCorpus>(std::move(stored));
+    return in_the_account(std::move(stored));
 }
 
 std::shared_ptr<const StoredCorpus> read_finished(const std::filesystem::path& folder, const AccumulatorContext& context) {
@@ -55,7 +67,7 @@ std::shared_ptr<const StoredCorpus> read_finished(const std::filesystem::path& f
     std::ranges::sort(stored.merged.blocks);
     all.save(stored.merged.arrays);
     stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
-    return std::make_shared<const StoredCorpus>(std::move(stored));
+    return in_the_account(std::move(stored));
 }
 
 std::string corpus_words(const StoredCorpus& stored) {

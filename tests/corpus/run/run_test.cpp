@@ -3,6 +3,7 @@
 #include "headlight/corpus/run/run.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/memory_account.h"
 #include "tests/corpus/runs.h"
 
 #include <ATen/Parallel.h>
@@ -224,7 +225,12 @@ TEST_F(CorpusRuns, StopOnceAMeasureIsKnown) {
         return run;
     };
     run_corpus(asked("whole", {}));
-    const auto whole = widest_interval(*read_store(folder_ / "whole"), "entropy");
+    const std::int64_t in_use = memory_in_use(MemoryUse::results);
+    auto store = read_store(folder_ / "whole");
+    EXPECT_GE(memory_in_use(MemoryUse::results) - in_use, store->merged.arrays.bytes());
+    const auto whole = widest_interval(*store, "entropy");
+    store.reset();
+    EXPECT_EQ(memory_in_use(MemoryUse::results), in_use);
     ASSERT_TRUE(whole);
     EXPECT_EQ(whole->texts, 240);
 

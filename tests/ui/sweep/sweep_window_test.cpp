@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page of sweeps: asked from the window, stopped, continued, clicked.
 #include "ui/sweep/sweep_window.h"
+#include "headlight/base/memory_account.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
@@ -85,6 +86,7 @@ TEST_F(SweepPage, AClickSelectsTheHeadAndOffersItsEdit) {
     ASSERT_TRUE(sweep());
     ASSERT_TRUE(page().result()->complete);
     EXPECT_EQ(page().result()->cells.size(), 48u);
+    EXPECT_GE(memory_in_use(MemoryUse::results), 48 * std::int64_t{sizeof(intervention::SweepCellResult)});
     press({.site = intervention::Site::z, .layer = 3, .head = 5});
     EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(5)}));
     ASSERT_TRUE(page().edit_button().isEnabled());
