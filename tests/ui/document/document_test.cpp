@@ -6,6 +6,7 @@
 
 #include <QClipboard>
 #include <QDir>
+#include <QElapsedTimer>
 #include <QFile>
 #include <QImage>
 #include <QSignalSpy>
@@ -86,6 +87,20 @@ TEST_F(LongPaste, IsAskedForAndItsRunEndsWhenCancelled) {
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
     EXPECT_EQ(window.document().trace(), before);
     EXPECT_FALSE(window.error_panel().isVisible());
+    for (const int into_run_ms : {50, 500, 2000, 5000}) {
+        begun = false;
+        window.document().run_now();
+        ASSERT_TRUE(wait_for([&] { return begun; }));
+        QTest::qWait(into_run_ms);
+        ASSERT_FALSE(window.jobs().idle());
+        QElapsedTimer clock;
+        clock.start();
+        window.document().stop();
+        ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
+        const std::string moment = "ms_to_idle_after_" + std::to_string(into_run_ms);
+        RecordProperty(moment, std::to_string(clock.elapsed()));
+        EXPECT_LT(clock.elapsed(), 2000) << moment << ": on a machine that is busy with other tests";
+    }
 }
 
 TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
