@@ -2,6 +2,7 @@
 #include "analyze/heads/head_excess.h"
 
 #include "headlight/base/lanes.h"
+#include "headlight/base/working_for.h"
 
 #include <algorithm>
 #include <numeric>
@@ -112,7 +113,10 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         distances.add(0, i - legal.first + 1);
     }
     std::vector<std::int64_t> key_others = keys.counts(), distance_others = distances.counts();
+    // Of a text that repeats one token every pair is looked at, before the run has begun with anything else.
+    const CancelToken wanted = WorkingFor::token();
     for (std::int64_t i = first; i < n; ++i) {
+        wanted.throw_if_cancelled();
         --key_others[slot_at(i)];  // its own query
         for_each_key(i, shape.legal(i), [&](std::int64_t j) {
             if (j != i) --key_others[slot_at(j)];
@@ -123,6 +127,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     for (const std::int64_t others : distance_others) distance_has_others_.push_back(others > 0);
     std::vector<std::int64_t> at_key(slot_at(n), 0), at_distance(slot_at(n), 0);
     for (std::int64_t i = first; i < n; ++i) {
+        wanted.throw_if_cancelled();
         bool any = false;
         for_each_key(i, shape.legal(i), [&](std::int64_t j) {
             if (!counts(i, j)) return;

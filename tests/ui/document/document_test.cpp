@@ -6,11 +6,11 @@
 
 #include <QClipboard>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QFile>
 #include <QImage>
 #include <QSignalSpy>
 
+#include <ctime>
 #include <set>
 
 namespace headlight::ui {
@@ -93,13 +93,13 @@ TEST_F(LongPaste, IsAskedForAndItsRunEndsWhenCancelled) {
         ASSERT_TRUE(wait_for([&] { return begun; }));
         QTest::qWait(into_run_ms);
         ASSERT_FALSE(window.jobs().idle());
-        QElapsedTimer clock;
-        clock.start();
+        const std::clock_t before_stop = std::clock();  // of all threads
         window.document().stop();
-        ASSERT_TRUE(wait_for([&] { return window.jobs().idle(); }));
-        const std::string moment = "ms_to_idle_after_" + std::to_string(into_run_ms);
-        RecordProperty(moment, std::to_string(clock.elapsed()));
-        EXPECT_LT(clock.elapsed(), 2000) << moment << ": on a machine that is busy with other tests";
+        EXPECT_TRUE(window.jobs().idle());
+        QTest::qWait(500);
+        const double ms = 1e3 * static_cast<double>(std::clock() - before_stop) / CLOCKS_PER_SEC;
+        RecordProperty("ms_of_work_after_" + std::to_string(into_run_ms), std::to_string(ms));
+        EXPECT_LT(ms, 1000) << "of work, stopped after " << into_run_ms << " ms";
     }
 }
 
