@@ -411,8 +411,8 @@ void MainWindow::open_text(const QString& name) {
     if (file.size() > most)
         return fail({.problem = "The text is too long for the prompt",
                      .file = name.toStdString(),
-                     .expected = "at most " + headlight::bytes_text(static_cast<std::uint64_t>(most)),
-                     .found = headlight::bytes_text(static_cast<std::uint64_t>(file.size())),
+                     .expected = "at most " + bytes_text(static_cast<std::uint64_t>(most)),
+                     .found = bytes_text(static_cast<std::uint64_t>(file.size())),
                      .hint = "\"Add texts …\" takes a file of many texts, one a line"});
     if (!file.open(QIODevice::ReadOnly))
         return fail(

@@ -24,10 +24,10 @@ std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace& trac
     std::vector<std::pair<QString, QString>> parts;
     for (const EnumRow<MemoryUse>& row : memory_uses)
         if (const std::int64_t bytes = memory_in_use(row.value); bytes > 0)
-            parts.emplace_back(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), bytes_text(bytes));
+            parts.emplace_back(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), memory_text(bytes));
     const model::Model& model = *trace.model();
     if (const std::int64_t bytes = model::bytes_as_used(model) + model.report().bytes_mapped; bytes > 0)
-        parts.emplace_back(QStringLiteral("Weights, in the file"), bytes_text(bytes));
+        parts.emplace_back(QStringLiteral("Weights, in the file"), memory_text(bytes));
     return parts;
 }
 
@@ -101,8 +101,8 @@ void MemoryPopover::show_parts() {
         notes = memory_notes(*run);
     }
     names << QStringLiteral("Program in all, pages of files apart");
-    sizes << bytes_text(own_memory());
-    if (!memory_budget_given()) notes.prepend(QStringLiteral("Half of free memory was %1").arg(bytes_text(memory_budget())));
+    sizes << memory_text(own_memory());
+    if (!memory_budget_given()) notes.prepend(QStringLiteral("Half of free memory was %1").arg(memory_text(memory_budget())));
     notes << QStringLiteral(
         "Beyond the budget results of views go first, then pictures, then recomputed layers; all are made again when a view "
         "needs them. For weights and runs a new budget holds from the next model and the next run on");

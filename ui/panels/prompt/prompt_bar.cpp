@@ -15,7 +15,7 @@
 
 namespace headlight::ui {
 
-QString bytes_text(std::int64_t bytes) {
+QString memory_text(std::int64_t bytes) {
     const char* units[] = {"B", "kB", "MB", "GB", "TB"};
     double value = static_cast<double>(bytes);
     int unit = 0;
@@ -269,7 +269,7 @@ void PromptBar::show_facts() {
     if (document_.has_parts())
         tokens = QStringLiteral("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
     // Figures leave results with the run, and with the model what depends on its weights alone.
-    const QString memory = trace ? bytes_text(trace->bytes() + trace->model()->results().bytes()) : QString();
+    const QString memory = trace ? memory_text(trace->bytes() + trace->model()->results().bytes()) : QString();
     if (trace && !model::has_weights(*trace->model())) {
         facts_->setText(QStringLiteral("%1 tokens · saved trace · %2").arg(tokens, memory));
         facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));

@@ -64,7 +64,7 @@ private:
 };
 
 /// "1.9 MB"
-QString bytes_text(std::int64_t);
+QString memory_text(std::int64_t);
 /// "14 ms"
 QString seconds_text(double);
 
