@@ -237,7 +237,7 @@ namespace {
 /// Rows of a long product between two looks at whether it is still wanted: some tenth of a second, and enough of them to be as
 /// fast as all at once. All of it where that is no longer. Sizes alone decide, so that equal products have equal bits.
 std::int64_t rows_at_once(std::int64_t rows, std::int64_t columns, std::int64_t inner) {
-    constexpr std::int64_t kAtOnce = std::int64_t{8} << 30, kFewest = 512;  // multiplications; rows
+    constexpr std::int64_t kAtOnce = std::int64_t{4} << 30, kFewest = 512;  // multiplications; rows
     const std::int64_t each = std::max<std::int64_t>(1, columns * inner);
     return rows <= 2 * kFewest || rows * each <= kAtOnce ? rows : std::max(kFewest, kAtOnce / each / kFewest * kFewest);
 }

@@ -53,6 +53,7 @@ at::Tensor activate_any(const at::Tensor& x, Activation activation) {
 }  // namespace
 
 at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
+    cancel.throw_if_cancelled();
     const HookPoint point{h, layer};
     if (!observer.wants(point)) return tensor;
     at::Tensor seen = observer.visit(point, tensor);

@@ -142,7 +142,6 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x, const std::function<
     x = pass.hook(Hook::resid_pre, layer, x);
     const at::Tensor read = x;
     for (const Block block : pass.model.spec.layer) {
-        pass.cancel.throw_if_cancelled();
         switch (block) {
             case Block::attention: x = attention(pass, layer, x); break;
             case Block::cross_attention: x = cross_attention(pass, layer, x); break;
