@@ -35,7 +35,7 @@ std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& 
 
 std::int64_t bytes_of(const SweepResult& r) {
     std::size_t numbers = r.clean.size() + r.corrupt.size();
-    for (const auto* rows : {&r.effects, &r.estimates})
+    for (const auto* rows : {&r.effects, &r.estimates, &r.directs})
         for (const auto& row : *rows) numbers += row.size();
     std::size_t bytes = numbers * sizeof(double);
     for (const auto& noise : r.noise) bytes += noise.size() * sizeof(float);

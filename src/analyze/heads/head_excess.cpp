@@ -113,7 +113,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         distances.add(0, i - legal.first + 1);
     }
     std::vector<std::int64_t> key_others = keys.counts(), distance_others = distances.counts();
-    // Of a text that repeats one token every pair is looked at, before the run has begun with anything else.
+    // A text that repeats one token has a pair for every two positions: seconds, before the run begins.
     const CancelToken wanted = WorkingFor::token();
     for (std::int64_t i = first; i < n; ++i) {
         wanted.throw_if_cancelled();
