@@ -50,6 +50,7 @@ const std::map<std::string, std::set<std::string>>& borrowed() {
         {"corpus", {"text/unicode/unicode.h", "text/unicode/utf8.h"}},
         {"analyze", {"model/arithmetic/kernels.h", "text/unicode/unicode.h"}},
         {"intervention", {"model/internals.h"}},
+        {"map", {"model/arithmetic/kernels.h"}},
     };
     return headers;
 }

@@ -9,6 +9,7 @@
 
 namespace headlight {
 
+/// `bytes`: what the value holds, in all its parts.
 template <class T>
 std::shared_ptr<const T> accounted(T value, MemoryUse use, std::int64_t bytes) {
     struct Held {

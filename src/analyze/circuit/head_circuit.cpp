@@ -6,6 +6,7 @@
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
+#include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
 
@@ -154,12 +155,6 @@ std::vector<CircuitEntry> extreme(const float* values, std::int64_t n, std::int6
     return list;
 }
 
-std::int64_t smaller_than(const float* row, std::int64_t n, float limit) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < n; ++k) count += row[k] < limit;
-    return count;
-}
-
 DiagonalRanks summary_of(std::vector<std::int32_t> rank, std::int64_t largest) {
     const auto n = static_cast<std::int64_t>(rank.size());
     DiagonalRanks out;
@@ -228,7 +223,7 @@ std::vector<CircuitRow> circuit_rows(const model::Model& model, Circuit circuit,
         const float* v = values.data_ptr<float>();
         rows.push_back({.id = token,
                         .diagonal = v[token],
-                        .diagonal_rank = smaller_than(v, vocab, v[token]),
+                        .diagonal_rank = model::kernels::count_below(v, vocab, v[token]),
                         .largest = extreme(v, vocab, top, std::greater<>{}),
                         .smallest = extreme(v, vocab, top, std::less<>{})});
     }
@@ -257,7 +252,7 @@ DiagonalRanks diagonal_ranks(const model::Model& model, Circuit circuit, HeadId 
                 const float* row = values + r * vocab;
                 const float own = row[first + r];
                 const auto at = static_cast<std::size_t>(first + r);
-                rank[at] = static_cast<std::int32_t>(smaller_than(row, vocab, own));
+                rank[at] = static_cast<std::int32_t>(model::kernels::count_below(row, vocab, own));
                 is_largest[at] = std::none_of(row, row + vocab, [own](float v) { return v > own; });
             }
         });

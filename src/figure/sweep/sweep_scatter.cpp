@@ -38,15 +38,16 @@ std::unique_ptr<Figure> sweep_scatter(SweepPtr result) {
     Series cells;
     cells.color = {Color::Role::accent};
     cells.option = "cell";
-    double low = 0, high = 0;
+    double low_direct = 0, high_direct = 0, low_total = 0, high_total = 0;
     for (std::size_t i = 0; i < r.cells.size(); ++i) {
         const intervention::SweepCell& cell = r.cells[i];
         const intervention::SweepCellResult& of = r.results[i];
         cells.x.push_back(of.direct);
         cells.y.push_back(of.effect);
         if (cell.head >= 0) cells.heads.push_back({Layer(cell.layer), Head(cell.head)});
-        for (const double value : {of.direct, of.effect})
-            if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+        if (std::isfinite(of.direct))
+            low_direct = std::min(low_direct, of.direct), high_direct = std::max(high_direct, of.direct);
+        if (std::isfinite(of.effect)) low_total = std::min(low_total, of.effect), high_total = std::max(high_total, of.effect);
     }
     cells.tip = [result](std::size_t i) {
         const intervention::SweepCellResult& of = result->results[i];
@@ -59,7 +60,8 @@ std::unique_ptr<Figure> sweep_scatter(SweepPtr result) {
     diagonal.name = QStringLiteral("total = direct");
     diagonal.color = {Color::Role::faint};
     diagonal.dashed = true;
-    diagonal.x = diagonal.y = {low, high};
+    // Where both have points: it widens neither axis.
+    diagonal.x = diagonal.y = {std::max(low_direct, low_total), std::min(high_direct, high_total)};
     plot::PlotData out;
     out.view = "sweep";
     out.title = sweep_title(r);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
+#include "model/arithmetic/kernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,8 @@
 
 namespace headlight::map {
 namespace {
+
+namespace kernels = model::kernels;
 
 /// Indices of the k smallest, ties by index; `skip` is not one of them.
 template <class Number>
@@ -29,24 +32,13 @@ std::vector<std::int64_t> smallest(std::span<const Number> far, std::int64_t k, 
     return order;
 }
 
-HEADLIGHT_WIDE std::int64_t count_below(const float* values, std::int64_t count, float limit) {
-    std::int32_t below = 0;
-    for (std::int64_t m = 0; m < count; ++m) below += values[m] < limit ? 1 : 0;
-    return below;
-}
-HEADLIGHT_WIDE std::int64_t count_up_to(const float* values, std::int64_t count, float limit) {
-    std::int32_t up_to = 0;
-    for (std::int64_t m = 0; m < count; ++m) up_to += values[m] <= limit ? 1 : 0;
-    return up_to;
-}
-
 /// Sum over the neighbours of one space of how far beyond rank k they are in the other. The point itself is infinitely far.
 double beyond(const std::vector<std::int64_t>& neighbours, std::span<const float> other, std::int64_t k) {
     double sum = 0;
     for (const std::int64_t j : neighbours) {
         const float mine = other[static_cast<std::size_t>(j)];
-        const std::int64_t before =
-            count_up_to(other.data(), j, mine) + count_below(other.data() + j + 1, std::ssize(other) - j - 1, mine);
+        const std::int64_t before = j - kernels::count_above(other.data(), j, mine) +
+                                    kernels::count_below(other.data() + j + 1, std::ssize(other) - j - 1, mine);
         sum += static_cast<double>(std::max<std::int64_t>(0, before + 1 - k));
     }
     return sum;

@@ -218,13 +218,14 @@ HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, con
     return sum;
 }
 
-HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {
+template <class Counts>
+HEADLIGHT_INLINE std::int64_t count_row(const float* __restrict x, std::int64_t n, const Counts& counts) {
     std::int64_t all = 0;
     for (std::int64_t first = 0; first < n; first += kStretch) {
         const std::int64_t last = first + kStretch < n ? first + kStretch : n;
         std::int32_t count = 0;
 #pragma omp simd reduction(+ : count)
-        for (std::int64_t j = first; j < last; ++j) count += x[j] > than ? 1 : 0;
+        for (std::int64_t j = first; j < last; ++j) count += counts(x[j]) ? 1 : 0;
         all += count;
     }
     return all;
@@ -239,7 +240,14 @@ HEADLIGHT_WIDE double dot(const float* a, const float* b, std::int64_t n) { retu
 HEADLIGHT_WIDE double distance(const float* x, float scale, const float* y, std::int64_t n) {
     return distance_row(x, scale, y, n);
 }
-HEADLIGHT_WIDE std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
+HEADLIGHT_WIDE std::int64_t count_above(const float* x, std::int64_t n, float than) {
+    return count_row(
+        x, n, [than](float v) __attribute__((always_inline)) { return v > than; });
+}
+HEADLIGHT_WIDE std::int64_t count_below(const float* x, std::int64_t n, float than) {
+    return count_row(
+        x, n, [than](float v) __attribute__((always_inline)) { return v < than; });
+}
 
 HEADLIGHT_WIDE void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row) {
     scores_row(x, n, scale, slope, row);

@@ -63,6 +63,8 @@ double dot(const float* a, const float* b, std::int64_t n);
 double distance(const float* x, float scale, const float* y, std::int64_t n);
 /// How many of x[0, n) are larger than `than`.
 std::int64_t count_above(const float* x, std::int64_t n, float than);
+/// Smaller.
+std::int64_t count_below(const float* x, std::int64_t n, float than);
 
 /// C [m, n] = A [m, k] op(B), row-major, leading dimensions in elements. op: B is [k, n], or with `transposed` [n, k].
 /// One thread when called from inside a parallel region.

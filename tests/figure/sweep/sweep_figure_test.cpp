@@ -144,6 +144,35 @@ TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
 }
 
 /// A token's leading space is part of it.
+/// Points stand where their two numbers are; the table has their difference.
+TEST(SweepFigure, TotalAgainstDirectEffects) {
+    SweepResult r = result_of(Grid::z, {0.5, -0.5, 0, 0.25, -0.25, 0});
+    r.options.effect = intervention::Effect::both;
+    r.complete = true;
+    const std::vector<double> direct = {-1.5, 0.5, 0, -0.25, 0.75, 1};  // total: -1.5, 1.5, 0, -0.75, 0.75, 0
+    for (std::size_t i = 0; i < direct.size(); ++i) r.results[i].direct = direct[i];
+    const analyze::Table table = intervention::table_of(r);
+    const auto column = [&](const char* name) {
+        return static_cast<std::size_t>(std::ranges::find(table.columns, name) - table.columns.begin());
+    };
+    const double mediated[] = {0, 1, 0, -0.5, 0, -1};
+    for (std::size_t i = 0; i < direct.size(); ++i) {
+        EXPECT_EQ(std::get<double>(table.rows[i][column("direct")]), direct[i]);
+        EXPECT_EQ(std::get<double>(table.rows[i][column("mediated")]), mediated[i]);
+    }
+    const Drawn drawn(r, 600);
+    const auto point = [&](const char* head) { return drawn.find(QString::fromLatin1(head)).value(); };
+    const QPointF low = point("L0H0"), next = point("L0H1"), up = point("L1H1"), right = point("L1H2");
+    const double x = (next.x() - low.x()) / 2, y = (low.y() - next.y()) / 3;  // px for an effect of 1
+    EXPECT_NEAR(up.x() - low.x(), 2.25 * x, 1.5);
+    EXPECT_NEAR(low.y() - up.y(), 2.25 * y, 1.5);
+    EXPECT_NEAR(right.x() - low.x(), 2.5 * x, 1.5);
+    EXPECT_NEAR(low.y() - right.y(), 1.5 * y, 1.5);
+    const Hit hit = drawn.figure->hit_test(next, {}, {});
+    EXPECT_EQ(hit.options, (std::vector<std::pair<std::string, std::string>>{{"cell", "1"}}));
+    EXPECT_TRUE(hit.tip.contains(QStringLiteral("direct 0.500  total 1.50  through later heads 1.00"))) << hit.tip.toStdString();
+}
+
 TEST(SweepFigure, TheFooterQuotesATokenWithItsSpace) {
     Provenance made;
     made.options = {{"answer", " other"}, {"metric", "logprob"}};

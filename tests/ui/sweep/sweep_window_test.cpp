@@ -50,6 +50,14 @@ protected:
         }
         EXPECT_GT(most, 1e-4);
     }
+    /// Sweeps once more; the numbers are the engine's for the page's pairs.
+    void sweep_as_the_engine() {
+        const auto old = page().result();
+        page().start_button().click();
+        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
+            << page().message().text().toStdString();
+        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
+    }
     /// The middle of a cell on screen.
     QPoint place(const intervention::SweepCell& cell) {
         const auto index = std::ranges::find(page().result()->cells, cell) - page().result()->cells.begin();
@@ -360,18 +368,11 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
 
 /// Experts, forbidden and forced, and GradDrop: the numbers are the engine's.
 TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
-    const auto compare = [&] {
-        const auto old = page().result();
-        page().start_button().click();
-        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
-            << page().message().text().toStdString();
-        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
-    };
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));
     form().corrupt().setPlainText(QStringLiteral("The king said that she"));
     form().edit().setCurrentIndex(0);
     form().method().setCurrentIndex(form().method().findData(static_cast<int>(intervention::Method::graddrop)));
-    compare();
+    sweep_as_the_engine();
     EXPECT_GE(page().result()->results.front().effect, 0) << "a size";
     EXPECT_TRUE(page().command().contains(QStringLiteral("--method graddrop"))) << page().command().toStdString();
 
@@ -381,7 +382,7 @@ TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
     form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::expert)));
     for (const int row : {6, 7}) {
         form().edit().setCurrentIndex(row);
-        compare();
+        sweep_as_the_engine();
         EXPECT_EQ(page().result()->cells.size(), static_cast<std::size_t>(page().result()->axes.experts[0] * 2));
         EXPECT_TRUE(page().command().contains(row == 6 ? QStringLiteral("--ablate forbid") : QStringLiteral("--ablate force")));
     }
@@ -421,15 +422,8 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().opening(); }));
     window.open(fixtures + QStringLiteral("pictures/shapes.png"));
     ASSERT_TRUE(settle());
-    const auto compare = [&] {
-        const auto old = page().result();
-        page().start_button().click();
-        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
-            << page().message().text().toStdString();
-        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
-    };
     EXPECT_TRUE(form().clean().toPlainText().endsWith(QStringLiteral("shapes.png")));
-    compare();
+    sweep_as_the_engine();
     press({.site = intervention::Site::z, .layer = 1, .head = 2});
     page().edit_button().click();
     ASSERT_EQ(window.document().edits().lines.size(), 1u);
@@ -438,7 +432,7 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     EXPECT_FALSE(form().noise().isVisible());
     form().corrupt().setPlainText(fixtures + QStringLiteral("pictures/scene.png"));
     form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::resid_pre)));
-    compare();
+    sweep_as_the_engine();
     EXPECT_TRUE(page().command().contains(QStringLiteral("--corrupt-image "))) << page().command().toStdString();
 }
 

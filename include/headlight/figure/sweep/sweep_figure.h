@@ -11,8 +11,8 @@ namespace headlight::figure {
 using SweepPtr = std::shared_ptr<const intervention::SweepResult>;
 
 /// A heat map of every cell of a sweep, one panel a site (edges: one a head), on a scale that is symmetric around 0 and shared by
-/// all panels. Cells whose interval holds 0 are faint, cells that are not aligned hatched, pending ones blank. With effect `both` a
-/// scatter of total against direct effects. Its hits have the option "cell", the number of the cell.
+/// all panels. Cells whose interval holds 0 are faint, cells that are not aligned hatched, pending ones blank. With effect `both`
+/// a scatter of total against direct effects. Its hits have the option "cell", the number of the cell.
 std::unique_ptr<Figure> sweep_figure(SweepPtr);
 
 /// The command that makes a file of a sweep.

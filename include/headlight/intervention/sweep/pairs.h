@@ -38,6 +38,7 @@ struct SweepRequest {
 std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path&, const model::ModelConfig&,
                                                          const text::Tokenizer&, const std::string& target,
                                                          const CancelToken& = {});
+/// Reads the file of a picture; error: what is wrong with it.
 using PictureReader = std::function<std::shared_ptr<const model::Picture>(const std::filesystem::path&)>;
 /// The pair of a request, or those of its file: one a line, JSON: {"clean": "…", "corrupt": "…", "answer": " Mary" or ["…"],
 /// "wrong": …, "group": "…", "positions": {"IO": [5], "S2": "gave"}}; `corrupt`, `wrong`, `group` and `positions` may be missing.

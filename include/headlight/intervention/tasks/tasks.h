@@ -41,6 +41,7 @@ const std::vector<Task>& built_in_tasks();
 /// Error names the nearest.
 const Task& task_called(const std::string& id);
 
+/// A built-in task has this id.
 bool is_task(const std::string& id);
 
 /// What a task is for one model.
