@@ -393,6 +393,8 @@ std::string to_json(const Session& s) {
         {"map", map_json(s.map)},
     };
     if (s.sweep) document["sweep"] = sweep_json(*s.sweep);
+    if (const auto& kept = s.sweep_numbers)
+        document["sweep_numbers"] = {{"request", sweep_json(kept->asked)}, {"lines", *kept->lines}};
     if (!s.state.prompt.image.isEmpty()) document["image"] = s.state.prompt.image.toStdString();
     return document.dump(2) + "\n";
 }
@@ -444,6 +446,13 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         }
         if (j.contains("map")) read_map(j.at("map"), s.map, file);
         if (j.contains("sweep")) s.sweep = sweep_of(j.at("sweep"), file);
+        if (j.contains("sweep_numbers")) {
+            const json& kept = j.at("sweep_numbers");
+            std::string lines;
+            read(kept, "lines", lines);
+            s.sweep_numbers = {sweep_of(kept.value("request", json::object()), file),
+                               std::make_shared<const std::string>(std::move(lines))};
+        }
         return s;
     } catch (const WrongKind& wrong) {
         throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind",

@@ -11,6 +11,7 @@
 #include "ui/document/state.h"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 namespace headlight::ui {
@@ -48,6 +49,13 @@ inline figure::MapLook kept_look(const figure::MapLook& look) {
     return kept;
 }
 
+/// The numbers of a sweep as a session keeps them.
+struct SweepNumbers {
+    intervention::SweepRequest asked{};          ///< as it was started, with the texts of the window
+    std::shared_ptr<const std::string> lines{};  ///< intervention::SweepRun::kept()
+    bool operator==(const SweepNumbers& o) const { return asked == o.asked && (lines == o.lines || *lines == *o.lines); }
+};
+
 /// What a .headlight file holds: JSON, "format": "headlight-session", "version": 1 (docs/window.md).
 struct Session {
     QString model;  ///< as typed, relative paths made absolute
@@ -55,6 +63,7 @@ struct Session {
     OpenViews views;
     MapPage map{};
     std::optional<intervention::SweepRequest> sweep{};  ///< what the page of sweeps asks for; none: it was not opened
+    std::optional<SweepNumbers> sweep_numbers{};        ///< on that page; none: nothing was swept, or too many to keep
     bool operator==(const Session&) const = default;
 };
 

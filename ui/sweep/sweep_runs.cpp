@@ -16,6 +16,9 @@ namespace {
 
 using namespace intervention;
 
+/// Bytes of lines, about 20,000 numbers: the session is written in the window's thread, a moment after every change.
+constexpr std::size_t kMostKept = 512 << 10;
+
 /// The pairs of a request, which then names the answers that nobody has typed and has the texts of its file.
 std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened, const CancelToken& cancel) {
     std::vector<SweepPair> pairs = asked_pairs(asked, *opened.model, *opened.tokenizer, figure::read_picture);
@@ -104,20 +107,19 @@ void SweepWindow::start() {
         return say(QString::fromUtf8(error.what()), true);
     }
     asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
-    const std::string dtype = document_.run_trace() ? document_.run_trace()->info().dtype : "float32";
     pause_.stop();
     jobs_.cancel(Jobs::Lane::sweep_forecast);
     say({});
     stopping_ = false;
     progress_->setRange(0, 0);
     jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),
-                [self = QPointer(this), jobs = &jobs_, asked, opened, dtype, number = ++started_](
+                [self = QPointer(this), jobs = &jobs_, started = asked, asked, opened, dtype = dtype(), number = ++started_](
                     const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
                     check_files(opened);
                     std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);
                     const auto run = std::make_shared<SweepRun>(opened.model, std::move(pairs), asked.options);
-                    jobs->in_window([self, run, asked, opened, dtype, number] {
-                        if (self && self->started_ == number) self->run({asked, opened, dtype}, run);
+                    jobs->in_window([self, run, started, asked, opened, dtype, number] {
+                        if (self && self->started_ == number) self->run({started, asked, opened, dtype}, run);
                     });
                     run->run(cancel, progress);
                     return [] {};
@@ -125,10 +127,14 @@ void SweepWindow::start() {
     show_work();
 }
 
+std::string SweepWindow::dtype() const { return document_.run_trace() ? document_.run_trace()->info().dtype : "float32"; }
+
 /// What the job has begun; its cells arrive from now on.
 void SweepWindow::run(Shown shown, std::shared_ptr<SweepRun> run) {
     shown_ = std::move(shown);
     run_ = std::move(run);
+    numbers_.reset();
+    to_read_.reset();
     cell_.reset();
     result_.reset();
     canvas_->set_outdated(true);
@@ -141,6 +147,7 @@ void SweepWindow::run(Shown shown, std::shared_ptr<SweepRun> run) {
 void SweepWindow::go_on() {
     if (!run_ || jobs_.busy(Jobs::Lane::sweep)) return;
     stopping_ = false;
+    numbers_.reset();
     say({});
     jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),
                 [run = run_, opened = shown_->opened](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
@@ -190,13 +197,54 @@ void SweepWindow::take_figure(figure::SweepPtr result, std::shared_ptr<figure::F
     result_ = std::move(result);
     canvas_->set_figure(std::move(figure));
     if (result_->complete && !jobs_.busy(Jobs::Lane::sweep)) {
-        QStringList lines{QStringLiteral("Swept in %1 s")
-                              .arg(result_->seconds < 0.1 ? QStringLiteral("under 0.1")
-                                                          : QString::fromStdString(significant(result_->seconds)))};
+        QStringList lines{result_->seconds == 0
+                              ? QStringLiteral("Kept in the session")
+                              : QStringLiteral("Swept in %1 s")
+                                    .arg(result_->seconds < 0.1 ? QStringLiteral("under 0.1")
+                                                                : QString::fromStdString(significant(result_->seconds)))};
         for (const std::string& note : result_->notes) lines << QString::fromStdString(note);
         say(lines.join(QStringLiteral(". ")));
     }
     show_cell();
+    show_work();
+    if (!numbers_ && !jobs_.busy(Jobs::Lane::sweep)) keep_numbers();
+}
+
+/// For the session, when nothing runs.
+void SweepWindow::keep_numbers() {
+    jobs_.start(Jobs::Lane::sweep_figure, {},
+                [self = QPointer(this), run = run_, shown = *shown_](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    auto lines = std::make_shared<const std::string>(
+                        run->kept(figure::sweep_facts(*shown.opened.model, shown.asked, shown.dtype)));
+                    return [self, run, numbers = SweepNumbers{shown.started, std::move(lines)}] {
+                        if (!self || self->run_ != run) return;
+                        if (numbers.lines->size() > kMostKept)
+                            return self->say(self->message_->text() +
+                                             QStringLiteral(". A session does not keep so many numbers: export them"));
+                        self->numbers_ = numbers;
+                        Q_EMIT self->session_changed();
+                    };
+                });
+}
+
+/// Now, or when the page is open and the model and its text are there.
+void SweepWindow::read_numbers() {
+    if (!to_read_ || reads_ || !isVisible() || !document_.up_to_date() || jobs_.busy(Jobs::Lane::model)) return;
+    reads_ = true;
+    jobs_.start(Jobs::Lane::sweep, QStringLiteral("Reading the sweep of the session"),
+                [self = QPointer(this), numbers = *to_read_, opened = document_.model(), dtype = dtype(), number = ++started_](
+                    const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    SweepRequest asked = numbers.asked;
+                    asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
+                    std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);
+                    const auto run = std::make_shared<SweepRun>(opened.model, std::move(pairs), asked.options);
+                    run->take(*numbers.lines, figure::sweep_facts(*opened.model, asked, dtype), "the sweep of the session");
+                    return [self, numbers, run, shown = Shown{numbers.asked, asked, opened, dtype}, number] {
+                        if (!self || self->started_ != number) return;
+                        self->run(shown, run);
+                        self->numbers_ = numbers;
+                    };
+                });
     show_work();
 }
 

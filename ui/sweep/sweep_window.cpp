@@ -194,7 +194,11 @@ void SweepWindow::connect_parts() {
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::model) form_->fit(document_.model());
         follow_window();
-        if (change == Document::Change::model) show_work();
+        if (change == Document::Change::model) {
+            if (reads_) to_read_.reset();  // of the model before
+            show_work();
+        }
+        read_numbers();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) follow_selection();
@@ -230,7 +234,7 @@ void SweepWindow::look_at_request() {
     if (now == last_) return;
     SweepRequest before = std::exchange(last_, now);
     if (!restoring_) undo_.push(new SweepStep(*this, std::move(before), now));
-    Q_EMIT request_changed();
+    Q_EMIT session_changed();
 }
 
 void SweepWindow::put_request(const SweepRequest& request) {
@@ -241,10 +245,28 @@ void SweepWindow::put_request(const SweepRequest& request) {
     restoring_ = false;
 }
 
-void SweepWindow::restore(const std::optional<SweepRequest>& request) {
+void SweepWindow::restore(const std::optional<SweepRequest>& request, std::optional<SweepNumbers> numbers) {
     const QSignalBlocker quiet(this);
     put_request(request.value_or(initial_));
     undo_.clear();
+    for (const auto lane : {Jobs::Lane::sweep, Jobs::Lane::sweep_figure}) jobs_.cancel(lane);
+    ++started_;
+    run_.reset();
+    shown_.reset();
+    result_.reset();
+    cell_.reset();
+    numbers_.reset();
+    canvas_->set_figure(nullptr);
+    say({});
+    show_cell();
+    show_work();
+    to_read_ = std::move(numbers);
+    reads_ = false;
+    read_numbers();
+}
+
+std::optional<SweepNumbers> SweepWindow::numbers() const {
+    return to_read_ ? to_read_ : of_open_model() ? numbers_ : std::nullopt;
 }
 
 /// The head of the window is framed, and what else is selected there.
@@ -383,6 +405,7 @@ void SweepWindow::keyPressEvent(QKeyEvent* event) {
 
 void SweepWindow::showEvent(QShowEvent* event) {
     QDialog::showEvent(event);
+    read_numbers();
     ask_forecast();
 }
 

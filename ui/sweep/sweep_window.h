@@ -6,6 +6,7 @@
 #include "ui/canvas/figure_canvas.h"
 #include "ui/canvas/recipe.h"
 #include "ui/document/document.h"
+#include "ui/document/session.h"
 #include "ui/sweep/sweep_form.h"
 #include "ui/sweep/sweeps_of.h"
 
@@ -33,8 +34,11 @@ public:
     void ask(const SweepAsk&);
     /// What the form asks for, without the texts of the window.
     intervention::SweepRequest request() const { return form_->own_request(); }
-    /// That of a session, or what the page begins with; there is nothing to undo then.
-    void restore(const std::optional<intervention::SweepRequest>&);
+    /// What is on screen, for a session; none: nothing, of another model, or more than a session keeps.
+    std::optional<SweepNumbers> numbers() const;
+    /// Those of a session, or what the page begins with; there is nothing to undo then. The numbers appear when the model and its
+    /// text are there.
+    void restore(const std::optional<intervention::SweepRequest>&, std::optional<SweepNumbers>);
     QUndoStack& undo_stack() { return undo_; }
     /// Runs what the form asks for; the previous figure stays until the first cells are there.
     void start();
@@ -61,7 +65,7 @@ public:
     const std::shared_ptr<intervention::SweepRun>& sweep() const { return run_; }
 
 Q_SIGNALS:
-    void request_changed();
+    void session_changed();  ///< request() or numbers()
     void export_asked(const headlight::ui::Exportable& what);
     void explanation_asked(const QString& title, const QString& text);
 
@@ -70,9 +74,9 @@ protected:
     void showEvent(QShowEvent*) override;
 
 private:
-    /// A sweep as it was started: the request with every answer named.
+    /// A sweep: the request as it was started, and with every answer named.
     struct Shown {
-        intervention::SweepRequest asked;
+        intervention::SweepRequest started, asked;
         OpenModel opened;
         std::string dtype;
     };
@@ -87,6 +91,9 @@ private:
     void run(Shown, std::shared_ptr<intervention::SweepRun>);
     void go_on();
     void end_run();
+    void keep_numbers();
+    void read_numbers();
+    std::string dtype() const;
     void refresh();
     void take_figure(figure::SweepPtr, std::shared_ptr<figure::Figure>);
     void show_failed(Jobs::Lane, const Failure&);
@@ -106,8 +113,11 @@ private:
     std::shared_ptr<intervention::SweepRun> run_;
     std::optional<Shown> shown_;
     figure::SweepPtr result_;
-    std::optional<std::size_t> cell_;  ///< selected
-    quint64 started_ = 0;              ///< counts starts: a job that is no longer wanted hands nothing over
+    std::optional<SweepNumbers> numbers_;  ///< of result_
+    std::optional<SweepNumbers> to_read_;  ///< of a session, until they are on screen: those that cannot be used stay in it
+    bool reads_ = false;                   ///< or has tried to
+    std::optional<std::size_t> cell_;      ///< selected
+    quint64 started_ = 0;                  ///< counts starts: a job that is no longer wanted hands nothing over
     bool stopping_ = false, cannot_ = false;
     QTimer frames_, pause_;
     QUndoStack undo_;

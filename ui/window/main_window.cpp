@@ -429,8 +429,12 @@ void MainWindow::open_text(const QString& name) {
 Session MainWindow::session() const {
     const State state = document_->state();
     const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
-    return {state.model.isEmpty() ? built_in : state.model, state, document_->views(),
-            map_ && map_->isVisible() ? map_->page() : map_page_, sweeps_ ? sweeps_->request() : sweep_request_};
+    return {state.model.isEmpty() ? built_in : state.model,
+            state,
+            document_->views(),
+            map_ && map_->isVisible() ? map_->page() : map_page_,
+            sweeps_ ? sweeps_->request() : sweep_request_,
+            sweeps_ ? sweeps_->numbers() : sweep_numbers_};
 }
 
 void MainWindow::apply_session(const Session& session, const QString& file) {
@@ -443,7 +447,8 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
     map_page_ = session.map;
     restores_map_ = session.map.open || map_;
     sweep_request_ = session.sweep;
-    if (sweeps_) sweeps_->restore(session.sweep);
+    sweep_numbers_ = session.sweep_numbers;
+    if (sweeps_) sweeps_->restore(session.sweep, session.sweep_numbers);
     restore_map();
 }
 

@@ -196,6 +196,7 @@ private:
     QPointer<MapWindow> map_;
     QPointer<SweepWindow> sweeps_;
     std::optional<intervention::SweepRequest> sweep_request_;  ///< of a session, until its page is opened
+    std::optional<SweepNumbers> sweep_numbers_;                ///< likewise
     MapPage map_page_;                                         ///< of the page when it was last open
     bool restores_map_ = false;                                ///< the page opens when the session's text has been run
     QPointer<Tour> tour_;

@@ -27,8 +27,8 @@ void MainWindow::add_sweep_actions() {
 void MainWindow::open_sweeps() {
     if (!sweeps_) {
         sweeps_ = new SweepWindow(*document_, *jobs_, this);
-        if (sweep_request_) sweeps_->restore(sweep_request_);
-        connect(sweeps_, &SweepWindow::request_changed, this, [this] {
+        if (sweep_request_) sweeps_->restore(sweep_request_, sweep_numbers_);
+        connect(sweeps_, &SweepWindow::session_changed, this, [this] {
             document_->set_modified(true);
             autosave_->changed();
         });

@@ -74,25 +74,12 @@ void check_kind(const SweepArguments& a, const model::ModelConfig& c) {
                            .hint = pictures ? "Give --image FILE" : "Give --clean TEXT, or a model that reads pictures"});
 }
 
-/// What the file of an unfinished sweep must agree with.
-SweepFacts facts_of_sweep(const SweepArguments& a, const model::Model& model) {
-    const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, {}, "csv");
-    SweepFacts facts{{"model", made.model + ", SHA-256 " + made.model_hash}, {"version", made.version}, {"dtype", made.dtype}};
-    if (a.asked.pairs.empty()) facts.emplace_back("clean", a.asked.clean);
-    if (!made.pair.empty()) facts.emplace_back("corrupt", made.pair);
-    if (!a.asked.target.empty()) facts.emplace_back("target", a.asked.target);
-    std::map<std::string, std::string> options;  // those that are repeated as one
-    for (const auto& [name, value] : made.options) options[name] += (options.contains(name) ? " | " : "") + value;
-    facts.insert(facts.end(), options.begin(), options.end());
-    return facts;
-}
-
 /// With --out what is computed is kept beside the file until the sweep is done.
 SweepResult run_kept(const SweepArguments& a, const Loaded& loaded, const std::vector<SweepPair>& pairs, const Console& console) {
     SweepRun sweep(loaded.model, pairs, a.asked.options);
     const std::string file = a.unfinished().string();
     if (!a.out.path.empty()) {
-        const std::int64_t there = sweep.keep_in(file, facts_of_sweep(a, *loaded.model));
+        const std::int64_t there = sweep.keep_in(file, figure::sweep_facts(*loaded.model, a.asked, a.compute.dtype));
         if (a.resume)
             console.note(there > 0 ? "going on: " + with_commas(there) + " cells are in " + file
                                    : "there is no " + file + " to go on from: the sweep begins anew");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double row_labels = 34, column_labels = 20, gap = 4;  ///< of the matrix, px
 constexpr double least_side = 14, most_side = 230;
-constexpr double line = 16, map_legend_height = 26, title_height = 42;
+constexpr double caption_line = 16, map_legend_height = 26, title_height = 42;
 constexpr double axis_left = 56, axis_below = 44;
 constexpr double tallest_page = 1.3;  ///< of a file's width: many layers of few heads fit on a sheet of paper
 constexpr double pointer_reach = 7;   ///< px, of the pointer
@@ -137,8 +137,8 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
     }
     size.setWidth(width);
     legend_below = legend(nullptr);
-    const double top = title_height + line * static_cast<double>(caption.size()) + map_legend_height + legend_below + 8;
-    const double below = note.isEmpty() ? 12 : 16 + line * static_cast<double>(note.size());
+    const double top = title_height + caption_line * static_cast<double>(caption.size()) + map_legend_height + legend_below + 8;
+    const double below = note.isEmpty() ? 12 : 16 + caption_line * static_cast<double>(note.size());
     if (single()) {
         const double left = axes() ? axis_left : map_margin, foot = axes() ? axis_below : 0;
         const double across = width - left - map_margin;

@@ -6,6 +6,7 @@
 #include "headlight/intervention/tasks/task_pairs.h"
 
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 namespace headlight::figure {
@@ -77,6 +78,20 @@ Provenance sweep_provenance(const model::Model& model, const intervention::Sweep
         made.options.insert(made.options.begin(), {"pairs", std::filesystem::path(asked.pairs).filename().string()});
     made.command = sweep_command(model, asked, dtype, output, format);
     return made;
+}
+
+intervention::SweepFacts sweep_facts(const model::Model& model, const intervention::SweepRequest& asked,
+                                     const std::string& dtype) {
+    const Provenance made = sweep_provenance(model, asked, dtype, {}, "csv");
+    intervention::SweepFacts facts{
+        {"model", made.model + ", SHA-256 " + made.model_hash}, {"version", made.version}, {"dtype", made.dtype}};
+    if (asked.pairs.empty()) facts.emplace_back("clean", asked.clean);
+    if (!made.pair.empty()) facts.emplace_back("corrupt", made.pair);
+    if (!asked.target.empty()) facts.emplace_back("target", asked.target);
+    std::map<std::string, std::string> options;  // those that are repeated as one
+    for (const auto& [name, value] : made.options) options[name] += (options.contains(name) ? " | " : "") + value;
+    facts.insert(facts.end(), options.begin(), options.end());
+    return facts;
 }
 
 }  // namespace headlight::figure

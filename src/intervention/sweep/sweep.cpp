@@ -108,7 +108,8 @@ struct SweepRun::Internals {
     std::vector<double> directs_of(const PairWork&, const CancelToken&) const;
     void begin_pair(std::size_t pair, const PairWork&, const CancelToken&);
     void run_pair(std::size_t pair, const PairWork&, std::int64_t& done, const CancelToken&, const Progress&);
-    void restore(const UnfinishedSweep::Content&);
+    std::int64_t restore(const SweepContent&);
+    SweepFacts with_texts(SweepFacts) const;
     bool complete() const;
 };
 
@@ -238,8 +239,9 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
         cancel, report);
 }
 
-/// What a file has: whole passes.
-void SweepRun::Internals::restore(const UnfinishedSweep::Content& content) {
+/// Whole passes. Returns how many cells there are.
+std::int64_t SweepRun::Internals::restore(const SweepContent& content) {
+    const std::lock_guard lock(mutex);
     sweep.result.options.memory = content.memory;
     for (const auto& [pair, begun] : content.pairs) {
         base[pair] = begun.base;
@@ -264,6 +266,19 @@ void SweepRun::Internals::restore(const UnfinishedSweep::Content& content) {
             states[pair][i] = CellState::computed;
             return true;
         });
+    std::int64_t there = 0;
+    for (const auto& of : states) there += std::ssize(of) - std::ranges::count(of, CellState::pending);
+    return there;
+}
+
+SweepFacts SweepRun::Internals::with_texts(SweepFacts facts) const {
+    facts.emplace_back("texts, positions and answers of the pairs", hash_of(pairs));
+    if (const auto& over = sweep.options().over) {
+        std::vector<SweepPair> texts;
+        for (const SweepText& text : *over) texts.push_back({.clean = text});
+        facts.emplace_back("texts of --over", hash_of(texts));
+    }
+    return facts;
 }
 
 SweepRun::SweepRun(std::shared_ptr<const model::Model> model, std::vector<SweepPair> pairs, const SweepOptions& options)
@@ -275,17 +290,34 @@ const std::vector<SweepPair>& SweepRun::pairs() const noexcept { return in_->pai
 
 std::int64_t SweepRun::keep_in(const std::filesystem::path& path, SweepFacts facts) {
     Internals& in = *in_;
-    facts.emplace_back("texts, positions and answers of the pairs", hash_of(in.pairs));
-    if (const auto& over = in.sweep.options().over) {
-        std::vector<SweepPair> texts;
-        for (const SweepText& text : *over) texts.push_back({.clean = text});
-        facts.emplace_back("texts of --over", hash_of(texts));
+    const SweepResult& r = in.sweep.result;
+    in.file.emplace(path, in.with_texts(std::move(facts)), r.options.memory, in.pairs.size(), r.cells.size());
+    return in.restore(in.file->content());
+}
+
+std::string SweepRun::kept(SweepFacts facts) const {
+    const Internals& in = *in_;
+    const std::lock_guard lock(in.mutex);
+    std::string lines = header_line(in.with_texts(std::move(facts)), in.sweep.result.options.memory);
+    for (std::size_t pair = 0; pair < in.pairs.size() && !std::isnan(in.base[pair]); ++pair) {
+        BegunPair begun{.base = in.base[pair], .other = in.other[pair], .shifted = in.shifted};
+        if (in.has_beside()) begun.beside = in.beside[pair];
+        begun.states = in.states[pair];
+        lines += pair_line(pair, begun);
+        std::vector<CellSum> sums;
+        for (std::size_t i = 0; i < begun.states.size(); ++i)
+            if (begun.states[i] == CellState::computed && !estimates_alone(in.sweep.options().method))
+                sums.push_back({i, in.effects[pair][i], 1});
+        for (const auto& [i, part] : in.parts[pair]) sums.push_back(part);
+        lines += pass_line(pair, sums);
     }
-    in.file.emplace(path, std::move(facts), in.sweep.result.options.memory, in.pairs.size(), in.sweep.result.cells.size());
-    in.restore(in.file->content());
-    std::int64_t there = 0;
-    for (const auto& of : in.states) there += std::ssize(of) - std::ranges::count(of, CellState::pending);
-    return there;
+    return lines;
+}
+
+std::int64_t SweepRun::take(std::string_view kept, SweepFacts facts, const std::string& file) {
+    Internals& in = *in_;
+    return in.restore(content_of(kept, in.with_texts(std::move(facts)), in.pairs.size(), in.sweep.result.cells.size(),
+                                 {file, "Sweep again", "Sweep again"}));
 }
 
 void SweepRun::run(const CancelToken& cancel, const Progress& progress) {

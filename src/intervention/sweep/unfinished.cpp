@@ -31,51 +31,75 @@ CellState state_of(char letter) {
                      .problem = "A state of a cell cannot be read", .expected = "0, - or x", .found = std::string(1, letter)});
 }
 
-}  // namespace
-
-UnfinishedSweep::UnfinishedSweep(std::filesystem::path path, SweepFacts facts, std::int64_t memory, std::size_t pairs,
-                                 std::size_t cells)
-    : path_(std::move(path)), facts_(std::move(facts)), content_{.memory = memory} {
-    if (std::filesystem::exists(path_)) read(pairs, cells);
-}
-
-void UnfinishedSweep::read_header(const std::string& line) {
+/// The memory of a pass.
+std::int64_t header_of(const std::string& line, const SweepFacts& facts, const LinesFrom& from) {
     std::map<std::string, std::string> kept;
+    std::int64_t memory = 0;
     try {
         const nlohmann::json header = nlohmann::json::parse(line);
         if (header.at("headlight").get<std::string>() == kFormat) header.at("sweep").get_to(kept);
-        header.at("memory").get_to(content_.memory);
+        header.at("memory").get_to(memory);
     } catch (const nlohmann::json::exception&) {
         kept.clear();
     }
     if (kept.empty())
-        throw Error(ErrorFacts{.problem = "This is not the file of an unfinished sweep",
-                               .file = path_.string(),
-                               .hint = "Delete the file to begin anew"});
+        throw Error(ErrorFacts{.problem = "These are not the numbers of a sweep", .file = from.file, .hint = from.unreadable});
     const auto differs = [&](const std::string& name, const std::string& before, const std::string& now) {
         if (before == now) return;
-        throw Error(ErrorFacts{.problem = "The unfinished sweep in this file is another one",
-                               .file = path_.string(),
+        throw Error(ErrorFacts{.problem = "The numbers that are kept are those of another sweep",
+                               .file = from.file,
                                .item = name,
                                .expected = before.empty() ? "none" : before,
                                .found = now.empty() ? "none" : now,
-                               .hint = "Give what that sweep had, or delete the file to begin anew"});
+                               .hint = from.other});
     };
-    for (const auto& [name, value] : facts_) differs(name, kept[name], value);
+    for (const auto& [name, value] : facts) differs(name, kept[name], value);
     for (const auto& [name, value] : kept)
-        if (std::ranges::find(facts_, name, &SweepFacts::value_type::first) == facts_.end()) differs(name, value, "");
+        if (std::ranges::find(facts, name, &SweepFacts::value_type::first) == facts.end()) differs(name, value, "");
+    return memory;
 }
 
-void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
-    const std::string text = io::read_text(path_, std::numeric_limits<std::uintmax_t>::max());
-    const std::size_t whole = text.rfind('\n') + 1;  // behind it a line that a process did not finish
+/// Behind it, a line that a process did not finish.
+std::size_t end_of_lines(std::string_view text) { return text.rfind('\n') + 1; }
+
+}  // namespace
+
+std::string header_line(const SweepFacts& facts, std::int64_t memory) {
+    nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : facts) sweep[name] = value;
+    return nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", memory}}.dump() + "\n";
+}
+
+std::string pair_line(std::size_t pair, const BegunPair& begun) {
+    std::string states;
+    for (const CellState state : begun.states)
+        states += state == CellState::certain ? kCertain : state == CellState::missing ? kMissing : kComputed;
+    const nlohmann::ordered_json line{{"pair", pair},           {"base", begun.base},
+                                      {"other", begun.other},   {"shifted", begun.shifted},
+                                      {"beside", begun.beside}, {"states", states}};
+    return line.dump() + "\n";
+}
+
+std::string pass_line(std::size_t pair, const std::vector<CellSum>& sums) {
+    nlohmann::ordered_json line{{"pair", pair}, {"pass", nlohmann::ordered_json::array()}};
+    for (const CellSum& sum : sums)
+        line["pass"].push_back(sum.of == 1 ? nlohmann::ordered_json{sum.cell, sum.sum}
+                                           : nlohmann::ordered_json{sum.cell, sum.sum, sum.taken, sum.of});
+    return line.dump() + "\n";
+}
+
+SweepContent content_of(std::string_view text, const SweepFacts& facts, std::size_t pairs, std::size_t cells,
+                        const LinesFrom& from) {
+    SweepContent content;
+    const std::size_t whole = end_of_lines(text);
+    if (whole == 0) header_of({}, facts, from);
     std::size_t number = 0;
     for (std::size_t at = 0; at < whole;) {
         const std::size_t end = text.find('\n', at);
-        const std::string line = text.substr(at, end - at);
+        const std::string line(text.substr(at, end - at));
         at = end + 1;
         if (++number == 1) {
-            read_header(line);
+            content.memory = header_of(line, facts, from);
             continue;
         }
         const auto in_range = [&](std::size_t index, std::size_t count, const char* what) {
@@ -92,7 +116,7 @@ void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
                 for (const nlohmann::json& each : json["pass"]) {
                     CellSum sum{in_range(each.at(0).get<std::size_t>(), cells, "cell"), real_of(each.at(1)), 1};
                     if (each.size() > 2) each.at(2).get_to(sum.taken), each.at(3).get_to(sum.of);
-                    content_.sums.emplace_back(pair, sum);
+                    content.sums.emplace_back(pair, sum);
                 }
                 continue;
             }
@@ -103,32 +127,39 @@ void UnfinishedSweep::read(std::size_t pairs, std::size_t cells) {
                 throw Error(ErrorFacts{.problem = "A pair has another number of cells",
                                        .expected = std::to_string(cells),
                                        .found = std::to_string(begun.states.size())});
-            content_.pairs.emplace_back(pair, std::move(begun));
+            content.pairs.emplace_back(pair, std::move(begun));
         } catch (const nlohmann::json::exception& error) {
-            throw Error(ErrorFacts{.problem = "A line of an unfinished sweep cannot be read",
-                                   .file = path_.string(),
+            throw Error(ErrorFacts{.problem = "A line of a sweep's numbers cannot be read",
+                                   .file = from.file,
                                    .item = "line " + std::to_string(number),
                                    .found = io::plain_reason(error),
-                                   .hint = "Delete the file to begin anew"});
+                                   .hint = from.unreadable});
         } catch (const Error& error) {
-            ErrorFacts facts = error.facts();
-            facts.file = path_.string();
-            facts.item = "line " + std::to_string(number);
-            facts.hint = "Delete the file to begin anew";
-            throw Error(std::move(facts));
+            ErrorFacts wrong = error.facts();
+            wrong.file = from.file;
+            wrong.item = "line " + std::to_string(number);
+            wrong.hint = from.unreadable;
+            throw Error(std::move(wrong));
         }
     }
+    return content;
+}
+
+UnfinishedSweep::UnfinishedSweep(std::filesystem::path path, SweepFacts facts, std::int64_t memory, std::size_t pairs,
+                                 std::size_t cells)
+    : path_(std::move(path)), facts_(std::move(facts)), content_{.memory = memory} {
+    if (!std::filesystem::exists(path_)) return;
+    const std::string text = io::read_text(path_, std::numeric_limits<std::uintmax_t>::max());
+    const std::size_t whole = end_of_lines(text);
+    if (whole > 0)
+        content_ = content_of(
+            text, facts_, pairs, cells,
+            {path_.string(), "Delete the file to begin anew", "Give what that sweep had, or delete the file to begin anew"});
     if (whole < text.size()) std::filesystem::resize_file(path_, whole);
 }
 
 void UnfinishedSweep::begin(std::size_t pair, const BegunPair& begun) {
-    std::string states;
-    for (const CellState state : begun.states)
-        states += state == CellState::certain ? kCertain : state == CellState::missing ? kMissing : kComputed;
-    const nlohmann::ordered_json line{{"pair", pair},           {"base", begun.base},
-                                      {"other", begun.other},   {"shifted", begun.shifted},
-                                      {"beside", begun.beside}, {"states", states}};
-    begun_ += line.dump() + "\n";
+    begun_ += pair_line(pair, begun);
     beside_ = beside_ || !begun.beside.empty();
 }
 
@@ -142,25 +173,16 @@ void UnfinishedSweep::end_pass() {
     std::string lines = std::move(begun_);
     begun_.clear();
     beside_ = false;
-    if (!pass_.empty()) {
-        nlohmann::ordered_json line{{"pair", pair_}, {"pass", nlohmann::ordered_json::array()}};
-        for (const CellSum& sum : pass_)
-            line["pass"].push_back(sum.of == 1 ? nlohmann::ordered_json{sum.cell, sum.sum}
-                                               : nlohmann::ordered_json{sum.cell, sum.sum, sum.taken, sum.of});
-        lines += line.dump() + "\n";
-        pass_.clear();
-    }
+    if (!pass_.empty()) lines += pass_line(pair_, pass_);
+    pass_.clear();
     write(lines);
 }
 
 void UnfinishedSweep::write(const std::string& lines) {
     std::error_code ignored;
     if (!out_ && (!std::filesystem::exists(path_, ignored) || std::filesystem::file_size(path_, ignored) == 0)) {
-        nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
-        for (const auto& [name, value] : facts_) sweep[name] = value;
-        const nlohmann::ordered_json header{{"headlight", kFormat}, {"sweep", sweep}, {"memory", content_.memory}};
         // Whole or not at all: a process killed here must not leave a file that says nothing.
-        io::write_atomically(path_, header.dump() + "\n" + lines);
+        io::write_atomically(path_, header_line(facts_, content_.memory) + lines);
         return;
     }
     if (!out_) out_.reset(std::fopen(path_.c_str(), "ab"));

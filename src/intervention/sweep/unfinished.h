@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The file of a sweep that has not finished: a line that says which sweep it is, then one for every pair that has begun and one
-// for every pass, so that a process that dies loses one pass.
+// What a sweep has, as lines: one that says which sweep it is, then one for every pair that has begun and one for every pass. A
+// file of them is written as the sweep runs, so that a process that dies loses one pass; a session keeps them whole.
 #pragma once
 
 #include "headlight/intervention/sweep/sweep.h"
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headlight::intervention {
@@ -28,17 +29,30 @@ struct BegunPair {
     std::vector<CellState> states{};  ///< [cell], once all is done
 };
 
+struct SweepContent {
+    std::int64_t memory = 0;  ///< of a pass: the numbers depend on which cells share one, in their last digits
+    std::vector<std::pair<std::size_t, BegunPair>> pairs{};
+    std::vector<std::pair<std::size_t, CellSum>> sums{};  ///< with their pair, in the order of their passes
+};
+
+/// Lines, each with its end.
+std::string header_line(const SweepFacts&, std::int64_t memory);
+std::string pair_line(std::size_t pair, const BegunPair&);
+std::string pass_line(std::size_t pair, const std::vector<CellSum>&);
+
+/// Where lines come from, and what helps if they cannot be read or are another sweep's.
+struct LinesFrom {
+    std::string file, unreadable, other;
+};
+/// Errors: the lines are those of another sweep, or of none.
+SweepContent content_of(std::string_view lines, const SweepFacts&, std::size_t pairs, std::size_t cells, const LinesFrom&);
+
+/// The file of a sweep that has not finished.
 class UnfinishedSweep {
 public:
-    struct Content {
-        std::int64_t memory = 0;  ///< of a pass: the numbers depend on which cells share one, in their last digits
-        std::vector<std::pair<std::size_t, BegunPair>> pairs{};
-        std::vector<std::pair<std::size_t, CellSum>> sums{};  ///< with their pair, in the order of their passes
-    };
-
-    /// Errors: the file is that of another sweep, or of none.
+    /// Errors: as content_of().
     UnfinishedSweep(std::filesystem::path, SweepFacts, std::int64_t memory, std::size_t pairs, std::size_t cells);
-    const Content& content() const noexcept { return content_; }
+    const SweepContent& content() const noexcept { return content_; }
 
     void begin(std::size_t pair, const BegunPair&);
     void add(std::size_t pair, const CellSum&);
@@ -46,8 +60,6 @@ public:
     void end_pass();
 
 private:
-    void read(std::size_t pairs, std::size_t cells);
-    void read_header(const std::string& line);
     void write(const std::string& lines);
 
     struct Close {
@@ -55,7 +67,7 @@ private:
     };
     std::filesystem::path path_;
     SweepFacts facts_;
-    Content content_;
+    SweepContent content_;
     std::unique_ptr<std::FILE, Close> out_{};
     std::string begun_{};  ///< lines of pairs, written with their first pass
     bool beside_ = false;  ///< they hold numbers beside the cells, which are worth a file of their own

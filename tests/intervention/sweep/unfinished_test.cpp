@@ -82,10 +82,12 @@ TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
             SCOPED_TRACE(stop);
             const TempFolder folder;
             const std::filesystem::path file = folder / "s.unfinished";
+            std::string kept;
             {
                 SweepRun run(model, pairs, options);
                 EXPECT_EQ(run.keep_in(file, {{"site", "that"}}), 0);
                 run_some(run, file, stop);
+                kept = run.kept({{"site", "that"}});
             }
             ASSERT_TRUE(std::filesystem::exists(file));
             SweepRun again(model, pairs, {options});
@@ -94,6 +96,13 @@ TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
             EXPECT_LT(there, 4 * cells);
             again.run();
             expect_same_bits(again.result(), whole);
+            SweepRun from_session(model, pairs, options);
+            EXPECT_GE(from_session.take(kept, {{"site", "that"}}, "a session"), there) << "and what needs no pass";
+            from_session.run();
+            expect_same_bits(from_session.result(), whole);
+            SweepRun all_kept(model, pairs, options);
+            EXPECT_EQ(all_kept.take(from_session.kept({{"site", "that"}}), {{"site", "that"}}, "a session"), 4 * cells);
+            expect_same_bits(all_kept.result(), whole);
             // A process that dies leaves half a line; the pass is computed again.
             std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
             SweepRun killed(model, pairs, options);
@@ -129,7 +138,7 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     };
     EXPECT_EQ(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}), "no error");
     EXPECT_THAT(message(pairs, {{"model", "that"}, {"site", "z_by_position"}}),
-                AllOf(HasSubstr("another one"), HasSubstr("s.unfinished"), HasSubstr(", model: "), HasSubstr("expected this"),
+                AllOf(HasSubstr("another sweep"), HasSubstr("s.unfinished"), HasSubstr(", model: "), HasSubstr("expected this"),
                       HasSubstr("found that"), HasSubstr("delete")));
     EXPECT_THAT(message(pairs, {{"model", "this"}}), AllOf(HasSubstr(", site: "), HasSubstr("found none")));
     EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}, {"to", "L1H0.k"}}),
@@ -141,8 +150,7 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     for (const char* line : {"layer,head,value", R"({"rows": []})", R"({"headlight": "unfinished sweep 1", "memory": 1})",
                              R"({"headlight": "unfinished sweep 1", "sweep": {"model": 1}, "memory": 1})"}) {
         std::ofstream(file) << line << "\n";
-        EXPECT_THAT(message(pairs, {{"model", "this"}}),
-                    AllOf(HasSubstr("not the file of an unfinished sweep"), HasSubstr("s.unf")));
+        EXPECT_THAT(message(pairs, {{"model", "this"}}), AllOf(HasSubstr("not the numbers of a sweep"), HasSubstr("s.unf")));
     }
 }
 

@@ -241,6 +241,78 @@ TEST_F(SweepPage, ASessionKeepsWhatIsAsked) {
     EXPECT_THROW(session_from_json(wrong, "a.headlight"), Error);
 }
 
+TEST_F(SweepPage, ASessionKeepsTheNumbers) {
+    window.action(Command::sweep_heads).trigger();
+    ASSERT_TRUE(sweep());
+    ASSERT_TRUE(page().result()->complete);
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().numbers(); }));
+    const Session saved = window.session();
+    ASSERT_TRUE(saved.sweep_numbers);
+    const std::string text = to_json(saved);
+    ASSERT_EQ(session_from_json(text, "a.headlight"), saved);
+
+    MainWindow other;
+    other.show();
+    other.apply_session(session_from_json(text, "a.headlight"), {});
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    EXPECT_EQ(other.session().sweep_numbers, saved.sweep_numbers) << "before the page is opened";
+    other.action(Command::sweep).trigger();
+    SweepWindow& again = *other.sweeps();
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && again.result() && again.canvas().shown(); }))
+        << again.message().text().toStdString();
+    EXPECT_EQ(again.result()->effects, page().result()->effects);
+    EXPECT_EQ(again.result()->clean, page().result()->clean);
+    EXPECT_TRUE(again.result()->complete);
+    EXPECT_TRUE(again.message().text().startsWith(QStringLiteral("Kept in the session")));
+    EXPECT_EQ(again.command(), page().command());
+    EXPECT_EQ(other.session().sweep_numbers, saved.sweep_numbers);
+    EXPECT_FALSE(other.document().modified());
+    again.choose_cell(0);
+    EXPECT_FALSE(again.cell_words().text().isEmpty());
+
+    // Those of another version are refused, with the reason, and stay in the session.
+    Session strange = saved;
+    std::string lines = *saved.sweep_numbers->lines;
+    const std::string version = "\"version\":\"";
+    ASSERT_NE(lines.find(version), std::string::npos);
+    lines.insert(lines.find(version) + version.size(), "9.");
+    strange.sweep_numbers->lines = std::make_shared<const std::string>(lines);
+    other.apply_session(strange, {});
+    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && again.message().text().contains(QStringLiteral("version")); }))
+        << again.message().text().toStdString();
+    EXPECT_FALSE(again.result());
+    EXPECT_FALSE(again.export_button().isEnabled());
+    EXPECT_EQ(other.session().sweep_numbers, strange.sweep_numbers);
+    Session plain = saved;
+    plain.sweep_numbers.reset();
+    other.apply_session(plain, {});
+    EXPECT_FALSE(other.session().sweep_numbers);
+    EXPECT_TRUE(again.message().text().isEmpty());
+}
+
+TEST_F(SweepPage, ASessionKeepsTheCellsOfAStoppedSweep) {
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::head_every_by_position)));
+    page().start_button().click();
+    ASSERT_TRUE(wait_for([&] { return page().result() && page().result()->computed > 0; }));
+    page().stop_button().click();
+    ASSERT_TRUE(done());
+    if (page().result()->complete) GTEST_SKIP() << "it was quicker than the click";
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().numbers(); }));
+    const Session saved = window.session();
+    const auto effects = page().result()->effects;
+    window.apply_session(saved, {});
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() && page().canvas().shown(); }));
+    ASSERT_EQ(page().result()->effects.size(), effects.size());
+    for (std::size_t i = 0; i < effects.front().size(); ++i)
+        ASSERT_TRUE(std::isnan(effects[0][i]) ? std::isnan(page().result()->effects[0][i])
+                                              : page().result()->effects[0][i] == effects[0][i])
+            << i;
+    ASSERT_TRUE(page().go_on_button().isVisible());
+    page().go_on_button().click();
+    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result()->complete && page().numbers(); }));
+    EXPECT_GT(page().numbers()->lines->size(), saved.sweep_numbers->lines->size());
+}
+
 /// Every field of a request is one of the page: it comes back from the fields, a session and undo.
 TEST_F(SweepPage, EveryFieldTravels) {
     const std::string clean = "The nurse said that she", corrupt = "The king said that she";

@@ -22,6 +22,10 @@ std::string sweep_command(const model::Model&, const intervention::SweepRequest&
 Provenance sweep_provenance(const model::Model&, const intervention::SweepRequest&, const std::string& dtype,
                             const ExportOptions&, const std::string& format);
 
+/// What the numbers of a sweep depend on beside the ids of its texts: what is kept of another is refused. Reads the weights for
+/// their hash.
+intervention::SweepFacts sweep_facts(const model::Model&, const intervention::SweepRequest&, const std::string& dtype);
+
 /// "z  L3H5  ·Mary (4)": a cell in words, with its axes' names and tokens.
 QString sweep_cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
 
