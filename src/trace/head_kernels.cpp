@@ -69,24 +69,22 @@ void HeadAccumulator::set_value_norms(std::vector<float> norms) {
     value_norms_ = std::move(norms);
 }
 
-void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys,
-                               std::int64_t stride) {
+void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::int64_t count, std::int64_t keys,
+                               std::int64_t stride, std::span<const model::RowLogs> logs) {
+    const Rows rows{weights, first, count, keys, stride, logs};
     thread_local std::vector<float> column_max, column_sum;
-    column_max.assign(index(keys + kRowLanes), 0.0F);
     column_sum.assign(index(keys + kRowLanes), 0.0F);
-    const RowColumns columns{column_max.data(), column_sum.data()};
     Block block{first, RowSums(first_row_.size()), {}};
-    if (!facts_.pictures) add_rows_to_numbers(rows, first, count, keys, stride, columns, block);
+    if (facts_.pictures)
+        column_max.assign(index(keys + kRowLanes), 0.0F);
+    else
+        add_rows_to_numbers(rows, {nullptr, column_sum.data()}, block);
+    const RowColumns columns{column_max.data(), column_sum.data()};
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     std::int64_t cell = std::upper_bound(begin.begin(), begin.end(), first) - begin.begin() - 1;
     for (std::int64_t i = first; facts_.pictures && i < first + count; ++cell) {
         const std::int64_t start = i, end = std::min(begin[index(cell + 1)], first + count);
-        for (; i < end; ++i) {
-            model::KeyRange legal = facts_.shape.legal(i);
-            legal.last = std::min(legal.last, keys);
-            const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
-            add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
-        }
+        for (; i < end; ++i) add_row(rows, i, columns, block);
         const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
         if (facts_.numbers) facts_.numbers->add_columns(column_sum.data(), reached, 1, block.sums);
         CellRow pooled = pool_columns(cell, reached, column_max.data(), column_sum.data());
@@ -105,49 +103,48 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
 }
 
 /// Columns are summed over few rows in float32, like those of a cell of the pictures.
-void HeadAccumulator::add_rows_to_numbers(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys,
-                                          std::int64_t stride, const RowColumns& columns, Block& block) {
+void HeadAccumulator::add_rows_to_numbers(const Rows& rows, const RowColumns& columns, Block& block) {
     constexpr std::int64_t kRows = 16;
-    for (std::int64_t i = first; i < first + count;) {
-        const std::int64_t end = std::min(i + kRows, first + count);
-        for (; i < end; ++i) {
-            model::KeyRange legal = facts_.shape.legal(i);
-            legal.last = std::min(legal.last, keys);
-            const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
-            add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
-        }
+    const std::int64_t behind = rows.first + rows.count;
+    for (std::int64_t i = rows.first; i < behind;) {
+        const std::int64_t end = std::min(i + kRows, behind);
+        for (; i < end; ++i) add_row(rows, i, columns, block);
         if (!facts_.numbers) continue;
-        const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
+        const std::int64_t reached = facts_.shape.causal ? std::min(rows.keys, end) : rows.keys;
         facts_.numbers->add_columns(columns.sum, reached, 1, block.sums);
         std::fill_n(columns.sum, reached, 0.0F);
     }
 }
 
-void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable,
-                              const RowColumns& columns, Block& block) {
+void HeadAccumulator::add_row(const Rows& rows, std::int64_t i, const RowColumns& columns, Block& block) {
+    const float* const row = rows.weights + (i - rows.first) * rows.stride;
+    const std::int64_t readable = i + 1 < rows.first + rows.count ? std::max(rows.keys, rows.stride) : rows.keys;
+    model::KeyRange legal = facts_.shape.legal(i);
+    legal.last = std::min(legal.last, rows.keys);
     const PatternShape& shape = facts_.shape;
     thread_local std::vector<float> zeros;
     if (value_norms_.empty() && zeros.size() < index(shape.keys + kRowLanes)) zeros.assign(index(shape.keys + kRowLanes), 0.0F);
     const float* factor = value_norms_.empty() ? zeros.data() : value_norms_.data();
     const std::int64_t keys = legal.last, start = legal.first, behind = shape.across ? keys : i + 1;
     const auto floor = static_cast<float>(0.0001 / static_cast<double>(legal.count()));
+    const model::RowLogs* const logs = rows.logs.empty() ? nullptr : &rows.logs[index(i - rows.first)];
+    const auto pass = [&](std::int64_t from, std::int64_t to, RowNumbers& out) {
+        row_pass({row + from, to - from, readable - from, factor + from, floor, logs == nullptr},
+                 {columns.max ? columns.max + from : nullptr, columns.sum + from}, out);
+    };
     RowNumbers numbers, later;  // keys up to i, and behind it
-    const auto pass_row = facts_.pictures ? row_pass : row_pass_of_sums;
-    pass_row({row + start, behind - start, readable - start, factor + start, floor}, {columns.max + start, columns.sum + start},
-             numbers);
+    pass(start, behind, numbers);
     numbers.index += static_cast<double>(start) * numbers.sum;
-    if (keys > behind) {
-        pass_row({row + behind, keys - behind, readable - behind, factor + behind, floor},
-                 {columns.max + behind, columns.sum + behind}, later);
-    }
+    if (keys > behind) pass(behind, keys, later);
     if (!facts_.numbers) return;
+    const double plogp = logs ? logs->weighted + logs->factor * (numbers.sum + later.sum) : numbers.plogp + later.plogp;
     const PatternRow result{
         .shape = shape,
         .weights = row,
         .lengths = value_norms_.empty() ? nullptr : factor,
         .query = i,
         .legal = legal,
-        .entropy = -(numbers.plogp + later.plogp),
+        .entropy = -plogp,
         .smoothed_entropy = -(numbers.smoothed + later.smoothed),
         .distance = shape.across ? 0 : static_cast<double>(i) * numbers.sum - numbers.index + later.index + later.sum,
         .weighted_length = numbers.scaled + later.scaled,

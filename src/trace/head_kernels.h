@@ -4,6 +4,7 @@
 
 #include "headlight/trace/head_numbers.h"
 #include "headlight/trace/trace.h"
+#include "model/arithmetic/kernels.h"
 #include "trace/row_kernel.h"
 
 #include <cstdint>
@@ -48,8 +49,9 @@ public:
         return std::span(value_norms_).first(value_norms_.empty() ? 0 : static_cast<std::size_t>(facts_.shape.keys));
     }
     /// Rows [first, first + count) with `keys` columns each (columns from `keys` on are zero), `stride` floats apart.
-    /// Every row once; the last block writes the results.
-    void add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride);
+    /// Every row once; the last block writes the results. `logs` of each row, or none.
+    void add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride,
+                  std::span<const model::RowLogs> logs = {});
 
 private:
     /// Columns of a cell row that a block has only a part of.
@@ -63,9 +65,13 @@ private:
         RowSums sums;
         std::vector<CellRow> edges;
     };
-    void add_rows_to_numbers(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride,
-                             const RowColumns&, Block& block);
-    void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&, Block& block);
+    struct Rows {
+        const float* weights;
+        std::int64_t first, count, keys, stride;
+        std::span<const model::RowLogs> logs;
+    };
+    void add_rows_to_numbers(const Rows&, const RowColumns&, Block& block);
+    void add_row(const Rows&, std::int64_t i, const RowColumns&, Block& block);
     CellRow pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max, const float* column_sum) const;
     void write_cells(const CellRow&);
     void finish();

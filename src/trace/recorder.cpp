@@ -135,7 +135,8 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
+void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
+                            std::span<const model::RowLogs> logs) {
     const at::Tensor rows = floats_of(tile);
     // A head a thread, and all that is read of its rows while they are in the cache. Lengths are there until the overview has the
     // head's last rows.
@@ -150,7 +151,7 @@ void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, 
                               .lengths = own_.lengths(id)};
             if (rows_) rows_->rows(id, of);
             if (whole_) whole_->add_rows(id, of.weights, of.first, of.count, of.keys, of.stride, of.lengths);
-            if (own_.gathers()) own_.add_rows(id, of);
+            if (own_.gathers()) own_.add_rows(id, of, logs);
         }
     });
 }

@@ -14,7 +14,7 @@ using namespace lanes;
 static_assert(kLanes == kRowLanes);
 constexpr float kKept = 0.9999F;  ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
 
-template <bool kMaxima>
+template <bool kMaxima, bool kLogs>
 [[gnu::always_inline]] inline void numbers_of_row(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
     const float* row = in.row;
     const float* factor = in.factor;
@@ -30,7 +30,7 @@ template <bool kMaxima>
         const std::int64_t end = std::min(n, start + kChunk);
         Floats sum = zero, index = zero, plogp = zero, smoothed = zero, scaled = zero, j = lane_index;
         for (std::int64_t at = start; at < end; at += kLanes, j += static_cast<float>(kLanes)) {
-            Floats p = zero, csum, logp, f, logq;
+            Floats p = zero, csum, f, logq;
             if (at + kLanes <= readable)
                 std::memcpy(&p, row + at, sizeof p);
             else
@@ -49,13 +49,16 @@ template <bool kMaxima>
             }
             std::memcpy(&csum, column_sum + at, sizeof csum);
             csum += p;
-            natural_log(p > tiny ? p : tiny, logp);
             sum += p;
             index += p * j;
             natural_log(q, logq);
             smoothed += q * logq;
             scaled += p * f;
-            plogp += p * logp;  // below FLT_MIN the product is under 1e-36 either way
+            if constexpr (kLogs) {
+                Floats logp;
+                natural_log(p > tiny ? p : tiny, logp);
+                plogp += p * logp;  // below FLT_MIN the product is under 1e-36 either way
+            }
             const Floats lower = p < largest ? p : largest;
             largest = p > largest ? p : largest;
             second = lower > second ? lower : second;
@@ -78,10 +81,10 @@ template <bool kMaxima>
 }  // namespace
 
 HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
-    numbers_of_row<true>(in, columns, out);
-}
-HEADLIGHT_WIDE void row_pass_of_sums(const RowInput& in, const RowColumns& columns, RowNumbers& out) {
-    numbers_of_row<false>(in, columns, out);
+    if (columns.max)
+        in.logs ? numbers_of_row<true, true>(in, columns, out) : numbers_of_row<true, false>(in, columns, out);
+    else
+        in.logs ? numbers_of_row<false, true>(in, columns, out) : numbers_of_row<false, false>(in, columns, out);
 }
 
 }  // namespace headlight::trace

@@ -14,9 +14,10 @@ struct RowInput {
     std::int64_t readable = 0;      ///< floats that may be read from row
     const float* factor = nullptr;  ///< one for each key, with room for a whole step behind the last
     float floor = 0;                ///< what smoothing adds to every weight, 0.0001 / keys
+    bool logs = true;               ///< RowNumbers::plogp is wanted
 };
 
-/// Maxima and sums down the columns; with room for a whole step behind the last.
+/// Maxima (or none) and sums down the columns; with room for a whole step behind the last.
 struct RowColumns {
     float* max = nullptr;
     float* sum = nullptr;
@@ -33,6 +34,5 @@ struct RowNumbers {
 
 /// Adds one row to the columns and its numbers to `out`. Floats are summed over at most 256 keys, these in float64.
 void row_pass(const RowInput&, const RowColumns&, RowNumbers& out);
-void row_pass_of_sums(const RowInput&, const RowColumns&, RowNumbers& out);  ///< without the columns' maxima
 
 }  // namespace headlight::trace

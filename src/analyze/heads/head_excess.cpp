@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/heads/head_excess.h"
 
-#include "headlight/base/lanes.h"
+#include "analyze/pattern/row_sums.h"
 #include "headlight/base/working_for.h"
 
 #include <algorithm>
@@ -11,30 +11,6 @@ namespace headlight::analyze {
 namespace {
 
 constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-/// sum weights[j] a[j] and sum weights[j] b[j]
-HEADLIGHT_WIDE void weighted_sums(const float* weights, const float* a, const float* b, std::int64_t n, double* out) {
-    using namespace lanes;
-    std::int64_t at = 0;
-    while (at + kLanes <= n) {
-        const std::int64_t end = std::min(n, at + kChunk);
-        Floats of_a = {}, of_b = {};
-        for (; at + kLanes <= end; at += kLanes) {
-            Floats w, s, t;
-            std::memcpy(&w, weights + at, sizeof w);
-            std::memcpy(&s, a + at, sizeof s);
-            std::memcpy(&t, b + at, sizeof t);
-            of_a += w * s;
-            of_b += w * t;
-        }
-        out[0] += lanes_sum(of_a);
-        out[1] += lanes_sum(of_b);
-    }
-    for (; at < n; ++at) {
-        out[0] += static_cast<double>(weights[at] * a[at]);
-        out[1] += static_cast<double>(weights[at] * b[at]);
-    }
-}
 
 /// How many rows have each key (or distance): ranges are added, the prefix sums are the counts.
 class RangeCount {
@@ -140,7 +116,6 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     key_share_.assign(slot_at(n), 0);
     for (std::int64_t j = 0; j < n; ++j) {
         if (at_key[slot_at(j)] == 0) continue;
-        keys_.push_back(j);
         key_share_[slot_at(j)] = static_cast<double>(at_key[slot_at(j)]) / static_cast<double>(key_others[slot_at(j)]);
     }
     if (kind_ == Kind::previous_token) return;
@@ -157,14 +132,11 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
 }
 
 std::array<double, 2> HeadExcess::share_at_distances(const HeadExcess& a, const HeadExcess& b, const trace::PatternRow& row) {
-    std::array<double, 2> sums{};
     const std::int64_t i = row.query, n = std::ssize(a.distance_share_), least = std::min(a.least_, b.least_);
     const std::int64_t begin = std::max(row.legal.first, i - std::max(a.most_, b.most_)), end = i - least + 1;
     const std::int64_t shift = n - 1 - i + begin;
-    if (begin < end)
-        weighted_sums(row.weights + begin, a.distance_share_.data() + shift, b.distance_share_.data() + shift, end - begin,
-                      sums.data());
-    return sums;
+    if (begin >= end) return {};
+    return weighted_sums(row.weights + begin, a.distance_share_.data() + shift, b.distance_share_.data() + shift, end - begin);
 }
 
 double HeadExcess::of_row(const trace::PatternRow& row, double at_distances) const {
@@ -178,18 +150,15 @@ double HeadExcess::of_row(const trace::PatternRow& row, double at_distances) con
         distance_share_.empty() ? nullptr : distance_share_.data() + (distance_share_.size() - 1 - slot_at(i));
     for_each_key(i, row.legal, [&](std::int64_t j) {
         const double here = j == i ? 0 : key_share_[slot_at(j)];
-        sum += ((counts(i, j) ? 1 : 0) + here + (apart ? static_cast<double>(apart[j]) : 0)) * weight(j);
+        const double there = apart ? static_cast<double>(apart[j]) : 0;
+        const bool counted = key_share_[slot_at(j)] > 0 && (!apart || there > 0);  // as counts(i, j)
+        sum += ((counted ? 1 : 0) + here + there) * weight(j);
     });
     return sum - at_distances;
 }
 
 double HeadExcess::of_columns(const float* columns, std::int64_t keys) const {
-    double sum = 0;
-    for (const std::int64_t j : keys_) {
-        if (j >= keys) break;
-        sum += key_share_[slot_at(j)] * static_cast<double>(columns[j]);
-    }
-    return sum;
+    return queries_ == 0 ? 0 : weighted_sum(key_share_.data(), columns, std::min(keys, std::ssize(key_share_)));
 }
 
 }  // namespace headlight::analyze

@@ -59,7 +59,6 @@ private:
     bool causal_ = true;
     EarlierCopies copies_;  ///< none of special tokens
     std::int64_t queries_ = 0;
-    std::vector<std::int64_t> keys_;                          ///< with a share that is not 0
     std::vector<double> key_share_;                           ///< [key] pairs that count there / other queries
     std::vector<float> distance_share_;                       ///< [n - 1 - distance], the same of distances
     std::vector<char> key_has_others_, distance_has_others_;  ///< other queries

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/heads/head_measures.h"
 
+#include "analyze/pattern/row_sums.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <unordered_map>
 
 namespace headlight::analyze {
@@ -104,7 +104,7 @@ double mean_of(const trace::RowSum& sum) { return sum.rows > 0 ? sum.sum / stati
 double share_within(const MeasuredRow& r, std::int64_t keys) {
     const std::int64_t first = r.row.query + 1 - keys;
     if (first <= r.row.legal.first) return kSkipped;
-    return std::reduce(r.row.weights + first, r.row.weights + r.row.query + 1, 0.0);
+    return weight_on(r.row.weights, {first, r.row.query + 1});
 }
 
 constexpr const char *kKind = "What kind of head", *kWhere = "Where it attends", *kTokens = "Which tokens it attends to",

@@ -2,7 +2,7 @@
 #include "headlight/analyze/reach/reach.h"
 
 #include "analyze/pattern/head_reader.h"
-#include "analyze/pattern/weight_on.h"
+#include "analyze/pattern/row_sums.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/model/outline.h"

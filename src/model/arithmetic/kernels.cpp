@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/arithmetic/kernels.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -68,22 +69,43 @@ HEADLIGHT_INLINE void scores_row(T* __restrict x, std::int64_t n, T scale, T slo
     for (std::int32_t j = 0; j < n32; ++j) x[j] = scale * x[j] + slope * static_cast<T>(j - row32);
 }
 
+/// Long sums are added up in double after every stretch of this many floats.
+constexpr std::int64_t kStretch = 1024;
+
+/// x[j] = exp(x[j] - highest). Returns the sums of these and, with kLogs, of (x[j] - highest) times these.
+template <bool kLogs, class T>
+HEADLIGHT_INLINE std::array<double, 2> exponentials(T* __restrict x, std::int64_t n, T highest) {
+    constexpr T least = -100;  // exp() of less is 0
+    std::array<double, 2> sums{};
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        T sum = 0, weighted = 0;
+#pragma omp simd reduction(+ : sum, weighted)
+        for (std::int64_t j = first; j < last; ++j) {
+            const T below = x[j] - highest;
+            x[j] = exponential(below);
+            sum += x[j];
+            if constexpr (kLogs) weighted += x[j] * (below < least ? least : below);
+        }
+        sums[0] += static_cast<double>(sum);
+        sums[1] += static_cast<double>(weighted);
+    }
+    return sums;
+}
+
 template <class T>
-HEADLIGHT_INLINE T softmax_row(T* __restrict x, std::int64_t n, std::int64_t width, T sink) {
+HEADLIGHT_INLINE T softmax_row(T* __restrict x, std::int64_t n, std::int64_t width, T sink, RowLogs* logs) {
     constexpr T none = -std::numeric_limits<T>::infinity();
     T highest = sink;
 #pragma omp simd reduction(max : highest)
     for (std::int64_t j = 0; j < n; ++j) highest = x[j] > highest ? x[j] : highest;
     const T beside = sink > none ? exponential(sink - highest) : T(0);
-    T sum = beside;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < n; ++j) {
-        x[j] = exponential(x[j] - highest);
-        sum += x[j];
-    }
-    const T factor = T(1) / sum;
+    const auto [sum, weighted] = logs ? exponentials<true>(x, n, highest) : exponentials<false>(x, n, highest);
+    const T factor = T(1) / static_cast<T>(static_cast<double>(beside) + sum);
     for (std::int64_t j = 0; j < n; ++j) x[j] *= factor;
     for (std::int64_t j = n; j < width; ++j) x[j] = 0;
+    const auto each = static_cast<double>(factor);
+    if (logs && n > 0) *logs = {weighted * each, std::log(each)};
     return beside * factor;
 }
 
@@ -157,9 +179,6 @@ HEADLIGHT_INLINE std::int64_t not_finite_row(const T* __restrict x, std::int64_t
         if (!std::isfinite(x[j])) return j;
     return -1;
 }
-
-/// Long sums are added up in double after every stretch of this many floats.
-constexpr std::int64_t kStretch = 1024;
 
 HEADLIGHT_INLINE ExpSums exp_sums_row(const float* __restrict x, std::int64_t n, float highest) {
     ExpSums all{0, 0};
@@ -261,8 +280,12 @@ void softcap(double* x, std::int64_t n, double cap) {
     for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
 }
 
-HEADLIGHT_WIDE float softmax(float* x, std::int64_t n, std::int64_t width, float sink) { return softmax_row(x, n, width, sink); }
-double softmax(double* x, std::int64_t n, std::int64_t width, double sink) { return softmax_row(x, n, width, sink); }
+HEADLIGHT_WIDE float softmax(float* x, std::int64_t n, std::int64_t width, float sink, RowLogs* logs) {
+    return softmax_row(x, n, width, sink, logs);
+}
+double softmax(double* x, std::int64_t n, std::int64_t width, double sink, RowLogs* logs) {
+    return softmax_row(x, n, width, sink, logs);
+}
 
 HEADLIGHT_WIDE void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
     activate_row(pre, bias, post, n, a);

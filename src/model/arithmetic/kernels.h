@@ -7,6 +7,15 @@
 
 #include <cstdint>
 
+namespace headlight::model {
+
+/// What a softmax knows of its row p without another logarithm: sum p ln p = weighted + factor sum p.
+struct RowLogs {
+    double weighted = 0, factor = 0;
+};
+
+}  // namespace headlight::model
+
 namespace headlight::model::kernels {
 
 /// x[j] = scale x[j] - slope (row - j) for j in [0, n): a raw product becomes a score (slope 0: no ALiBi).
@@ -18,9 +27,9 @@ void softcap(float* x, std::int64_t n, float cap);
 void softcap(double* x, std::int64_t n, double cap);
 
 /// Softmax in place over x[0, n); x[n, width) becomes exactly 0. `sink` is one more score that takes its share, which is
-/// returned (-inf: none, 0).
-float softmax(float* x, std::int64_t n, std::int64_t width, float sink);
-double softmax(double* x, std::int64_t n, std::int64_t width, double sink);
+/// returned (-inf: none, 0). Equal bits with `logs` and without.
+float softmax(float* x, std::int64_t n, std::int64_t width, float sink, RowLogs* logs = nullptr);
+double softmax(double* x, std::int64_t n, std::int64_t width, double sink, RowLogs* logs = nullptr);
 
 /// pre[j] += bias[j] (bias may be null), post[j] = act(pre[j]).
 void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation);

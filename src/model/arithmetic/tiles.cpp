@@ -100,7 +100,8 @@ double sink_of(const AttentionInput& in, std::int64_t head) {
 }
 
 template <class T>
-void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
+void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink,
+                    std::vector<RowLogs>* logs) {
     T* s = tile.data_ptr<T>();
     const T score = static_cast<T>(sink_of(in, t.head0));
     T* shares = sink.defined() ? sink.data_ptr<T>() + t.head0 * sink.size(1) + t.row0 : nullptr;
@@ -108,7 +109,8 @@ void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, b
         const KeyRange legal = masked ? KeyRange{0, t.keys} : legal_of(in, t, r);
         T* row = s + r * t.keys;
         std::fill(row, row + legal.first, T{0});
-        const T share = kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first, score);
+        RowLogs* const of_row = logs ? &logs->emplace_back() : nullptr;
+        const T share = kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first, score, of_row);
         if (shares) shares[r] = share;
     }
 }
@@ -253,10 +255,11 @@ void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
-void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
+void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink,
+                  std::vector<RowLogs>* logs) {
     if (has_kernels(in.q)) {
-        in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink)
-                                         : softmax_on_cpu<double>(in, t, tile, masked, sink);
+        in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink, logs)
+                                         : softmax_on_cpu<double>(in, t, tile, masked, sink, logs);
         return;
     }
     if (!masked) mask_tile(in, t, tile);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace headlight::model {
 
@@ -35,8 +36,10 @@ at::Tensor turned_keys(const AttentionInput&);
 void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out, const at::Tensor& turned = {});
 /// Turns scores into patterns in place. `masked`: illegal keys are -inf already and every column counts
 /// (scores that came back from a hook); otherwise the causal limit of each row is used. What the heads' sinks take of each
-/// row goes to `sink` [head, query] of the whole layer, where that is defined.
-void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked, const at::Tensor& sink = {});
+/// row goes to `sink` [head, query] of the whole layer, where that is defined. `logs`: of its rows, filled by the CPU's kernels
+/// alone, whose tiles are of one head.
+void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked, const at::Tensor& sink = {},
+                  std::vector<RowLogs>* logs = nullptr);
 /// Writes -inf at illegal keys.
 void mask_tile(const AttentionInput&, const Tile&, at::Tensor& tile);
 /// Puts the tile into [head, query, key], with `blank` where it has no keys.

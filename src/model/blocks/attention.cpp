@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace headlight::model {
@@ -89,10 +90,11 @@ std::array<at::Tensor, 3> project(Pass& pass, Layer layer, const LayerWeights& w
     return {q, k, v};
 }
 
-void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, const at::Tensor& tile) {
+void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, const at::Tensor& tile,
+               std::span<const RowLogs> logs = {}) {
     if (!pass.observer.wants_pattern_tiles()) return;
     if (hooks.pattern == Hook::pattern)
-        pass.observer.pattern_tile(layer, t.head0, t.row0, tile);
+        pass.observer.pattern_tile(layer, t.head0, t.row0, tile, logs);
     else
         pass.observer.cross_pattern_tile(layer, t.head0, t.row0, tile);
 }
@@ -108,9 +110,10 @@ void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const
         pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile, keys);
-        softmax_tile(in, t, tile, false);
+        std::vector<RowLogs> logs;
+        softmax_tile(in, t, tile, false, {}, pass.observer.wants_pattern_tiles() ? &logs : nullptr);
         tile = tile.to(in.q.scalar_type());
-        tell_tile(pass, layer, hooks, t, tile);
+        tell_tile(pass, layer, hooks, t, tile, logs);
         if (mixes) mix_tile(t, tile, v, z);
     });
 }

@@ -5,12 +5,14 @@
 #include "headlight/base/job.h"
 #include "headlight/model/hook_name.h"
 #include "headlight/model/model.h"
+#include "model/arithmetic/kernels.h"
 
 #include <ATen/ATen.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace headlight::model {
@@ -60,7 +62,10 @@ public:
     /// rows). The memory is reused as soon as the call returns. What comes is what the pass uses: a replaced pattern is
     /// the replaced one.
     virtual bool wants_pattern_tiles() const { return false; }
-    virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
+    /// `logs` of each row of a tile of one head; empty: the softmax is not one of the CPU's kernels, or the pattern is a
+    /// replacement.
+    virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&,
+                              std::span<const RowLogs> /*logs*/) {}
     virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a row of a pattern has on a range of its keys, many floats at a time.
+// What a row of a pattern has on some of its keys, many floats at a time.
 #pragma once
 
 #include "headlight/model/config.h"
 
+#include <array>
 #include <cstdint>
 
 namespace headlight::analyze {
@@ -12,5 +13,10 @@ namespace headlight::analyze {
 double weight_on(const float* weights, model::KeyRange r);
 /// The first of the keys with the largest weight; r is not empty.
 std::int64_t largest_key(const float* weights, model::KeyRange r);
+
+/// sum shares[j] x[j], in float64.
+double weighted_sum(const double* shares, const float* x, std::int64_t n);
+/// sum weights[j] a[j] and sum weights[j] b[j]. Floats are summed over at most 1,024 keys, these in float64.
+std::array<double, 2> weighted_sums(const float* weights, const float* a, const float* b, std::int64_t n);
 
 }  // namespace headlight::analyze
