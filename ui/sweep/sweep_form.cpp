@@ -157,7 +157,8 @@ SweepForm::SweepForm(QWidget* parent)
                         QStringLiteral("Causal tracing: the name of positions. The corrupt text is the clean one with noise on "
                                        "their embeddings"))),
       over_(line_field("Texts", QStringLiteral("the clean texts"),
-                       QStringLiteral("A file of texts that the mean or the other texts are of, one a line"))),
+                       QStringLiteral("A file of texts that the mean or the other texts are of, one a line; of "
+                                      "pictures a list of their files"))),
       edit_(new QComboBox),
       site_(sweep_choice(grids, "Site")),
       metric_(sweep_choice(metrics, "Metric")),
@@ -309,7 +310,7 @@ void SweepForm::show_fields() {
     corrupt_->setVisible(second_text);
     corrupt_label_->setVisible(second_text);
     const bool of_texts = ablation == Ablation::mean || ablation == Ablation::resample;
-    show(over_row_, of_texts && !pictures_);
+    show(over_row_, of_texts);
     show(per_position_, ablation == Ablation::mean && !over_->text().trimmed().isEmpty());
     show(donors_, ablation == Ablation::resample);
     show(attention_, has_target_ && of_cross_attention(grid));

@@ -23,7 +23,7 @@ constexpr std::size_t kMostKept = 512 << 10;
 std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& opened, const CancelToken& cancel) {
     std::vector<SweepPair> pairs = asked_pairs(asked, *opened.model, *opened.tokenizer, figure::read_picture);
     if (!asked.over.empty())
-        asked.options.over = texts_over(asked.over, opened.model->config(), *opened.tokenizer, asked.target, cancel);
+        asked.options.over = texts_over(asked, *opened.model, *opened.tokenizer, figure::read_picture, cancel);
     if (!asked.pairs.empty()) return pairs;
     SweepPair& pair = pairs.front();
     propose_answers(opened.model, *opened.tokenizer, pair, asked.options.metric);

@@ -121,7 +121,7 @@ int run(SweepArguments a, const Console& console) {
     if (model::reads_pictures(loaded.model->config())) offscreen.emplace();
     const std::vector<SweepPair> pairs = asked_pairs(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture);
     if (!a.asked.over.empty())
-        o.over = texts_over(a.asked.over, loaded.model->config(), *loaded.tokenizer, a.asked.target, loaded.cancel);
+        o.over = texts_over(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture, loaded.cancel);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
     console.note(forecast.text());
     if (a.forecast) return 0;
@@ -244,8 +244,10 @@ Action define_sweep(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
         ->capture_default_str();
-    definition.kinds[text("--over", options->asked.over, "FILE",
-                          "--ablate mean, resample: texts in place of the pairs' clean ones, one a line")] = ValueKind::file;
+    definition
+        .kinds[text("--over", options->asked.over, "FILE",
+                    "--ablate mean, resample: texts (the files of pictures) in place of the pairs' clean ones, one a line")] =
+        ValueKind::file;
     definition.app->add_flag("--per-position", options->asked.options.per_position,
                              "--over: the mean position by position, of texts that have the length of the clean one");
     definition.app->add_option("--donors", options->asked.options.donors, "texts that --ablate resample draws from, at most")

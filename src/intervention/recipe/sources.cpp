@@ -2,12 +2,14 @@
 #include "intervention/recipe/sources.h"
 
 #include "headlight/base/error.h"
-#include "headlight/corpus/reading/read_texts.h"
 #include "headlight/intervention/recipe/words.h"
 #include "intervention/recipe/directions.h"
+#include "intervention/recipe/over.h"
 #include "intervention/recipe/selection.h"
 
+#include <filesystem>
 #include <random>
+#include <system_error>
 
 namespace headlight::intervention {
 
@@ -116,24 +118,13 @@ at::Tensor Sources::Internals::in_text(const Edit& edit, const std::string& text
 const std::vector<std::string>& Sources::Internals::texts_of(const Edit& edit, const CancelToken& cancel) {
     const auto [found, fresh] = texts.try_emplace(edit.source.what);
     if (!fresh) return found->second;
-    std::vector<std::string> read;
     try {
-        corpus::read_texts(
-            edit.source.what, {},
-            [&](corpus::Text&& text) {
-                read.push_back(std::move(text.text));
-                return true;
-            },
-            [](const corpus::LeftOut&) {}, cancel);
+        found->second = texts_of_file(edit.source.what, model->config(), cancel);
     } catch (...) {
         texts.erase(found);
         throw;
     }
-    if (read.empty()) {
-        texts.erase(found);
-        fail_edit(edit, "The file has no text", "one text a line", edit.source.what);
-    }
-    return found->second = std::move(read);
+    return found->second;
 }
 
 at::Tensor Sources::Internals::mean_of(const Edit& edit, const StackPoint& p, const CancelToken& cancel,
@@ -163,9 +154,14 @@ at::Tensor Sources::Internals::mean_of(const Edit& edit, const StackPoint& p, co
 const std::string& Sources::Internals::drawn(const Edit& edit, std::uint64_t seed, const CancelToken& cancel) {
     const std::int64_t here = rows_of(edit).size();
     std::vector<const std::string*> donors;
+    const bool pictures = model::reads_pictures(model->config());  // which are all of one length
+    const auto fits = [&](const std::string& text) {
+        std::error_code ignored;  // a picture that is no file is another one
+        if (pictures) return !std::filesystem::equivalent(text, prompt.image, ignored);
+        return text != prompt.text && tokenizer->encode(text, std::nullopt, prompt.add_special_tokens).size() == here;
+    };
     for (const std::string& text : texts_of(edit, cancel))
-        if (text != prompt.text && tokenizer->encode(text, std::nullopt, prompt.add_special_tokens).size() == here)
-            donors.push_back(&text);
+        if (fits(text)) donors.push_back(&text);
     if (donors.empty())
         fail_edit(edit, "No other text of the file has the length of this one", std::to_string(here) + " tokens",
                   edit.source.what);

@@ -4,13 +4,13 @@
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
 #include "headlight/base/nearest.h"
-#include "headlight/corpus/reading/read_texts.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
 #include "headlight/trace/variants.h"
+#include "intervention/recipe/over.h"
 #include "intervention/sweep/plan.h"
 
 #include <algorithm>
@@ -309,24 +309,18 @@ void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, cons
     }
 }
 
-std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path& file, const model::ModelConfig& c,
-                                                         const text::Tokenizer& tokenizer, const std::string& target,
+std::shared_ptr<const std::vector<SweepText>> texts_over(const SweepRequest& asked, const model::Model& model,
+                                                         const text::Tokenizer& tokenizer, const PictureReader& picture,
                                                          const CancelToken& cancel) {
-    if (model::reads_pictures(c))
-        throw Error(ErrorFacts{.problem = c.name + " reads pictures, and a file of texts has none",
-                               .item = "--over",
-                               .hint = "Give several pairs of pictures: --pairs"});
+    const model::ModelConfig& c = model.config();
+    const SweepReader reader{model, tokenizer, picture};
     auto texts = std::make_shared<std::vector<SweepText>>();
-    corpus::read_texts(
-        file, {},
-        [&](corpus::Text&& text) {
-            SweepPair pair{.clean = sweep_text(tokenizer.encode(text.text), tokenizer, text.text, "END")};
-            if (has_cross_attention(c)) put_behind_encoder(pair, c, tokenizer, target);
-            texts->push_back(std::move(pair.clean));
-            return true;
-        },
-        [](const corpus::LeftOut&) {}, cancel);
-    if (texts->empty()) throw Error(ErrorFacts{.problem = "The file has no text", .file = file.string()});
+    for (const std::string& text : texts_of_file(asked.over, c, cancel)) {
+        cancel.throw_if_cancelled();
+        SweepPair pair{.clean = sweep_text(reader.encode(text), tokenizer, text, "END")};
+        if (has_cross_attention(c)) put_behind_encoder(pair, c, tokenizer, asked.target);
+        texts->push_back(std::move(pair.clean));
+    }
     return texts;
 }
 

@@ -70,7 +70,7 @@ std::vector<const SweepText*> donors_of(const Sweep& sweep, std::size_t pair) {
     };
     if (const auto& over = sweep.options().over) {
         for (const SweepText& text : *over)
-            if (text.ids != own.ids || text.source != own.source) add(text);
+            if (text.ids != own.ids || text.source != own.source || (text.pixels && *text.pixels != *own.pixels)) add(text);
     } else {
         for (std::size_t i = 0; i < sweep.pairs.size(); ++i)
             if (i != pair) add(sweep.pairs[i].clean);

@@ -71,7 +71,8 @@ struct Fixture {
                                                const trace::CapturePlan& plan = trace::CapturePlan::everything()) const {
         for (const std::string& each : words) recipe.edits.push_back(parse_edit(each));
         Sources sources(model, tokenizer, prompt);
-        sources.set_picture_reader([](const std::string& shift) { return picture(shift == kText ? 0 : 90); });
+        sources.set_picture_reader(
+            [](const std::string& shift) { return picture(std::filesystem::path(shift).filename() == kText ? 0 : 90); });
         return run_recipe(sources, recipe, plan);
     }
 };

@@ -18,7 +18,7 @@ using testing_support::kOther;
 using testing_support::kText;
 
 std::shared_ptr<const model::Picture> read_picture(const std::filesystem::path& typed) {
-    return testing_support::picture(typed == kText ? 0 : 90).picture;
+    return testing_support::picture(typed.filename() == kText ? 0 : 90).picture;
 }
 
 SweepPair pair_in(const Fixture& f, SweepRequest asked) {
@@ -51,7 +51,6 @@ TEST(SweepRequest, OfAPictureNeedsClassesAndNamesThem) {
     EXPECT_EQ(pair.answers[1], 2);
     placed.places = {"who=r9c9"};
     EXPECT_THAT(why_not(f, placed), HasSubstr("no patch"));
-    EXPECT_THROW(texts_over("any.txt", f.config(), *f.tokenizer, ""), Error);
 }
 
 TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
@@ -111,7 +110,7 @@ int check_lines(Fixture& f, const SweepOptions& options, const std::string& over
     asked.over = over;
     if (f.encodes()) asked.target = f.text(kText).pair;
     if (options.ablation == Ablation::none) asked.corrupt = kOther;
-    if (!over.empty()) asked.options.over = texts_over(over, f.config(), *f.tokenizer, asked.target);
+    if (!over.empty()) asked.options.over = texts_over(asked, *f.model, *f.tokenizer, read_picture);
     std::vector<SweepPair> pairs = pairs_of(asked, *f.model, *f.tokenizer, read_picture);
     propose_answers(f.model, *f.tokenizer, pairs.front(), options.metric);
     const SweepResult r = run_sweep(f.model, pairs, asked.options);
@@ -234,11 +233,33 @@ TEST(SweepRun, SoAreMeansOverAFile) {
         SweepRequest asked;
         const std::vector pairs{pair_in(f, asked)};
         SweepOptions options{.ablation = Ablation::mean, .per_position = true};
-        options.over = texts_over(any, f.config(), *f.tokenizer, "");
+        options.over = texts_over({.over = any}, *f.model, *f.tokenizer);
         EXPECT_THROW(run_sweep(f.model, pairs, options), Error) << "texts of other lengths";
         options.ablation = Ablation::zero;
         EXPECT_THROW(run_sweep(f.model, pairs, options), Error);
     }
+    // A list of pictures, from its folder.
+    const std::string both = folder.write("pictures.txt", std::string(kOther) + "\n" + kText + "\n");
+    Fixture vit("models/vit");
+    for (const bool per_position : {false, true})
+        EXPECT_GT(
+            check_lines(vit, {.grid = Grid::z, .ablation = Ablation::mean, .layers = {1}, .per_position = per_position}, both),
+            0);
+    // The one other picture is the donor: its z stands in this one's place.
+    SweepRequest drawn{.clean = kText, .over = both, .options = {.grid = Grid::z, .ablation = Ablation::resample}};
+    drawn.options.over = texts_over(drawn, *vit.model, *vit.tokenizer, read_picture);
+    SweepRequest patched{.clean = kText, .corrupt = kOther, .options = {.grid = Grid::z, .direction = Direction::noise}};
+    std::vector<SweepPair> pairs = pairs_of(patched, *vit.model, *vit.tokenizer, read_picture);
+    propose_answers(vit.model, *vit.tokenizer, pairs.front(), Metric::logit_diff);
+    const SweepResult noised = run_sweep(vit.model, pairs, patched.options);
+    pairs.front().corrupt = {};
+    const SweepResult resampled = run_sweep(vit.model, pairs, drawn.options);
+    double most = 0;
+    for (std::size_t i = 0; i < noised.cells.size(); ++i) {
+        EXPECT_NEAR(resampled.results[i].effect, noised.results[i].effect, 1e-9);
+        most = std::max(most, std::abs(noised.results[i].effect));
+    }
+    EXPECT_GT(most, 1e-6);
     Fixture f("encoder_decoders/t5");
     EXPECT_GT(check_lines(f, {.grid = Grid::k, .ablation = Ablation::mean, .attention = model::Stack::cross}, any), 0);
 }

@@ -2,6 +2,7 @@
 // The page of sweeps: asked from the window, stopped, continued, clicked.
 #include "ui/sweep/sweep_window.h"
 #include "headlight/base/memory_account.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
@@ -56,7 +57,10 @@ protected:
         page().start_button().click();
         ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
             << page().message().text().toStdString();
-        expect_shown(run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options));
+        const OpenModel& opened = window.document().model();
+        intervention::SweepRequest asked = form().request();
+        if (!asked.over.empty()) asked.options.over = texts_over(asked, *opened.model, *opened.tokenizer, figure::read_picture);
+        expect_shown(run_sweep(opened.model, page().sweep()->pairs(), asked.options));
     }
     /// The middle of a cell on screen.
     QPoint place(const intervention::SweepCell& cell) {
@@ -403,14 +407,13 @@ TEST_F(SweepPage, FieldsThatDoNotApplyAreNotAskedFor) {
 TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
     const OpenModel& opened = window.document().model();
     const auto compare = [&](intervention::SweepRequest asked) {
-        const auto& c = opened.model->config();
         asked.answers = page().sweep()->pairs().front().answer_words;
         std::vector<intervention::SweepPair> pairs = pairs_of(form().request(), *opened.model, *opened.tokenizer);
         for (intervention::SweepPair& pair : pairs) {
             pair.answers = page().sweep()->pairs().front().answers;
             pair.wrong = page().sweep()->pairs().front().wrong;
         }
-        if (!asked.over.empty()) asked.options.over = intervention::texts_over(asked.over, c, *opened.tokenizer, {});
+        if (!asked.over.empty()) asked.options.over = texts_over(asked, *opened.model, *opened.tokenizer);
         expect_shown(run_sweep(opened.model, pairs, asked.options));
     };
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));
@@ -506,6 +509,17 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::resid_pre)));
     sweep_as_the_engine();
     EXPECT_TRUE(page().command().contains(QStringLiteral("--corrupt-image "))) << page().command().toStdString();
+    // Means over a list of pictures, whose lines are read from its folder.
+    QTemporaryDir folder;
+    QFile list(folder.filePath(QStringLiteral("pictures.txt")));
+    ASSERT_TRUE(list.open(QIODevice::WriteOnly));
+    for (const char* name : {"shapes.png", "scene.png"})
+        list.write(QDir(folder.path()).relativeFilePath(fixtures + QStringLiteral("pictures/") + name).toUtf8() + "\n");
+    list.close();
+    form().edit().setCurrentIndex(3);
+    form().over().setText(list.fileName());
+    sweep_as_the_engine();
+    EXPECT_TRUE(page().command().contains(QStringLiteral("--over "))) << page().command().toStdString();
 }
 
 /// The page of an encoder-decoder model: its cross attention is swept as the command line does.

@@ -26,20 +26,20 @@ struct SweepRequest {
     std::string clean{}, corrupt{};  ///< texts, or the files of pictures
     std::string target{};            ///< of encoder-decoder models, what the decoder reads
     std::string pairs{};             ///< a file (or a task, task_pairs.h), in place of texts, answers and places
-    std::string over{};              ///< a file of texts: SweepOptions::over
+    std::string over{};              ///< a file of texts, or a list of pictures: texts_over()
     std::string position = "END";
     std::vector<std::string> answers{}, wrong{};
     std::vector<std::string> places{};  ///< "subject=The Eiffel Tower", "subject=1-4"
     SweepOptions options{};
     bool operator==(const SweepRequest&) const = default;
 };
-/// The texts of a file, as a corpus has them (docs/corpus.md), for SweepOptions::over. In an encoder-decoder model they are what
-/// the encoder reads. Error: a file without texts.
-std::shared_ptr<const std::vector<SweepText>> texts_over(const std::filesystem::path&, const model::ModelConfig&,
-                                                         const text::Tokenizer&, const std::string& target,
-                                                         const CancelToken& = {});
 /// Reads the file of a picture; error: what is wrong with it.
 using PictureReader = std::function<std::shared_ptr<const model::Picture>(const std::filesystem::path&)>;
+/// SweepOptions::over of a request: the texts of its file, as a corpus has them (docs/corpus.md), in an encoder-decoder model
+/// what the encoder reads; for a model that reads pictures those that a list names, one file a line, from the list's folder.
+/// Error: a file without texts.
+std::shared_ptr<const std::vector<SweepText>> texts_over(const SweepRequest&, const model::Model&, const text::Tokenizer&,
+                                                         const PictureReader& = {}, const CancelToken& = {});
 /// The pair of a request, or those of its file: one a line, JSON: {"clean": "…", "corrupt": "…", "answer": " Mary" or ["…"],
 /// "wrong": …, "group": "…", "positions": {"IO": [5], "S2": "gave"}}; `corrupt`, `wrong`, `group` and `positions` may be missing.
 /// Errors name file, line and field: an answer of several tokens, with the split; a class that the model lacks; a position that
