@@ -8,14 +8,17 @@ a: the shape of SmolLM2-135M, model view of 9,612 tokens   b: 18 layers, width 6
 c: a with 32,768 tokens   d: the shape of an 8B model in Q4_K (GGUF, 4.6 GB), 64 tokens   e: a 3B model in bfloat16 (6.4 GB), 64 tokens
 
 Writes each model into a temporary folder (or FOLDER, which is kept), runs headlight on it once and prints Markdown. "own" is the
-largest RssAnon and "file" the largest RssFile while it ran: pages of a mapped file can be dropped by the system at any time.
-With --transformers the same text through transformers (hidden states of every layer, no attentions: those of a would take 100 GB),
-where this Python has it. Needs numpy.
+largest RssAnon and "file" the largest RssFile while it ran: pages of a mapped file can be dropped by the system at any time. "all"
+is the largest resident set of the kernel's account, both together.
+With --transformers a and e through transformers as well, where this Python has it: hidden states of every layer and logits of one
+position, without and with all attentions (those of a would take 100 GB). No program gets more address space than --limit.
+Needs numpy.
 """
 import argparse
 import json
 import os
 import pathlib
+import resource
 import shutil
 import struct
 import subprocess
@@ -160,11 +163,13 @@ def write_gguf(folder, s):
     return file
 
 
-def measured(command):
-    """Seconds by the clock and of all cores, largest RssAnon and RssFile."""
+def measured(command, limit):
+    """Seconds by the clock and of all cores, largest RssAnon, RssFile and resident set; before them the exit status, 0 unless
+    `limit` bytes of address space were not enough."""
     start = time.monotonic()
     errors = tempfile.TemporaryFile()
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=errors)
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=errors,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
     own, file = 0, 0
     while True:
         ended, status, used = os.wait4(process.pid, os.WNOHANG)
@@ -183,24 +188,31 @@ def measured(command):
     seconds = time.monotonic() - start
     if status != 0:
         errors.seek(0)
-        raise SystemExit(f"{command}: {errors.read().decode()}")
-    return seconds, used.ru_utime + used.ru_stime, own, file
+        said = errors.read().decode()
+        if "allocate" not in said and "MemoryError" not in said:
+            raise SystemExit(f"{command}: {said}")
+    return status, seconds, used.ru_utime + used.ru_stime, own, file, used.ru_maxrss * 1024
 
 
 def show(case, what, found):
-    seconds, cores, own, file = found
-    print(f"| {case} | {what} | {seconds:,.1f} s | {cores:,.1f} s | {own / 1e9:,.2f} GB | {file / 1e9:,.2f} GB |", flush=True)
+    status, seconds, cores, *sizes = found
+    what += ": ends for want of memory" if status else ""
+    print(f"| {case} | {what} | {seconds:,.1f} s | {cores:,.1f} s | {' | '.join(f'{size / 1e9:,.2f} GB' for size in sizes)} |", flush=True)
 
 
 OTHERS = """
 import sys, torch
 from transformers import AutoModelForCausalLM
-model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.{dtype}, attn_implementation="sdpa").eval()
-ids = torch.tensor([[1 + i % 900 for i in range(int(sys.argv[2]))]])
-torch.set_num_threads({threads})
+folder, tokens, dtype, attention = sys.argv[1:]
+torch.set_num_threads(2)
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), attn_implementation=attention).eval()
+ids = torch.tensor([[1 + i % 900 for i in range(int(tokens))]])
 with torch.no_grad():
-    model(ids, output_hidden_states=True, logits_to_keep=1)
+    model(ids, output_hidden_states=True, output_attentions=attention == "eager", logits_to_keep=1)
 """
+# By case: types of numbers and kinds of attention ("eager" alone can hand its weights out).
+OTHERS_OF = {"a": [("float32", "sdpa"), ("float32", "eager")],
+             "e": [("bfloat16", "sdpa"), ("bfloat16", "eager"), ("float32", "eager")]}
 
 
 def main():
@@ -209,11 +221,12 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--cases", default="a,b,c,d,e")
     parser.add_argument("--memory", help="passed on to headlight")
+    parser.add_argument("--limit", type=float, default=18, help="GB of address space for each program")
     parser.add_argument("--transformers", action="store_true")
     args = parser.parse_args()
     root = args.folder or pathlib.Path(tempfile.mkdtemp(prefix="headlight-large-"))
     memory = ["--memory", args.memory] if args.memory else []
-    print("| case | what | time | processor time | own memory, peak | file pages, peak |\n|---|---|---|---|---|---|")
+    print("| case | what | time | processor time | own memory, peak | file pages, peak | all, peak |\n|---|---|---|---|---|---|---|")
     try:
         for case in args.cases.split(","):
             shape, tokens = CASES[case]
@@ -224,7 +237,7 @@ def main():
             model = folder
             text = root / "text.txt"
             text.write_text("a" * tokens if shape == "8B" else " ".join(f"w{1 + i % 900}" for i in range(tokens)))
-            run = lambda *words: measured([args.headlight, *words, *memory])
+            run = lambda *words: measured([args.headlight, *words, *memory], int(args.limit * 1e9))
             if tokens == 64:
                 show(case, "opening", run("info", model))
             show(case, f"model view, {tokens:,} tokens",
@@ -232,9 +245,9 @@ def main():
             if tokens == 64:
                 show(case, "logit lens", run("analyze", "lens", model, "--text-file", text, "--out", root / "lens.csv"))
                 show(case, "8 tokens written", run("generate", model, "--text-file", text, "--tokens", "8", "--ignore-end"))
-            if args.transformers and case in "ae":
-                script = OTHERS.format(dtype="float32" if case == "a" else "bfloat16", threads=2)
-                show(case, "transformers, hidden states", measured([sys.executable, "-c", script, folder, tokens]))
+            for dtype, attention in OTHERS_OF.get(case, []) if args.transformers else []:
+                show(case, f"transformers, {dtype}, {attention}" + (" with attentions" if attention == "eager" else ""),
+                     measured([sys.executable, "-c", OTHERS, folder, tokens, dtype, attention], int(args.limit * 1e9)))
     finally:
         if not args.folder:
             shutil.rmtree(root)

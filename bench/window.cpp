@@ -152,6 +152,7 @@ private:
         window_.document().selection().clear_hover();
         frames(id + ": select", seen,
                [&](int i) { window_.document().selection().pin_query(somewhere(kFrames - 1 - i), false); });
+        frames(id + ": select keys", seen, [&](int i) { window_.document().selection().pin_key(somewhere(i / 2), false); });
     }
 
     const Subject& s_;

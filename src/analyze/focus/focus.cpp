@@ -155,21 +155,26 @@ FocusBreakdown focus_breakdown(Traces traces, HeadId id, std::int64_t sort_idx, 
 void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions& options,
                         const std::function<void(const FocusRow&)>& fn, const CancelToken& cancel, const Progress& progress) {
     const ScoreTerms terms(trace, id, options);
-    const std::int64_t n = trace.tokens(), block = std::max<std::int64_t>(1, row_block(trace) / 4);
-    for (std::int64_t first = 0; first < n; first += block) {
+    const std::int64_t n = trace.tokens(), block = row_block(trace), part = std::max<std::int64_t>(1, block / 4);
+    at::Tensor scores, weights;  // a tile is made whole whichever of its rows are read; terms are several times as large
+    for (std::int64_t first = 0; first < n; first += part) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Taking scores apart", "token", first, n});
-        const std::int64_t count = std::min(block, n - first), keys = targets_of(trace, first + count - 1);
+        const std::int64_t in_tile = first % block, count = std::min(part, n - first),
+                           keys = targets_of(trace, first + count - 1);
+        if (in_tile == 0) {
+            const std::int64_t rows = std::min(block, n - first);
+            scores = trace::score_rows(trace, id.layer, id.head, first, rows).to(at::kDouble).contiguous();
+            weights = trace::pattern_rows(trace, id.layer, id.head, first, rows).to(at::kDouble).contiguous();
+        }
         const at::Tensor values = terms.rows(first, count, keys);
-        const at::Tensor scores = trace::score_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
-        const at::Tensor weights = trace::pattern_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
         const std::int64_t width = values.size(2);
         for (std::int64_t r = 0; r < count; ++r) {
             FocusRow row;
             row.query = Position(first + r);
             row.targets = targets_of(trace, first + r);
             row.terms = Eigen::Map<const RowMatrix>(values.data_ptr<double>() + r * keys * width, row.targets, width);
-            row.score = Eigen::Map<const Eigen::VectorXd>(scores.data_ptr<double>() + r * n, row.targets);
+            row.score = Eigen::Map<const Eigen::VectorXd>(scores.data_ptr<double>() + (in_tile + r) * n, row.targets);
             row.score.array() += terms.row_constant(first + r);
             const model::KeyRange legal = legal_keys_of(trace, id.layer, row.query);
             for (std::int64_t j = 0; j < row.targets; ++j) {
@@ -177,7 +182,7 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
                 row.score[j] = kNaN;  // outside the window
                 row.terms.row(j).setConstant(kNaN);
             }
-            row.probability = Eigen::Map<const Eigen::VectorXd>(weights.data_ptr<double>() + r * n, row.targets);
+            row.probability = Eigen::Map<const Eigen::VectorXd>(weights.data_ptr<double>() + (in_tile + r) * n, row.targets);
             fn(row);
         }
     }

@@ -12,6 +12,21 @@ namespace {
 
 constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// A row's pairs among `n` consecutive keys: those with the row's `token` whose key and distance count. How many each key and
+/// distance has goes up by one; were there any?
+HEADLIGHT_WIDE bool count_pairs(const std::int32_t* tokens, std::int32_t token, const std::int32_t* key_counts,
+                                const std::int32_t* distance_counts, std::int64_t n, std::int32_t* __restrict of_key,
+                                std::int32_t* __restrict of_distance) {
+    std::int32_t any = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        const std::int32_t pair = tokens[j] == token ? key_counts[j] & distance_counts[j] : 0;
+        of_key[j] += pair;
+        of_distance[j] += pair;
+        any |= pair;
+    }
+    return any != 0;
+}
+
 /// How many rows have each key (or distance): ranges are added, the prefix sums are the counts.
 class RangeCount {
 public:
@@ -89,30 +104,50 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         distances.add(0, i - legal.first + 1);
     }
     std::vector<std::int64_t> key_others = keys.counts(), distance_others = distances.counts();
-    // A text that repeats one token has a pair for every two positions: seconds, before the run begins.
+    // Distances lie from the largest to the smallest, beside ascending keys.
+    std::vector<std::int32_t> key_counts(slot_at(n), 1), distance_counts(slot_at(n), 1), at_key(slot_at(n), 0),
+        at_distance(slot_at(n), 0);
+    const auto slot_of_distance = [&](std::int64_t d) { return slot_at(n - 1 - d); };
+    const std::int64_t behind = kind_ == Kind::induction ? 1 : 0;
     const CancelToken wanted = WorkingFor::token();
-    for (std::int64_t i = first; i < n; ++i) {
+    const auto count_row = [&](std::int64_t i) {
         wanted.throw_if_cancelled();
-        --key_others[slot_at(i)];  // its own query
-        for_each_key(i, shape.legal(i), [&](std::int64_t j) {
-            if (j != i) --key_others[slot_at(j)];
-            --distance_others[slot_at(i - j)];
-        });
-    }
-    for (const std::int64_t others : key_others) key_has_others_.push_back(others > 0);
-    for (const std::int64_t others : distance_others) distance_has_others_.push_back(others > 0);
-    std::vector<std::int64_t> at_key(slot_at(n), 0), at_distance(slot_at(n), 0);
-    for (std::int64_t i = first; i < n; ++i) {
-        wanted.throw_if_cancelled();
+        const model::KeyRange legal = shape.legal(i);
+        const std::int64_t begin = std::max(legal.first, behind), end = std::min(legal.last, i + behind);
         bool any = false;
-        for_each_key(i, shape.legal(i), [&](std::int64_t j) {
-            if (!counts(i, j)) return;
-            any = true;
-            ++at_key[slot_at(j)];
-            ++at_distance[slot_at(i - j)];
+        // A text that repeats one token has a pair for every two positions: with many copies a look at all keys is faster.
+        if (kind_ != Kind::previous_token && std::ssize(copies_.of(i)) > (end - begin) / 8) {
+            const std::size_t apart = slot_of_distance(i - begin);
+            return begin < end && count_pairs(copies_.tokens() + begin - behind, copies_.tokens()[i], &key_counts[slot_at(begin)],
+                                              &distance_counts[apart], end - begin, &at_key[slot_at(begin)], &at_distance[apart]);
+        }
+        for_each_key(i, legal, [&](std::int64_t j) {
+            const std::size_t apart = slot_of_distance(i - j);
+            const std::int32_t pair = key_counts[slot_at(j)] & distance_counts[apart];
+            at_key[slot_at(j)] += pair;
+            at_distance[apart] += pair;
+            any |= pair != 0;
         });
-        queries_ += any ? 1 : 0;
+        return any;
+    };
+    for (std::int64_t i = first; i < n; ++i) {
+        const std::int32_t before = at_key[slot_at(i)];
+        count_row(i);
+        if (at_key[slot_at(i)] == before) --key_others[slot_at(i)];  // its own query
     }
+    for (std::int64_t i = 0; i < n; ++i) {
+        key_others[slot_at(i)] -= at_key[slot_at(i)];
+        distance_others[slot_at(i)] -= at_distance[slot_of_distance(i)];
+    }
+    for (std::int64_t i = 0; i < n; ++i) {
+        key_has_others_.push_back(key_others[slot_at(i)] > 0);
+        key_counts[slot_at(i)] = key_has_others_.back();
+        distance_has_others_.push_back(distance_others[slot_at(i)] > 0);
+        if (kind_ != Kind::previous_token) distance_counts[slot_of_distance(i)] = distance_has_others_.back();
+    }
+    std::ranges::fill(at_key, 0);
+    std::ranges::fill(at_distance, 0);
+    for (std::int64_t i = first; i < n; ++i) queries_ += count_row(i) ? 1 : 0;
     key_share_.assign(slot_at(n), 0);
     for (std::int64_t j = 0; j < n; ++j) {
         if (at_key[slot_at(j)] == 0) continue;
@@ -120,15 +155,14 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     }
     if (kind_ == Kind::previous_token) return;
     for (std::int64_t d = 0; d < n; ++d) {
-        if (at_distance[slot_at(d)] == 0) continue;
+        if (at_distance[slot_of_distance(d)] == 0) continue;
         if (most_ < 0) least_ = d;
         most_ = d;
     }
     distance_share_.assign(slot_at(n), 0);
     for (std::int64_t d = std::max<std::int64_t>(least_, 0); d <= most_; ++d)
-        if (at_distance[slot_at(d)] > 0)
-            distance_share_[slot_at(n - 1 - d)] =
-                static_cast<float>(at_distance[slot_at(d)]) / static_cast<float>(distance_others[slot_at(d)]);
+        if (const std::size_t apart = slot_of_distance(d); at_distance[apart] > 0)
+            distance_share_[apart] = static_cast<float>(at_distance[apart]) / static_cast<float>(distance_others[slot_at(d)]);
 }
 
 std::array<double, 2> HeadExcess::share_at_distances(const HeadExcess& a, const HeadExcess& b, const trace::PatternRow& row) {

@@ -22,6 +22,8 @@ public:
         const auto i = static_cast<std::size_t>(position);
         return std::span(places_).subspan(static_cast<std::size_t>(first_[i]), static_cast<std::size_t>(count_[i]));
     }
+    /// [position] the same number for positions of one chain.
+    const std::int32_t* tokens() const { return first_.data(); }
 
 private:
     std::vector<std::int32_t> places_, first_, count_;

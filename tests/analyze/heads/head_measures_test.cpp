@@ -96,6 +96,27 @@ TEST(HeadMeasures, EqualTheFormulas) {
     }
 }
 
+TEST(HeadMeasures, ExcessWhereFewTokensComeAgainAndAgain) {
+    for (const bool causal : {true, false})
+        for (const std::int64_t window : {0, 20})
+            for (const std::int64_t vocabulary : {1, 3, 7, 30}) {
+                SCOPED_TRACE(testing::Message()
+                             << vocabulary << " tokens, window " << window << (causal ? ", causal" : ", both ways"));
+                Example e = make_example(150, causal, 11, vocabulary);
+                e.window = window;
+                for (std::int64_t i = 0; i < 150; ++i)
+                    for (std::int64_t j = 0; j < 150; ++j)
+                        if (!model::legal_keys(i, 150, causal, window).has(j))
+                            e.pattern[static_cast<std::size_t>(i * 150 + j)] = 0;
+                const Results got = run_blocks(e, 64);
+                for (const std::string kind : {"induction", "duplicate"}) {
+                    const double found = got.usual((kind + "_excess").c_str()), expected = naive_excess(e, kind);
+                    EXPECT_EQ(std::isnan(found), std::isnan(expected)) << kind;
+                    if (vocabulary > 1 || !causal) EXPECT_NEAR(found, expected, 2e-6) << kind;
+                }
+            }
+}
+
 TEST(HeadMeasures, OrderOfBlocksAndThreadsDoNotMatter) {
     const Example e = make_example(1111, true, 5);
     const Results forwards = run_blocks(e, 64), backwards = run_blocks(e, 64, true), cut = run_blocks(e, 64, false, true);

@@ -103,6 +103,34 @@ TEST(MatrixView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
     EXPECT_EQ(last.copy(cells), painted(*expected, all, file).copy(cells));
 }
 
+TEST(MatrixView, SignedMapsStayAsTheyAreAtAnotherTransfer) {
+    MatrixViewData data = matrices(synthetic::heads(800, 2, causal_weight));
+    data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Constant(800, 0.25F), 0.5F};
+    Style style, other;
+    other.transfer.curve = Transfer::Curve::gamma;
+    const auto all_signed = matrix_figure(data);
+    const QRectF all(QPointF(0, 0), all_signed->layout(canvas, style, {}));
+    const QImage before = painted(*all_signed, all, style);
+    EXPECT_EQ(painted(*all_signed, all, other), before);
+    EXPECT_FALSE(all_signed->refining()) << "there is nothing to make again";
+
+    data.signed_from = 1;  // weights, which follow the transfer, beside signed numbers
+    const auto both = matrix_figure(data), expected = matrix_figure(data);
+    both->layout(canvas, style, {});
+    painted(*both, all, style);
+    both->layout(canvas, other, {});
+    painted(*both, all, other);
+    ASSERT_TRUE(both->refining());
+    both->sharpening()({})();
+    Style file = other;
+    file.exporting = true;
+    expected->layout(canvas, other, {});
+    const QRect cells = all.toRect().adjusted(0, 0, 0, -100);
+    const QImage last = painted(*both, all, other);
+    EXPECT_EQ(last.copy(cells), painted(*expected, all, file).copy(cells));
+    EXPECT_NE(last.copy(cells), before.copy(cells));
+}
+
 TEST(MatrixView, ColoursFollowAScaleThatIsWidened) {
     MatrixViewData data = matrices(synthetic::heads(20, 1, causal_weight));
     data.full = 0.5;

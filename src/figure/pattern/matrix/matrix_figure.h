@@ -48,7 +48,7 @@ private:
     struct Pyramids {
         Transfer transfer;
         double full = 1;
-        std::vector<MipPyramid> maps;
+        std::vector<std::shared_ptr<const MipPyramid>> maps;
     };
     struct Tiles {
         std::shared_ptr<const Pyramids> of;
@@ -57,10 +57,12 @@ private:
         std::map<std::array<std::int64_t, 4>, QImage> images;  ///< by panel, level, row and column of tiles
     };
 
-    static std::shared_ptr<const Pyramids> pyramids_as(const MatrixViewData&, const Transfer&, double full, const CancelToken&);
+    /// Those of signed maps, which depend on neither, are the same as `before` if there is any.
+    static std::shared_ptr<const Pyramids> pyramids_as(const MatrixViewData&, const Transfer&, double full,
+                                                       const Pyramids* before, const CancelToken&);
     /// Those of the style, or for a moment those before it: large ones are made beside the painting.
     void choose_pyramids(const Style&) const;
-    const MipPyramid& pyramid(std::size_t panel) const { return (*pyramids_)->maps[panel]; }
+    const MipPyramid& pyramid(std::size_t panel) const { return *(*pyramids_)->maps[panel]; }
     Panel panel(std::size_t index, const QRectF& view, double zoom) const;
     QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
     Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;

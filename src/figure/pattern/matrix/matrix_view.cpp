@@ -97,20 +97,23 @@ Mask panel_mask(const MatrixViewData& data, std::size_t panel) {
 }  // namespace
 
 std::shared_ptr<const MatrixFigure::Pyramids> MatrixFigure::pyramids_as(const MatrixViewData& data, const Transfer& transfer,
-                                                                        double full, const CancelToken& cancel) {
+                                                                        double full, const Pyramids* before,
+                                                                        const CancelToken& cancel) {
     Pyramids out{transfer, full, {}};
     for (std::size_t m = 0; m < data.weights.size(); ++m) {
         cancel.throw_if_cancelled();
         const analyze::Matrix& map = data.weights[m];
         if (data.is_signed(m)) {
-            out.maps.push_back(
-                signed_pyramid(map, data.axes, panel_mask(data, m), data.diverging->middle, data.diverging->limit));
+            out.maps.push_back(before ? before->maps[m]
+                                      : std::make_shared<const MipPyramid>(signed_pyramid(
+                                            map, data.axes, panel_mask(data, m), data.diverging->middle, data.diverging->limit)));
             continue;
         }
         const bool scaled = full != 1;
         const analyze::Matrix part =
             scaled ? analyze::Matrix((map / static_cast<float>(full)).cwiseMin(1.0F)) : analyze::Matrix();
-        out.maps.push_back(mip_pyramid(scaled ? part : map, data.axes, panel_mask(data, m), transfer));
+        out.maps.push_back(
+            std::make_shared<const MipPyramid>(mip_pyramid(scaled ? part : map, data.axes, panel_mask(data, m), transfer)));
     }
     return std::make_shared<const Pyramids>(std::move(out));
 }
@@ -119,18 +122,19 @@ void MatrixFigure::choose_pyramids(const Style& style) const {
     wanted_.reset();
     std::shared_ptr<const Pyramids>& shown = *pyramids_;
     if (!shown || !(shown->transfer == style.transfer) || shown->full != full_) {
-        const std::int64_t cells = std::ssize(data_.weights) * std::ssize(data_.axes.queries) * std::ssize(data_.axes.keys);
+        std::int64_t cells = 0;
+        for (std::size_t m = 0; m < data_.weights.size(); ++m) cells += data_.is_signed(m) ? 0 : data_.weights[m].size();
         if (shown && !style.exporting && cells > quick_cells)
             wanted_ = style.transfer;
         else
-            shown = pyramids_as(data_, style.transfer, full_, style.cancel);
+            shown = pyramids_as(data_, style.transfer, full_, shown.get(), style.cancel);
     }
     if (tiles_.of == shown) return;
     tiles_ = {};
     tiles_.of = shown;
     tiles_account_.set(0);
     std::int64_t bytes = bytes_of_maps(data_.weights);
-    for (const MipPyramid& pyramid : shown->maps) bytes += pyramid.bytes();
+    for (const auto& pyramid : shown->maps) bytes += pyramid->bytes();
     account_.set(bytes);
 }
 
@@ -138,9 +142,9 @@ Sharpening MatrixFigure::sharpening() {
     if (!wanted_ || !busy_.expired()) return {};
     const auto busy = std::make_shared<char>();
     busy_ = busy;
-    return [data = held_, place = pyramids_, wanted = *wanted_, full = full_,
+    return [data = held_, place = pyramids_, before = *pyramids_, wanted = *wanted_, full = full_,
             busy](const CancelToken& cancel) -> std::function<void()> {
-        return [place, made = pyramids_as(*data, wanted, full, cancel), busy] { *place = made; };
+        return [place, made = pyramids_as(*data, wanted, full, before.get(), cancel), busy] { *place = made; };
     };
 }
 
