@@ -42,14 +42,18 @@ public:
         const double each = std::floor(width / static_cast<double>(columns));
         double y = strip_bottom_ + 8;
         places_.clear();
+        if (width != size_.width()) heights_.assign(figures_.size(), 0);
         for (std::size_t begin = 0; begin < figures_.size(); begin += columns) {
             const std::size_t end = std::min(begin + columns, figures_.size());
             const auto wanted = [&](std::size_t i) {
                 return std::clamp(each * (i == 0 ? 0.9 : 0.66), 330.0, i == 0 ? 620.0 : 440.0);
             };
             double height = 0;
-            for (std::size_t i = begin; i < end; ++i)
-                height = std::max(height, figures_[i]->layout({each, wanted(i)}, style, selection).height());
+            for (std::size_t i = begin; i < end; ++i) {
+                // The plots' heights depend on the width alone, and one is laid out anew only for another size.
+                if (i == 0 || heights_[i] == 0) heights_[i] = figures_[i]->layout({each, wanted(i)}, style, selection).height();
+                height = std::max(height, heights_[i]);
+            }
             for (std::size_t i = begin; i < end; ++i) {
                 // Neighbours are equally tall.
                 figures_[i]->layout({each, height}, style, selection);
@@ -198,6 +202,7 @@ private:
     QPointF more_at_;
     double strip_bottom_ = 0;
     std::int64_t texts_ = 1;
+    std::vector<double> heights_;  ///< [figure] that it would have without neighbours
     QSizeF size_;
 };
 

@@ -29,6 +29,13 @@ bool asks_for_probe(const trace::Trace& trace, const ViewState& state) {
     return asked && !analyze::known_probe(*trace.model()) && analyze::probe_plan(*trace.model(), *trace.tokenizer());
 }
 
+/// Is the table made in less than a frame? Some measures read every token's queries and keys.
+bool is_quick_table(const trace::Trace& trace, const ViewState& state) {
+    constexpr std::int64_t most_vectors = 20'000;  // about a microsecond each
+    const model::ModelConfig& c = trace.config();
+    return !state.batch && trace.tokens() * c.n_layers * c.n_heads <= most_vectors && !asks_for_probe(trace, state);
+}
+
 /// Several texts: means over them, each of weight one.
 std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel,
                                           const Progress& progress) {
@@ -73,7 +80,7 @@ std::vector<ViewSpec> heads_view_specs() {
                      table_of(trace, s, cancel, progress),
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
              },
-         .quick = [](const trace::Trace& trace, const ViewState& s) { return few_texts(trace, s) && !asks_for_probe(trace, s); },
+         .quick = is_quick_table,
          .missing = without_overview,
          .filters = true});
     out.push_back({.id = "clark-kinds",
@@ -84,7 +91,7 @@ std::vector<ViewSpec> heads_view_specs() {
                        [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                            return clark_kinds(table_of(trace, s, cancel, progress), texts_of(s), trace->config().causal);
                        },
-                   .quick = few_texts,
+                   .quick = is_quick_table,
                    .missing = without_overview,
                    .filters = true});
     out.push_back({.id = "clark-entropy",
@@ -97,7 +104,7 @@ std::vector<ViewSpec> heads_view_specs() {
                            const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
                            return clark_entropy(table_of(trace, s, cancel, progress), uniform, texts_of(s));
                        },
-                   .quick = few_texts,
+                   .quick = is_quick_table,
                    .missing = without_overview,
                    .filters = true});
     return out;

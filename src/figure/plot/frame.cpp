@@ -12,6 +12,7 @@ namespace {
 
 constexpr double least_panel_width = 300, legend_font = 11, most_label_extent = 72;
 constexpr double icon_width = 14, icon_gap = 6, legend_gap = 12, legend_row = 18, most_legend_rows = 6;
+constexpr double most_stride = 5;  // every tenth word says less than its number
 constexpr double least_panel_height = 150, most_least_height = 260, tallest_panel = 0.75;  // the last: of its width
 constexpr double words_above_and_below = 88;                                               // of a panel's plot
 constexpr double tick_length = 4, tick_gap = 3, side_gap = 6, edge = 5;                    // of the axes, px
@@ -109,8 +110,6 @@ public:
                 plots.topLeft() + QPointF(part(plots.width(), column, across_), part(plots.height(), row, rows)),
                 plots.topLeft() + QPointF(part(plots.width(), column + 1, across_), part(plots.height(), row + 1, rows)));
             ranges_.emplace_back(axis_scale(data.panels[p], true), axis_scale(data.panels[p], false));
-            for (const draw::Label& label : data.panels[p].x.labels)
-                widths_[p].push_back(draw::token_width(label, ui_font(tick_font)));
         }
     }
 
@@ -215,10 +214,14 @@ private:
         if (!panel.empty.isEmpty()) return;
         if (panel.equal_units) equal_units(frame);
         const double cell = frame.area.width() / std::max(1.0, frame.x.high - frame.x.low);
-        if (!panel.x.labels.empty())
-            frame.labels = draw::fit_columns(widths_[p], cell, QFontMetricsF(ui_font(tick_font)).height(), most_label_extent);
-        // Every tenth word says less than its number.
-        frame.shows_labels = !panel.x.labels.empty() && frame.labels.stride <= 5;
+        if (!panel.x.labels.empty()) {
+            const double height = QFontMetricsF(ui_font(tick_font)).height();
+            if (widths_[p].empty() && height <= most_stride * cell)  // tens of thousands are not measured to be left out
+                for (const draw::Label& label : panel.x.labels)
+                    widths_[p].push_back(draw::token_width(label, ui_font(tick_font)));
+            frame.labels = draw::fit_columns(widths_[p], cell, height, most_label_extent);
+        }
+        frame.shows_labels = !panel.x.labels.empty() && static_cast<double>(frame.labels.stride) <= most_stride;
         frame.x_ticks.clear();
         if (!frame.shows_labels)
             frame.x_ticks = fitting_ticks(panel.x, frame.x, true);
@@ -299,7 +302,7 @@ private:
     Frame frame_;
     std::vector<QRectF> cells_;
     std::vector<std::pair<Scale, Scale>> ranges_;  ///< x and y, before units are made equal
-    std::vector<std::vector<double>> widths_;      ///< of the tokens under the axis
+    std::vector<std::vector<double>> widths_;      ///< of the tokens under the axis; empty while there are too many for it
     std::vector<QMarginsF> margins_;
 };
 

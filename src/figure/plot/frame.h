@@ -54,9 +54,10 @@ Frame lay_out(const PlotData&, const QRectF& room, std::size_t across);
 /// Axes, grid, reference lines and legend.
 void paint_axes(QPainter&, const PlotData&, const Frame&, const Style&);
 /// Lines, histograms and bars.
-void paint_lines(QPainter&, const PlotData&, const Frame&, const Style&);
-/// A line or the outline of a histogram, cut off at the edges of its panel: SVG files of Qt have no clip.
-QPainterPath line_path(const PanelFrame&, const Series&);
+void paint_lines(QPainter&, const PlotData&, const Frame&, const Style&, double pixel = 0);
+/// A line or the outline of a histogram, cut off at the edges of its panel: SVG files of Qt have no clip. With the width of a
+/// `pixel`, not more corners than can be seen.
+QPainterPath line_path(const PanelFrame&, const Series&, double pixel = 0);
 /// The area under a histogram's outline.
 QPainterPath area_path(const PanelFrame&, const Series&);
 QPen line_pen(const Series&, const Style&);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace headlight::figure::plot {
 
@@ -132,10 +133,28 @@ std::vector<QPointF> corners(const PanelFrame& frame, const Series& s) {
     return out;
 }
 
+/// Of consecutive corners in one column of pixels the first, the highest, the lowest and the last.
+std::vector<QPointF> seen_corners(const std::vector<QPointF>& all, double pixel) {
+    std::vector<QPointF> out;
+    const auto column = [&](std::size_t i) { return std::floor(all[i].x() / pixel); };
+    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+        for (end = begin + 1; end < all.size() && has_place(all[begin]) && has_place(all[end]) && column(end) == column(begin);)
+            ++end;
+        const auto [high, low] =
+            std::minmax_element(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end),
+                                [](QPointF a, QPointF b) { return a.y() < b.y(); });
+        std::set<std::size_t> kept{begin, end - 1, static_cast<std::size_t>(high - all.begin()),
+                                   static_cast<std::size_t>(low - all.begin())};
+        for (const std::size_t i : kept) out.push_back(all[i]);
+    }
+    return out;
+}
+
 }  // namespace
 
-QPainterPath line_path(const PanelFrame& frame, const Series& s) {
-    const std::vector<QPointF> points = corners(frame, s);
+QPainterPath line_path(const PanelFrame& frame, const Series& s, double pixel) {
+    std::vector<QPointF> points = corners(frame, s);
+    if (pixel > 0 && static_cast<double>(points.size()) * pixel > frame.area.width()) points = seen_corners(points, pixel);
     const QRectF box = frame.area.adjusted(-1, -1, 1, 1);  // a line along the edge keeps its width
     QPainterPath path;
     for (std::size_t i = 1; i < points.size(); ++i) {
@@ -165,7 +184,7 @@ void paint_axes(QPainter& painter, const PlotData& data, const Frame& frame, con
     for (const Word& word : frame.words) paint_word(painter, word, style.theme->muted);
 }
 
-void paint_lines(QPainter& painter, const PlotData& data, const Frame& frame, const Style& style) {
+void paint_lines(QPainter& painter, const PlotData& data, const Frame& frame, const Style& style, double pixel) {
     for (std::size_t p = 0; p < data.panels.size(); ++p) {
         const Panel& panel = data.panels[p];
         for (std::size_t s = 0; s < panel.series.size(); ++s) {
@@ -174,7 +193,7 @@ void paint_lines(QPainter& painter, const PlotData& data, const Frame& frame, co
             if (is_line(series)) {
                 painter.setPen(line_pen(series, style));
                 painter.setBrush(Qt::NoBrush);
-                painter.drawPath(line_path(frame.panels[p], series));
+                painter.drawPath(line_path(frame.panels[p], series, pixel));
                 continue;
             }
             const QColor color = draw::faded(resolved(series.color, style), series.strength);

@@ -63,9 +63,12 @@ void PlotFigure::widen(const std::vector<ScaleEnds>& ends) {
     auto next = ends.begin();
     for (Panel& panel : data_.panels)
         for (Axis* axis : {&panel.x, &panel.y}) axis->holds = *next++;
+    available_.reset();
 }
 
 QSizeF PlotFigure::layout(QSizeF available, const Style&, const Selection&) {
+    if (available_ == available) return size_;  // another pin moves nothing
+    available_ = available;
     const double width = std::floor(std::max(available.width(), least_width)), text = width - 2 * margin;
     subtitle_ = wrapped(data_.subtitle, ui_font(12), text);
     note_ = wrapped(data_.note, ui_font(11), text);

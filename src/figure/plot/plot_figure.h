@@ -63,6 +63,8 @@ private:
     double strength(const Series&) const;
 
     void keep(const Canvas&) const;
+    template <class Paint>
+    QImage pixels(const Canvas&, Paint) const;  ///< of the whole figure
     void paint_words(const Canvas&) const;
     void paint_frame(const Canvas&) const;
     void paint_token_labels(const Canvas&, const Subject&, bool chosen_only) const;
@@ -81,7 +83,8 @@ private:
     void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
 
     PlotData data_;
-    std::size_t points_ = 0;  ///< in all series of points
+    std::size_t points_ = 0;           ///< in all series of points
+    std::optional<QSizeF> available_;  ///< that it is laid out for
     QSizeF size_;
     QRectF room_;                  ///< of the panels and the legend
     QStringList subtitle_, note_;  ///< lines
@@ -90,6 +93,8 @@ private:
     mutable Stamps stamps_;
     mutable Shown kept_;                         ///< of the pixels below
     mutable QImage frame_pixels_, mark_pixels_;  ///< on screen, what does not change while one brushes
+    mutable std::optional<HeadId> lines_of_;     ///< the pixels below
+    mutable QImage line_pixels_;
 };
 
 }  // namespace headlight::figure::plot

@@ -16,6 +16,7 @@ constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
 constexpr std::size_t most_vector_points = 20'000;
 constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
 constexpr std::size_t most_named = 3;
+constexpr std::size_t most_drawn_anew = 1'000;  ///< marks of a head's lines
 
 void draw_marker(QPainter& painter, Marker marker, QPointF at, double radius) {
     if (marker == Marker::disc)
@@ -47,6 +48,7 @@ struct PlotFigure::Canvas {
     bool vector;
     const Theme& theme() const { return *style.theme; }
     bool keeps() const { return !style.exporting && !vector; }
+    double pixel() const { return keeps() ? 1 / scale : 0; }  ///< its width, where no file has to hold all corners
 };
 
 double PlotFigure::radius(const Series& s) const {
@@ -87,15 +89,20 @@ void PlotFigure::keep(const Canvas& c) const {
     const Shown wanted{c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
     if (kept_ == wanted) return;
     kept_ = wanted;
-    for (QImage* kept : {&frame_pixels_, &mark_pixels_}) {
-        *kept = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-        kept->fill(Qt::transparent);
-        QPainter to(kept);
-        to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-        to.scale(c.scale, c.scale);
-        const Canvas canvas{to, c.style, QRectF(QPointF(0, 0), size_), c.scale, false};
-        kept == &frame_pixels_ ? paint_frame(canvas) : paint_marks(canvas, 1);
-    }
+    lines_of_.reset();
+    frame_pixels_ = pixels(c, [&](const Canvas& to) { paint_frame(to); });
+    mark_pixels_ = pixels(c, [&](const Canvas& to) { paint_marks(to, 1); });
+}
+
+template <class Paint>
+QImage PlotFigure::pixels(const Canvas& c, Paint paint) const {
+    QImage image((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    QPainter to(&image);
+    to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    to.scale(c.scale, c.scale);
+    paint(Canvas{to, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
+    return image;
 }
 
 void PlotFigure::paint_words(const Canvas& c) const {
@@ -251,7 +258,7 @@ void PlotFigure::paint_points(const Canvas& c) const {
 void PlotFigure::paint_marks(const Canvas& c, double opacity) const {
     c.painter.save();
     c.painter.setOpacity(opacity);
-    paint_lines(c.painter, data_, frame_, c.style);
+    paint_lines(c.painter, data_, frame_, c.style, c.pixel());
     paint_points(c);
     c.painter.restore();
 }
@@ -284,7 +291,7 @@ void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>&
         if (s.kind == Series::Kind::steps) c.painter.fillPath(area_path(frame, s), draw::faded(pen.color(), 0.12));
         c.painter.setPen(pen);
         c.painter.setBrush(Qt::NoBrush);
-        c.painter.drawPath(line_path(frame, s));
+        c.painter.drawPath(line_path(frame, s, c.pixel()));
     }
 }
 
@@ -308,7 +315,14 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
     if (!subject.head) return;
     const std::vector<MarkId>& marks = index_.of_head(*subject.head);
     if (subject.fades) {
-        paint_subject_lines(c, marks);
+        // A long line takes longer to draw than a frame lasts; it is the same while the head is.
+        if (c.keeps() && marks.size() > most_drawn_anew) {
+            if (lines_of_ != subject.head) line_pixels_ = pixels(c, [&](const Canvas& to) { paint_subject_lines(to, marks); });
+            lines_of_ = subject.head;
+            draw::device_image(c.painter, {0, 0}, line_pixels_);
+        } else {
+            paint_subject_lines(c, marks);
+        }
         paint_subject_points(c, marks);
     }
     // Rings mark the chosen query, or a head with few marks in a panel.

@@ -12,11 +12,13 @@ const QFont& token_font() { return ui_font(13); }
 
 double TokenLines::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
     boxes_.clear();
-    labels_.clear();
+    for (std::size_t i = labels_.size(); i < items.size(); ++i) {
+        labels_.push_back(draw::label_of(items[i]));
+        widths_.push_back(std::max(14.0, draw::token_width(labels_.back(), token_font()) + 10));
+    }
     double x = top_left.x(), y = top_left.y();
-    for (const analyze::AxisItem& item : items) {
-        labels_.push_back(draw::label_of(item));
-        const double wide = std::min(width, std::max(14.0, draw::token_width(labels_.back(), token_font()) + 10));
+    for (const double least : widths_) {
+        const double wide = std::min(width, least);
         if (x > top_left.x() && x + wide > top_left.x() + width) {
             x = top_left.x();
             y += line_height;

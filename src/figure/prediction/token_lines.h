@@ -12,7 +12,7 @@ class TokenLines {
 public:
     static constexpr double line_height = 26;
 
-    /// Places the tokens in lines of a width; returns the height.
+    /// Places the tokens, the same each time, in lines of a width; returns the height.
     double layout(const std::vector<analyze::AxisItem>&, QPointF top_left, double width);
     /// `color` of a token is its background; invalid: none.
     void paint(QPainter&, const QRectF& exposed, const Theme&, const std::function<QColor(std::size_t)>& color,
@@ -24,6 +24,7 @@ public:
 private:
     std::vector<QRectF> boxes_;
     std::vector<draw::Label> labels_;
+    std::vector<double> widths_;  ///< of them with their room: tens of thousands take long to measure
     double height_ = 0;
 };
 

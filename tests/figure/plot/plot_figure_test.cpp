@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -41,6 +42,80 @@ std::vector<plot::PlotData> every_kind() {
                                        sample::stacked(1),         sample::stacked(4000),   sample::layers(6, 8),
                                        sample::layers(1, 1),       sample::layers(48, 25)};
     return all;
+}
+
+/// A line up and down through 100,000 marks of a head, with a gap.
+plot::PlotData long_line() {
+    plot::PlotData data = sample::named("long", "Long");
+    plot::Series s;
+    s.kind = plot::Series::Kind::line;
+    s.head = HeadId{Layer(1), Head(2)};
+    std::mt19937 random(3);
+    for (int i = 0; i < 100'000; ++i) {
+        s.x.push_back(i);
+        s.y.push_back(i == 50'000 ? std::nan("") : std::sin(i * 1e-4) + static_cast<double>(random() % 1000) / 2000);
+    }
+    data.panels.emplace_back().series.push_back(s);
+    return data;
+}
+
+TEST(PlotFigure, ALongLineHasNoMoreCornersThanCanBeSeen) {
+    PlotFigure figure(long_line());
+    figure.layout({900, 500}, style, {});
+    const plot::PanelFrame& frame = figure.frame().panels[0];
+    const plot::Series& line = figure.data().panels[0].series[0];
+    const QPainterPath all = plot::line_path(frame, line), seen = plot::line_path(frame, line, 1);
+    EXPECT_GE(all.elementCount(), 99'999) << "files have all";
+    EXPECT_LE(seen.elementCount(), 4 * 900);
+    EXPECT_EQ(seen.boundingRect(), all.boundingRect());
+    const auto drawn = [](const QPainterPath& path) {
+        QImage image(900, 500, QImage::Format_Grayscale8);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(Qt::black, 1.5));
+        painter.drawPath(path);
+        return image;
+    };
+    const QImage a = drawn(all), b = drawn(seen);
+    int inked = 0, different = 0;
+    for (int y = 0; y < 500; ++y)
+        for (int x = 0; x < 900; ++x) {
+            inked += a.constScanLine(y)[x] < 128;
+            different += std::abs(a.constScanLine(y)[x] - b.constScanLine(y)[x]) > 64;
+        }
+    EXPECT_GT(inked, 10'000);
+    EXPECT_LT(different, inked / 50);
+}
+
+TEST(PlotFigure, AnotherPinOrHoverLaysNothingOutAndKeepsTheLine) {
+    PlotFigure figure(long_line());
+    const QSizeF size = figure.layout({900, 500}, style, {});
+    const plot::Word* const words = figure.frame().words.data();
+    Selection of_head, pinned;
+    of_head.focus = pinned.focus = HeadId{Layer(1), Head(2)};
+    pinned.pinned_queries = {Position(7)};
+    const auto painted = [&](const Selection& selection) {
+        QImage image(size.toSize(), QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        figure.paint(painter, QRectF(QPointF(0, 0), size), style, selection);
+        return image;
+    };
+    const QImage first = painted(of_head);
+    EXPECT_EQ(figure.layout({900, 500}, style, pinned), size);
+    EXPECT_EQ(figure.frame().words.data(), words);
+    EXPECT_EQ(painted(of_head), first);
+    PlotFigure fresh(long_line());
+    fresh.layout({900, 500}, style, {});
+    EXPECT_EQ(painted({}), [&] {
+        QImage image(size.toSize(), QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        fresh.paint(painter, QRectF(QPointF(0, 0), size), style, {});
+        return image;
+    }()) << "without the head its line is as before";
+    EXPECT_NE(figure.layout({700, 500}, style, {}), size);
 }
 
 TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
