@@ -2,6 +2,7 @@
 #include "analyze/heads/head_excess.h"
 
 #include "analyze/pattern/row_sums.h"
+#include "headlight/base/lanes.h"
 #include "headlight/base/working_for.h"
 
 #include <algorithm>
@@ -15,13 +16,29 @@ constexpr std::size_t slot_at(std::int64_t i) { return static_cast<std::size_t>(
 /// A row's pairs among `n` consecutive keys: those with the row's `token` whose key and distance count. How many each key and
 /// distance has goes up by one; were there any?
 HEADLIGHT_WIDE bool count_pairs(const std::int32_t* tokens, std::int32_t token, const std::int32_t* key_counts,
-                                const std::int32_t* distance_counts, std::int64_t n, std::int32_t* __restrict of_key,
-                                std::int32_t* __restrict of_distance) {
+                                const std::int32_t* distance_counts, std::int64_t n, std::int32_t* of_key,
+                                std::int32_t* of_distance) {
+    using lanes::Ints, lanes::kLanes;
+    Ints pairs = {};
+    std::int64_t at = 0;
+    for (; at + kLanes <= n; at += kLanes) {
+        Ints of, keys, distances, with_key, with_distance;
+        std::memcpy(&of, tokens + at, sizeof of);
+        std::memcpy(&keys, key_counts + at, sizeof keys);
+        std::memcpy(&distances, distance_counts + at, sizeof distances);
+        std::memcpy(&with_key, of_key + at, sizeof with_key);
+        std::memcpy(&with_distance, of_distance + at, sizeof with_distance);
+        const Ints pair = (of == token) & keys & distances;
+        with_key += pair, with_distance += pair, pairs |= pair;
+        std::memcpy(of_key + at, &with_key, sizeof with_key);
+        std::memcpy(of_distance + at, &with_distance, sizeof with_distance);
+    }
     std::int32_t any = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-        const std::int32_t pair = tokens[j] == token ? key_counts[j] & distance_counts[j] : 0;
-        of_key[j] += pair;
-        of_distance[j] += pair;
+    for (int lane = 0; lane < kLanes; ++lane) any |= pairs[lane];
+    for (; at < n; ++at) {
+        const std::int32_t pair = tokens[at] == token ? key_counts[at] & distance_counts[at] : 0;
+        of_key[at] += pair;
+        of_distance[at] += pair;
         any |= pair;
     }
     return any != 0;
@@ -110,30 +127,46 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     const auto slot_of_distance = [&](std::int64_t d) { return slot_at(n - 1 - d); };
     const std::int64_t behind = kind_ == Kind::induction ? 1 : 0;
     const CancelToken wanted = WorkingFor::token();
-    const auto count_row = [&](std::int64_t i) {
-        wanted.throw_if_cancelled();
-        const model::KeyRange legal = shape.legal(i);
-        const std::int64_t begin = std::max(legal.first, behind), end = std::min(legal.last, i + behind);
-        bool any = false;
-        // A text that repeats one token has a pair for every two positions: with many copies a look at all keys is faster.
-        if (kind_ != Kind::previous_token && std::ssize(copies_.of(i)) > (end - begin) / 8) {
-            const std::size_t apart = slot_of_distance(i - begin);
-            return begin < end && count_pairs(copies_.tokens() + begin - behind, copies_.tokens()[i], &key_counts[slot_at(begin)],
-                                              &distance_counts[apart], end - begin, &at_key[slot_at(begin)], &at_distance[apart]);
-        }
-        for_each_key(i, legal, [&](std::int64_t j) {
-            const std::size_t apart = slot_of_distance(i - j);
-            const std::int32_t pair = key_counts[slot_at(j)] & distance_counts[apart];
-            at_key[slot_at(j)] += pair;
-            at_distance[apart] += pair;
-            any |= pair != 0;
-        });
-        return any;
+    // A text that repeats one token has a pair for every two positions: with many copies a look at all keys is faster.
+    const auto looks_at_all = [&](std::int64_t i) {
+        return kind_ != Kind::previous_token && std::ssize(copies_.of(i)) > shape.legal(i).count() / 8;
     };
+    const auto count_rows = [&] {                                       // how many have a pair
+        constexpr std::int64_t rows_at_once = 32, keys_at_once = 1024;  // what they count stays in the core's first cache
+        std::int64_t found = 0;
+        for (std::int64_t begin = first; begin < n; begin += rows_at_once) {
+            wanted.throw_if_cancelled();
+            const std::int64_t end = std::min(n, begin + rows_at_once);
+            std::array<bool, rows_at_once> any{};
+            for (std::int64_t at = 0; at < end; at += keys_at_once)
+                for (std::int64_t i = begin; i < end; ++i) {
+                    if (!looks_at_all(i)) continue;
+                    const model::KeyRange legal = shape.legal(i);
+                    const std::int64_t from = std::max({legal.first, behind, at}),
+                                       to = std::min({legal.last, i + behind, at + keys_at_once});
+                    if (from >= to) continue;
+                    const std::size_t apart = slot_of_distance(i - from);
+                    any[slot_at(i - begin)] |=
+                        count_pairs(copies_.tokens() + from - behind, copies_.tokens()[i], &key_counts[slot_at(from)],
+                                    &distance_counts[apart], to - from, &at_key[slot_at(from)], &at_distance[apart]);
+                }
+            for (std::int64_t i = begin; i < end; ++i)
+                if (!looks_at_all(i))
+                    for_each_key(i, shape.legal(i), [&](std::int64_t j) {
+                        const std::size_t apart = slot_of_distance(i - j);
+                        const std::int32_t pair = key_counts[slot_at(j)] & distance_counts[apart];
+                        at_key[slot_at(j)] += pair;
+                        at_distance[apart] += pair;
+                        any[slot_at(i - begin)] |= pair != 0;
+                    });
+            found += std::ranges::count(any, true);
+        }
+        return found;
+    };
+    count_rows();
     for (std::int64_t i = first; i < n; ++i) {
-        const std::int32_t before = at_key[slot_at(i)];
-        count_row(i);
-        if (at_key[slot_at(i)] == before) --key_others[slot_at(i)];  // its own query
+        const bool is_pair = behind == 1 && !copies_.of(i).empty() && copies_.of(i).back() == i - 1;
+        if (!is_pair) --key_others[slot_at(i)];  // its own query
     }
     for (std::int64_t i = 0; i < n; ++i) {
         key_others[slot_at(i)] -= at_key[slot_at(i)];
@@ -147,7 +180,7 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     }
     std::ranges::fill(at_key, 0);
     std::ranges::fill(at_distance, 0);
-    for (std::int64_t i = first; i < n; ++i) queries_ += count_row(i) ? 1 : 0;
+    queries_ = count_rows();
     key_share_.assign(slot_at(n), 0);
     for (std::int64_t j = 0; j < n; ++j) {
         if (at_key[slot_at(j)] == 0) continue;

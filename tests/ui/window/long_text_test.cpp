@@ -100,7 +100,8 @@ TEST_F(LongText, SearchFindsWordsPhrasesAndPositionsAndJumpsThere) {
 
 TEST_F(LongText, ViewsAndTypingLeaveTheWindowAwake) {
     Watchdog watchdog;
-    for (const char* view : {"reach", "sparsity", "predictions", "lens", "matrix", "model", "head"}) {
+    for (const char* view :
+         {"reach", "sparsity", "predictions", "lens", "attribution", "mlp", "focus", "head-scatter", "matrix", "model", "head"}) {
         watchdog.begin(std::string("opening ") + view);
         window.show_view(view);
         EXPECT_TRUE(settle()) << view;
