@@ -129,6 +129,7 @@ AttributionFigure::AttributionFigure(AttributionViewData data) : data_(std::move
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
     at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180,
                              data_.cross.size() > 0);
+    flow_.layout(data_.labels, {}, 1100);  // measures the tokens: figures are made by a worker, laid out by the window
 }
 
 void AttributionFigure::widen(const std::vector<ScaleEnds>& ends) {

@@ -144,7 +144,9 @@ public:
           position_(data.position),
           activations_(data.activations),
           labels_(data.labels),
-          limit_(std::max(1e-9, static_cast<double>(data.activations.cwiseAbs().maxCoeff()))) {}
+          limit_(std::max(1e-9, static_cast<double>(data.activations.cwiseAbs().maxCoeff()))) {
+        flow_.layout(labels_, {}, 1100);  // measures the tokens: figures are made by a worker, laid out by the window
+    }
 
     std::string view() const override { return "mlp"; }
     QString title() const override { return QStringLiteral("Neuron %1").arg(neuron_.value); }
