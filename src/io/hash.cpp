@@ -2,12 +2,16 @@
 #include "headlight/io/hash.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/atomic_file.h"
+#include "headlight/io/json_file.h"
 #include "io/open_regular.h"
 
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -62,6 +66,46 @@ std::string sha256_file(const std::filesystem::path& path) {
                 .problem = "Cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
         }
     }
+}
+
+namespace {
+
+/// Every write and every replacement of a file gives it another one; ctime cannot be set.
+std::string identity_of(const struct ::stat& s) {
+    std::string out;
+    for (const auto number :
+         {std::int64_t(s.st_dev), std::int64_t(s.st_ino), std::int64_t(s.st_size), std::int64_t(s.st_mtim.tv_sec),
+          std::int64_t(s.st_mtim.tv_nsec), std::int64_t(s.st_ctim.tv_sec), std::int64_t(s.st_ctim.tv_nsec)})
+        out += (out.empty() ? "" : "-") + std::to_string(number);
+    return out;
+}
+
+bool is_sha256(const std::string& text) {
+    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+std::string sha256_file(const std::filesystem::path& path, const KeptHashes& kept) {
+    struct ::stat before {};
+    if (kept.folder.empty() || ::stat(path.c_str(), &before) != 0 || static_cast<std::uint64_t>(before.st_size) < kept.least)
+        return sha256_file(path);
+    const std::filesystem::path entry = kept.folder / identity_of(before);
+    try {
+        if (std::filesystem::exists(entry))
+            if (const std::string hash = read_text(entry, 64); is_sha256(hash)) return hash;
+    } catch (const std::exception&) {  // computed again
+    }
+    const std::string hash = sha256_file(path);
+    struct ::stat after {};
+    const bool same = ::stat(path.c_str(), &after) == 0 && identity_of(after) == identity_of(before);
+    if (!same || std::time(nullptr) - after.st_ctim.tv_sec < kept.settled.count()) return hash;
+    try {
+        std::filesystem::create_directories(kept.folder);
+        write_atomically(entry, hash);
+    } catch (const std::exception&) {  // a disk that is full or cannot be written to
+    }
+    return hash;
 }
 
 }  // namespace headlight::io

@@ -7,7 +7,7 @@ namespace headlight::model {
 
 namespace fs = std::filesystem;
 
-fs::path kept_file(const Model& model, std::string_view name) {
+fs::path kept_folder() {
     const auto folder = [](const char* variable) {
         const char* value = std::getenv(variable);
         const fs::path path = value ? value : "";
@@ -15,8 +15,12 @@ fs::path kept_file(const Model& model, std::string_view name) {
     };
     fs::path cache = folder("XDG_CACHE_HOME");
     if (cache.empty() && !folder("HOME").empty()) cache = folder("HOME") / ".cache";
-    if (cache.empty() || model.hash().empty()) return {};
-    return cache / "headlight" / "models" / model.hash() / name;
+    return cache.empty() ? cache : cache / "headlight";
+}
+
+fs::path kept_file(const Model& model, std::string_view name) {
+    const fs::path folder = kept_folder();
+    return folder.empty() || model.hash().empty() ? fs::path() : folder / "models" / model.hash() / name;
 }
 
 }  // namespace headlight::model

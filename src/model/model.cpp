@@ -3,6 +3,7 @@
 
 #include "headlight/io/gguf.h"
 #include "headlight/io/hash.h"
+#include "headlight/model/keep.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/runtime.h"
 #include "model/arithmetic/device.h"
@@ -39,7 +40,9 @@ const std::string& Model::hash() const {
         // A GGUF file holds its configuration itself.
         const std::filesystem::path config = folder_of(internals_->folder) / "config.json";
         std::string parts = io::gguf_file_of(internals_->folder) ? std::string() : io::sha256_file(config);
-        for (const std::string& file : internals_->report.files) parts += io::sha256_file(file);
+        const std::filesystem::path kept = kept_folder();
+        for (const std::string& file : internals_->report.files)
+            parts += io::sha256_file(file, {.folder = kept.empty() ? kept : kept / "hashes"});
         internals_->hash = io::sha256_hex(std::as_bytes(std::span(parts)));
     });
     return internals_->hash;

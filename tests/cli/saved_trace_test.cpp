@@ -111,7 +111,8 @@ TEST(SavedTrace, MeasuresWhatNeedsPatternsOnly) {
             std::memcpy(&x, a.bytes.data() + 8 * i, 8);
             std::memcpy(&y, b.bytes.data() + 8 * i, 8);
             if (std::isnan(x) && std::isnan(y)) continue;
-            EXPECT_NEAR(x, y, 1e-9) << measure << " " << i;
+            // A pass takes the entropy from its softmax, a saved pattern gives it from weights in float32.
+            EXPECT_NEAR(x, y, measure == std::string("entropy") ? 1e-7 : 1e-9) << measure << " " << i;
         }
     }
 }

@@ -9,9 +9,11 @@
 
 namespace headlight::model {
 
-/// Where a result about these weights is kept: CACHE/headlight/models/HASH/NAME, with CACHE $XDG_CACHE_HOME or $HOME/.cache and
-/// the model's hash, so that it is found again wherever the model lies and never for other weights. Empty: nowhere. Reads the
-/// weight files once for the hash. Files there may be deleted at any time, and a file that cannot be read counts as none.
+/// CACHE/headlight, with CACHE $XDG_CACHE_HOME or $HOME/.cache; empty: there is none.
+std::filesystem::path kept_folder();
+/// Where a result about these weights is kept: models/HASH/NAME in kept_folder(), with the model's hash, so that it is found
+/// again wherever the model lies and never for other weights. Empty: nowhere. Reads the weight files once for the hash. Files
+/// there may be deleted at any time, and a file that cannot be read counts as none.
 std::filesystem::path kept_file(const Model&, std::string_view name);
 
 }  // namespace headlight::model
