@@ -59,12 +59,13 @@ TEST(Softmax, IsThatOfFloat64WithItsLogarithms) {
                 EXPECT_EQ(kernels::softmax(plain.data(), count, count + 3, sink), share);
                 double sum = 0;
                 for (std::size_t j = 0; j < n; ++j) {
-                    EXPECT_NEAR(static_cast<double>(x[j]), expected.p[j], 1e-6 * expected.p[j] + 1e-37) << j;
+                    // 1,024 floats are summed one by one where a build has no vectors.
+                    EXPECT_NEAR(static_cast<double>(x[j]), expected.p[j], 1e-5 * expected.p[j] + 1e-37) << j;
                     EXPECT_EQ(std::bit_cast<std::uint32_t>(x[j]), std::bit_cast<std::uint32_t>(plain[j])) << j;
                     sum += static_cast<double>(x[j]);
                 }
                 for (std::size_t j = n; j < n + 3; ++j) EXPECT_EQ(x[j], 0.0F);
-                EXPECT_NEAR(logs.weighted + logs.factor * sum, expected.plogp, 1e-6 * std::max(1.0, std::abs(expected.plogp)));
+                EXPECT_NEAR(logs.weighted + logs.factor * sum, expected.plogp, 1e-5 * std::max(1.0, std::abs(expected.plogp)));
             }
 }
 

@@ -147,6 +147,7 @@ void SweepWindow::run(Shown shown, std::shared_ptr<SweepRun> run) {
 void SweepWindow::go_on() {
     if (!run_ || jobs_.busy(Jobs::Lane::sweep)) return;
     stopping_ = false;
+    jobs_.cancel(Jobs::Lane::sweep_figure);  // whose numbers are soon not the last ones
     numbers_.reset();
     say({});
     jobs_.start(Jobs::Lane::sweep, QStringLiteral("Sweeping"),

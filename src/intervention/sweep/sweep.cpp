@@ -228,13 +228,18 @@ void SweepRun::Internals::run_pair(std::size_t pair, const PairWork& work, std::
         variants,
         [&](std::int64_t v, const at::Tensor& logits) {
             const std::size_t i = cell_of[static_cast<std::size_t>(v)];
-            CellSum& part = parts[pair].try_emplace(i, CellSum{.cell = i, .of = of[i]}).first->second;
-            part.sum += work.base_metric(logits) - work.base;
-            ++part.taken;
+            const double effect = work.base_metric(logits) - work.base;
+            CellSum part{.cell = i, .of = of[i]};
+            {
+                const std::lock_guard lock(mutex);
+                CellSum& kept = parts[pair].try_emplace(i, part).first->second;
+                kept.sum += effect;
+                ++kept.taken;
+                part = kept;
+                if (part.taken == of[i]) parts[pair].erase(i);
+            }
             if (file) file->add(pair, part);
-            if (part.taken < of[i]) return;
-            put(i, part.sum / static_cast<double>(of[i]), CellState::computed);
-            parts[pair].erase(i);
+            if (part.taken == of[i]) put(i, part.sum / static_cast<double>(of[i]), CellState::computed);
         },
         cancel, report);
 }

@@ -136,7 +136,7 @@ public:
     /// with them the sweep has bit for bit the numbers of one that was not interrupted. Returns how many cells it had. Errors: a
     /// file of a sweep with other facts or pairs, named; a file that is none.
     std::int64_t keep_in(const std::filesystem::path&, SweepFacts);
-    /// The cells that are there, in the lines of such a file; not while run() runs.
+    /// The cells that are there, in the lines of such a file. From any thread; of a pass under way, its first cells.
     std::string kept(SweepFacts) const;
     /// Before run(): takes the cells that kept() gave, and returns how many. Errors: as keep_in(); they name the file.
     std::int64_t take(std::string_view kept, SweepFacts, const std::string& file);
