@@ -29,7 +29,7 @@ std::vector<SweepPair> pairs_with_answers(SweepRequest& asked, const OpenModel& 
     propose_answers(opened.model, *opened.tokenizer, pair, asked.options.metric);
     const auto name = [&](std::vector<std::string>& names, const std::vector<std::int64_t>& ids) {
         if (names.empty())
-            for (const std::int64_t id : ids) names.push_back(opened.tokenizer->bytes_of(id));
+            for (const std::int64_t id : ids) names.push_back(answer_text(*opened.model, *opened.tokenizer, id));
     };
     name(asked.answers, pair.answers);
     name(asked.wrong, pair.wrong);
@@ -235,6 +235,7 @@ void SweepWindow::read_numbers() {
     jobs_.start(Jobs::Lane::sweep, QStringLiteral("Reading the sweep of the session"),
                 [self = QPointer(this), numbers = *to_read_, opened = document_.model(), dtype = dtype(), number = ++started_](
                     const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    check_files(opened);
                     SweepRequest asked = numbers.asked;
                     asked.options.memory = std::min(asked.options.memory, memory_budget() / 4);
                     std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);

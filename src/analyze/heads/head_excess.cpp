@@ -99,10 +99,6 @@ void HeadExcess::for_each_key(std::int64_t query, const model::KeyRange& legal, 
         if (const std::int64_t key = j + behind; legal.has(key)) take(key);
 }
 
-bool HeadExcess::counts(std::int64_t query, std::int64_t key) const {
-    return key_has_others_[slot_at(key)] && (kind_ == Kind::previous_token || distance_has_others_[slot_at(query - key)]);
-}
-
 HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::vector<std::int64_t>& previous_same,
                        const std::vector<bool>& special)
     : kind_(kind), causal_(shape.causal) {
@@ -173,10 +169,8 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
         distance_others[slot_at(i)] -= at_distance[slot_of_distance(i)];
     }
     for (std::int64_t i = 0; i < n; ++i) {
-        key_has_others_.push_back(key_others[slot_at(i)] > 0);
-        key_counts[slot_at(i)] = key_has_others_.back();
-        distance_has_others_.push_back(distance_others[slot_at(i)] > 0);
-        if (kind_ != Kind::previous_token) distance_counts[slot_of_distance(i)] = distance_has_others_.back();
+        key_counts[slot_at(i)] = key_others[slot_at(i)] > 0;
+        if (kind_ != Kind::previous_token) distance_counts[slot_of_distance(i)] = distance_others[slot_at(i)] > 0;
     }
     std::ranges::fill(at_key, 0);
     std::ranges::fill(at_distance, 0);
@@ -218,7 +212,7 @@ double HeadExcess::of_row(const trace::PatternRow& row, double at_distances) con
     for_each_key(i, row.legal, [&](std::int64_t j) {
         const double here = j == i ? 0 : key_share_[slot_at(j)];
         const double there = apart ? static_cast<double>(apart[j]) : 0;
-        const bool counted = key_share_[slot_at(j)] > 0 && (!apart || there > 0);  // as counts(i, j)
+        const bool counted = key_share_[slot_at(j)] > 0 && (!apart || there > 0);
         sum += ((counted ? 1 : 0) + here + there) * weight(j);
     });
     return sum - at_distances;

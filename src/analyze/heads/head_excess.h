@@ -55,16 +55,14 @@ public:
 private:
     template <class Take>
     void for_each_key(std::int64_t query, const model::KeyRange& legal, Take) const;
-    bool counts(std::int64_t query, std::int64_t key) const;
 
     Kind kind_ = Kind::previous_token;
     bool causal_ = true;
     EarlierCopies copies_;  ///< none of special tokens
     std::int64_t queries_ = 0;
-    std::vector<double> key_share_;                           ///< [key] pairs that count there / other queries
-    std::vector<float> distance_share_;                       ///< [n - 1 - distance], the same of distances
-    std::vector<char> key_has_others_, distance_has_others_;  ///< other queries
-    std::int64_t least_ = 0, most_ = -1;                      ///< distances with a share
+    std::vector<double> key_share_;       ///< [key] pairs that count there / other queries
+    std::vector<float> distance_share_;   ///< [n - 1 - distance], the same of distances
+    std::int64_t least_ = 0, most_ = -1;  ///< distances with a share
 };
 
 }  // namespace headlight::analyze

@@ -40,8 +40,8 @@ struct SweepReader {
         if (!picture) throw Error("A picture cannot be read here");
         return trace::picture_encoding(model, tokenizer, *picture(text));
     }
-    /// The token that a text is: as it stands, else with a space before it. Error for several tokens, with the split. Of a model
-    /// that reads pictures the class of this name or number.
+    /// The token that a text is: as it stands, else with a space before it, else the token that figures name so ("<0xE2>": a byte
+    /// alone). Error for several tokens, with the split. Of a model that reads pictures the class of this name or number.
     std::int64_t answer_id(const std::string& answer) const;
 };
 
@@ -169,6 +169,8 @@ std::int64_t SweepReader::answer_id(const std::string& answer) const {
     if (as_typed.size() == 1) return as_typed.ids.front();
     const text::Encoding spaced = tokenizer.encode(" " + answer, std::nullopt, false);
     if (answer.front() != ' ' && spaced.size() == 1) return spaced.ids.front();
+    for (std::int64_t id = 0; id < tokenizer.vocab_size(); ++id)
+        if (text::token_label(tokenizer, id) == answer) return id;
     std::string split;
     for (const std::string& token : as_typed.tokens) split += (split.empty() ? "" : ", ") + quoted(token);
     throw Error(ErrorFacts{.problem = "An answer is more than one token",
@@ -292,6 +294,21 @@ void propose_answers(const std::shared_ptr<const model::Model>& model, const tex
     if (right) pair.answers = {likeliest(pair.clean, pair.wrong)};
     if (wrong) pair.wrong = {likeliest(pair.corrupt.ids.empty() ? pair.clean : pair.corrupt, pair.answers)};
     name_answers(tokenizer, pair);
+}
+
+std::string answer_text(const model::Model& model, const text::Tokenizer& tokenizer, std::int64_t id) {
+    const PictureReader none;
+    const SweepReader reader{model, tokenizer, none};
+    const auto is_read = [&](const std::string& answer) {
+        try {
+            return reader.answer_id(answer) == id;
+        } catch (const Error&) {
+            return false;  // several tokens, or no UTF-8
+        }
+    };
+    std::string bytes = tokenizer.bytes_of(id);
+    if (is_read(bytes)) return bytes;
+    return reader.of_pictures() ? std::to_string(id) : text::token_label(tokenizer, id);
 }
 
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,

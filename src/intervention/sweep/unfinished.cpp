@@ -31,6 +31,11 @@ CellState state_of(char letter) {
                      .problem = "A state of a cell cannot be read", .expected = "0, - or x", .found = std::string(1, letter)});
 }
 
+/// As JSON has it: bytes that are no UTF-8, of a file's name say, are replaced.
+std::string as_kept(const std::string& value) {
+    return nlohmann::json::parse(nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 /// The memory of a pass.
 std::int64_t header_of(const std::string& line, const SweepFacts& facts, const LinesFrom& from) {
     std::map<std::string, std::string> kept;
@@ -53,7 +58,7 @@ std::int64_t header_of(const std::string& line, const SweepFacts& facts, const L
                                .found = now.empty() ? "none" : now,
                                .hint = from.other});
     };
-    for (const auto& [name, value] : facts) differs(name, kept[name], value);
+    for (const auto& [name, value] : facts) differs(name, kept[name], as_kept(value));
     for (const auto& [name, value] : kept)
         if (std::ranges::find(facts, name, &SweepFacts::value_type::first) == facts.end()) differs(name, value, "");
     return memory;
@@ -66,7 +71,7 @@ std::size_t end_of_lines(std::string_view text) { return text.rfind('\n') + 1; }
 
 std::string header_line(const SweepFacts& facts, std::int64_t memory) {
     nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : facts) sweep[name] = value;
+    for (const auto& [name, value] : facts) sweep[name] = as_kept(value);
     return nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", memory}}.dump() + "\n";
 }
 

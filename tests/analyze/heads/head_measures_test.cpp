@@ -112,7 +112,7 @@ TEST(HeadMeasures, ExcessWhereFewTokensComeAgainAndAgain) {
                 for (const std::string kind : {"induction", "duplicate"}) {
                     const double found = got.usual((kind + "_excess").c_str()), expected = naive_excess(e, kind);
                     EXPECT_EQ(std::isnan(found), std::isnan(expected)) << kind;
-                    if (vocabulary > 1 || !causal) {
+                    if (!std::isnan(expected)) {
                         EXPECT_NEAR(found, expected, 2e-6) << kind;
                     }
                 }

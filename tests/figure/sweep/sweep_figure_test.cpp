@@ -143,7 +143,6 @@ TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {
     EXPECT_NEAR(values[1], 0.25, 1e-12);
 }
 
-/// A token's leading space is part of it.
 /// Points stand where their two numbers are; the table has their difference.
 TEST(SweepFigure, TotalAgainstDirectEffects) {
     SweepResult r = result_of(Grid::z, {0.5, -0.5, 0, 0.25, -0.25, 0});
@@ -173,6 +172,7 @@ TEST(SweepFigure, TotalAgainstDirectEffects) {
     EXPECT_TRUE(hit.tip.contains(QStringLiteral("direct 0.500  total 1.50  through later heads 1.00"))) << hit.tip.toStdString();
 }
 
+/// A token's leading space is part of it.
 TEST(SweepFigure, TheFooterQuotesATokenWithItsSpace) {
     Provenance made;
     made.options = {{"answer", " other"}, {"metric", "logprob"}};

@@ -53,6 +53,24 @@ TEST(SweepRequest, OfAPictureNeedsClassesAndNamesThem) {
     EXPECT_THAT(why_not(f, placed), HasSubstr("no patch"));
 }
 
+/// What the page proposes as an answer can be given to the command line: also a byte alone, and the second of two like names.
+TEST(SweepRequest, EveryTokenHasAWordThatIsReadAsIt) {
+    for (const char* name : {"models/gpt2", "models/llama-kv2", "models/bert", "models/vit"}) {
+        SCOPED_TRACE(name);
+        const Fixture f(name);
+        std::int64_t labels = 0;
+        for (std::int64_t id = 0; id < f.config().vocab_size; ++id) {
+            const std::string word = answer_text(*f.model, *f.tokenizer, id);
+            SCOPED_TRACE(word);
+            const SweepRequest asked{.clean = kText, .answers = {word}, .options = {.ablation = Ablation::zero}};
+            const SweepPair pair = pairs_of(asked, *f.model, *f.tokenizer, read_picture).front();
+            EXPECT_EQ(pair.answers, std::vector{id});
+            labels += word != f.tokenizer->bytes_of(id);
+        }
+        std::cerr << name << ' ' << labels << '\n';
+    }
+}
+
 TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
     const Fixture f("models/gpt2");
     SweepRequest asked;

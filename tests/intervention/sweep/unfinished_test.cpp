@@ -116,6 +116,21 @@ TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
     }
 }
 
+/// Names of files may hold bytes that are no UTF-8, which JSON cannot keep.
+TEST(UnfinishedSweep, KeepsFactsThatAreNoUtf8) {
+    const auto model = fixture("gpt2");
+    const std::vector<SweepPair> pairs = some_pairs(*model, 1);
+    const SweepOptions options{.grid = Grid::z};
+    SweepRun run(model, pairs, options);
+    run.run();
+    const SweepFacts facts{{"over", "caf\xE9.txt"}};
+    const std::string kept = run.kept(facts);
+    SweepRun again(model, pairs, options);
+    EXPECT_GT(again.take(kept, facts, "a session"), 0);
+    expect_same_bits(again.result(), run.result());
+    EXPECT_THROW(SweepRun(model, pairs, options).take(kept, {{"over", "tea.txt"}}, "a session"), Error);
+}
+
 TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     const auto model = fixture("gpt2");
     const std::vector<SweepPair> pairs = some_pairs(*model, 2);

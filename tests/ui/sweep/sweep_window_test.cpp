@@ -294,6 +294,22 @@ TEST_F(SweepPage, ASessionKeepsTheNumbers) {
     EXPECT_TRUE(again.message().text().isEmpty());
 }
 
+TEST_F(SweepPage, ASessionKeepsNoMoreNumbersThanTheLimit) {
+    QString words = QStringLiteral("The nurse said that she");
+    for (int i = 0; i < 40; ++i) words += QStringLiteral(" and");
+    form().clean().setPlainText(words);
+    form().edit().setCurrentIndex(form().edit().findText(QStringLiteral("Knock out"), Qt::MatchStartsWith));
+    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::pattern_by_edge)));
+    form().method().setCurrentIndex(form().method().findData(static_cast<int>(intervention::Method::attribution)));
+    ASSERT_TRUE(sweep()) << page().message().text().toStdString();
+    ASSERT_GT(page().result()->computed, 20'000);
+    ASSERT_TRUE(wait_for([&] { return page().message().text().contains(QStringLiteral("does not keep so many numbers")); }))
+        << page().message().text().toStdString();
+    EXPECT_FALSE(page().numbers());
+    EXPECT_FALSE(window.session().sweep_numbers);
+    EXPECT_TRUE(page().export_button().isEnabled()) << "they are not lost";
+}
+
 TEST_F(SweepPage, ASessionKeepsTheCellsOfAStoppedSweep) {
     form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::head_every_by_position)));
     page().start_button().click();

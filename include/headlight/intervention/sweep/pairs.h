@@ -21,6 +21,10 @@ void put_behind_encoder(SweepPair&, const model::ModelConfig& decoder, const tex
 /// is that of the corrupt run where it is another, else the clean run's second. Where the metric needs none, nothing is done.
 void propose_answers(const std::shared_ptr<const model::Model>&, const text::Tokenizer&, SweepPair&, Metric);
 
+/// A token in the words of a request's answers: its text where that is read as this token, else its name in figures; of a class
+/// of pictures its name, or its number where several have that name.
+std::string answer_text(const model::Model&, const text::Tokenizer&, std::int64_t id);
+
 /// A sweep as a person asks for it, on the command line and in the window.
 struct SweepRequest {
     std::string clean{}, corrupt{};  ///< texts, or the files of pictures
