@@ -30,23 +30,41 @@ if(HEADLIGHT_FUZZ)
   target_link_options(headlight_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-# headlight_module(name DEPS a b LIBS X::y): the static library headlight_<name> from src/<name>/*.cpp.
-function(headlight_module name)
-  cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  add_library(headlight_${name} STATIC ${sources})
-  target_include_directories(headlight_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(headlight_${name} PUBLIC headlight_flags)
-  foreach(dep IN LISTS arg_DEPS)
-    target_link_libraries(headlight_${name} PUBLIC headlight_${dep})
-  endforeach()
-  target_link_libraries(headlight_${name} PUBLIC ${arg_LIBS})
+# headlight_light(target): compiles a target at -O1 in a release, which takes two thirds of the time of its -O3. Other build types
+# keep their level.
+function(headlight_light target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# headlight_optimize(target level): compiles a target whose time does not count at less than a release's -O3. Other build types keep
-# their level.
-function(headlight_optimize target level)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
+# headlight_module(name DEPS a b LIBS X::y KERNELS c.cpp d/*.cpp PRECOMPILED carrier): the static library headlight_<name> from
+# src/<name>/*.cpp. It is compiled at -O1 but for its kernels, the files whose loops over weights or texts take the time: they
+# are compiled at the release's -O3, without the precompiled header, whose level would be theirs. Kernels that are written lane
+# by lane (base/lanes.h) are as fast at -O1.
+function(headlight_module name)
+  cmake_parse_arguments(arg "" "PRECOMPILED" "DEPS;LIBS;KERNELS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(libraries headlight_flags ${arg_LIBS})
+  foreach(dep IN LISTS arg_DEPS)
+    list(APPEND libraries headlight_${dep})
+  endforeach()
+  set(targets headlight_${name})
+  if(arg_KERNELS)
+    list(TRANSFORM arg_KERNELS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    file(GLOB kernels CONFIGURE_DEPENDS ${arg_KERNELS})
+    list(REMOVE_ITEM sources ${kernels})
+    list(APPEND targets headlight_${name}_kernels)
+    add_library(headlight_${name}_kernels OBJECT ${kernels})
+    list(APPEND sources $<TARGET_OBJECTS:headlight_${name}_kernels>)
+  endif()
+  add_library(headlight_${name} STATIC ${sources})
+  foreach(target IN LISTS targets)
+    target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${target} PUBLIC ${libraries})
+  endforeach()
+  headlight_light(headlight_${name})
+  if(arg_PRECOMPILED)
+    headlight_precompile(headlight_${name} ${arg_PRECOMPILED})
+  endif()
 endfunction()
 
 # headlight_test(name LIBS … [SHARDS n]): the GoogleTest program <name>_tests from this folder's *_test.cpp. A CTest entry is
@@ -62,8 +80,8 @@ function(headlight_test name)
   else()
     target_link_libraries(${name}_tests PRIVATE GTest::gtest GTest::gtest_main)
   endif()
-  # -O1: compiling them costs more than running them; -fPIC: as what carries the precompiled header.
-  headlight_optimize(${name}_tests -O1)
+  # Compiling them costs more than running them; -fPIC: as what carries the precompiled header.
+  headlight_light(${name}_tests)
   target_compile_options(${name}_tests PRIVATE -fPIC)
   target_include_directories(${name}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name}_tests PRIVATE HEADLIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HEADLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")

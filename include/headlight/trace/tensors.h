@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// With torch in it (as weights.h): for src/analyze and the CLI's tensor export, never for figure or ui.
+// With torch in it (as weights.h): for src/analyze, never for figure, cli or ui.
 #pragma once
 
 #include "headlight/trace/trace.h"

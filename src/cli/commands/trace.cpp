@@ -9,8 +9,8 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/trace/arrays.h"
 #include "headlight/trace/edits.h"
-#include "headlight/trace/tensors.h"
 
 #include <nlohmann/json.hpp>
 
@@ -103,16 +103,6 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
                                .hint = "Choose fewer hooks with --capture"});
 }
 
-io::DType stored_type(at::ScalarType type) {
-    switch (type) {
-        case at::kFloat: return io::DType::F32;
-        case at::kDouble: return io::DType::F64;
-        case at::kBFloat16: return io::DType::BF16;
-        case at::kHalf: return io::DType::F16;
-        default: throw Error("A tensor of a type that cannot be written");
-    }
-}
-
 std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const std::string& capture) {
     std::map<std::string, std::string> metadata{{"format", "headlight trace"},
                                                 {"version", version()},
@@ -146,19 +136,10 @@ int run_trace(const TraceArguments& options, const Console& console) {
     for (const model::Model* stack : stacks_of(*loaded.model)) check_memory(loaded, stack->config(), plan);
     const auto trace = run_loaded(loaded, plan, console);
 
-    std::vector<at::Tensor> tensors;  // keeps the bytes while they are written
-    std::vector<io::ArrayRef> arrays;
-    for (const model::Model* stack : stacks_of(*loaded.model)) {
-        const auto part = trace::part_of(trace, stack->config().stack);
-        for (const model::HookPoint point : points_of(stack->config(), plan)) {
-            loaded.cancel.throw_if_cancelled();
-            const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*part, point).to(at::kCPU).contiguous());
-            arrays.push_back({model::name_of(point, stack->config()),
-                              stored_type(tensor.scalar_type()),
-                              tensor.sizes().vec(),
-                              {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
-        }
-    }
+    trace::HookArrays tensors;
+    for (const model::Model* stack : stacks_of(*loaded.model))
+        add_arrays(tensors, *trace::part_of(trace, stack->config().stack), points_of(stack->config(), plan), loaded.cancel);
+    const std::vector<io::ArrayRef>& arrays = tensors.arrays;
     const auto metadata = metadata_of(*trace, options.capture);
     if (is_npz(options.out))
         io::write_npz(options.out, arrays, metadata);
