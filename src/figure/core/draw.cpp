@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/draw.h"
+#include "figure/core/shaped_text.h"
 
-#include <QGlyphRun>
 #include <QImage>
 #include <QLocale>
 #include <QPaintDevice>
 #include <QPaintEngine>
-#include <QRawFont>
 
 #include <algorithm>
 #include <cmath>
@@ -70,19 +69,19 @@ QColor blended(const QColor& under, const QColor& over, double opacity) {
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
-double text_width(const QString& string, const QFont& font) { return QFontMetricsF(font).horizontalAdvance(string); }
+double text_width(const QString& string, const QFont& font) { return string.isEmpty() ? 0 : shaped_width(string, font); }
 
 void text(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color, Align align) {
     if (string.isEmpty()) return;
     if (align != Align::left) baseline.rx() -= text_width(string, font) * (align == Align::right ? 1 : 0.5);
     painter.setFont(font);
     painter.setPen(color);
-    painter.drawText(baseline, string);
+    if (is_vector(painter)) return painter.drawText(baseline, string);  // text stays text
+    for (const QGlyphRun& run : shaped(string, font)) painter.drawGlyphRun(baseline, run);
 }
 
 QString elided(const QString& string, const QFont& font, double width) {
-    const QFontMetricsF metrics(font);
-    return metrics.horizontalAdvance(string) <= width + 0.01 ? string : metrics.elidedText(string, Qt::ElideRight, width);
+    return text_width(string, font) <= width + 0.01 ? string : shaped_to_fit(string, font, width);
 }
 
 double centred_baseline(double y, const QFont& font) { return y + QFontMetricsF(font).capHeight() / 2; }
@@ -93,77 +92,18 @@ QString weight_text(double weight) {
     return QString::number(weight, 'f', 3);
 }
 
-namespace {
-
-/// Advance of one character of a number: digits share the widest digit's.
-struct NumberMetrics {
-    explicit NumberMetrics(const QFont& font) : metrics(font) {
-        for (char16_t c = u'0'; c <= u'9'; ++c) digit = std::max(digit, metrics.horizontalAdvance(QChar(c)));
-    }
-    double advance(QChar c) const {
-        // A minus takes a digit's room, so that signed columns line up as well.
-        if (c.isDigit() || c == u'−' || c == u'+') return digit;
-        return metrics.horizontalAdvance(c);
-    }
-    double width(const QString& s) const {
-        double sum = 0;
-        for (QChar c : s) sum += advance(c);
-        return sum;
-    }
-    QFontMetricsF metrics;
-    double digit = 0;
-};
-
-const NumberMetrics& metrics_of(const QFont& font) {
-    // A figure uses two or three number fonts; the last few are kept.
-    thread_local std::vector<std::pair<QFont, NumberMetrics>> known;
-    for (const auto& entry : known)
-        if (entry.first == font) return entry.second;
-    if (known.size() > 16) known.clear();
-    known.emplace_back(font, NumberMetrics(font));
-    return known.back().second;
-}
-
-/// One glyph run for the whole number; false when the font lacks a glyph (then each character is drawn by itself).
-bool draw_glyphs(QPainter& painter, QPointF baseline, const QString& string, const QFont& font,
-                 const std::vector<double>& offsets) {
-    const QRawFont raw = QRawFont::fromFont(font);
-    if (!raw.isValid()) return false;
-    const QList<quint32> glyphs = raw.glyphIndexesForString(string);
-    if (glyphs.size() != string.size() || glyphs.contains(0)) return false;
-    QList<QPointF> places;
-    for (double x : offsets) places << QPointF(x, 0);
-    QGlyphRun run;
-    run.setRawFont(raw);
-    run.setGlyphIndexes(glyphs);
-    run.setPositions(places);
-    painter.drawGlyphRun(baseline, run);
-    return true;
-}
-
-}  // namespace
-
-double number_width(const QString& string, const QFont& font) { return metrics_of(font).width(string); }
+double number_width(const QString& string, const QFont& font) { return string.isEmpty() ? 0 : shaped_number(string, font).width; }
 
 void number(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color, Align align) {
     if (string.isEmpty()) return;
-    const NumberMetrics& metrics = metrics_of(font);
-    const double width = metrics.width(string);
-    if (align != Align::left) baseline.rx() -= width * (align == Align::right ? 1 : 0.5);
-    std::vector<double> offsets;
-    double x = 0;
-    for (QChar c : string) {
-        const double cell = metrics.advance(c);
-        offsets.push_back(x + (cell - metrics.metrics.horizontalAdvance(c)) / 2);
-        x += cell;
-    }
+    const ShapedNumber& glyphs = shaped_number(string, font);
+    if (align != Align::left) baseline.rx() -= glyphs.width * (align == Align::right ? 1 : 0.5);
     painter.setFont(font);
     painter.setPen(color);
     // SVG keeps text as text only character by character; export.cpp joins these into one element with an x list.
     const bool svg = painter.paintEngine() && painter.paintEngine()->type() == QPaintEngine::SVG;
-    if (!svg && draw_glyphs(painter, baseline, string, font, offsets)) return;
-    for (qsizetype i = 0; i < string.size(); ++i)
-        painter.drawText(baseline + QPointF(offsets[static_cast<std::size_t>(i)], 0), QString(string[i]));
+    if (!svg && glyphs.run) return painter.drawGlyphRun(baseline, *glyphs.run);
+    for (qsizetype i = 0; i < string.size(); ++i) painter.drawText(baseline + QPointF(glyphs.offsets[i], 0), QString(string[i]));
 }
 
 // --- tokens ---------------------------------------------------------------------------------------------------------

@@ -167,6 +167,29 @@ QPainterPath line_path(const PanelFrame& frame, const Series& s, double pixel) {
     return path;
 }
 
+void draw_line(QPainter& painter, const QPainterPath& path, bool in_pieces) {
+    constexpr int piece = 64;
+    QPen pen = painter.pen();
+    // Where pieces meet, a line that shows what is under it would be darker.
+    in_pieces = in_pieces && pen.color().alpha() == 255 && pen.style() == Qt::SolidLine;
+    if (!in_pieces || path.elementCount() <= 4 * piece) return painter.drawPath(path);
+    pen.setJoinStyle(Qt::BevelJoin);  // of corners this close nobody sees how they are joined
+    painter.setPen(pen);
+    QPainterPath part;
+    for (int i = 0; i < path.elementCount(); ++i) {
+        const QPainterPath::Element at = path.elementAt(i);
+        if (at.isMoveTo()) {
+            part.moveTo(at);
+            continue;
+        }
+        part.lineTo(at);
+        if (part.elementCount() < piece) continue;
+        painter.drawPath(part);
+        part = QPainterPath(at);
+    }
+    painter.drawPath(part);
+}
+
 QPainterPath area_path(const PanelFrame& frame, const Series& s) {
     QPolygonF outline;
     for (const QPointF at : corners(frame, s))
@@ -193,7 +216,7 @@ void paint_lines(QPainter& painter, const PlotData& data, const Frame& frame, co
             if (is_line(series)) {
                 painter.setPen(line_pen(series, style));
                 painter.setBrush(Qt::NoBrush);
-                painter.drawPath(line_path(frame.panels[p], series, pixel));
+                draw_line(painter, line_path(frame.panels[p], series, pixel), pixel > 0);
                 continue;
             }
             const QColor color = draw::faded(resolved(series.color, style), series.strength);

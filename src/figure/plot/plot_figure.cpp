@@ -49,6 +49,7 @@ PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
         for (const Series& s : panel.series) {
             check(s, panel.title.toStdString());
             if (s.kind == Series::Kind::points) points_ += s.size();
+            if (s.kind == Series::Kind::line && s.marked) dots_ += s.size();
         }
 }
 

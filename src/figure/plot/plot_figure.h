@@ -78,12 +78,15 @@ private:
     /// The head's name and the number beside a ring.
     void paint_name(const Canvas&, MarkId, const QRectF& ring, const std::vector<QRectF>& rings,
                     std::vector<std::pair<QRectF, QString>>& named) const;
-    /// Points (null: all) in a part of the figure as one image, `scale` pixels per px.
-    QImage raster(const std::vector<MarkId>* only, const QRectF& area, double scale, const Style&) const;
+    /// Whether its dots are too many to be drawn one by one.
+    bool as_pixels(const Canvas&, const Series&) const;
+    /// Points (null: all dots that are pixels) in a part of the figure as one image.
+    QImage raster(const Canvas&, const std::vector<MarkId>* only, const QRectF& area) const;
     void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
 
     PlotData data_;
     std::size_t points_ = 0;           ///< in all series of points
+    std::size_t dots_ = 0;             ///< of all lines
     std::optional<QSizeF> available_;  ///< that it is laid out for
     QSizeF size_;
     QRectF room_;                  ///< of the panels and the legend

@@ -25,6 +25,9 @@ void draw_marker(QPainter& painter, Marker marker, QPointF at, double radius) {
         painter.drawPath(marker_path(marker, radius).translated(at));
 }
 
+/// Its marks are points, or the dots of a line.
+bool dotted(const Series& s) { return s.kind == Series::Kind::points || (s.kind == Series::Kind::line && s.marked); }
+
 /// Marks of heads outside the filter are faint.
 double filtered(const Style& style, const Series& s, std::size_t i) {
     const auto head = s.head_of(i);
@@ -53,11 +56,13 @@ struct PlotFigure::Canvas {
 
 double PlotFigure::radius(const Series& s) const {
     if (s.radius > 0) return s.radius;
+    if (s.kind == Series::Kind::line) return 2.5;
     return points_ <= 400 ? 3.5 : points_ <= 3'000 ? 2.75 : points_ <= 20'000 ? 2 : 1.5;
 }
 
 double PlotFigure::strength(const Series& s) const {
-    // Where dots lie on each other, density must show.
+    if (s.kind == Series::Kind::line) return s.strength;
+    // Where points lie on each other, density must show.
     return s.strength * (points_ <= 400 ? 0.9 : points_ <= 3'000 ? 0.75 : points_ <= 20'000 ? 0.6 : 0.45);
 }
 
@@ -196,7 +201,13 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
 
 // --- marks ----------------------------------------------------------------------------------------------------------
 
-QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, double scale, const Style& style) const {
+bool PlotFigure::as_pixels(const Canvas& c, const Series& s) const {
+    const bool points = s.kind == Series::Kind::points;
+    return dotted(s) && ((c.keeps() && (points ? points_ : dots_) > 400) || (points && points_ > most_vector_points));
+}
+
+QImage PlotFigure::raster(const Canvas& c, const std::vector<MarkId>* only, const QRectF& area) const {
+    const double scale = c.vector ? file_scale : c.scale;
     QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     Color last;
@@ -205,7 +216,7 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     const auto put = [&](const Series& s, const PanelFrame& frame, std::size_t i, double opacity) {
         if (opacity != last_opacity || !(s.color_of(i) == last)) {
             last = s.color_of(i), last_opacity = opacity;
-            pixels = draw::faded(resolved(last, style), opacity);
+            pixels = draw::faded(resolved(last, c.style), opacity);
         }
         const QPointF at = place_of(frame, s, i);
         if (!std::isfinite(at.x()) || !std::isfinite(at.y())) return;
@@ -220,15 +231,15 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     }
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series)
-            if (s.kind == Series::Kind::points)
-                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
+            if (as_pixels(c, s))
+                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(c.style, s, i));
     return image;
 }
 
 void PlotFigure::paint_raster(const Canvas& c, const std::vector<MarkId>* only) const {
     const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
     if (area.isEmpty()) return;
-    const QImage image = raster(only, area, c.vector ? file_scale : c.scale, c.style);
+    const QImage image = raster(c, only, area);
     if (c.vector)
         c.painter.drawImage(area, image);
     else
@@ -236,20 +247,19 @@ void PlotFigure::paint_raster(const Canvas& c, const std::vector<MarkId>* only) 
 }
 
 void PlotFigure::paint_points(const Canvas& c) const {
-    const bool as_pixels = (c.keeps() && points_ > 400) || points_ > most_vector_points;
-    if (points_ > 0 && as_pixels) paint_raster(c, nullptr);
+    const auto stamped = [&](const Panel& panel) {
+        return std::ranges::any_of(panel.series, [&](const Series& s) { return as_pixels(c, s); });
+    };
+    if (std::ranges::any_of(data_.panels, stamped)) paint_raster(c, nullptr);
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series) {
-            const bool dots = s.kind == Series::Kind::line && s.marked;
-            if (!dots && (s.kind != Series::Kind::points || as_pixels)) continue;
+            if (!dotted(s) || as_pixels(c, s)) continue;
             for (std::size_t i = 0; i < s.size(); ++i) {
                 const QPointF at = place_of(frame_.panels[p], s, i);
                 if (!std::isfinite(at.x()) || !std::isfinite(at.y())) continue;
-                const double r = dots ? (s.radius > 0 ? s.radius : 2.5) : radius(s);
                 c.painter.setPen(Qt::NoPen);
-                const double opacity = (dots ? s.strength : strength(s)) * filtered(c.style, s, i);
-                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), opacity));
-                draw_marker(c.painter, s.marker_of(i), at, r);
+                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), strength(s) * filtered(c.style, s, i)));
+                draw_marker(c.painter, s.marker_of(i), at, radius(s));
             }
         }
     c.painter.setBrush(Qt::NoBrush);
@@ -291,7 +301,7 @@ void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>&
         if (s.kind == Series::Kind::steps) c.painter.fillPath(area_path(frame, s), draw::faded(pen.color(), 0.12));
         c.painter.setPen(pen);
         c.painter.setBrush(Qt::NoBrush);
-        c.painter.drawPath(line_path(frame, s, c.pixel()));
+        draw_line(c.painter, line_path(frame, s, c.pixel()), c.keeps());
     }
 }
 
@@ -352,7 +362,7 @@ QRectF PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     const Series& s = series_of(id);
     const auto i = static_cast<std::size_t>(id.mark);
     const QPointF at = place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i);
-    const double r = (s.kind == Series::Kind::points ? radius(s) : 2.5);
+    const double r = radius(s);
     c.painter.setPen(Qt::NoPen);
     c.painter.setBrush(resolved(s.color_of(i), c.style));
     draw_marker(c.painter, s.marker_of(i), at, std::max(r, 3.0));

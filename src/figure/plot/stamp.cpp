@@ -69,8 +69,9 @@ void Stamps::stamp(QImage& image, Marker marker, double radius, QPointF at, cons
     if (x0 >= x1 || y0 >= y1) return;
     const auto a = static_cast<unsigned>(color.alpha());
     const unsigned over = color.rgb();  // its own alpha is in the cover
+    uchar* const pixels = image.bits();
     for (int y = y0; y < y1; ++y) {
-        auto* line = reinterpret_cast<QRgb*>(image.scanLine(top + y)) + left;
+        auto* line = reinterpret_cast<QRgb*>(pixels + (top + y) * image.bytesPerLine()) + left;
         const std::uint8_t* alpha = m.alpha.data() + static_cast<std::size_t>(y * m.width);
         for (int x = x0; x < x1; ++x) {
             if (!alpha[x]) continue;

@@ -38,6 +38,21 @@ TEST_F(WindowTest, WithoutPinsTheInspectorListsWhatThisTextHasOfTheHead) {
     EXPECT_TRUE(window.inspector().row(QStringLiteral("entropy"))->toolTip().contains(QStringLiteral("Σ")));
 }
 
+/// Its layout takes too long for every head that the pointer passes over.
+TEST_F(WindowTest, TheStoryIsOfTheHeadWhereThePointerRests) {
+    ASSERT_TRUE(wait_for([&] { return window.document().head_table() && window.jobs().idle(); }));
+    const QLabel& story = *window.inspector().findChild<QLabel*>(QStringLiteral("Story"));
+    SelectionModel& selection = window.document().selection();
+    selection.focus_head({Layer(5), Head(7)});
+    const QString of_focus = story.text();
+    EXPECT_FALSE(of_focus.isEmpty());
+    selection.hover_head(HeadId{Layer(0), Head(0)});
+    EXPECT_EQ(story.text(), of_focus);
+    EXPECT_TRUE(wait_for([&] { return story.text() != of_focus; }));
+    selection.clear_hover();
+    EXPECT_EQ(story.text(), of_focus);
+}
+
 TEST_F(WindowTest, KeysThatTheQueryCannotAttendToAreNotListed) {
     figure::Selection next = window.document().selection().get();
     next.pinned_queries = {Position(1)};

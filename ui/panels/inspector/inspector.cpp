@@ -42,6 +42,9 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
     setAccessibleName(QStringLiteral("Inspector"));
     setAttribute(Qt::WA_StyledBackground);
     build();
+    story_pause_.setSingleShot(true);
+    story_pause_.setInterval(100);
+    connect(&story_pause_, &QTimer::timeout, this, &Inspector::show_story);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::filter) asked_.reset();  // measures of the head have arrived
         if (change == Document::Change::trace || change == Document::Change::options || change == Document::Change::filter)
@@ -144,6 +147,7 @@ void Inspector::build() {
     story_title_ = label("title", 12.5, QFont::DemiBold);
     story_title_->setText(QStringLiteral("What am I seeing?"));
     story_ = label("note", 12);
+    story_->setObjectName(QStringLiteral("Story"));
     story_->setTextFormat(Qt::RichText);
     story_->setWordWrap(true);
     story_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -172,12 +176,21 @@ void Inspector::set_view_description(const QString& text) {
     show_story();
 }
 
+/// The pointer passes over many heads: the story is that of the one where it rests.
+void Inspector::show_story_soon() {
+    if (document_.selection().get().hover_head) return story_pause_.start();
+    story_pause_.stop();
+    show_story();
+}
+
 void Inspector::show_story() {
     QString text;
     const figure::Selection& s = document_.selection().get();
     if (document_.head_table()) text = head_story(*document_.head_table(), s.hover_head.value_or(s.focus));
     if (!text.isEmpty() && !view_description_.isEmpty()) text += QStringLiteral("\n\n");
-    story_->setText(typeset(text + view_description_));
+    const QString words = typeset(text + view_description_);
+    if (!words.isEmpty() && words == story_->text()) return;  // laying out rich text takes half a frame
+    story_->setText(words);
     for (QWidget* part : {static_cast<QWidget*>(story_rule_), static_cast<QWidget*>(story_area_)})
         part->setVisible(!story_->text().isEmpty());
     fit_story();
@@ -203,7 +216,7 @@ void Inspector::refresh() {
         chain_.reset();
         clear_rows();
         show_card();
-        show_story();
+        show_story_soon();
         Q_EMIT shown();
         return;
     }
@@ -213,7 +226,7 @@ void Inspector::refresh() {
     if (asked_ == asked) return;
     asked_ = asked;
     show_card();
-    show_story();
+    show_story_soon();
     if (!asked.query) {
         jobs_.cancel(Jobs::Lane::inspector);
         chain_.reset();

@@ -7,6 +7,7 @@
 
 #include <QFrame>
 #include <QLabel>
+#include <QTimer>
 #include <QToolButton>
 
 class QScrollArea;
@@ -61,6 +62,7 @@ private:
     void show_keys(const std::vector<LooksAt>&);
     void show_card();
     void show_story();
+    void show_story_soon();
     void clear_rows();
     NumberRow* add_row(const QString& name, const QString& shown, const QString& exact);
     NumberRow* add_value(const QString& name, double value, const char* definition);
@@ -77,6 +79,7 @@ private:
     QWidget* rows_;
     QVBoxLayout* rows_layout_;
     QString view_description_;
+    QTimer story_pause_;
     std::optional<Asked> asked_;
     std::optional<analyze::PairChain> chain_;
 };
