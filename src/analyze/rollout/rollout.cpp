@@ -18,7 +18,12 @@
 namespace headlight::analyze {
 namespace {
 
-at::Tensor view_of(const Matrix& m) { return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat); }
+/// Rows of J that are made at once: what a product of long texts has beside its maps.
+constexpr std::int64_t kRowsAtOnce = 2048;
+
+at::Tensor view_of(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& m) {
+    return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, {m.outerStride(), 1}, at::kFloat);
+}
 
 std::string gigabytes(double bytes) {
     char text[32];
@@ -86,19 +91,59 @@ void divide_by(Matrix& map, const Matrix& even) {
     normalise_rows(map);
 }
 
-/// J of a causal model whose heads attend evenly to all tokens up to the query.
-Matrix even_joint(std::int64_t tokens) {
-    Matrix even = Matrix::Zero(tokens, tokens);
-    for (std::int64_t i = 0; i < tokens; ++i) even.row(i).head(i + 1).setConstant(1.0F / static_cast<float>(i + 1));
-    return with_residual(even);
+/// Of J's rows from `first` on; the token itself is the residual.
+void add_residual(Matrix& rows, std::int64_t first) {
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) rows(i, first + i) += 1;
+    normalise_rows(rows);
 }
 
-Matrix product(const Matrix& a, const Matrix& b) {
+/// Rows of J of a causal model whose heads attend evenly to all tokens up to the query.
+Matrix even_rows(std::int64_t tokens, std::int64_t first, std::int64_t count) {
+    Matrix even = Matrix::Zero(count, tokens);
+    for (std::int64_t i = 0; i < count; ++i)
+        even.row(i).head(first + i + 1).setConstant(1.0F / static_cast<float>(first + i + 1));
+    add_residual(even, first);
+    return even;
+}
+
+Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, std::int64_t count,
+                  const CancelToken& cancel = {}) {
+    const std::int64_t heads = trace.config().n_heads;
+    Matrix rows = Matrix::Zero(count, trace.tokens());
+    for (std::int64_t h = 0; h < heads; ++h)
+        for_each_pattern_row(
+            trace, {layer, Head(h)}, first, count,
+            [&](std::int64_t row, const float* weights) {
+                rows.row(row - first) += Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
+            },
+            cancel);
+    rows /= static_cast<float>(heads);
+    add_residual(rows, first);
+    return rows;
+}
+
+Matrix product(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& a,
+               const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& b) {
     const at::NoGradGuard no_grad;
     Matrix out(a.rows(), b.cols());
     at::Tensor result = view_of(out);
     at::matmul_out(result, view_of(a), view_of(b));
     return out;
+}
+
+/// below := J below, with the rows that joint(first, count) gives. In a causal model row i reads no row behind it: from the last
+/// rows on no second map is needed.
+template <class Rows>
+void roll(Matrix& below, bool causal, const Rows& joint) {
+    const std::int64_t n = below.rows();
+    Matrix next = causal ? Matrix() : Matrix(n, n);
+    for (std::int64_t end = n, first = 0; end > 0; end = first) {
+        first = std::max<std::int64_t>(0, end - kRowsAtOnce);
+        const std::int64_t read = causal ? end : n;
+        const Matrix part = product(joint(first, end - first).leftCols(read), below.topLeftCorner(read, read));
+        (causal ? below : next).block(first, 0, end - first, read) = part;
+    }
+    if (!causal) below = std::move(next);
 }
 
 std::vector<std::string> rollout_notes(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
@@ -156,21 +201,11 @@ Matrix head_pattern(const trace::Trace& trace, HeadId id) {
     return map;
 }
 
-Matrix joint_attention(const trace::Trace& trace, Layer layer) {
-    const std::int64_t heads = trace.config().n_heads;
-    Matrix sum = Matrix::Zero(trace.tokens(), trace.tokens());
-    for (std::int64_t h = 0; h < heads; ++h)
-        for_each_pattern_row(trace, {layer, Head(h)}, 0, trace.tokens(), [&](std::int64_t row, const float* weights) {
-            sum.row(row) += Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
-        });
-    sum /= static_cast<float>(heads);
-    return with_residual(sum);
-}
+Matrix joint_attention(const trace::Trace& trace, Layer layer) { return joint_rows(trace, layer, 0, trace.tokens()); }
 
 Matrix with_residual(const Matrix& attention) {
     Matrix joint = attention;
-    joint.diagonal().array() += 1;
-    normalise_rows(joint);
+    add_residual(joint, 0);
     return joint;
 }
 
@@ -239,30 +274,42 @@ Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, cons
 Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
     if (has_cross_attention(trace.config())) return decoder_rollout(trace, options, cancel, progress);
     check_options(trace, options);
-    const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
-    // Beside the maps that are kept: J, R below, the map in the making, and the same again for even attention.
-    check_memory(trace, (options.layer ? 1 : last + 1) + 3 + (options.by_receptive_field ? 3 : 0),
+    const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
+    const bool causal = trace.config().causal;
+    // R below, where rows read those behind them its next, a head's pattern and product, and the same of even attention.
+    const std::int64_t kept = options.layer || options.query ? 0 : last + 1;
+    check_memory(trace, kept + (causal ? 1 : 2) + (options.head ? 2 : 0) + (options.by_receptive_field ? 1 : 0),
                  options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
     Rollout out{{}, {}, rollout_notes(trace, options, false)};
-    const Matrix even_one = options.by_receptive_field ? even_joint(trace.tokens()) : Matrix();
     Matrix below, even;
     for (std::int64_t l = 0; l <= last; ++l) {
         Job{cancel, progress}.step("Rolling out", "layer", l, last + 1);
-        const bool kept = !options.layer || l == last;
+        const bool keep = !options.layer || l == last;
         Matrix own;
-        if (kept && options.head) {
+        if (keep && options.head) {
             own = head_pattern(trace, {Layer(l), *options.head});
             if (trace.config().attention_sinks) normalise_rows(own);
             if (l > 0) own = product(own, below);
         }
-        if (l < last || !options.head) {
-            const Matrix joint = joint_attention(trace, Layer(l));
-            below = l == 0 ? joint : product(joint, below);
-        }
-        if (options.by_receptive_field) even = l == 0 ? even_one : product(even_one, even);
-        if (!kept) continue;
-        if (!options.head) own = below;
-        if (options.query) own = Matrix(own.row(options.query->value));
+        const auto joint = [&](std::int64_t first, std::int64_t count) {
+            return joint_rows(trace, Layer(l), first, count, cancel);
+        };
+        if (l == 0)
+            below = joint(0, n);
+        else if (l < last || !options.head)
+            roll(below, causal, joint);
+        const auto even_joint = [&](std::int64_t first, std::int64_t count) { return even_rows(n, first, count); };
+        if (options.by_receptive_field && l == 0)
+            even = even_joint(0, n);
+        else if (options.by_receptive_field)
+            roll(even, causal, even_joint);
+        if (!keep) continue;
+        if (!options.head && options.query)
+            own = below.row(options.query->value);
+        else if (!options.head)
+            own = l == last ? std::move(below) : below;
+        else if (options.query)
+            own = Matrix(own.row(options.query->value));
         if (options.by_receptive_field) divide_by(own, options.query ? Matrix(even.row(options.query->value)) : even);
         out.layers.emplace_back(l);
         out.maps.push_back(std::move(own));
@@ -290,7 +337,7 @@ Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options,
     std::vector<Matrix> joint, even;
     for (std::int64_t l = 0; l <= last; ++l) {
         joint.push_back(joint_attention(trace, Layer(l)));
-        if (options.by_receptive_field) even.push_back(even_joint(trace.tokens()));
+        if (options.by_receptive_field) even.push_back(even_rows(trace.tokens(), 0, trace.tokens()));
         if (options.layer && l < last) continue;
         Matrix flow = flow_through(joint);
         normalise_rows(flow);

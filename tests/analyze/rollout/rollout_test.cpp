@@ -227,6 +227,31 @@ TEST_P(RolloutOf, IsTheProductOfMeanPatternsAndResiduals) {
     EXPECT_LE((attention_flow(*trace).maps.back() - flow).cwiseAbs().maxCoeff(), 1e-5);
 }
 
+/// Rows in several pieces, in place where the model is causal.
+TEST(Rollout, OfLongTextsIsTheProductOfWholeMaps) {
+    for (const char* name : {"bloom", "modernbert"}) {
+        SCOPED_TRACE(name);
+        std::string text;
+        for (int i = 0; i < 330; ++i) text += sentence;
+        const TracePtr trace = run_model(source_folder() / "tests/fixtures/models" / name, text);
+        const std::int64_t n = trace->tokens(), last = trace->config().n_layers - 1;
+        ASSERT_GT(n, 2048 + 200);
+        std::vector<Matrix> joint;
+        for (std::int64_t l = 0; l <= last; ++l) {
+            Matrix mean = Matrix::Zero(n, n);
+            for (std::int64_t h = 0; h < trace->config().n_heads; ++h) mean += pattern(*trace, head_id(l, h), {});
+            joint.push_back(with_residual(mean / static_cast<float>(trace->config().n_heads)));
+        }
+        const std::vector<Matrix> expected = rollout_of(joint);
+        const Rollout all = rollout(*trace);
+        ASSERT_EQ(all.maps.size(), expected.size());
+        for (std::size_t l = 0; l < expected.size(); ++l) EXPECT_LE((all.maps[l] - expected[l]).cwiseAbs().maxCoeff(), 1e-6) << l;
+        EXPECT_EQ(rollout(*trace, {.layer = Layer(last)}).maps, std::vector{all.maps.back()});
+        const Position query(n - 3);
+        EXPECT_EQ(rollout(*trace, {.layer = Layer(last), .query = query}).maps[0], Matrix(all.maps.back().row(n - 3)));
+    }
+}
+
 TEST_P(RolloutOf, PathsEndInTheRowOfTheMap) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const Layer last(trace->config().n_layers - 1);
