@@ -231,11 +231,12 @@ TEST_P(RolloutOf, IsTheProductOfMeanPatternsAndResiduals) {
 TEST(Rollout, OfLongTextsIsTheProductOfWholeMaps) {
     for (const char* name : {"bloom", "modernbert"}) {
         SCOPED_TRACE(name);
+        const std::filesystem::path folder = source_folder() / "tests/fixtures/models" / name;
         std::string text;
-        for (int i = 0; i < 330; ++i) text += sentence;
-        const TracePtr trace = run_model(source_folder() / "tests/fixtures/models" / name, text);
+        for (std::int64_t n = 0; n < 2300; n += run_model(folder, sentence)->tokens()) text += sentence;
+        const TracePtr trace = run_model(folder, text);
         const std::int64_t n = trace->tokens(), last = trace->config().n_layers - 1;
-        ASSERT_GT(n, 2048 + 200);
+        ASSERT_GT(n, 2048);
         std::vector<Matrix> joint;
         for (std::int64_t l = 0; l <= last; ++l) {
             Matrix mean = Matrix::Zero(n, n);
@@ -246,7 +247,6 @@ TEST(Rollout, OfLongTextsIsTheProductOfWholeMaps) {
         const Rollout all = rollout(*trace);
         ASSERT_EQ(all.maps.size(), expected.size());
         for (std::size_t l = 0; l < expected.size(); ++l) EXPECT_LE((all.maps[l] - expected[l]).cwiseAbs().maxCoeff(), 1e-6) << l;
-        EXPECT_EQ(rollout(*trace, {.layer = Layer(last)}).maps, std::vector{all.maps.back()});
         const Position query(n - 3);
         EXPECT_EQ(rollout(*trace, {.layer = Layer(last), .query = query}).maps[0], Matrix(all.maps.back().row(n - 3)));
     }
