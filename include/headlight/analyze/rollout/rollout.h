@@ -40,7 +40,8 @@ struct Rollout {
     std::vector<std::string> notes;  ///< sentences for the caption
 };
 
-/// R_l = J_l R_{l-1}, R_0 = J_0. Needs T^2 numbers a layer: an Error with the numbers when there is no memory for them.
+/// R_l = J_l R_{l-1}, R_0 = J_0. Needs T^2 numbers for the map of one layer or query, twice as many in a model that looks both
+/// ways, and for all layers as many more for each; a head takes two maps more. An Error with the numbers when there is no memory.
 /// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways or reads a source, of_source
 /// for a model of one stack.
 Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
