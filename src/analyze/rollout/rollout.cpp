@@ -7,6 +7,7 @@
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/trace/capture.h"
 
 #include <ATen/Parallel.h>
@@ -125,10 +126,8 @@ Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, st
 Matrix product(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& a,
                const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& b) {
     const at::NoGradGuard no_grad;
-    Matrix out(a.rows(), b.cols());
-    at::Tensor result = view_of(out);
-    at::matmul_out(result, view_of(a), view_of(b));
-    return out;
+    const at::Tensor product = model::matrix_product(view_of(a), view_of(b));
+    return Eigen::Map<const Matrix>(product.data_ptr<float>(), a.rows(), b.cols());
 }
 
 /// below := J below, with the rows that joint(first, count) gives. In a causal model row i reads no row behind it: from the last
