@@ -36,7 +36,7 @@ function(headlight_light target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# headlight_module(name DEPS a b LIBS X::y KERNELS c.cpp d/*.cpp PRECOMPILED carrier): the static library headlight_<name> from
+# headlight_module(name DEPS a b LIBS X::y KERNELS c.cpp d/e.cpp PRECOMPILED carrier): the static library headlight_<name> from
 # src/<name>/*.cpp. It is compiled at -O1 but for its kernels, the files whose loops over weights or texts take the time: they
 # are compiled at the release's -O3, without the precompiled header, whose level would be theirs. Kernels that are written lane
 # by lane (base/lanes.h) are as fast at -O1.
@@ -50,10 +50,9 @@ function(headlight_module name)
   set(targets headlight_${name})
   if(arg_KERNELS)
     list(TRANSFORM arg_KERNELS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-    file(GLOB kernels CONFIGURE_DEPENDS ${arg_KERNELS})
-    list(REMOVE_ITEM sources ${kernels})
+    list(REMOVE_ITEM sources ${arg_KERNELS})
     list(APPEND targets headlight_${name}_kernels)
-    add_library(headlight_${name}_kernels OBJECT ${kernels})
+    add_library(headlight_${name}_kernels OBJECT ${arg_KERNELS})
     list(APPEND sources $<TARGET_OBJECTS:headlight_${name}_kernels>)
   endif()
   add_library(headlight_${name} STATIC ${sources})

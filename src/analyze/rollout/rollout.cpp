@@ -275,7 +275,7 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
     check_options(trace, options);
     const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     const bool causal = trace.config().causal;
-    // R below, where rows read those behind them its next, a head's pattern and product, and the same of even attention.
+    // R below, the next R where rows read those behind them, a head's pattern and product, and R of even attention.
     const std::int64_t kept = options.layer || options.query ? 0 : last + 1;
     check_memory(trace, kept + (causal ? 1 : 2) + (options.head ? 2 : 0) + (options.by_receptive_field ? 1 : 0),
                  options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
@@ -290,18 +290,17 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
             if (trace.config().attention_sinks) normalise_rows(own);
             if (l > 0) own = product(own, below);
         }
-        const auto joint = [&](std::int64_t first, std::int64_t count) {
-            return joint_rows(trace, Layer(l), first, count, cancel);
+        const auto advance = [&](Matrix& map, const auto& rows) {
+            if (l == 0)
+                map = rows(0, n);
+            else
+                roll(map, causal, rows);
         };
-        if (l == 0)
-            below = joint(0, n);
-        else if (l < last || !options.head)
-            roll(below, causal, joint);
-        const auto even_joint = [&](std::int64_t first, std::int64_t count) { return even_rows(n, first, count); };
-        if (options.by_receptive_field && l == 0)
-            even = even_joint(0, n);
-        else if (options.by_receptive_field)
-            roll(even, causal, even_joint);
+        if (l < last || !options.head)
+            advance(below,
+                    [&](std::int64_t first, std::int64_t count) { return joint_rows(trace, Layer(l), first, count, cancel); });
+        if (options.by_receptive_field)
+            advance(even, [&](std::int64_t first, std::int64_t count) { return even_rows(n, first, count); });
         if (!keep) continue;
         if (!options.head && options.query)
             own = below.row(options.query->value);

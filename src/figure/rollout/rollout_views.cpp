@@ -20,25 +20,30 @@ const QString what_rollout_is = QStringLiteral(
     "attention is followed through all layers below. Each layer hands on (A + I) / 2, with A the mean of its heads; "
     "rows sum to 1. ");
 
-/// Strongest colour: what 97.5 % of the pairs are below, rounded up to two digits. The first token's column and the
-/// first rows would leave all others pale. Of maps with very many pairs every so many count.
-double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
-    constexpr Eigen::Index most = 1 << 26;
+}  // namespace
+
+double full_of(const std::vector<analyze::Matrix>& maps, bool causal, Eigen::Index most) {
+    const auto columns = [&](const analyze::Matrix& map, Eigen::Index row) {
+        return causal ? std::min(row + 1, map.cols()) : map.cols();
+    };
     Eigen::Index pairs = 0;
-    for (const analyze::Matrix& map : maps) pairs += map.size();
-    const Eigen::Index step = 1 + pairs / most;
-    std::vector<float> values;
     for (const analyze::Matrix& map : maps)
-        for (Eigen::Index i = 0; i < map.rows(); ++i)
-            for (Eigen::Index j = i % step; j < (causal ? i + 1 : map.cols()); j += step) values.push_back(map(i, j));
+        for (Eigen::Index i = 0; i < map.rows(); ++i) pairs += columns(map, i);
+    const Eigen::Index step = (pairs + most - 1) / most;
+    std::vector<float> values;
+    values.reserve(static_cast<std::size_t>(std::min(pairs, most)));
+    Eigen::Index next = 0;
+    for (const analyze::Matrix& map : maps)
+        for (Eigen::Index i = 0; i < map.rows(); ++i) {
+            for (; next < columns(map, i); next += step) values.push_back(map(i, next));
+            next -= columns(map, i);  // goes on in the next row, so that no distance is left out
+        }
     if (values.empty()) return 1;
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * 0.975);
     std::nth_element(values.begin(), at, values.end());
     const double digits = std::pow(10, 1 - std::floor(std::log10(std::max(static_cast<double>(*at), 1e-6))));
     return std::min(1.0, std::ceil(static_cast<double>(*at) * digits - 1e-6) / digits);
 }
-
-}  // namespace
 
 std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options, const CancelToken& cancel,
                                      const Progress& progress) {

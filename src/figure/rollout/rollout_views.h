@@ -25,6 +25,10 @@ struct RolloutViewOptions {
 /// Query x key map of what a token holds after a layer, by the input it is from. Slow: call it from a worker.
 std::unique_ptr<Figure> rollout_view(TracePtr, Layer, const RolloutViewOptions&, const CancelToken& = {}, const Progress& = {});
 
+/// Strongest colour of [query, key] maps, (0, 1]: what 97.5 % of the pairs are below, rounded up to two digits. The first token's
+/// column and the first rows would leave all others pale. Of more than `most` pairs every so many count.
+double full_of(const std::vector<analyze::Matrix>& maps, bool causal, Eigen::Index most = 1 << 26);
+
 struct PathsViewOptions {
     bool flow = false;
     double least = 0.01;  ///< thinner ribbons and nodes, as a share of the whole, are not drawn but counted

@@ -88,6 +88,38 @@ TEST(PlotFigure, ALongLineHasNoMoreCornersThanCanBeSeen) {
     EXPECT_LT(different, inked / 50);
 }
 
+/// On screen a long line is drawn in pieces and its dots are stamped, in files neither: both show the same.
+TEST(PlotFigure, LongLinesAndTheirDotsLookOnScreenAsInFiles) {
+    plot::PlotData data = long_line();
+    plot::Series& s = data.panels[0].series[0];
+    s.x.resize(900), s.y.resize(900);
+    for (const bool marked : {false, true}) {
+        s.marked = marked;
+        PlotFigure figure(data);
+        const QSizeF size = figure.layout({1800, 600}, style, {});
+        const auto painted = [&](bool exporting) {
+            QImage image(size.toSize(), QImage::Format_RGB32);
+            image.fill(Qt::white);
+            QPainter painter(&image);
+            Style of = style;
+            of.exporting = exporting;
+            figure.paint(painter, QRectF(QPointF(0, 0), size), of, {});
+            return image.convertToFormat(QImage::Format_Grayscale8);
+        };
+        const QImage screen = painted(false), file = painted(true);
+        const QRect area = figure.frame().panels[0].area.toAlignedRect().adjusted(2, 2, -2, -2);
+        int inked = 0, different = 0;
+        for (int y = area.top(); y < area.bottom(); ++y)
+            for (int x = area.left(); x < area.right(); ++x) {
+                const int a = screen.constScanLine(y)[x], b = file.constScanLine(y)[x];
+                inked += b < 200;
+                different += std::abs(a - b) > 64;
+            }
+        EXPECT_GT(inked, 10'000);
+        EXPECT_LT(different, inked / 50) << (marked ? "with dots" : "without");
+    }
+}
+
 TEST(PlotFigure, AnotherPinOrHoverLaysNothingOutAndKeepsTheLine) {
     PlotFigure figure(long_line());
     const QSizeF size = figure.layout({900, 500}, style, {});

@@ -19,6 +19,22 @@
 namespace headlight::figure {
 namespace rollout_views_test {
 
+TEST(RolloutView, TheStrongestColourOfAPartOfThePairsIsThatOfAll) {
+    std::srand(5);
+    const analyze::Matrix map = analyze::Matrix::Random(600, 600).cwiseAbs() / 10;
+    for (const bool causal : {false, true}) {
+        EXPECT_NEAR(full_of({map}, causal), 0.098, 1e-6) << "97.5 % of numbers even between 0 and 0.1, rounded up";
+        for (const Eigen::Index most : {5'000, 20'011}) EXPECT_NEAR(full_of({map}, causal, most), 0.098, 0.0011) << most;
+    }
+    EXPECT_EQ(full_of({}, true), 1);
+    // Pairs of one distance alone are strong: a part that took some distances only would miss them.
+    analyze::Matrix band = analyze::Matrix::Constant(600, 600, 0.01F);
+    for (Eigen::Index i = 0; i < 600; ++i)
+        for (Eigen::Index d = 1; d <= std::min<Eigen::Index>(i, 20); ++d) band(i, i - d) = 0.5F;
+    EXPECT_NEAR(full_of({band}, true), 0.5, 1e-6) << "6.5 % of the pairs";
+    EXPECT_NEAR(full_of({band}, true, 9'000), 0.5, 1e-6);
+}
+
 /// Three tokens, two layers, by hand: 1 = 0.75 + 0.2 + 0.05 from token 2.
 PathsData three_tokens() {
     PathsData data;
