@@ -163,14 +163,15 @@ const Remaker::Made& Remaker::made(Part part) const {
 }
 
 void Remaker::make_ahead(std::int64_t layer) const {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const auto lock = lock_while_wanted(mutex_);
     const auto layers = static_cast<std::int64_t>(streams_.size()) - 1;
-    if (!lock || made_.empty() || layer < 0 || layer >= layers || made_.front().part.layer == layers) return;
-    const Part part{layer, made_.front().part.to_end};
+    const auto read_last = std::ranges::find_if(made_, [&](const Made& m) { return m.part.layer < layers; });
+    if (read_last == made_.end() || layer < 0 || layer >= layers) return;
+    const Made& latest = *read_last;
+    const Part part{layer, latest.part.to_end};
     if (std::ranges::any_of(made_, [&](const Made& m) { return m.part.covers(part); })) return;
-    const Made& latest = made_.front();
     const auto stays = [&](const Made& m) {
-        return &m == &latest || (m.ahead && std::abs(m.part.layer - latest.part.layer) == 1);
+        return &m == &made_.front() || &m == &latest || (m.ahead && std::abs(m.part.layer - latest.part.layer) == 1);
     };
     while (account_.bytes() + latest.bytes > room()) {
         const auto last = std::ranges::find_if_not(made_.rbegin(), made_.rend(), stays);

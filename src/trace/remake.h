@@ -36,9 +36,8 @@ public:
     /// On the CPU. `point` is one that it makes; of the logits rows are cheaper.
     at::Tensor tensor(model::HookPoint) const;
     at::Tensor logit_rows(std::int64_t first, std::int64_t count) const;
-    /// Makes a layer that is likely to be read next, as far as the latest one was made: if nobody makes or waits for another one,
-    /// and there is room to keep it beside the latest and its neighbours that were made so. Whoever needs another one meanwhile
-    /// cancels WorkingFor's token.
+    /// Makes a layer that is likely to be read next, as far as the latest one was made, if there is room to keep it beside the
+    /// latest and its neighbours that were made so. Whoever needs another one meanwhile cancels WorkingFor's token.
     void make_ahead(std::int64_t layer) const;
     std::int64_t bytes() const;  ///< of what it keeps now, the streams apart
 

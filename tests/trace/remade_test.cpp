@@ -190,6 +190,10 @@ TEST(Remade, MakesALayerAheadWhereThereIsRoomBesideTheLatest) {
         EXPECT_TRUE(is_kept(*made, Layer(1)));
         EXPECT_FALSE(is_kept(*made, Layer(3)));
         EXPECT_TRUE(same(tensor(*made, {Hook::mlp_out, Layer(1)}), tensor(*kept, {Hook::mlp_out, Layer(1)})));
+        tensor(*made, {Hook::logits, Layer(0)});
+        make_ahead(*made, Layer(0));
+        EXPECT_TRUE(is_kept(*made, Layer(0))) << "beside the latest layer, though logits were read after it";
+        EXPECT_TRUE(is_kept(*made, Layer(1)));
     }
     const test::Budget one(4 * (layer_bytes + layer_bytes / 2));
     const auto made = novella.run(long_text());

@@ -33,10 +33,17 @@ void LayersAhead::look() {
     if (made_of_.lock() == trace && made_beside_ == layer) return;
     made_of_ = trace;
     made_beside_ = layer;
-    jobs_.start(Lane::ahead, {}, [trace, layer](const CancelToken&, const Progress&) -> Jobs::Deliver {
+    jobs_.start(Lane::ahead, {}, [this, trace, layer](const CancelToken&, const Progress&) -> Jobs::Deliver {
         constexpr int behind_others = 10;
         ::setpriority(PRIO_PROCESS, id_t(::gettid()), behind_others);  // of this lane's thread, and of those that it starts
-        for (const std::int64_t beside : {layer + 1, layer - 1}) trace::make_ahead(*trace, Layer(beside));
+        try {
+            for (const std::int64_t beside : {layer + 1, layer - 1}) trace::make_ahead(*trace, Layer(beside));
+        } catch (const Cancelled&) {  // another layer was read meanwhile; once it is there, go on
+            return [this] {
+                made_beside_ = -1;
+                look();
+            };
+        }
         return {};
     });
 }
