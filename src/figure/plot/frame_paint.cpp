@@ -212,6 +212,7 @@ void paint_lines(QPainter& painter, const PlotData& data, const Frame& frame, co
         const Panel& panel = data.panels[p];
         for (std::size_t s = 0; s < panel.series.size(); ++s) {
             const Series& series = panel.series[s];
+            style.cancel.throw_if_cancelled();
             if (series.kind == Series::Kind::points) continue;
             if (is_line(series)) {
                 painter.setPen(line_pen(series, style));

@@ -16,6 +16,9 @@ struct MarkId {
     std::int32_t panel = 0, series = 0, mark = 0;
     bool operator==(const MarkId&) const = default;
 };
+inline const Series& series_of(const PlotData& data, MarkId id) {
+    return data.panels[static_cast<std::size_t>(id.panel)].series[static_cast<std::size_t>(id.series)];
+}
 
 /// Places of the marks of a laid out plot, except those without one (NaN, off a log axis).
 class MarkIndex {

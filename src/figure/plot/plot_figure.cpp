@@ -44,13 +44,9 @@ QString joined_words(const QStringList& words) {
 
 std::unique_ptr<Figure> plot_figure(PlotData data) { return std::make_unique<PlotFigure>(std::move(data)); }
 
-PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
+PlotFigure::PlotFigure(PlotData data) : held_(std::make_shared<PlotData>(std::move(data))), counts_(count_marks(data_)) {
     for (const Panel& panel : data_.panels)
-        for (const Series& s : panel.series) {
-            check(s, panel.title.toStdString());
-            if (s.kind == Series::Kind::points) points_ += s.size();
-            if (s.kind == Series::Kind::line && s.marked) dots_ += s.size();
-        }
+        for (const Series& s : panel.series) check(s, panel.title.toStdString());
 }
 
 std::vector<ScaleEnds> PlotFigure::scale_ends() const {
@@ -60,6 +56,7 @@ std::vector<ScaleEnds> PlotFigure::scale_ends() const {
     return ends;
 }
 
+/// Before it is shown: no job paints its marks yet.
 void PlotFigure::widen(const std::vector<ScaleEnds>& ends) {
     auto next = ends.begin();
     for (Panel& panel : data_.panels)
@@ -88,7 +85,8 @@ QSizeF PlotFigure::layout(QSizeF available, const Style&, const Selection&) {
     size_ = QSizeF(width, std::ceil(head + room_.height() + foot));
     frame_ = lay_out(data_, room_, across);
     index_ = MarkIndex(data_, frame_);
-    kept_ = {};
+    kept_ = std::make_shared<Kept>();
+    waiting_.reset();
     return size_;
 }
 

@@ -2,13 +2,11 @@
 // The figure class of all plots; its painting is in plot_paint.cpp.
 #pragma once
 
-#include "figure/plot/frame.h"
-#include "figure/plot/mark_index.h"
-#include "figure/plot/plot_data.h"
-#include "figure/plot/stamp.h"
+#include "figure/plot/mark_painter.h"
 
-#include <QImage>
 #include <QStringList>
+
+#include <memory>
 
 namespace headlight::figure::plot {
 
@@ -31,6 +29,9 @@ public:
     std::vector<ScaleEnds> scale_ends() const override;
     void widen(const std::vector<ScaleEnds>&) override;
 
+    bool refining() const override { return waiting_ && !(kept_->marks_of == waiting_->shown); }
+    Sharpening sharpening() override;
+
     const PlotData& data() const { return data_; }
     const Frame& frame() const { return frame_; }
 
@@ -51,25 +52,26 @@ private:
         double scale = 0;
         bool operator==(const Shown&) const = default;
     };
-    struct Canvas;  ///< one paint call
+    /// Pixels on screen, which do not change while one brushes.
+    struct Kept {
+        Shown frame_of, marks_of;
+        QImage frame, marks;
+    };
+    struct Waiting {
+        Shown shown;
+        Style style;
+    };
 
     Subject subject(const Style&, const Selection&) const;
-    const Series& series_of(MarkId id) const {
-        return data_.panels[static_cast<std::size_t>(id.panel)].series[static_cast<std::size_t>(id.series)];
-    }
+    const Series& series_of(MarkId id) const { return plot::series_of(data_, id); }
+    MarkPainter mark_painter() const { return {data_, frame_, room_, counts_, stamps_}; }
     Hit hit_of(MarkId) const;
     Hit column_hit(std::size_t panel, QPointF) const;
-    double radius(const Series&) const;
-    double strength(const Series&) const;
 
     void keep(const Canvas&) const;
-    template <class Paint>
-    QImage pixels(const Canvas&, Paint) const;  ///< of the whole figure
     void paint_words(const Canvas&) const;
     void paint_frame(const Canvas&) const;
     void paint_token_labels(const Canvas&, const Subject&, bool chosen_only) const;
-    void paint_marks(const Canvas&, double opacity) const;
-    void paint_points(const Canvas&) const;
     void paint_positions(const Canvas&, const Subject&) const;
     void paint_subject(const Canvas&, const Subject&) const;
     void paint_subject_lines(const Canvas&, const std::vector<MarkId>&) const;
@@ -78,15 +80,10 @@ private:
     /// The head's name and the number beside a ring.
     void paint_name(const Canvas&, MarkId, const QRectF& ring, const std::vector<QRectF>& rings,
                     std::vector<std::pair<QRectF, QString>>& named) const;
-    /// Whether its dots are too many to be drawn one by one.
-    bool as_pixels(const Canvas&, const Series&) const;
-    /// Points (null: all dots that are pixels) in a part of the figure as one image.
-    QImage raster(const Canvas&, const std::vector<MarkId>* only, const QRectF& area) const;
-    void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
 
-    PlotData data_;
-    std::size_t points_ = 0;           ///< in all series of points
-    std::size_t dots_ = 0;             ///< of all lines
+    std::shared_ptr<PlotData> held_;  ///< with the jobs that paint its marks
+    PlotData& data_ = *held_;
+    MarkCounts counts_;
     std::optional<QSizeF> available_;  ///< that it is laid out for
     QSizeF size_;
     QRectF room_;                  ///< of the panels and the legend
@@ -94,9 +91,10 @@ private:
     Frame frame_;
     MarkIndex index_;
     mutable Stamps stamps_;
-    mutable Shown kept_;                         ///< of the pixels below
-    mutable QImage frame_pixels_, mark_pixels_;  ///< on screen, what does not change while one brushes
-    mutable std::optional<HeadId> lines_of_;     ///< the pixels below
+    std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  ///< of this layout
+    mutable std::optional<Waiting> waiting_;                 ///< for many marks, which a job paints
+    std::weak_ptr<const void> busy_;                         ///< held by that job
+    mutable std::optional<HeadId> lines_of_;                 ///< the pixels below
     mutable QImage line_pixels_;
 };
 

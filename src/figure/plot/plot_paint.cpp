@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of plots. On screen axes and marks are painted once per layout and kept as pixels; while one brushes, only the
-// marks of the subject are painted anew.
+// marks of the subject are painted anew. A job paints what takes longer than a frame.
 #include "figure/core/wrapped.h"
 #include "figure/plot/plot_figure.h"
 
@@ -13,26 +13,9 @@ namespace headlight::figure::plot {
 namespace {
 
 constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
-constexpr std::size_t most_vector_points = 20'000;
-constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
 constexpr std::size_t most_named = 3;
 constexpr std::size_t most_drawn_anew = 1'000;  ///< marks of a head's lines
-
-void draw_marker(QPainter& painter, Marker marker, QPointF at, double radius) {
-    if (marker == Marker::disc)
-        painter.drawEllipse(at, radius, radius);  // a circle in SVG
-    else
-        painter.drawPath(marker_path(marker, radius).translated(at));
-}
-
-/// Its marks are points, or the dots of a line.
-bool dotted(const Series& s) { return s.kind == Series::Kind::points || (s.kind == Series::Kind::line && s.marked); }
-
-/// Marks of heads outside the filter are faint.
-double filtered(const Style& style, const Series& s, std::size_t i) {
-    const auto head = s.head_of(i);
-    return head && style.dims(*head) ? dimmed_strength : 1;
-}
+constexpr std::size_t most_drawn_at_once = 10'000;
 
 /// The position that is chosen along an axis; -1: none.
 std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, const std::optional<Position>& key) {
@@ -43,29 +26,6 @@ std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, c
 
 }  // namespace
 
-struct PlotFigure::Canvas {
-    QPainter& painter;
-    const Style& style;
-    QRectF visible;
-    double scale;  ///< device pixels a px
-    bool vector;
-    const Theme& theme() const { return *style.theme; }
-    bool keeps() const { return !style.exporting && !vector; }
-    double pixel() const { return keeps() ? 1 / scale : 0; }  ///< its width, where no file has to hold all corners
-};
-
-double PlotFigure::radius(const Series& s) const {
-    if (s.radius > 0) return s.radius;
-    if (s.kind == Series::Kind::line) return 2.5;
-    return points_ <= 400 ? 3.5 : points_ <= 3'000 ? 2.75 : points_ <= 20'000 ? 2 : 1.5;
-}
-
-double PlotFigure::strength(const Series& s) const {
-    if (s.kind == Series::Kind::line) return s.strength;
-    // Where points lie on each other, density must show.
-    return s.strength * (points_ <= 400 ? 0.9 : points_ <= 3'000 ? 0.75 : points_ <= 20'000 ? 0.6 : 0.45);
-}
-
 void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
@@ -75,13 +35,13 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const double opacity = subject.fades ? faint_marks : 1;
     if (c.keeps()) {
         keep(c);
-        draw::device_image(painter, {0, 0}, frame_pixels_);
+        draw::device_image(painter, {0, 0}, kept_->frame);
         painter.setOpacity(opacity);
-        draw::device_image(painter, {0, 0}, mark_pixels_);
+        if (!kept_->marks.isNull()) draw::device_image(painter, {0, 0}, kept_->marks);
         painter.setOpacity(1);
     } else {
         paint_frame(c);
-        paint_marks(c, opacity);
+        mark_painter().paint(c, opacity);
     }
     paint_positions(c, subject);
     paint_subject(c, subject);
@@ -89,25 +49,42 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     painter.restore();
 }
 
-/// Marks and axes are separate images, so that the marks alone can be made faint.
+/// MarkPainter and axes are separate images, so that the marks alone can be made faint. While a job paints many marks, those of
+/// the layout's earlier style stay.
 void PlotFigure::keep(const Canvas& c) const {
     const Shown wanted{c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
-    if (kept_ == wanted) return;
-    kept_ = wanted;
-    lines_of_.reset();
-    frame_pixels_ = pixels(c, [&](const Canvas& to) { paint_frame(to); });
-    mark_pixels_ = pixels(c, [&](const Canvas& to) { paint_marks(to, 1); });
+    if (!(kept_->frame_of == wanted)) {
+        kept_->frame = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { paint_frame(to); });
+        kept_->frame_of = wanted;
+        lines_of_.reset();
+    }
+    waiting_.reset();
+    if (kept_->marks_of == wanted) return;
+    if (counts_.all > most_drawn_at_once) {
+        waiting_ = {wanted, c.style};
+        return;
+    }
+    kept_->marks = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { mark_painter().paint(to, 1); });
+    kept_->marks_of = wanted;
 }
 
-template <class Paint>
-QImage PlotFigure::pixels(const Canvas& c, Paint paint) const {
-    QImage image((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::transparent);
-    QPainter to(&image);
-    to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    to.scale(c.scale, c.scale);
-    paint(Canvas{to, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
-    return image;
+Sharpening PlotFigure::sharpening() {
+    if (!refining() || !busy_.expired()) return {};
+    const auto busy = std::make_shared<char>();
+    busy_ = busy;
+    return [data = held_, frame = frame_, room = room_, size = size_, counts = counts_, kept = kept_, waiting = *waiting_,
+            busy](const CancelToken& cancel) -> std::function<void()> {
+        Style style = waiting.style;
+        style.cancel = cancel;
+        Stamps stamps;
+        const QImage made = screen_image(size, waiting.shown.scale, style, [&](const Canvas& to) {
+            MarkPainter{*data, frame, room, counts, stamps}.paint(to, 1);
+        });
+        return [kept, made, shown = waiting.shown, busy] {
+            kept->marks = made;
+            kept->marks_of = shown;
+        };
+    };
 }
 
 void PlotFigure::paint_words(const Canvas& c) const {
@@ -199,80 +176,6 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
     }
 }
 
-// --- marks ----------------------------------------------------------------------------------------------------------
-
-bool PlotFigure::as_pixels(const Canvas& c, const Series& s) const {
-    const bool points = s.kind == Series::Kind::points;
-    return dotted(s) && ((c.keeps() && (points ? points_ : dots_) > 400) || (points && points_ > most_vector_points));
-}
-
-QImage PlotFigure::raster(const Canvas& c, const std::vector<MarkId>* only, const QRectF& area) const {
-    const double scale = c.vector ? file_scale : c.scale;
-    QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::transparent);
-    Color last;
-    double last_opacity = -1;
-    QColor pixels;
-    const auto put = [&](const Series& s, const PanelFrame& frame, std::size_t i, double opacity) {
-        if (opacity != last_opacity || !(s.color_of(i) == last)) {
-            last = s.color_of(i), last_opacity = opacity;
-            pixels = draw::faded(resolved(last, c.style), opacity);
-        }
-        const QPointF at = place_of(frame, s, i);
-        if (!std::isfinite(at.x()) || !std::isfinite(at.y())) return;
-        stamps_.stamp(image, s.marker_of(i), radius(s) * scale, (at - area.topLeft()) * scale, pixels);
-    };
-    if (only) {
-        for (const MarkId id : *only)
-            if (series_of(id).kind == Series::Kind::points)
-                put(series_of(id), frame_.panels[static_cast<std::size_t>(id.panel)], static_cast<std::size_t>(id.mark),
-                    std::max(0.8, strength(series_of(id))));
-        return image;
-    }
-    for (std::size_t p = 0; p < data_.panels.size(); ++p)
-        for (const Series& s : data_.panels[p].series)
-            if (as_pixels(c, s))
-                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(c.style, s, i));
-    return image;
-}
-
-void PlotFigure::paint_raster(const Canvas& c, const std::vector<MarkId>* only) const {
-    const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
-    if (area.isEmpty()) return;
-    const QImage image = raster(c, only, area);
-    if (c.vector)
-        c.painter.drawImage(area, image);
-    else
-        draw::device_image(c.painter, area.topLeft(), image);
-}
-
-void PlotFigure::paint_points(const Canvas& c) const {
-    const auto stamped = [&](const Panel& panel) {
-        return std::ranges::any_of(panel.series, [&](const Series& s) { return as_pixels(c, s); });
-    };
-    if (std::ranges::any_of(data_.panels, stamped)) paint_raster(c, nullptr);
-    for (std::size_t p = 0; p < data_.panels.size(); ++p)
-        for (const Series& s : data_.panels[p].series) {
-            if (!dotted(s) || as_pixels(c, s)) continue;
-            for (std::size_t i = 0; i < s.size(); ++i) {
-                const QPointF at = place_of(frame_.panels[p], s, i);
-                if (!std::isfinite(at.x()) || !std::isfinite(at.y())) continue;
-                c.painter.setPen(Qt::NoPen);
-                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), strength(s) * filtered(c.style, s, i)));
-                draw_marker(c.painter, s.marker_of(i), at, radius(s));
-            }
-        }
-    c.painter.setBrush(Qt::NoBrush);
-}
-
-void PlotFigure::paint_marks(const Canvas& c, double opacity) const {
-    c.painter.save();
-    c.painter.setOpacity(opacity);
-    paint_lines(c.painter, data_, frame_, c.style, c.pixel());
-    paint_points(c);
-    c.painter.restore();
-}
-
 // --- the subject ----------------------------------------------------------------------------------------------------
 
 void PlotFigure::paint_positions(const Canvas& c, const Subject& subject) const {
@@ -310,13 +213,14 @@ void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>
     std::copy_if(marks.begin(), marks.end(), std::back_inserter(points),
                  [this](MarkId id) { return series_of(id).kind == Series::Kind::points; });
     if (points.empty()) return;
-    if (c.keeps() || points.size() > most_vector_points) return paint_raster(c, &points);
+    if (c.keeps() || points.size() > most_vector_points) return mark_painter().paint_raster(c, &points);
     for (const MarkId id : points) {
         const Series& s = series_of(id);
         const auto i = static_cast<std::size_t>(id.mark);
         c.painter.setPen(Qt::NoPen);
-        c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
-        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i), radius(s));
+        c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, mark_painter().strength(s))));
+        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i),
+                    mark_painter().radius(s));
     }
     c.painter.setBrush(Qt::NoBrush);
 }
@@ -327,7 +231,8 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
     if (subject.fades) {
         // A long line takes longer to draw than a frame lasts; it is the same while the head is.
         if (c.keeps() && marks.size() > most_drawn_anew) {
-            if (lines_of_ != subject.head) line_pixels_ = pixels(c, [&](const Canvas& to) { paint_subject_lines(to, marks); });
+            if (lines_of_ != subject.head)
+                line_pixels_ = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { paint_subject_lines(to, marks); });
             lines_of_ = subject.head;
             draw::device_image(c.painter, {0, 0}, line_pixels_);
         } else {
@@ -362,7 +267,7 @@ QRectF PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     const Series& s = series_of(id);
     const auto i = static_cast<std::size_t>(id.mark);
     const QPointF at = place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i);
-    const double r = radius(s);
+    const double r = mark_painter().radius(s);
     c.painter.setPen(Qt::NoPen);
     c.painter.setBrush(resolved(s.color_of(i), c.style));
     draw_marker(c.painter, s.marker_of(i), at, std::max(r, 3.0));

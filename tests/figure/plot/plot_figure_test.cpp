@@ -120,6 +120,55 @@ TEST(PlotFigure, LongLinesAndTheirDotsLookOnScreenAsInFiles) {
     }
 }
 
+TEST(PlotFigure, AJobPaintsManyMarks) {
+    plot::PlotData few = long_line();
+    few.panels[0].series[0].x.resize(900), few.panels[0].series[0].y.resize(900);
+    plot::PlotData many = few;
+    plot::Series without_place;
+    without_place.kind = plot::Series::Kind::line;
+    without_place.x.assign(20'000, 1);
+    without_place.y.assign(20'000, std::nan(""));
+    many.panels[0].series.push_back(without_place);
+    const auto painted = [&](PlotFigure& figure, const Theme& theme = Theme::light(), QSizeF in = {1800, 600}) {
+        const QSizeF size = figure.layout(in, style, {});
+        QImage image(size.toSize(), QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        Style themed = style;
+        themed.theme = &theme;
+        figure.paint(painter, QRectF(QPointF(0, 0), size), themed, {});
+        return image;
+    };
+    PlotFigure at_once(few), beside(many);
+    const QImage whole = painted(at_once), frame = painted(beside);
+    EXPECT_FALSE(at_once.refining());
+    EXPECT_TRUE(beside.refining());
+    EXPECT_NE(frame, whole);
+
+    Sharpening work = beside.sharpening();
+    ASSERT_TRUE(work);
+    EXPECT_FALSE(beside.sharpening()) << "it is under way";
+    std::function<void()> keep = work({});
+    keep();
+    EXPECT_FALSE(beside.refining());
+    EXPECT_FALSE(beside.sharpening());
+    EXPECT_EQ(painted(beside), whole);
+    EXPECT_FALSE(beside.refining());
+
+    painted(beside, Theme::dark_theme());
+    EXPECT_TRUE(beside.refining()) << "another style";
+    work = {}, keep = {};
+    keep = beside.sharpening()({});
+    painted(beside, Theme::dark_theme(), {1500, 500});
+    keep();
+    EXPECT_TRUE(beside.refining()) << "those marks were of another layout";
+    keep = {};
+    const CancelToken cancelled;
+    cancelled.cancel();
+    EXPECT_THROW(beside.sharpening()(cancelled), Cancelled);
+    EXPECT_TRUE(beside.sharpening()) << "asked for again";
+}
+
 TEST(PlotFigure, AnotherPinOrHoverLaysNothingOutAndKeepsTheLine) {
     PlotFigure figure(long_line());
     const QSizeF size = figure.layout({900, 500}, style, {});
