@@ -86,6 +86,8 @@ Rounds rounds_of(int rounds, const std::vector<std::function<void()>>& works, co
 std::vector<double> medians(const std::vector<std::vector<double>>&);
 /// The medians by the clock of `rounds_of`.
 std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken&);
+/// The first round touches memory and loads weights; it is not counted.
+std::vector<double> warm_in_turns(const Subject&, const std::vector<std::function<void()>>& works);
 
 /// Writes a model of GPT-2 small's shape (12 layers, 12 heads, width 768, context 2,048; 500 MB of fp32) with random weights from
 /// a fixed seed into a folder. Its tokenizer knows the words w1 ... w50256, so that a text of N words has N tokens.

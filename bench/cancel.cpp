@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the moment somebody cancels until the work has returned.
 #include "bench/bench.h"
-#include "headlight/base/memory.h"
 #include "headlight/base/working_for.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
 #include "headlight/model/runtime.h"
 #include "headlight/trace/tensors.h"
 #include "model/arithmetic/kernels.h"
+#include "tests/support/memory_budget.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -24,15 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kPlaces = 12;  ///< in the course of a piece of work, at equal distances
-
-/// Weights are converted as they are used, and layers made again, while one lives.
-class NoMemory {
-public:
-    NoMemory() { set_memory_budget(1); }
-    ~NoMemory() { set_memory_budget(0); }
-    NoMemory(const NoMemory&) = delete;
-    NoMemory& operator=(const NoMemory&) = delete;
-};
 
 /// Cancels a token after some time, unless it is destroyed before.
 class Canceller {
@@ -131,7 +122,7 @@ Results cancel(const Subject& s) {
     measure(
         s, n, "pass, with the overview", [&](const CancelToken& c) { trace::run(s.model, s.tokenizer, prompt, {}, c); }, found);
     {
-        const NoMemory none;
+        const test::Budget none;
         const auto trace = s.run(n, {});
         std::int64_t layer = 0;
         measure(
@@ -157,7 +148,7 @@ Results cancel(const Subject& s) {
         return model::Model::load(large, {.dtype = model::ComputeType::bfloat16, .device = "cpu"}, c);
     };
     measure(s, 0, "conversion of 163 million weights", open, found);
-    const NoMemory none;
+    const test::Budget none;
     const auto as_used = open({});
     const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5, 6, 7, 8};
     measure(

@@ -71,10 +71,8 @@ Results edits(const Subject& s) {
         std::shared_ptr<const trace::Trace> b;
         const auto run = [&](std::int64_t layer, bool whole) { return [&, layer, whole] { b = drag.step(layer, whole); }; };
         const auto show = [&] { drag.show(b); };
-        const std::vector<std::function<void()>> works = {run(0, true), run(0, false),    show, run(last / 2, false),
-                                                          show,         run(last, false), show};
-        for (const auto& work : works) work();
-        const std::vector<double> ms = in_turns(s.repeats, works, s.cancel);
+        const std::vector<double> ms =
+            warm_in_turns(s, {run(0, true), run(0, false), show, run(last / 2, false), show, run(last, false), show});
         found.push_back({n, "edited, a whole run", ms[0], "ms"});
         const char* names[] = {"first layer", "middle layer", "last layer"};
         for (std::size_t i = 0; i < 3; ++i) {
@@ -90,11 +88,9 @@ Results typing(const Subject& s) {
     for (const std::int64_t n : s.lengths({500, 2000})) {
         const auto earlier = s.run(n - 1, {});
         const trace::Prompt prompt = s.prompt(n);
-        const std::vector<std::function<void()>> works = {
-            [&] { trace::run(s.model, s.tokenizer, prompt, {}, s.cancel); },
-            [&] { trace::run_after(earlier, s.model, s.tokenizer, prompt, {}, s.cancel); }};
-        for (const auto& work : works) work();
-        const std::vector<double> ms = in_turns(s.repeats, works, s.cancel);
+        const std::vector<double> ms =
+            warm_in_turns(s, {[&] { trace::run(s.model, s.tokenizer, prompt, {}, s.cancel); },
+                              [&] { trace::run_after(earlier, s.model, s.tokenizer, prompt, {}, s.cancel); }});
         found.push_back({n, "a whole run", ms[0], "ms"});
         found.push_back({n, "the last word typed", ms[1], "ms"});
         found.push_back({n, "the last word typed, of a whole run", ms[1] / ms[0], ""});

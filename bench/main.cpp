@@ -7,6 +7,7 @@
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/runtime.h"
+#include "tests/support/temp_folder.h"
 
 #include <nlohmann/json.hpp>
 
@@ -49,20 +50,6 @@ struct Arguments {
     std::string model, tokens, text_file, write_model;
     int repeats = 7, threads = 0;
     bool json = false;
-};
-
-/// A new temporary folder, removed with its content.
-class TemporaryFolder {
-public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "headlight-bench-XXXXXX").string();
-        if (::mkdtemp(name.data())) path = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        if (!path.empty()) std::filesystem::remove_all(path, ignored);
-    }
-    std::filesystem::path path;
 };
 
 std::string after_colon(const char* file, const std::string& name) {
@@ -116,8 +103,8 @@ int run(const Arguments& o, const cli::Console& console) {
     if (std::count(subject.tokens.begin(), subject.tokens.end(), 0) > 0)
         throw cli::UsageError("--tokens: a text has at least one token");
     model::start_runtime(o.threads);
-    const TemporaryFolder temporary;
-    subject.scratch = temporary.path;
+    const test::TempFolder temporary;
+    subject.scratch = temporary.path();
     static constexpr std::string_view none[] = {"tokenizer", "probes"}, own[] = {"long", "cancel", "typing", "window"};
     const auto without_model = [&](const std::string& name) {
         return std::ranges::find(none, name) != std::end(none) ||
@@ -126,9 +113,9 @@ int run(const Arguments& o, const cli::Console& console) {
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
             console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
-            write_random_gpt2(temporary.path);
+            write_random_gpt2(temporary.path());
         }
-        subject.load(o.model.empty() ? temporary.path : model::locate_model(o.model));
+        subject.load(o.model.empty() ? temporary.path() : model::locate_model(o.model));
     }
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (const auto& [name, measure] : kBenchmarks) {
@@ -139,8 +126,8 @@ int run(const Arguments& o, const cli::Console& console) {
             its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
         if ((measure == long_texts || measure == cancel || measure == typing) &&
             o.model.empty()) {  // the other model's context is too short
-            write_random_llama(temporary.path / "long");
-            its.load(temporary.path / "long");
+            write_random_llama(temporary / "long");
+            its.load(temporary / "long");
         }
         if (name == std::string_view("window") && o.model.empty())
             its.load(model::locate_model(std::string(model::default_model_name)));
@@ -169,25 +156,18 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
     std::vector<std::string> names;
     for (const auto& [name, measure] : kBenchmarks) names.emplace_back(name);
     definition.restrict_to(app.add_option("NAME", o->names, "what to measure (default: everything)"), names);
-    app.add_option(
-           "--model", o->model,
-           "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
-           "in a temporary folder of 500 MB)")
-        ->type_name("MODEL");
-    app.add_option("--tokens", o->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
-    app.add_option("--text-file", o->text_file, "the text that tokenizer encodes (default: made up)")->type_name("FILE");
-    app.add_option("--view", o->views, "the views that window measures (default: all, and the panels)")->type_name("VIEW");
-    app.add_option("--repeats", o->repeats, "number of rounds; the median counts")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
+    add_text(definition, "--model", o->model,
+             "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
+             "in a temporary folder of 500 MB)",
+             "MODEL");
+    add_text(definition, "--tokens", o->tokens, "lengths of text (default: by benchmark)", "LIST");
+    add_text(definition, "--text-file", o->text_file, "the text that tokenizer encodes (default: made up)", "FILE");
+    add_text(definition, "--view", o->views, "the views that window measures (default: all, and the panels)", "VIEW");
+    add_count(definition, "--repeats", o->repeats, "number of rounds; the median counts", 1, 1000);
     cli::add_memory(definition);
-    app.add_option("--threads", o->threads, "threads to compute with; 0: one for each core")
-        ->type_name("N")
-        ->check(CLI::Range(0, 1024));
+    add_count(definition, "--threads", o->threads, "threads to compute with; 0: one for each core", 0, 1024);
     app.add_flag("--json", o->json, "the results and the machine as one JSON object");
-    app.add_option("--write-model", o->write_model, "write the random model to this folder and measure nothing")
-        ->type_name("FOLDER");
+    add_text(definition, "--write-model", o->write_model, "write the random model to this folder and measure nothing", "FOLDER");
     return [o, console = definition.console] { return run(*o, *console); };
 }
 

@@ -33,12 +33,6 @@ trace::CapturePlan without_overview() {
     return plan;
 }
 
-/// The first round touches memory and loads weights; it is not counted.
-std::vector<double> warm_in_turns(const Subject& s, const std::vector<std::function<void()>>& works) {
-    for (const auto& work : works) work();
-    return in_turns(s.repeats, works, s.cancel);
-}
-
 enum class Pairs { all, causal };  ///< of queries and keys that a pass is said to compute
 
 /// Multiply-adds of one pass, counted twice. Looking up embeddings counts nothing.

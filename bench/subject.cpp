@@ -85,4 +85,9 @@ std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>
     return medians(rounds_of(rounds, works, cancel).wall);
 }
 
+std::vector<double> warm_in_turns(const Subject& s, const std::vector<std::function<void()>>& works) {
+    for (const auto& work : works) work();
+    return in_turns(s.repeats, works, s.cancel);
+}
+
 }  // namespace headlight::bench

@@ -10,7 +10,6 @@
 
 #include <QApplication>
 #include <QFileInfo>
-#include <QScreen>
 #include <QSettings>
 #include <QTimer>
 
@@ -70,8 +69,7 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
             if (!window.tour() && !window.history().stack().canUndo()) new TourOffer(window);
         });
     }
-    window.open(options.model ? QString::fromStdString(*options.model)
-                              : QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
+    window.open(options.model ? QString::fromStdString(*options.model) : QString::fromLatin1(model::default_model_name));
     if (!asked) window.offer_reopening();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/app.h"
 
-#include "headlight/analyze/heads/head_table.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/model/locate.h"
@@ -10,7 +9,6 @@
 
 #include <QApplication>
 #include <QBuffer>
-#include <QDir>
 #include <QEventLoop>
 #include <QSettings>
 #include <QStandardPaths>
@@ -101,7 +99,7 @@ int write_gallery(int& argc, char** argv, const std::string& folder) {
     MainWindow window;
     window.resize(window_size);
     window.show();
-    window.open(QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
+    window.open(QString::fromLatin1(model::default_model_name));
     if (!settle(window)) throw Error(ErrorFacts{.problem = window.error_panel().message().toStdString()});
     std::vector<Picture> pictures;
     for (const auto mode : {Appearance::Mode::light, Appearance::Mode::dark}) {

@@ -21,6 +21,12 @@ std::string bytes_text(std::uint64_t n) {
     return digits + (n == 1 ? " byte" : " bytes");
 }
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+    return text + "]";
+}
+
 std::string significant(double x) {
     if (std::isnan(x)) return "–";
     if (std::isinf(x)) return x > 0 ? "∞" : "-∞";

@@ -17,6 +17,7 @@ void drop_remarks(QtMsgType type, const QMessageLogContext&, const QString& mess
 }  // namespace
 
 Offscreen::Offscreen() {
+    if (QCoreApplication::instance()) return;
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
     qInstallMessageHandler(drop_remarks);
     application_ = std::make_unique<QGuiApplication>(argc_, argv_);

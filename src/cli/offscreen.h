@@ -7,7 +7,8 @@ class QGuiApplication;
 
 namespace headlight::cli {
 
-/// Qt's fonts and painters without a display: no window system is asked for, whatever the session has.
+/// Qt's fonts and painters without a display: no window system is asked for, whatever the session has. Beside another
+/// application of Qt it does nothing.
 class Offscreen {
 public:
     Offscreen();

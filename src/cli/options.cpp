@@ -66,13 +66,11 @@ void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words
 }
 
 void ModelArgument::add(Definition& definition) {
-    CLI::Option* option =
-        definition.app->add_option("MODEL", typed,
-                                   "a model folder, a .gguf file, a built-in name (novella-7m), or an id in the "
-                                   "local Hugging Face cache (gpt2, org/name)");
-    option->required();
-    option->type_name(" ");
-    definition.kinds[option] = ValueKind::model;
+    add_path(definition, "MODEL", typed,
+             "a model folder, a .gguf file, a built-in name (novella-7m), or an id in the "
+             "local Hugging Face cache (gpt2, org/name)",
+             " ", ValueKind::model)
+        ->required();
     CLI::Option* which =
         definition.app->add_option("--tower", tower, "of a CLIP folder: which of its two models (default: text)");
     definition.restrict_to(which, {std::string(model::kTextTower), std::string(model::kVisionTower)});
@@ -92,31 +90,24 @@ std::filesystem::path ModelArgument::folder() const {
 }
 
 void TextArguments::add(Definition& definition) {
-    text_option = definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
-    file_option = definition.app->add_option("--text-file", text_file, "read the text from this file")
-                      ->type_name("FILE")
-                      ->excludes(text_option);
-    pair_option = definition.app->add_option("--pair", typed_pair, "a second sentence")->type_name("TEXT");
-    definition.kinds[file_option] = ValueKind::file;
+    text_option = add_text(definition, "--text", typed_text, "the text; - reads standard input", "TEXT");
+    file_option = add_path(definition, "--text-file", text_file, "read the text from this file")->excludes(text_option);
+    pair_option = add_text(definition, "--pair", typed_pair, "a second sentence", "TEXT");
 }
 
 void TextArguments::add_image(Definition& definition) {
-    image_option = definition.app->add_option("--image", image, "the picture, for models that read pictures: .png, .jpg")
-                       ->type_name("FILE")
+    image_option = add_path(definition, "--image", image, "the picture, for models that read pictures: .png, .jpg")
                        ->excludes(text_option)
                        ->excludes(file_option)
                        ->excludes(pair_option);
-    definition.kinds[image_option] = ValueKind::file;
 }
 
 void TextArguments::add_edits(Definition& definition) {
-    definition.app
-        ->add_option("--edit", typed_edits,
-                     "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"")
-        ->type_name("WORDS")
+    add_text(definition, "--edit", typed_edits,
+             "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"",
+             "WORDS")
         ->allow_extra_args(false);
-    CLI::Option* file = definition.app->add_option("--recipe", recipe_file, "a file of edits, which come before those of --edit");
-    definition.kinds[file->type_name("FILE")] = ValueKind::file;
+    add_path(definition, "--recipe", recipe_file, "a file of edits, which come before those of --edit");
 }
 
 intervention::Recipe TextArguments::recipe() const {
@@ -181,9 +172,7 @@ void add_memory(Definition& definition) {
 void ComputeOptions::add(Definition& definition) {
     definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "the data type to compute in");
     definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
-    definition.app->add_option("--threads", threads, "threads to compute with; 0: one for each core")
-        ->type_name("N")
-        ->check(CLI::Range(0, 1024));
+    add_text(definition, "--threads", threads, "threads to compute with; 0: one for each core", "N")->check(CLI::Range(0, 1024));
     add_memory(definition);
 }
 

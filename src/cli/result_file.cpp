@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/result_file.h"
 
+#include "cli/options.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/io/atomic_file.h"
@@ -102,11 +103,8 @@ void ResultFile::add(Definition& definition, std::vector<std::string> formats) {
     for (std::size_t i = 0; i < formats_.size(); ++i)
         endings += (i == 0 ? "" : i + 1 == formats_.size() ? " or " : ", ") + formats_[i];
     const bool table = std::find(formats_.begin(), formats_.end(), ".csv") != formats_.end();
-    CLI::Option* out = definition.app->add_option(
-        "--out", path, "the file to write: " + endings + (table ? " (default: CSV on standard output)" : ""));
-    out->type_name("FILE");
-    if (!table) out->required();
-    definition.kinds[out] = ValueKind::file;
+    add_path(definition, "--out", path, "the file to write: " + endings + (table ? " (default: CSV on standard output)" : ""))
+        ->required(!table);
 }
 
 void ResultFile::check() const {

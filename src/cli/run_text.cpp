@@ -8,8 +8,6 @@
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
 
-#include <QCoreApplication>
-
 #include <optional>
 
 namespace headlight::cli {
@@ -78,13 +76,8 @@ Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& com
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
-    trace::Prompt prompt;
-    std::optional<Offscreen> offscreen;  // an SVG's text is drawn with Qt's fonts
-    if (text.has_image() && !QCoreApplication::instance()) offscreen.emplace();
-    if (text.has_image())
-        prompt = {.image = text.image, .picture = figure::read_picture(text.image)};
-    else
-        prompt = {.text = text.text(), .pair = text.pair()};
+    trace::Prompt prompt =
+        text.has_image() ? picture_prompt(text.image) : trace::Prompt{.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     check_kind(folder, text);
     const intervention::Recipe recipe = text.recipe();
@@ -97,13 +90,14 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     return loaded;
 }
 
+trace::Prompt picture_prompt(const std::string& file) {
+    const Offscreen offscreen;
+    return {.image = file, .picture = figure::read_picture(file)};
+}
+
 std::unique_ptr<intervention::Sources> sources_of(const Loaded& loaded) {
     auto sources = std::make_unique<intervention::Sources>(loaded.model, loaded.tokenizer, loaded.prompt);
-    sources->set_picture_reader([](const std::string& file) {
-        std::optional<Offscreen> offscreen;
-        if (!QCoreApplication::instance()) offscreen.emplace();
-        return trace::Prompt{.image = file, .picture = figure::read_picture(file)};
-    });
+    sources->set_picture_reader(picture_prompt);
     return sources;
 }
 

@@ -23,6 +23,9 @@ Loaded load_model(const ModelArgument&, const ComputeOptions&, const Console&);
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions&, const CancelToken&,
                                                const Console&);
 Loaded load_for_run(const ModelArgument&, const TextArguments&, const ComputeOptions&, const Console&);
+/// A prompt that is the picture in a file. An SVG's text is drawn with Qt's fonts.
+trace::Prompt picture_prompt(const std::string& file);
+
 /// The text that edits are of.
 std::unique_ptr<intervention::Sources> sources_of(const Loaded&);
 /// Under the recipe. Warnings of the run become notes.

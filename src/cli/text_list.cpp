@@ -6,17 +6,12 @@
 namespace headlight::cli {
 
 void TextList::add(Definition& definition, const TextArguments& single) {
-    option = definition.app->add_option("--texts", path, "several texts, one a line; means over them")
-                 ->type_name("FILE")
-                 ->excludes(single.text_option)
-                 ->excludes(single.file_option)
-                 ->excludes(single.pair_option);
-    definition.kinds[option] = ValueKind::file;
+    add_beside(definition, single, "several texts, one a line; means over them");
+    option->excludes(single.text_option)->excludes(single.file_option);
 }
 
 void TextList::add_beside(Definition& definition, const TextArguments& single, const std::string& help) {
-    option = definition.app->add_option("--texts", path, help)->type_name("FILE")->excludes(single.pair_option);
-    definition.kinds[option] = ValueKind::file;
+    option = add_path(definition, "--texts", path, help)->excludes(single.pair_option);
 }
 
 void TextList::naming(const Line& line, const std::function<void()>& work) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/fetch/fetch.h"
 
-#include "headlight/base/error.h"
 #include "headlight/model/peek.h"
 
 namespace headlight::fetch {

@@ -107,14 +107,14 @@ private:
         return text.size() == length && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c); });
     }
 
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {},
-                           std::string hint = {}) const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
+    [[noreturn]] void fail(const std::string& problem, const std::string& item = {}, const std::string& expected = {},
+                           const std::string& found = {}, const std::string& hint = {}) const {
+        throw Error(ErrorFacts{.problem = problem,
                                .file = o_.endpoint + "/" + o_.id,
-                               .item = std::move(item),
-                               .expected = std::move(expected),
-                               .found = std::move(found),
-                               .hint = std::move(hint)});
+                               .item = item,
+                               .expected = expected,
+                               .found = found,
+                               .hint = hint});
     }
 
     [[noreturn]] void fail_answer(const Answer& answer, const std::string& item) const {

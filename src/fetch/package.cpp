@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/fetch/fetch.h"
-#include "headlight/model/locate.h"
 
 #include <QProcess>
 #include <QStandardPaths>
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 
 namespace headlight::fetch {
 namespace {

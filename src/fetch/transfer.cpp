@@ -118,13 +118,9 @@ Answer get(const QUrl& url, const TransferOptions& options, const std::function<
         if (next.host() != url.host() || next.port() != url.port()) o.token.clear();
         at = next;
     }
-    return {.status = 0,
-            .problem = QStringLiteral("more than %1 redirects").arg(kMostRedirects),
-            .body = {},
-            .length = -1,
-            .retry_after = {},
-            .reason = {},
-            .cut = false};
+    Answer answer;
+    answer.problem = QStringLiteral("more than %1 redirects").arg(kMostRedirects);
+    return answer;
 }
 
 }  // namespace headlight::fetch

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <random>
@@ -116,7 +115,6 @@ public:
     explicit Temporary(const fs::path& target) : target_(target) {
         for (int attempt = 0; attempt < 100; ++attempt) {
             path_ = target;
-            // The extension stays last: writers choose their format by it.
             path_.replace_filename("." + target.stem().string() + "." + random_suffix() + target.extension().string());
             const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
             if (fd >= 0) {
@@ -135,7 +133,6 @@ public:
     Temporary& operator=(const Temporary&) = delete;
 
     int fd() const noexcept { return fd_.get(); }
-    const fs::path& path() const noexcept { return path_; }
 
     void commit() {
         struct stat before {};
@@ -187,24 +184,6 @@ void write_atomically(const fs::path& path, const std::function<void(std::ostrea
 
 void write_atomically(const fs::path& target, std::string_view content) {
     write_atomically(target, [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
-}
-
-void write_atomically_at(const fs::path& path, const std::function<void(const fs::path&)>& write) {
-    const fs::path target = real_target(path);
-    if (check_target(target))
-        throw Error(ErrorFacts{.problem = "Cannot write the file",
-                               .file = target.string(),
-                               .expected = "a regular file",
-                               .found = "a device or a pipe"});
-    Temporary temporary(target);
-    write(temporary.path());
-    // The writer may have replaced the file instead of filling it: check the file at the path.
-    Descriptor written(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info {};
-    if (written.get() < 0 || ::fstat(written.get(), &info) != 0) fail(target, "Cannot write the file", errno);
-    if (info.st_size == 0) throw Error(ErrorFacts{.problem = "Nothing was written", .file = target.string()});
-    if (::fsync(written.get()) != 0) fail(target, "Cannot write the file", errno);
-    temporary.commit();
 }
 
 void check_writable(const fs::path& path) {

@@ -57,7 +57,6 @@ FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::stri
         }
         if (errno == EINTR) continue;
         if (errno != EWOULDBLOCK) return;  // a file system without locks: nothing is held
-        waited_ = true;
         if (waiting) waiting();
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }

@@ -70,14 +70,10 @@ private:
         GgufTensor tensor;
     };
 
-    [[noreturn]] void fail(std::string problem, std::string item, std::string expected, std::string found,
-                           std::string hint = "") const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
-                               .file = file_->path_.string(),
-                               .item = std::move(item),
-                               .expected = std::move(expected),
-                               .found = std::move(found),
-                               .hint = std::move(hint)});
+    [[noreturn]] void fail(const std::string& problem, const std::string& item, const std::string& expected,
+                           const std::string& found, const std::string& hint = "") const {
+        throw Error(ErrorFacts{
+            .problem = problem, .file = file_->path_.string(), .item = item, .expected = expected, .found = found, .hint = hint});
     }
 
     std::uint64_t rest() const { return bytes_.size() - at_; }

@@ -30,14 +30,10 @@ std::int64_t whole(const GgufFile& file, const char* key) {
     return value != file.metadata().end() && value->is_number_integer() ? value->get<std::int64_t>() : -1;
 }
 
-[[noreturn]] void fail_part(std::string problem, const fs::path& file, std::string item, std::string expected, std::string found,
-                            std::string hint = {}) {
-    throw Error(ErrorFacts{.problem = std::move(problem),
-                           .file = file.string(),
-                           .item = std::move(item),
-                           .expected = std::move(expected),
-                           .found = std::move(found),
-                           .hint = std::move(hint)});
+[[noreturn]] void fail_part(const std::string& problem, const fs::path& file, const std::string& item,
+                            const std::string& expected, const std::string& found, const std::string& hint = {}) {
+    throw Error(
+        ErrorFacts{.problem = problem, .file = file.string(), .item = item, .expected = expected, .found = found, .hint = hint});
 }
 
 }  // namespace

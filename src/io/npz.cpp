@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace headlight::io {
 namespace {
@@ -23,6 +25,11 @@ constexpr std::size_t kChunk = 1u << 18;
 
 void put(std::string& out, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+/// Fields of a record: each a value and its bytes.
+void put(std::string& out, std::initializer_list<std::pair<std::uint64_t, int>> fields) {
+    for (const auto& [value, bytes] : fields) put(out, value, bytes);
 }
 
 struct NpyType {
@@ -146,27 +153,24 @@ std::uint32_t checksum(const Member& member) {
 
 /// The fields that local and central headers share, from "version needed" to the length of the extra field.
 void put_common(std::string& out, const Member& member, bool wide, std::size_t extra_size) {
-    put(out, wide ? 45 : 20, 2);
-    put(out, 1u << 11, 2);  // names are UTF-8
-    put(out, 0, 2);         // stored
-    put(out, 0, 2);         // time
-    put(out, kDosDate, 2);
-    put(out, member.crc, 4);
-    put(out, wide ? kMax32 : member.size(), 4);
-    put(out, wide ? kMax32 : member.size(), 4);
-    put(out, member.name.size(), 2);
-    put(out, extra_size, 2);
+    constexpr std::uint64_t kUtf8Names = 1u << 11, kStored = 0, kTime = 0;
+    const std::uint64_t size = wide ? kMax32 : member.size();
+    put(out, {{wide ? 45 : 20, 2},
+              {kUtf8Names, 2},
+              {kStored, 2},
+              {kTime, 2},
+              {kDosDate, 2},
+              {member.crc, 4},
+              {size, 4},
+              {size, 4},
+              {member.name.size(), 2},
+              {extra_size, 2}});
 }
 
 std::string local_header(const Member& member) {
     const bool wide = member.size() >= kMax32;
     std::string extra;
-    if (wide) {
-        put(extra, 1, 2);
-        put(extra, 16, 2);
-        put(extra, member.size(), 8);
-        put(extra, member.size(), 8);
-    }
+    if (wide) put(extra, {{1, 2}, {16, 2}, {member.size(), 8}, {member.size(), 8}});
     std::string out = "PK\x03\x04";
     put_common(out, member, wide, extra.size());
     return out + member.name + extra;
@@ -176,15 +180,11 @@ std::string central_header(const Member& member) {
     const bool wide = member.size() >= kMax32;
     const bool far = member.offset >= kMax32;
     std::string fields;
-    if (wide) {
-        put(fields, member.size(), 8);
-        put(fields, member.size(), 8);
-    }
+    if (wide) put(fields, {{member.size(), 8}, {member.size(), 8}});
     if (far) put(fields, member.offset, 8);
     std::string extra;
     if (!fields.empty()) {
-        put(extra, 1, 2);
-        put(extra, fields.size(), 2);
+        put(extra, {{1, 2}, {fields.size(), 2}});
         extra += fields;
     }
     std::string out = "PK\x01\x02";
@@ -193,11 +193,8 @@ std::string central_header(const Member& member) {
     if (far && !wide) {  // "version needed" tells of any zip64 field
         out[6] = 45;
     }
-    put(out, 0, 2);  // comment
-    put(out, 0, 2);  // disk
-    put(out, 0, 2);  // internal attributes
-    put(out, 0100644u << 16, 4);
-    put(out, far ? kMax32 : member.offset, 4);
+    constexpr std::uint64_t kComment = 0, kDisk = 0, kInternal = 0, kAttributes = 0100644u << 16;
+    put(out, {{kComment, 2}, {kDisk, 2}, {kInternal, 2}, {kAttributes, 4}, {far ? kMax32 : member.offset, 4}});
     return out + member.name + extra;
 }
 
@@ -206,28 +203,20 @@ std::string end_records(std::uint64_t count, std::uint64_t directory_size, std::
     const bool wide = count >= 0xFFFF || directory_size >= kMax32 || directory_at >= kMax32;
     if (wide) {
         out += "PK\x06\x06";
-        put(out, 44, 8);
-        put(out, 3 << 8 | 45, 2);
-        put(out, 45, 2);
-        put(out, 0, 4);
-        put(out, 0, 4);
-        put(out, count, 8);
-        put(out, count, 8);
-        put(out, directory_size, 8);
-        put(out, directory_at, 8);
+        put(out,
+            {{44, 8}, {3 << 8 | 45, 2}, {45, 2}, {0, 4}, {0, 4}, {count, 8}, {count, 8}, {directory_size, 8}, {directory_at, 8}});
         out += "PK\x06\x07";
-        put(out, 0, 4);
-        put(out, directory_at + directory_size, 8);
-        put(out, 1, 4);
+        put(out, {{0, 4}, {directory_at + directory_size, 8}, {1, 4}});
     }
     out += "PK\x05\x06";
-    put(out, 0, 2);
-    put(out, 0, 2);
-    put(out, wide ? 0xFFFF : count, 2);
-    put(out, wide ? 0xFFFF : count, 2);
-    put(out, wide ? kMax32 : directory_size, 4);
-    put(out, wide ? kMax32 : directory_at, 4);
-    put(out, 0, 2);
+    const std::uint64_t members = wide ? 0xFFFF : count;
+    put(out, {{0, 2},
+              {0, 2},
+              {members, 2},
+              {members, 2},
+              {wide ? kMax32 : directory_size, 4},
+              {wide ? kMax32 : directory_at, 4},
+              {0, 2}});
     return out;
 }
 

@@ -11,7 +11,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -69,10 +68,9 @@ public:
         view.name = name_;
         view.file = file_;
         view.shape = shape_;
-        bool known = false;
-        for (const auto& [text, dtype] : kTypes)
-            if (type_ == text) view.dtype = dtype, known = true;
-        if (!known) fail_type();
+        const auto known = std::ranges::find(kTypes, type_, &std::pair<std::string_view, DType>::first);
+        if (known == kTypes.end()) fail_type();
+        view.dtype = known->second;
         std::int64_t bytes = 0;
         if (!checked_byte_size(shape_, size_of(view.dtype), bytes)) fail("The shape overflows 64 bits", {}, shape_text(shape_));
         check_size(bytes);
@@ -108,13 +106,14 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string expected = {}, std::string found = {}, std::string hint = {}) const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
+    [[noreturn]] void fail(const std::string& problem, const std::string& expected = {}, const std::string& found = {},
+                           const std::string& hint = {}) const {
+        throw Error(ErrorFacts{.problem = problem,
                                .file = file_.string(),
                                .item = "array " + name_,
-                               .expected = std::move(expected),
-                               .found = std::move(found),
-                               .hint = std::move(hint)});
+                               .expected = expected,
+                               .found = found,
+                               .hint = hint});
     }
     [[noreturn]] void fail_type() const {
         if (type_.find('O') != std::string::npos)

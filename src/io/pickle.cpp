@@ -9,7 +9,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdio>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -164,9 +163,9 @@ private:
         if (found == memo_.end()) fail("The pickle takes a value that is not there", {}, "memo " + std::to_string(index));
         stack_.push_back(found->second);
     }
-    std::uint64_t line_number() {
-        const std::string_view text = line();
-        std::uint64_t value = 0;
+    template <class T>
+    T decimal(std::string_view text) const {
+        T value = 0;
         const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (code != std::errc{} || end != text.data() + text.size()) fail("A broken number in the pickle");
         return value;
@@ -181,10 +180,7 @@ private:
         std::string_view text = line();
         if (text == "00" || text == "01") return push_integer(text == "01", PickleKind::boolean);
         if (text.ends_with('L')) text.remove_suffix(1);
-        std::int64_t value = 0;
-        const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (code != std::errc{} || end != text.data() + text.size()) fail("A broken number in the pickle");
-        push_integer(value);
+        push_integer(decimal<std::int64_t>(text));
     }
     void big_endian_real() {
         std::uint64_t bits = 0;
@@ -240,14 +236,8 @@ private:
                 push(PickleKind::list).items = std::move(items);
                 return;
             }
-            case 'a': {
-                const PickleValue* item = pop();
-                return append({item}, PickleKind::list, "list");
-            }
-            case 'e': {
-                const auto items = pop_to_mark();
-                return append(items, PickleKind::list, "list");
-            }
+            case 'a': return append({pop()}, PickleKind::list, "list");
+            case 'e': return append(pop_to_mark(), PickleKind::list, "list");
             case '}': push(PickleKind::dict); return;
             case 'd': {
                 const auto items = pop_to_mark();
@@ -259,17 +249,14 @@ private:
                 const PickleValue* key = pop();
                 return append({key, value}, PickleKind::dict, "dict");
             }
-            case 'u': {
-                const auto items = pop_to_mark();
-                return append(items, PickleKind::dict, "dict");
-            }
+            case 'u': return append(pop_to_mark(), PickleKind::dict, "dict");
             case 'q': return remember(number(1));
             case 'r': return remember(number(4));
-            case 'p': return remember(line_number());
+            case 'p': return remember(decimal<std::uint64_t>(line()));
             case '\x94': return remember(memo_.size());
             case 'h': return recall(number(1));
             case 'j': return recall(number(4));
-            case 'g': return recall(line_number());
+            case 'g': return recall(decimal<std::uint64_t>(line()));
             case 'c': {
                 const std::string_view module = line();
                 return global(module, line());

@@ -53,12 +53,9 @@ private:
         TensorView view;
     };
 
-    [[noreturn]] void fail(std::string problem, std::string item, std::string expected, std::string found) const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
-                               .file = file_.string(),
-                               .item = std::move(item),
-                               .expected = std::move(expected),
-                               .found = std::move(found)});
+    [[noreturn]] void fail(const std::string& problem, const std::string& item, const std::string& expected,
+                           const std::string& found) const {
+        throw Error(ErrorFacts{.problem = problem, .file = file_.string(), .item = item, .expected = expected, .found = found});
     }
 
     static std::string tensor_item(const std::string& name) { return "tensor " + name; }
@@ -189,12 +186,6 @@ bool checked_byte_size(const std::vector<std::int64_t>& shape, std::int64_t elem
         if (size < 0 || __builtin_mul_overflow(total, size, &total)) return false;
     out = total;
     return true;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
 }
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::filesystem::path& file) {

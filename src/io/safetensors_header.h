@@ -23,7 +23,4 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
 /// Elements of a shape, or false when the product or the bytes it takes pass 2^63 - 1.
 bool checked_byte_size(const std::vector<std::int64_t>& shape, std::int64_t element_size, std::int64_t& out) noexcept;
 
-/// "[2, 3]"
-std::string shape_text(const std::vector<std::int64_t>& shape);
-
 }  // namespace headlight::io

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -61,18 +60,14 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {},
-                           std::string hint = {}) const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
-                               .file = file_.string(),
-                               .item = std::move(item),
-                               .expected = std::move(expected),
-                               .found = std::move(found),
-                               .hint = std::move(hint)});
+    [[noreturn]] void fail(const std::string& problem, const std::string& item = {}, const std::string& expected = {},
+                           const std::string& found = {}, const std::string& hint = {}) const {
+        throw Error(ErrorFacts{
+            .problem = problem, .file = file_.string(), .item = item, .expected = expected, .found = found, .hint = hint});
     }
-    [[noreturn]] void fail_tensor(std::string problem, std::string expected = {}, std::string found = {},
-                                  std::string hint = {}) const {
-        fail(std::move(problem), "tensor " + name_, std::move(expected), std::move(found), std::move(hint));
+    [[noreturn]] void fail_tensor(const std::string& problem, const std::string& expected = {}, const std::string& found = {},
+                                  const std::string& hint = {}) const {
+        fail(problem, "tensor " + name_, expected, found, hint);
     }
 
     void check_format() const {

@@ -4,7 +4,6 @@
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 

@@ -34,12 +34,13 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {}) const {
-        throw Error(ErrorFacts{.problem = std::move(problem),
+    [[noreturn]] void fail(const std::string& problem, const std::string& item = {}, const std::string& expected = {},
+                           const std::string& found = {}) const {
+        throw Error(ErrorFacts{.problem = problem,
                                .file = file_.string(),
                                .item = item.empty() ? "zip directory" : "member " + item,
-                               .expected = std::move(expected),
-                               .found = std::move(found)});
+                               .expected = expected,
+                               .found = found});
     }
 
     std::uint64_t number(std::uint64_t at, int size) const {

@@ -83,12 +83,6 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
         trust{"trust", {l, h, points}}, explained{"explained", {l, h, dims}};
     NamedArray poor{"poor", {l, h}};
     std::size_t measured = 0;
-    const std::pair<const char*, float HeadMap::*> numbers[] = {{"scale_c", &HeadMap::scale_c},
-                                                                {"trustworthiness", &HeadMap::trustworthiness},
-                                                                {"continuity", &HeadMap::continuity},
-                                                                {"faithfulness", &HeadMap::faithfulness},
-                                                                {"attention_near", &HeadMap::attention_near},
-                                                                {"divergence", &HeadMap::divergence}};
     for (const HeadMap& head : map.heads) {
         q.values.insert(q.values.end(), head.points.begin(), head.points.begin() + queries * dims);
         k.values.insert(k.values.end(), head.points.begin() + queries * dims, head.points.end());
@@ -102,7 +96,7 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
     }
     analyze::Table out;
     out.arrays = {std::move(q), std::move(k), std::move(norms), std::move(trust)};
-    for (const auto& [name, member] : numbers) {
+    for (const auto& [name, member] : head_numbers) {
         NamedArray array{name, {l, h}};
         for (const HeadMap& head : map.heads) array.values.push_back(head.*member);
         out.arrays.push_back(std::move(array));

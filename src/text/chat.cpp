@@ -39,12 +39,9 @@ std::string trimmed(std::string_view text) {
 
 bool is_role(std::string_view word) { return std::ranges::find(kRoles, word) != kRoles.end(); }
 
-[[noreturn]] void fail(std::string problem, std::string item, std::string expected, std::string found, std::string hint = {}) {
-    throw Error(ErrorFacts{.problem = std::move(problem),
-                           .item = std::move(item),
-                           .expected = std::move(expected),
-                           .found = std::move(found),
-                           .hint = std::move(hint)});
+[[noreturn]] void fail(const std::string& problem, const std::string& item, const std::string& expected, const std::string& found,
+                       const std::string& hint = {}) {
+    throw Error(ErrorFacts{.problem = problem, .item = item, .expected = expected, .found = found, .hint = hint});
 }
 
 void require_tokens(const Tokenizer& tokenizer, std::string_view preset, std::initializer_list<std::string_view> tokens) {

@@ -191,21 +191,17 @@ namespace {
 void check_text(std::string_view text, const char* which) {
     if (text.size() > kLongestText) {
         throw Error({.problem = "The text is too long",
-                     .file = "",
                      .item = which,
                      .expected = "at most " + std::to_string(kLongestText >> 20) + " MiB",
-                     .found = bytes_text(text.size()),
-                     .hint = ""});
+                     .found = bytes_text(text.size())});
     }
     if (const auto at = utf8::first_invalid(text)) {
         char byte[8];
         std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned char>(text[*at]));
         throw Error({.problem = "The text is not valid UTF-8",
-                     .file = "",
                      .item = which,
                      .expected = "UTF-8",
-                     .found = std::string("byte ") + byte + " at offset " + std::to_string(*at),
-                     .hint = ""});
+                     .found = std::string("byte ") + byte + " at offset " + std::to_string(*at)});
     }
 }
 
@@ -237,11 +233,9 @@ Encoding Tokenizer::encode_ids(const std::vector<std::int64_t>& ids, bool add_sp
     for (std::size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] < 0 || ids[i] >= impl_->vocab_size || impl_->token_of(ids[i]).empty()) {
             throw Error({.problem = "No such token",
-                         .file = "",
                          .item = "token " + std::to_string(i),
                          .expected = "an id from 0 to " + std::to_string(impl_->vocab_size - 1) + " that has a string",
-                         .found = std::to_string(ids[i]),
-                         .hint = ""});
+                         .found = std::to_string(ids[i])});
         }
         segments[0].tokens.push_back({static_cast<std::int32_t>(ids[i]), 0, 0, static_cast<std::int32_t>(i)});
     }

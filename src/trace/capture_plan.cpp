@@ -110,11 +110,7 @@ std::set<HookPoint> checkpoints_for(const ModelConfig& c, const std::set<HookPoi
     return out;
 }
 
-CapturePlan CapturePlan::everything() {
-    CapturePlan plan;
-    plan.globs = {"all"};
-    return plan;
-}
+CapturePlan CapturePlan::everything() { return {.globs = {"all"}}; }
 
 std::vector<HookPoint> CapturePlan::resolve(const ModelConfig& c, bool may_be_elsewhere) const {
     const std::vector<HookPoint> points = model::hooks_of(c);

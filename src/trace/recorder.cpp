@@ -81,8 +81,7 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
                              bool may_be_elsewhere) {
     Hooked hooked;
     for (const Intervention& intervention : interventions) {
-        CapturePlan plan;
-        plan.globs = {intervention.glob};
+        const CapturePlan plan{.globs = {intervention.glob}};
         for (const HookPoint& point : plan.resolve(config, may_be_elsewhere)) hooked[point].push_back(&intervention.fn);
     }
     return hooked;

@@ -2,6 +2,7 @@
 #include "headlight/trace/saved.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/npz.h"
 #include "headlight/model/hook_name.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <utility>
 
 namespace headlight::trace {

@@ -9,7 +9,6 @@
 #include <ATen/Parallel.h>
 
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 namespace headlight::trace {
@@ -23,20 +22,10 @@ constexpr double kRowTolerance = 2e-3;  ///< of a row's sum: float16 and bfloat1
 
 }  // namespace
 
-void fail_saved(const fs::path& file, std::string problem, std::string item, std::string expected, std::string found,
-                std::string hint) {
-    throw Error(ErrorFacts{.problem = std::move(problem),
-                           .file = file.string(),
-                           .item = std::move(item),
-                           .expected = std::move(expected),
-                           .found = std::move(found),
-                           .hint = std::move(hint)});
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
+void fail_saved(const fs::path& file, const std::string& problem, const std::string& item, const std::string& expected,
+                const std::string& found, const std::string& hint) {
+    throw Error(
+        ErrorFacts{.problem = problem, .file = file.string(), .item = item, .expected = expected, .found = found, .hint = hint});
 }
 
 at::Tensor tensor_of(const io::TensorView& view) {

@@ -15,9 +15,8 @@
 
 namespace headlight::trace {
 
-[[noreturn]] void fail_saved(const std::filesystem::path& file, std::string problem, std::string item, std::string expected = {},
-                             std::string found = {}, std::string hint = {});
-std::string shape_text(const std::vector<std::int64_t>& shape);
+[[noreturn]] void fail_saved(const std::filesystem::path& file, const std::string& problem, const std::string& item,
+                             const std::string& expected = {}, const std::string& found = {}, const std::string& hint = {});
 
 /// The numbers of a view as a tensor: the file's own memory where it lies at a place that its type allows.
 at::Tensor tensor_of(const io::TensorView&);

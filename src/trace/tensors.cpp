@@ -7,7 +7,6 @@
 #include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
-#include "trace/hook_sets.h"
 #include "trace/internals.h"
 
 #include <ATen/Parallel.h>
@@ -110,6 +109,28 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     return attention_of(trace, layer, head, queries, stored(trace, {rotary ? Hook::rot_k : Hook::k, layer}));
 }
 
+/// A pattern, scores, a term of them, or what sinks take: heads [head0, +heads), queries [row0, +rows).
+at::Tensor tile_of(const model::AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0,
+                   std::int64_t rows) {
+    switch (hook) {
+        case Hook::c2p:
+        case Hook::p2c: return model::relative_term(in, hook, head0, heads, row0, rows);
+        case Hook::content_scores:
+        case Hook::rotary_scores: return model::score_part(in, hook, head0, heads, row0, rows);
+        case Hook::pattern: return model::pattern_tile(in, head0, heads, row0, rows);
+        case Hook::attn_scores: return model::score_tile(in, head0, heads, row0, rows);
+        default: return model::sink_tile(in, head0, heads, row0, rows);
+    }
+}
+
+/// One head's rows of such a tensor: as the run kept them, or computed.
+at::Tensor rows_of_head(const Trace& trace, Hook hook, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
+    const at::NoGradGuard no_grad;
+    return tile_of(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
+}
+
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
     const at::Tensor by_head = stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
     return at::matmul(by_head, attention_output(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
@@ -166,13 +187,11 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
     switch (point.hook) {
         case Hook::c2p:
         case Hook::p2c:
-            return model::relative_term(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
         case Hook::content_scores:
         case Hook::rotary_scores:
-            return model::score_part(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
-        case Hook::pattern: return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
-        case Hook::attn_scores: return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
-        case Hook::sink: return model::sink_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::pattern:
+        case Hook::attn_scores:
+        case Hook::sink: return tile_of(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
         case Hook::result: return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post: return mlp_post(trace, point.layer, 0, trace.tokens());
         case Hook::ln1_normalized:
@@ -200,12 +219,7 @@ at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, 
 }
 
 at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
-    check_rows(trace, layer, head, first, count);
-    if (const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer})) {
-        return kept->select(0, head.value).narrow(0, first, count);
-    }
-    const at::NoGradGuard no_grad;
-    return model::pattern_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
+    return rows_of_head(trace, Hook::pattern, layer, head, first, count);
 }
 
 void for_pattern_rows(const Trace& trace, Layer layer, std::int64_t first_head, std::int64_t heads, std::int64_t group,
@@ -226,23 +240,13 @@ void for_pattern_rows(const Trace& trace, Layer layer, std::int64_t first_head, 
 }
 
 at::Tensor score_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
-    check_rows(trace, layer, head, first, count);
-    if (const at::Tensor* kept = find_stored(trace, {Hook::attn_scores, layer})) {
-        return kept->select(0, head.value).narrow(0, first, count);
-    }
-    const at::NoGradGuard no_grad;
-    return model::score_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
+    return rows_of_head(trace, Hook::attn_scores, layer, head, first, count);
 }
 
 RelativeTerms relative_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
     check_rows(trace, layer, head, first, count);
     const model::Disentangled& d = trace.config().disentangled;
-    const at::NoGradGuard no_grad;
-    const auto rows = [&](Hook hook) {
-        if (const at::Tensor* kept = find_stored(trace, {hook, layer}))
-            return kept->select(0, head.value).narrow(0, first, count);
-        return model::relative_term(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
-    };
+    const auto rows = [&](Hook hook) { return rows_of_head(trace, hook, layer, head, first, count); };
     return {.c2p = d.content_to_position ? rows(Hook::c2p) : at::Tensor{},
             .p2c = d.position_to_content ? rows(Hook::p2c) : at::Tensor{}};
 }
@@ -250,13 +254,8 @@ RelativeTerms relative_rows(const Trace& trace, Layer layer, Head head, std::int
 ScoreParts score_part_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
     check_rows(trace, layer, head, first, count);
     if (!trace.config().latent.any()) return {};
-    const at::NoGradGuard no_grad;
-    const auto rows = [&](Hook hook) {
-        if (const at::Tensor* kept = find_stored(trace, {hook, layer}))
-            return kept->select(0, head.value).narrow(0, first, count);
-        return model::score_part(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
-    };
-    return {.content = rows(Hook::content_scores), .rotary = rows(Hook::rotary_scores)};
+    return {.content = rows_of_head(trace, Hook::content_scores, layer, head, first, count),
+            .rotary = rows_of_head(trace, Hook::rotary_scores, layer, head, first, count)};
 }
 
 at::Tensor relative_pairs(const Trace& trace, Layer layer, Head head, const at::Tensor& queries, const at::Tensor& keys) {

@@ -9,7 +9,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -22,12 +21,6 @@ using model::HookPoint;
 bool is_alone(const Variant& v) {
     return !v.source.empty() || std::ranges::any_of(v.edits, [](const Edit& edit) { return !can_batch(edit.point.hook); });
 }
-
-class SilentObserver final : public model::Observer {
-public:
-    bool wants(HookPoint) const override { return false; }
-    at::Tensor visit(HookPoint, at::Tensor t) override { return t; }
-};
 
 at::Tensor index_tensor(const std::vector<std::int64_t>& values) {
     at::Tensor t = at::empty({std::ssize(values)}, at::kLong);
@@ -116,7 +109,7 @@ Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, V
                          .found = std::to_string(column)});
     in_->options = std::move(options);
     const at::NoGradGuard no_grad;
-    SilentObserver nobody;
+    model::NoObserver nobody;
     const at::Tensor source = states_of(*in_->model, in_->tokens, nobody, cancel);
     in_->kept.emplace(*in_->model, in_->input(source), in_->asked(),
                       in_->options.columns.empty() ? at::Tensor() : index_tensor(in_->options.columns), in_->tokens.added,
@@ -227,7 +220,7 @@ std::map<HookPoint, at::Tensor> tensors_of(const model::Model& model, const Toke
     };
     const at::NoGradGuard no_grad;
     Looker looker(points, tokens.added);
-    SilentObserver nobody;
+    model::NoObserver nobody;
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, looker, cancel, {});
     return std::move(looker.found);

@@ -36,13 +36,6 @@ at::Tensor bias_by_head(const at::Tensor& bias, std::int64_t heads) {
     return bias.defined() ? bias.view({heads, bias.size(0) / heads}) : bias;
 }
 
-/// Reads nothing and changes nothing.
-class Nobody final : public model::Observer {
-public:
-    bool wants(model::HookPoint) const override { return false; }
-    at::Tensor visit(model::HookPoint, at::Tensor t) override { return t; }
-};
-
 }  // namespace
 
 void require_unembedding(const model::Model& model) {
@@ -87,23 +80,18 @@ AttentionTensors latent_weights(const model::Model& model, Layer layer) {
 AttentionTensors attention_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
     const auto held = layer_of(model, layer, model::LayerPart::attention);
-    const model::LayerWeights& w = *held;
     if (c.latent.any()) return latent_weights(model, layer);
     const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
     const model::Linear k = model::qkv_part(model.internals(), layer, model::QkvPart::k);
     const model::Linear v = model::qkv_part(model.internals(), layer, model::QkvPart::v);
-    return {.w_q = by_head(q.weight, c.n_heads),
-            .b_q = bias_by_head(q.bias, c.n_heads),
-            .w_k = by_head(k.weight, c.n_kv_heads),
-            .b_k = bias_by_head(k.bias, c.n_kv_heads),
-            .w_v = by_head(v.weight, c.n_kv_heads),
-            .b_v = bias_by_head(v.bias, c.n_kv_heads),
-            .w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)}),
-            .b_o = w.o.bias,
-            .norm = tensors_of(w.ln1),
-            .branch = tensors_of(w.ln1_post),
-            .w_q_latent = {},
-            .w_kv_latent = {}};
+    AttentionTensors out = attention_output(model, layer);
+    out.w_q = by_head(q.weight, c.n_heads);
+    out.b_q = bias_by_head(q.bias, c.n_heads);
+    out.w_k = by_head(k.weight, c.n_kv_heads);
+    out.b_k = bias_by_head(k.bias, c.n_kv_heads);
+    out.w_v = by_head(v.weight, c.n_kv_heads);
+    out.b_v = bias_by_head(v.bias, c.n_kv_heads);
+    return out;
 }
 
 AttentionTensors attention_output(const model::Model& model, Layer layer) {
@@ -155,19 +143,6 @@ void require_token_embedding(const model::Model& model) {
     throw Error({.problem = "This model reads pictures: it has no embedding of tokens", .item = model.config().name});
 }
 
-/// For single blocks of rows that are no text.
-model::Pass pass_of_rows(const model::Model::Internals& m, const model::ForwardInput& input, model::Observer& nobody) {
-    return {.model = m,
-            .input = input,
-            .observer = nobody,
-            .ids = {},
-            .type_ids = {},
-            .rope = {},
-            .local_rope = {},
-            .resid_pre = {},
-            .shared_norm = {}};
-}
-
 }  // namespace
 
 at::Tensor embedding(const model::Model& model) { return embedding(model, 0, model.config().vocab_size); }
@@ -189,7 +164,7 @@ NormTensors final_norm(const model::Model& model) { return tensors_of(model.inte
 
 at::Tensor unembed(const model::Model& model) {
     require_unembedding(model);
-    return model::unembedding_columns(model.internals(), 0, model.internals().unembed.weight.size(1));
+    return unembed(model, 0, model.internals().unembed.weight.size(1));
 }
 
 at::Tensor unembed(const model::Model& model, std::int64_t first, std::int64_t count) {
@@ -215,8 +190,8 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     const at::NoGradGuard no_grad;
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
-    Nobody nobody;
-    model::Pass pass = pass_of_rows(m, input, nobody);
+    model::NoObserver nobody;
+    model::Pass pass{.model = m, .input = input, .observer = nobody};
     at::Tensor x = model::embedding_rows(m, first, count);
     if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
@@ -243,8 +218,8 @@ at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     const at::NoGradGuard no_grad;
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
-    Nobody nobody;
-    model::Pass pass = pass_of_rows(m, input, nobody);
+    model::NoObserver nobody;
+    model::Pass pass{.model = m, .input = input, .observer = nobody};
     std::vector<std::int64_t> shape = stream.sizes().vec();
     at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
     for (const model::Block block : m.spec.after) x = model::output(pass, block, x);

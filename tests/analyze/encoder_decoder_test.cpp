@@ -147,12 +147,10 @@ double cross_part(const Decomposition& split) {
     return sum;
 }
 
-constexpr const char* kAll[] = {"t5", "t5-v1_1", "mt5", "bart", "mbart", "marian"};
-
 /// The parts are all that was written into the stream, also through the norms behind each sub-layer (BART, Marian): the
 /// heads that read the source are among them.
 TEST(DecoderAttribution, SumsToTheLogitWithTheCrossHeads) {
-    for (const char* name : kAll) {
+    for (const std::string& name : pair_models()) {
         const TracePtr decoder = run_pair(name);
         for (const bool neurons : {false, true})
             for (const AttributionOptions& o :
@@ -167,7 +165,7 @@ TEST(DecoderAttribution, SumsToTheLogitWithTheCrossHeads) {
 }
 
 TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
-    for (const char* name : kAll) {
+    for (const std::string& name : pair_models()) {
         const TracePtr decoder = run_pair(name);
         const auto& cross = decoder->part(Stack::cross);
         const Position p(3);
@@ -199,9 +197,8 @@ TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
 /// their change, by hand from the tensors of the last layer (T5: one RMSNorm between its output and the logits).
 TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
     const auto folder = source_folder() / "tests/fixtures/encoder_decoders/t5-v1_1";
-    const TracePtr decoder =
-        trace::run(model::Model::load(folder, {.dtype = model::ComputeType::float64}), text::Tokenizer::load(folder),
-                   {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {});
+    const TracePtr decoder = trace::run(model::Model::load(folder, {.dtype = model::ComputeType::float64}),
+                                        text::Tokenizer::load(folder), pair_prompt(), {});
     const auto& cross = decoder->part(Stack::cross);
     const Layer last(decoder->config().n_layers - 1);
     const Eigen::MatrixXd map = attribution(*decoder, Position(3), {.token = 7}).cross_heads(decoder->config());
@@ -218,7 +215,7 @@ TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
 /// Source and target as one text of many tokens: an encoder's layer mixes the source's rows, a decoder's own attention the
 /// target's, its cross attention takes half of each target's row from the source's. The product of all layers is the rollout.
 TEST(DecoderRollout, IsTheProductOverBothTexts) {
-    for (const char* name : kAll) {
+    for (const std::string& name : pair_models()) {
         const TracePtr decoder = run_pair(name), encoder = decoder->part(Stack::encoder), cross = decoder->part(Stack::cross);
         const std::int64_t s = encoder->tokens(), t = decoder->tokens();
         const auto mean = [](const trace::Trace& trace, std::int64_t layer) {
@@ -261,7 +258,7 @@ Asked asked(const std::string& name) {
     const auto folder = source_folder() / "tests/fixtures/encoder_decoders" / name;
     Asked out{
         model::Model::load(folder, {.dtype = model::ComputeType::float64, .device = "cpu"}), text::Tokenizer::load(folder), {}};
-    out.run = trace::run(out.model, out.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
+    out.run = trace::run(out.model, out.tokenizer, pair_prompt());
     return out;
 }
 
@@ -273,8 +270,8 @@ double probability_with(const Asked& a, const std::string& hook, std::int64_t ro
                                         out[row].copy_(change(t[row]));
                                         return out;
                                     }};
-    const auto run = trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
-                                           {.globs = {"logits"}, .overview = false}, {other});
+    const auto run =
+        trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(), {.globs = {"logits"}, .overview = false}, {other});
     return at::softmax(trace::tensor(*run, {Hook::logits, Layer(0)})[position].to(at::kDouble), 0)[target].item<double>();
 }
 
@@ -347,6 +344,18 @@ TEST(DecoderImportance, BlankOutPutsAnotherTokenInItsPlace) {
     }
 }
 
+/// The shares of a layer, from the top token of every position: of the stream before the MLP, of the MLP's output, of their sum
+/// and of the model's output.
+void expect_deciders(const LayerRefinement& layer, const at::Tensor& r, const at::Tensor& y, const at::Tensor& o,
+                     const at::Tensor& output) {
+    const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
+    EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12);
+    EXPECT_NEAR(layer.residual, share((o == r).logical_and(r != y)), 1e-12);
+    EXPECT_NEAR(layer.ffn, share((o == y).logical_and(r != y)), 1e-12);
+    EXPECT_NEAR(layer.residual_final, share(r == output), 1e-12);
+    EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12);
+}
+
 /// Against the definition: the top tokens of the stream before the MLP (with what was read from the source), of its output and of
 /// the stream behind it, each through the model's own read-out.
 TEST(DecoderRefinement, CountsWhoDecidesThePrediction) {
@@ -362,13 +371,8 @@ TEST(DecoderRefinement, CountsWhoDecidesThePrediction) {
         for (std::int64_t l = 0; l <= last; ++l) {
             const at::Tensor r = top(Hook::resid_mid_cross, l), y = top(Hook::mlp_out, l), o = top(Hook::resid_post, l);
             EXPECT_TRUE(l < last || at::equal(o, output)) << name;
-            const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
-            const LayerRefinement& layer = found.layers[static_cast<std::size_t>(l)];
-            EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12) << name;
-            EXPECT_NEAR(layer.residual, share((o == r).logical_and(r != y)), 1e-12) << name;
-            EXPECT_NEAR(layer.ffn, share((o == y).logical_and(r != y)), 1e-12) << name;
-            EXPECT_NEAR(layer.residual_final, share(r == output), 1e-12) << name;
-            EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12) << name;
+            SCOPED_TRACE(name);
+            expect_deciders(found.layers[static_cast<std::size_t>(l)], r, y, o, output);
         }
     }
     EXPECT_THROW(refinement({run_pair("t5", Stack::cross)}), Error);
@@ -401,13 +405,9 @@ TEST(DecoderRefinement, ReadsTheSumAndItsPartsByTheNormBehindIt) {
             for (std::int64_t l = 0; l <= last; ++l) {
                 const at::Tensor before = of(Hook::resid_mid_cross, l), added = of(Hook::mlp_out, l);
                 const at::Tensor r = top(before, l), y = top(added, l), o = top(before + added, l);
-                const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
+                SCOPED_TRACE(name);
                 const LayerRefinement& layer = found.layers[static_cast<std::size_t>(l)];
-                EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12) << name;
-                EXPECT_NEAR(layer.residual, share((o == r).logical_and(r != y)), 1e-12) << name;
-                EXPECT_NEAR(layer.ffn, share((o == y).logical_and(r != y)), 1e-12) << name;
-                EXPECT_NEAR(layer.residual_final, share(r == output), 1e-12) << name;
-                EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12) << name;
+                expect_deciders(layer, r, y, o, output);
                 const at::Tensor p = at::softmax(logits(before, l), 1).gather(1, output.unsqueeze(1));
                 EXPECT_NEAR(layer.residual_probability, p.mean().item<double>(), 1e-5) << name;
             }
@@ -421,8 +421,7 @@ TEST(DecoderRefinement, AnMlpThatAddsNothingDecidesNothing) {
         const TracePtr usual = run_pair(name);
         const trace::Intervention silent{"decoder.blocks.*.hook_mlp_out",
                                          [](model::HookPoint, const at::Tensor& t) { return at::zeros_like(t); }};
-        const TracePtr run = trace::run_with_hooks(usual->model(), usual->tokenizer(),
-                                                   {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {}, {silent});
+        const TracePtr run = trace::run_with_hooks(usual->model(), usual->tokenizer(), pair_prompt(), {}, {silent});
         for (const LayerRefinement& layer : refinement({run}, {.values = false, .skip_first = false}).layers)
             EXPECT_NEAR(layer.agreement + layer.residual, 1, 1e-12) << name;
     }
@@ -444,8 +443,7 @@ TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
                                                 return out;
                                             }};
             const auto run =
-                trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
-                                      {.globs = {"logits"}, .overview = false}, {other});
+                trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(), {.globs = {"logits"}, .overview = false}, {other});
             const at::Tensor p = at::log_softmax(trace::tensor(*run, {Hook::logits, Layer(0)}).to(at::kDouble), 1);
             double loss = 0;
             for (std::int64_t t = 0; t + 1 < target.size(); ++t)

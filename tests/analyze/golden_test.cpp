@@ -6,13 +6,13 @@
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace golden_test {
@@ -133,8 +133,7 @@ class AnalyzeGolden : public testing::TestWithParam<std::filesystem::path> {};
 TEST_P(AnalyzeGolden, AgreesWithTheReference) {
     const auto file = source_folder() / "tests/golden/analyze" / (GetParam().filename().string() + ".json");
     ASSERT_TRUE(std::filesystem::exists(file)) << "make it with tests/golden/make_analyze_golden.py";
-    std::ifstream stream(file);
-    const json golden = json::parse(stream);
+    const json golden = io::read_json(file);
     for (const auto& [name, e] : golden["cases"].items()) {
         SCOPED_TRACE(name);
         const TracePtr trace =
@@ -153,8 +152,7 @@ TEST_P(AnalyzeGolden, AgreesWithTheReference) {
 TEST(AnalyzeGoldenOfTexts, MeansAndVariabilityAgreeWithTheReference) {
     for (const char* name : {"models/novella-7m", "tests/fixtures/models/bert"}) {
         const auto folder = source_folder() / name;
-        std::ifstream stream(source_folder() / "tests/golden/analyze" / (folder.filename().string() + ".json"));
-        const json golden = json::parse(stream);
+        const json golden = io::read_json(source_folder() / "tests/golden/analyze" / (folder.filename().string() + ".json"));
         for (const bool with_first_row : {false, true}) {
             SCOPED_TRACE(std::string(name) + (with_first_row ? " with the first row" : ""));
             HeadAverages averages({.with_first_row = with_first_row});
@@ -168,8 +166,7 @@ TEST(AnalyzeGoldenOfTexts, MeansAndVariabilityAgreeWithTheReference) {
 }
 
 TEST(AnalyzeGoldenOfTheProbe, TokensAndScoresAgreeWithTheReference) {
-    std::ifstream stream(source_folder() / "tests/golden/analyze/novella-7m.json");
-    const json e = json::parse(stream)["probe"];
+    const json e = io::read_json(source_folder() / "tests/golden/analyze/novella-7m.json")["probe"];
     const auto folder = source_folder() / "models/novella-7m";
     const InductionProbe found = induction_probe(model::Model::load(folder), text::Tokenizer::load(folder),
                                                  {.n = e["n"], .batch = e["batch"], .seed = e["seed"]});
@@ -181,12 +178,7 @@ TEST(AnalyzeGoldenOfTheProbe, TokensAndScoresAgreeWithTheReference) {
                 expect_number((*values)(l, h), e[name][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)], name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(folders_with_golden("analyze")), [](const auto& instance) {
-    std::string name = instance.param.filename().string();
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(folders_with_golden("analyze")), model_name);
 
 }  // namespace golden_test
 }  // namespace headlight::analyze

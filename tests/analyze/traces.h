@@ -2,7 +2,10 @@
 // Traces of the committed models for the tests of analyze.
 #pragma once
 
+#include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
 #include "headlight/trace/trace.h"
+#include "tests/support/case_name.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +22,7 @@ using TracePtr = std::shared_ptr<const trace::Trace>;
 
 inline std::filesystem::path source_folder() { return HEADLIGHT_SOURCE_DIR; }
 
+inline constexpr const char* cats = "The cats asked; the old cat asked.";
 inline constexpr const char* doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
 /// The built-in model and every tiny model of the fixtures that has a tokenizer: one of each family.
@@ -53,12 +57,30 @@ inline TracePtr run_model(const std::filesystem::path& folder, const std::string
 
 inline TracePtr built_in(const std::string& text) { return run_model(source_folder() / "models/novella-7m", text); }
 
+/// The same with every score 0: a query attends to all its keys alike.
+inline TracePtr flat_attention(const std::string& text) {
+    const TracePtr plain = built_in(text);
+    return trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = text}, {},
+                                 {{"blocks.*.attn.hook_attn_scores", [](model::HookPoint, const at::Tensor& s) {
+                                       return at::where(at::isfinite(s), at::zeros_like(s), s);
+                                   }}});
+}
+
 /// Name of a test that runs for every model.
 inline std::string model_name(const testing::TestParamInfo<std::filesystem::path>& instance) {
-    std::string name = instance.param.filename().string();
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
+    return test::case_name(instance.param.filename());
+}
+
+/// The facts of the Error that the work ends in.
+template <class Work>
+ErrorFacts error_facts(Work&& work) {
+    try {
+        work();
+    } catch (const Error& error) {
+        return error.facts();
+    }
+    ADD_FAILURE() << "no error";
+    return {};
 }
 
 inline HeadId head_id(std::int64_t layer, std::int64_t head) { return {Layer(layer), Head(head)}; }

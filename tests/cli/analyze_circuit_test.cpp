@@ -9,34 +9,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 namespace headlight {
 namespace analyze_circuit_test {
 
 using nlohmann::json;
+using test::done;
 using test::headlight;
+using test::lines_of;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string kText = "The doctor asked the nurse because she was late.";
-const std::string kFixtures = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/";
-
-std::vector<std::string> lines(const std::string& text) {
-    std::vector<std::string> all;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) all.push_back(line);
-    return all;
-}
+const std::string kFixtures = test::fixture("models/");
 
 TEST(AnalyzeCircuit, OvIsOneObject) {
     const TempFolder folder;
     const std::string file = folder / "ov.json";
-    const Outcome outcome = headlight({"analyze", "ov", kFixtures + "llama-kv2", "--layer", "1", "--head", "3", "--token", "17",
-                                       "--token", "a", "--top", "4", "--diagonal", "--out", file});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"analyze", "ov", kFixtures + "llama-kv2", "--layer", "1", "--head", "3", "--token", "17", "--token", "a",
+                    "--top", "4", "--diagonal", "--out", file}));
     const json ov = json::parse(test::slurp(file));
     EXPECT_EQ(ov["kv_head"], 1);
     EXPECT_EQ(ov["fold_norms"], false);
@@ -59,26 +53,21 @@ TEST(AnalyzeCircuit, OvIsOneObject) {
 TEST(AnalyzeCircuit, ModelWithoutUnembeddingOffersWhatWorks) {
     const TempFolder folder;
     const std::string file = folder / "ov.json";
-    ASSERT_EQ(headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--out", file}).code, 0);
+    done(headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--out", file}));
     const json ov = json::parse(test::slurp(file));
     EXPECT_TRUE(ov["copying_score"].is_number());
     EXPECT_TRUE(ov["copying_score_full"].is_null());
     EXPECT_THAT(ov["missing"].get<std::string>(), HasSubstr("unembedding"));
-    const Outcome ranks =
-        headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file});
-    EXPECT_EQ(ranks.code, 1);
-    EXPECT_THAT(ranks.err, AllOf(HasSubstr("no unembedding"), HasSubstr("composition")));
-    EXPECT_EQ(headlight({"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream",
-                         "--out", file})
-                  .code,
-              0);
-    EXPECT_EQ(headlight({"analyze", "composition", kFixtures + "bert", "--out", folder / "c.csv"}).code, 0);
+    refused(headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file}), 1,
+            AllOf(HasSubstr("no unembedding"), HasSubstr("composition")));
+    done(headlight(
+        {"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream", "--out", file}));
+    done(headlight({"analyze", "composition", kFixtures + "bert", "--out", folder / "c.csv"}));
 }
 
 TEST(AnalyzeCircuit, CompositionListsLaterLayers) {
-    const Outcome outcome = headlight({"analyze", "composition", kFixtures + "gpt2"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto rows = lines(outcome.out);
+    const Outcome outcome = done(headlight({"analyze", "composition", kFixtures + "gpt2"}));
+    const auto rows = lines_of(outcome.out);
     EXPECT_EQ(rows[0], "kind,from_layer,from_head,to_layer,to_head,score");
     EXPECT_EQ(rows.size(), 1U + 3 * 2 * 2);
     for (std::size_t i = 1; i < rows.size(); ++i)
@@ -87,63 +76,49 @@ TEST(AnalyzeCircuit, CompositionListsLaterLayers) {
 
 TEST(AnalyzeCircuit, CopySuppressionPairsAndHeads) {
     const Outcome pairs =
-        headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"});
-    ASSERT_EQ(pairs.code, 0) << pairs.err;
+        done(headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"}));
     EXPECT_EQ(
-        lines(pairs.out)[0],
+        lines_of(pairs.out)[0],
         "layer,head,destination,destination_token,source,source_token_id,source_token,attention,predicted_rank,logit_change,rank,"
         "pair_logit_change");
-    EXPECT_GT(lines(pairs.out).size(), 5U);
-    const Outcome heads =
-        headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"});
-    ASSERT_EQ(heads.code, 0) << heads.err;
-    EXPECT_EQ(lines(heads.out)[0],
+    EXPECT_GT(lines_of(pairs.out).size(), 5U);
+    const Outcome heads = done(
+        headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"}));
+    EXPECT_EQ(lines_of(heads.out)[0],
               "layer,head,pairs,share_bottom_10,share_bottom_5_percent,mean_logit_change,kl_preserved,kl_ablated,explained");
-    EXPECT_EQ(lines(heads.out).size(), 2U);
-    const Outcome half = headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5"});
-    EXPECT_EQ(half.code, 2);
-    EXPECT_THAT(half.err, HasSubstr("--head"));
+    EXPECT_EQ(lines_of(heads.out).size(), 2U);
+    refused(headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5"}), 2, HasSubstr("--head"));
 }
 
 TEST(AnalyzeImportance, TokensAndLayers) {
     const TempFolder folder;
     const std::string file = folder / "i.json";
-    ASSERT_EQ(
-        headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file})
-            .code,
-        0);
+    done(headlight(
+        {"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file}));
     json tokens = json::parse(test::slurp(file));
     EXPECT_EQ(tokens["columns"], json({"position", "token_id", "token", "gradient_x_input", "gradient_norm", "blank_out",
                                        "attention", "value_weighted", "attention_layer_0", "attention_layer_1",
                                        "attention_layer_2", "attention_layer_3", "attention_layer_4", "attention_layer_5"}));
     EXPECT_EQ(tokens["rows"].size(), 6U) << "a causal model reads no further";
     EXPECT_EQ(tokens["facts"]["position"], "5");
-    ASSERT_EQ(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
-                         "--permutations", "3", "--out", file})
-                  .code,
-              0);
+    done(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
+                    "--permutations", "3", "--out", file}));
     const json layers = json::parse(test::slurp(file));
     EXPECT_EQ(layers["rows"].size(), 6U * 4);
     for (const json& row : layers["rows"]) EXPECT_LE(std::abs(row[3].get<double>()), 1);
 
-    const Outcome missing = headlight({"analyze", "importance", kFixtures + "bert", "--text", "The cat.", "--position", "1"});
-    EXPECT_EQ(missing.code, 1);
-    EXPECT_THAT(missing.err, HasSubstr("unembedding"));
-    const Outcome several =
-        headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"});
-    EXPECT_EQ(several.code, 1);
-    EXPECT_THAT(several.err, HasSubstr("one token"));
-    const Outcome outside = headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "50"});
-    EXPECT_EQ(outside.code, 1);
-    EXPECT_THAT(outside.err, HasSubstr("50"));
+    refused(headlight({"analyze", "importance", kFixtures + "bert", "--text", "The cat.", "--position", "1"}), 1,
+            HasSubstr("unembedding"));
+    refused(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"}), 1,
+            HasSubstr("one token"));
+    refused(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "50"}), 1, HasSubstr("50"));
 }
 
 TEST(AnalyzeImportance, AttentionGradientByWhatIsLookedAt) {
-    const Outcome outcome = headlight({"analyze", "attention-gradient", "novella-7m", "--text", kText});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(lines(outcome.out)[0], "layer,head,keys,number_of_keys,mean_abs_gradient,mean_weight");
-    EXPECT_EQ(lines(outcome.out).size(), 1U + 6 * 8 * 4);
-    EXPECT_EQ(headlight({"analyze", "attention-gradient", kFixtures + "bert-mlm", "--text", "The cats asked."}).code, 0);
+    const Outcome outcome = done(headlight({"analyze", "attention-gradient", "novella-7m", "--text", kText}));
+    EXPECT_EQ(lines_of(outcome.out)[0], "layer,head,keys,number_of_keys,mean_abs_gradient,mean_weight");
+    EXPECT_EQ(lines_of(outcome.out).size(), 1U + 6 * 8 * 4);
+    done(headlight({"analyze", "attention-gradient", kFixtures + "bert-mlm", "--text", "The cats asked."}));
 }
 
 }  // namespace analyze_circuit_test

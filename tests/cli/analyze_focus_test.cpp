@@ -7,36 +7,29 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 namespace headlight {
 namespace analyze_focus_test {
 
 using nlohmann::json;
+using test::done;
 using test::headlight;
+using test::joined;
+using test::lines_of;
 using test::Outcome;
 using test::TempFolder;
 using testing::HasSubstr;
 
 const std::string kText = "The old doctor asked the nurse to wait.";
 
-std::vector<std::string> lines(const std::string& text) {
-    std::vector<std::string> out;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) out.push_back(line);
-    return out;
-}
-
-std::vector<std::string> focus(std::initializer_list<std::string> more) {
-    std::vector<std::string> call{"analyze", "focus", "novella-7m", "--text", kText, "--layer", "4", "--head", "5", "-q"};
-    call.insert(call.end(), more);
-    return call;
+std::vector<std::string> focus(const std::vector<std::string>& more) {
+    return joined({"analyze", "focus", "novella-7m", "--text", kText, "--layer", "4", "--head", "5", "-q"}, more);
 }
 
 TEST(AnalyzeFocus, OneRowAQueryWithTermsThatSumToTheScore) {
     const TempFolder folder;
     const std::string file = folder / "focus.json";
-    ASSERT_EQ(headlight(focus({"--sort-idx", "1", "--out", file})).code, 0);
+    done(headlight(focus({"--sort-idx", "1", "--out", file})));
     const json found = json::parse(test::slurp(file));
     const json columns = {"query",     "query_token",    "key",   "key_token",  "position_term",
                           "bias_term", "quadratic_term", "score", "probability"};
@@ -58,13 +51,12 @@ TEST(AnalyzeFocus, OneRowAQueryWithTermsThatSumToTheScore) {
 }
 
 TEST(AnalyzeFocus, CsvOnStandardOutputAndEveryPair) {
-    const Outcome ranked = headlight(focus({}));
-    ASSERT_EQ(ranked.code, 0) << ranked.err;
-    EXPECT_EQ(lines(ranked.out).front(),
+    const Outcome ranked = done(headlight(focus({})));
+    EXPECT_EQ(lines_of(ranked.out).front(),
               "query,query_token,key,key_token,position_term,bias_term,quadratic_term,score,probability");
-    const std::size_t n = lines(ranked.out).size() - 1;
-    EXPECT_EQ(lines(headlight(focus({"--all-targets"})).out).size(), n * (n + 1) / 2 + 1);
-    EXPECT_EQ(lines(headlight(focus({"--five-terms"})).out).front(),
+    const std::size_t n = lines_of(ranked.out).size() - 1;
+    EXPECT_EQ(lines_of(headlight(focus({"--all-targets"})).out).size(), n * (n + 1) / 2 + 1);
+    EXPECT_EQ(lines_of(headlight(focus({"--five-terms"})).out).front(),
               "query,query_token,key,key_token,position_term,bias_term,quadratic_term,key_bias_term,constant_term,"
               "score,probability");
 }
@@ -84,28 +76,24 @@ TEST(AnalyzeFocus, WhatDoesNotExistIsNamed) {
 }
 
 TEST(AnalyzeRollout, RowsAndFlows) {
-    const std::vector<std::string> base{"analyze", "rollout", "novella-7m", "--text", kText, "-q"};
-    const auto with = [&](std::initializer_list<std::string> more) {
-        auto call = base;
-        call.insert(call.end(), more);
-        return headlight(call);
+    const auto with = [](const std::vector<std::string>& more) {
+        return headlight(joined({"analyze", "rollout", "novella-7m", "--text", kText, "-q"}, more));
     };
-    const Outcome all = with({});
-    ASSERT_EQ(all.code, 0) << all.err;
-    EXPECT_EQ(lines(all.out).front(), "layer,query,query_token,key,key_token,rollout");
-    const std::size_t rows = lines(all.out).size() - 1;
+    const Outcome all = done(with({}));
+    EXPECT_EQ(lines_of(all.out).front(), "layer,query,query_token,key,key_token,rollout");
+    const std::size_t rows = lines_of(all.out).size() - 1;
     EXPECT_EQ(rows % 6, 0U);
     const Outcome one = with({"--layer", "5", "--flow"});
-    EXPECT_EQ(lines(one.out).front(), "layer,query,query_token,key,key_token,rollout,flow");
-    EXPECT_EQ(lines(one.out).size() - 1, rows / 6);
-    EXPECT_EQ(lines(one.out)[1].substr(0, 10), "5,0,\"<s>\",");
+    EXPECT_EQ(lines_of(one.out).front(), "layer,query,query_token,key,key_token,rollout,flow");
+    EXPECT_EQ(lines_of(one.out).size() - 1, rows / 6);
+    EXPECT_EQ(lines_of(one.out)[1].substr(0, 10), "5,0,\"<s>\",");
     std::vector<std::string> of_query;
-    for (const std::string& line : lines(one.out))
+    for (const std::string& line : lines_of(one.out))
         if (line.starts_with("layer,") || line.starts_with("5,2,")) of_query.push_back(line);
-    EXPECT_EQ(lines(with({"--layer", "5", "--flow", "--query", "2"}).out), of_query) << "one query's rows of the table";
+    EXPECT_EQ(lines_of(with({"--layer", "5", "--flow", "--query", "2"}).out), of_query) << "one query's rows of the table";
     EXPECT_THAT(with({"--query", "400"}).err, HasSubstr("query"));
     const TempFolder folder;
-    EXPECT_EQ(with({"--out", folder / "r.npz"}).code, 0);
+    done(with({"--out", folder / "r.npz"}));
     EXPECT_EQ(folder.count(), 1U);
     EXPECT_EQ(with({"--head", "1", "--flow"}).code, 2);
     EXPECT_THAT(with({"--layer", "6"}).err, HasSubstr("layer 0 to 5"));

@@ -10,44 +10,33 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 namespace headlight {
 namespace analyze_heads_test {
 
 using nlohmann::json;
+using test::done;
 using test::headlight;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 
 const std::string kText = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
-std::vector<std::string> cells(const std::string& line) {
-    std::vector<std::string> out;
-    std::istringstream in(line + ",");
-    for (std::string cell; std::getline(in, cell, ',');) out.push_back(cell);
-    return out;
-}
-
 /// Column -> cells of all heads.
 std::map<std::string, std::vector<std::string>> columns(const std::string& csv) {
-    std::istringstream in(csv);
-    std::string line;
-    std::getline(in, line);
-    const std::vector<std::string> names = cells(line);
+    const auto rows = test::csv_rows(csv);
     std::map<std::string, std::vector<std::string>> out;
-    while (std::getline(in, line)) {
-        const std::vector<std::string> row = cells(line);
-        EXPECT_EQ(row.size(), names.size());
-        for (std::size_t c = 0; c < names.size() && c < row.size(); ++c) out[names[c]].push_back(row[c]);
+    for (std::size_t r = 1; r < rows.size(); ++r) {
+        EXPECT_EQ(rows[r].size(), rows[0].size());
+        for (std::size_t c = 0; c < std::min(rows[0].size(), rows[r].size()); ++c) out[rows[0][c]].push_back(rows[r][c]);
     }
     return out;
 }
 
 TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
-    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--text", kText});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"analyze", "heads", "novella-7m", "--text", kText}));
     EXPECT_THAT(
         outcome.out,
         testing::StartsWith("layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
@@ -65,9 +54,7 @@ TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
 }
 
 TEST(AnalyzeHeads, OneTokenHasGaps) {
-    const Outcome outcome =
-        headlight({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"analyze", "heads", test::fixture("models/gpt2"), "--text", "a"}));
     const auto table = columns(outcome.out);
     for (const char* gap : {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
         for (const std::string& cell : table.at(gap)) EXPECT_EQ(cell, "") << gap;
@@ -90,8 +77,7 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
     const std::string other = "She waited.";
     const auto list = folder.write("texts", kText + "\r\n\n  \n" + other + "\n");
     const auto out = folder / "heads.json";
-    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--texts", list, "--out", out});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"analyze", "heads", "novella-7m", "--texts", list, "--out", out}));
     const json result = json::parse(test::slurp(out));
     EXPECT_EQ(result["facts"]["documents"], "2");
     EXPECT_THAT(result["definitions"]["entropy_smoothed"].get<std::string>(), HasSubstr("0.9999"));
@@ -116,20 +102,16 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
 
 TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
     const TempFolder folder;
-    const Outcome broken = headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
-    EXPECT_EQ(broken.code, 1);
-    EXPECT_THAT(broken.err, HasSubstr("line 3"));
-    EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
-    const Outcome blank = headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("blank", "\n \n")});
-    EXPECT_EQ(blank.code, 1);
-    EXPECT_THAT(blank.err, HasSubstr("one text a line"));
+    refused(headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")}), 1,
+            testing::AllOf(HasSubstr("line 3"), HasSubstr("UTF-8")));
+    refused(headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("blank", "\n \n")}), 1,
+            HasSubstr("one text a line"));
     EXPECT_EQ(headlight({"analyze", "heads", "novella-7m", "--texts", folder / "absent"}).code, 1);
 }
 
 TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
     const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20", "--batch", "2", "--seed", "4"};
-    const Outcome outcome = headlight(call);
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight(call));
     EXPECT_THAT(outcome.out, testing::StartsWith("layer,head,probe_induction,probe_previous,probe_duplicate\n"));
     const auto table = columns(outcome.out);
     EXPECT_EQ(table.at("layer").size(), 48U);
@@ -138,9 +120,7 @@ TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
     for (const std::string& cell : table.at("probe_induction")) best = std::max(best, std::stod(cell));
     EXPECT_GT(best, 0.2) << "the built-in model has induction heads";
     EXPECT_EQ(headlight({"analyze", "induction", "novella-7m", "--n", "1"}).code, 2);
-    const Outcome long_one = headlight({"analyze", "induction", "novella-7m", "--n", "100000"});
-    EXPECT_EQ(long_one.code, 1);
-    EXPECT_THAT(long_one.err, HasSubstr("vocabulary"));
+    refused(headlight({"analyze", "induction", "novella-7m", "--n", "100000"}), 1, HasSubstr("vocabulary"));
 }
 
 TEST(AnalyzeDetect, ScoresEveryHead) {

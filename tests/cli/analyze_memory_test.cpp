@@ -19,7 +19,9 @@
 namespace headlight {
 namespace analyze_memory_test {
 
+using test::done;
 using test::headlight;
+using test::Outcome;
 using test::slurp;
 
 constexpr const char* text = "the old nurse asked the cat and the old nurse asked the";
@@ -63,16 +65,15 @@ std::string written(const Analysis& of, const std::string& model) {
     const test::TempFolder folder;
     std::vector<std::string> arguments{"analyze", of.name, model};
     if (of.of_text) arguments.insert(arguments.end(), {"--text", text});
-    arguments.insert(arguments.end(), of.options.begin(), of.options.end());
+    arguments = test::joined(std::move(arguments), of.options);
     const std::string file = folder / "out.json";
     if (of.in_file) arguments.insert(arguments.end(), {"--out", file});
-    const test::Outcome outcome = headlight(arguments);
-    EXPECT_EQ(outcome.code, 0) << of.name << ": " << outcome.err;
+    const Outcome outcome = done(headlight(arguments));
     return of.in_file ? slurp(file) : outcome.out;
 }
 
 TEST(AnalyzeMemory, IsTheSameWithLayersAndWeightsMadeAsTheyAreUsed) {
-    const std::string quantised = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/gguf/llama-kv2.gguf";
+    const std::string quantised = test::fixture("gguf/llama-kv2.gguf");
     const auto makes_again = [&] {
         const test::Budget none;
         const auto model = model::Model::load(quantised, {.device = "cpu"});

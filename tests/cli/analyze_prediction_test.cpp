@@ -17,50 +17,26 @@ namespace headlight {
 namespace analyze_prediction_test {
 
 using test::built_in_model;
+using test::cells_of;
+using test::csv_rows;
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using testing::HasSubstr;
 
 constexpr const char* text = "The old doctor asked the nurse to wait.";
 
-/// Fields of a line, without quotes.
-std::vector<std::string> fields(const std::string& line) {
-    std::vector<std::string> out{""};
-    bool quoted = false;
-    for (const char c : line) {
-        if (c == '"')
-            quoted = !quoted;
-        else if (c == ',' && !quoted)
-            out.emplace_back();
-        else
-            out.back() += c;
-    }
-    return out;
-}
-
-std::vector<std::vector<std::string>> table(const std::string& csv) {
-    std::vector<std::vector<std::string>> rows;
-    std::istringstream stream(csv);
-    for (std::string line; std::getline(stream, line);) rows.push_back(fields(line));
-    return rows;
-}
-
-Outcome analyze(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "analyze");
-    arguments.insert(arguments.begin() + 2, built_in_model());
-    if (std::find(arguments.begin(), arguments.end(), "--text") == arguments.end()) {
-        arguments.push_back("--text");
-        arguments.push_back(text);
-    }
-    return headlight(arguments);
+Outcome analyze(const std::string& name, const std::vector<std::string>& options) {
+    return headlight(joined({"analyze", name, built_in_model(), "--text", text}, options));
 }
 
 TEST(AnalyzeLens, HasTheDocumentedColumns) {
-    const Outcome outcome = analyze({"lens", "--top", "2", "--watch", " nurse"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto rows = table(outcome.out);
-    EXPECT_EQ(rows[0], fields("layer,position,rank,token_id,token,logit,probability,kl_to_final,entropy,text_token,"
-                              "watched_id,watched_token,watched_rank,watched_probability"));
+    const Outcome outcome = done(analyze("lens", {"--top", "2", "--watch", " nurse"}));
+    const auto rows = csv_rows(outcome.out);
+    EXPECT_EQ(rows[0], cells_of("layer,position,rank,token_id,token,logit,probability,kl_to_final,entropy,text_token,"
+                                "watched_id,watched_token,watched_rank,watched_probability"));
     bool output = false, watched = false;
     for (std::size_t i = 1; i < rows.size(); ++i) {
         ASSERT_EQ(rows[i].size(), rows[0].size());
@@ -73,10 +49,9 @@ TEST(AnalyzeLens, HasTheDocumentedColumns) {
 }
 
 TEST(AnalyzeAttribution, EndsInTheLogitDifference) {
-    const Outcome outcome = analyze({"attribution", "--position", "5", "--token", " nurse", "--minus", "7", "--neurons"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto rows = table(outcome.out);
-    EXPECT_EQ(rows[0], fields("component,layer,index,contribution,source"));
+    const Outcome outcome = done(analyze("attribution", {"--position", "5", "--token", " nurse", "--minus", "7", "--neurons"}));
+    const auto rows = csv_rows(outcome.out);
+    EXPECT_EQ(rows[0], cells_of("component,layer,index,contribution,source"));
     EXPECT_EQ(rows.back()[0], "total");
     double sum = 0;
     for (std::size_t i = 1; i + 1 < rows.size(); ++i) sum += std::stod(rows[i][3]);
@@ -87,71 +62,59 @@ TEST(AnalyzeAttribution, EndsInTheLogitDifference) {
 }
 
 TEST(AnalyzeMlp, HasTheDocumentedColumns) {
-    const Outcome outcome = analyze({"mlp", "--layer", "3", "--position", "2", "--top", "4"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto rows = table(outcome.out);
-    EXPECT_EQ(rows[0], fields("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
-                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers,logit_contribution"));
+    const Outcome outcome = done(analyze("mlp", {"--layer", "3", "--position", "2", "--top", "4"}));
+    const auto rows = csv_rows(outcome.out);
+    EXPECT_EQ(rows[0],
+              cells_of("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
+                       "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers,logit_contribution"));
     ASSERT_EQ(rows.size(), 5U);
     EXPECT_GE(std::stod(rows[1][3]), std::stod(rows[4][3]));
 }
 
 TEST(AnalyzeDrivers, AnswersThreeQuestions) {
-    const Outcome neuron = analyze({"drivers", "--layer", "2", "--neuron", "17", "--position", "3"});
-    ASSERT_EQ(neuron.code, 0) << neuron.err;
-    EXPECT_EQ(table(neuron.out).back()[0], "total");
-    const Outcome head = analyze({"drivers", "--layer", "2", "--head", "1", "--position", "3", "--top", "5"});
-    EXPECT_EQ(table(head.out).size(), 6U);
+    const Outcome neuron = done(analyze("drivers", {"--layer", "2", "--neuron", "17", "--position", "3"}));
+    EXPECT_EQ(csv_rows(neuron.out).back()[0], "total");
+    const Outcome head = analyze("drivers", {"--layer", "2", "--head", "1", "--position", "3", "--top", "5"});
+    EXPECT_EQ(csv_rows(head.out).size(), 6U);
     const Outcome token = headlight({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
-    EXPECT_EQ(table(token.out).size(), 4U) << token.err;
-    const Outcome driven = analyze({"drivers", "--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
-    EXPECT_EQ(table(driven.out)[0],
-              fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution,logit_contribution"))
+    EXPECT_EQ(csv_rows(token.out).size(), 4U) << token.err;
+    const Outcome driven = analyze("drivers", {"--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
+    EXPECT_EQ(csv_rows(driven.out)[0],
+              cells_of("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution,logit_contribution"))
         << driven.err;
-    EXPECT_EQ(table(driven.out).size(), 7U);
-    EXPECT_EQ(analyze({"drivers", "--layer", "2"}).code, 2);
+    EXPECT_EQ(csv_rows(driven.out).size(), 7U);
+    EXPECT_EQ(analyze("drivers", {"--layer", "2"}).code, 2);
 }
 
 TEST(AnalyzeContributions, RefinementAndPredictions) {
-    const Outcome graph = analyze({"contributions", "--position", "4"});
-    EXPECT_EQ(table(graph.out)[0], fields("layer,kind,from,to,head,contribution,from_token,to_token")) << graph.err;
-    const Outcome layers = analyze({"refinement"});
-    EXPECT_EQ(table(layers.out).size(), 7U) << layers.err;
+    const Outcome graph = analyze("contributions", {"--position", "4"});
+    EXPECT_EQ(csv_rows(graph.out)[0], cells_of("layer,kind,from,to,head,contribution,from_token,to_token")) << graph.err;
+    const Outcome layers = analyze("refinement", {});
+    EXPECT_EQ(csv_rows(layers.out).size(), 7U) << layers.err;
     const test::TempFolder folder;
     const Outcome texts =
         headlight({"analyze", "refinement", built_in_model(), "--texts",
                    folder.write("texts.txt", "The old doctor asked.\n\nThe nurse was late.\n").string(), "--changes"});
-    EXPECT_EQ(table(texts.out)[0], fields("text,position,before_id,before,after_id,after")) << texts.err;
-    const Outcome next = analyze({"predictions", "--top", "2"});
-    EXPECT_EQ(table(next.out)[1][3], "") << "the first token was not predicted: a gap";
+    EXPECT_EQ(csv_rows(texts.out)[0], cells_of("text,position,before_id,before,after_id,after")) << texts.err;
+    const Outcome next = analyze("predictions", {"--top", "2"});
+    EXPECT_EQ(csv_rows(next.out)[1][3], "") << "the first token was not predicted: a gap";
 }
 
 TEST(AnalyzeAliases, AreTheSameAnalyses) {
     for (const auto& [name, alias, options] :
          {std::tuple("attribution", "dla", std::vector<std::string>{"--position", "2", "--token", "7"}),
           std::tuple("mlp", "memories", std::vector<std::string>{"--layer", "1", "--position", "2"})}) {
-        std::vector<std::string> by_name{name}, by_alias{alias};
-        by_name.insert(by_name.end(), options.begin(), options.end());
-        by_alias.insert(by_alias.end(), options.begin(), options.end());
-        const Outcome named = analyze(by_name), aliased = analyze(by_alias);
-        EXPECT_EQ(named.code, 0) << named.err;
-        EXPECT_EQ(named.out, aliased.out) << alias;
+        EXPECT_EQ(done(analyze(name, options)).out, analyze(alias, options).out) << alias;
         EXPECT_THAT(headlight({"analyze", "--help"}).out, testing::Not(HasSubstr("  " + std::string(alias) + " ")));
     }
 }
 
 TEST(AnalyzeErrors, SayWhatToDo) {
-    const Outcome several = analyze({"attribution", "--position", "1", "--token", "Brocklehurst handkerchief"});
-    EXPECT_EQ(several.code, 1);
-    EXPECT_THAT(several.err, HasSubstr("more than one token"));
-    EXPECT_THAT(several.err, HasSubstr("--token"));
-    const Outcome far = analyze({"attribution", "--position", "99", "--token", "5"});
-    EXPECT_EQ(far.code, 1);
-    EXPECT_THAT(far.err, HasSubstr("99"));
-    const std::string bert = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
-    const Outcome headless = headlight({"analyze", "lens", bert, "--text", "the cat"});
-    EXPECT_EQ(headless.code, 1);
-    EXPECT_THAT(headless.err, HasSubstr("unembedding"));
+    refused(analyze("attribution", {"--position", "1", "--token", "Brocklehurst handkerchief"}), 1,
+            testing::AllOf(HasSubstr("more than one token"), HasSubstr("--token")));
+    refused(analyze("attribution", {"--position", "99", "--token", "5"}), 1, HasSubstr("99"));
+    const std::string bert = test::fixture("models/bert");
+    refused(headlight({"analyze", "lens", bert, "--text", "the cat"}), 1, HasSubstr("unembedding"));
     const Outcome coefficients = headlight({"analyze", "mlp", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
     EXPECT_EQ(coefficients.code, 0) << "coefficients need no unembedding: " << coefficients.err;
     const Outcome masked =

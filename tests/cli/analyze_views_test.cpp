@@ -11,8 +11,8 @@ namespace headlight {
 namespace analyze_views_test {
 
 using test::built_in_model;
+using test::done;
 using test::headlight;
-using test::Outcome;
 
 struct Pair {
     const char *analysis, *view, *model;
@@ -31,17 +31,14 @@ std::string columns_of(const std::string& csv) {
 TEST_P(AnalysisAndView, WriteTheSameColumns) {
     const Pair& pair = GetParam();
     const test::TempFolder folder;
-    const std::string model =
-        *pair.model ? std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/" + pair.model : built_in_model();
+    const std::string model = *pair.model ? test::fixture("") + pair.model : built_in_model();
     const auto csv = [&](const char* name, std::vector<std::string> command, const std::vector<std::string>& options) {
         const std::string path = (folder.path() / name).string();
         command.insert(command.end(), {model, "--out", path});
         if (std::string(pair.analysis) != "kv-cache" && std::string(pair.analysis) != "composition")
             command.insert(command.end(), {"--text", "the cat sat on the mat"});
         if (command[0] == "render") command.insert(command.end(), {"--view", pair.view, "--layer", "1", "--head", "1"});
-        command.insert(command.end(), options.begin(), options.end());
-        const Outcome outcome = headlight(command);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight(test::joined(command, options)));
         return test::slurp(path);
     };
     const std::string analysis = columns_of(csv("a.csv", {"analyze", pair.analysis}, pair.analysis_options)),

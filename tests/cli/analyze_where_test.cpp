@@ -13,7 +13,9 @@ namespace headlight {
 namespace analyze_where_test {
 
 using nlohmann::json;
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
 using test::TempFolder;
 using testing::HasSubstr;
@@ -21,12 +23,10 @@ using testing::HasSubstr;
 const std::string kText = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
 /// Rows of `analyze heads`, each by the names of its columns.
-std::vector<std::map<std::string, json>> rows(std::vector<std::string> options) {
+std::vector<std::map<std::string, json>> rows(const std::vector<std::string>& options) {
     const TempFolder folder;
-    const std::string file = (folder.path() / "heads.json").string();
-    options.insert(options.begin(), {"analyze", "heads", "novella-7m", "--text", kText, "--out", file});
-    const Outcome outcome = headlight(options);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const std::string file = folder / "heads.json";
+    done(headlight(joined({"analyze", "heads", "novella-7m", "--text", kText, "--out", file}, options)));
     const json result = json::parse(test::slurp(file));
     std::vector<std::map<std::string, json>> out;
     for (const json& row : result.at("rows")) {
@@ -60,8 +60,7 @@ TEST(AnalyzeWhere, TheProbeRunsForWhoAsksForIt) {
     EXPECT_TRUE(rows({})[0].at("probe_induction").is_null()) << "not unasked";
     const auto heads = rows({"--where", "induction on random tokens > 0.5", "--sort", "probe_induction"});
     ASSERT_GE(heads.size(), 4U);
-    const Outcome probe = headlight({"analyze", "induction", "novella-7m", "--n", "50", "--batch", "4"});
-    ASSERT_EQ(probe.code, 0) << probe.err;
+    const Outcome probe = done(headlight({"analyze", "induction", "novella-7m", "--n", "50", "--batch", "4"}));
     for (std::size_t i = 0; i < heads.size(); ++i) {
         EXPECT_EQ(heads[i].at("layer").get<int>() >= 4, true);
         const std::string start = "\n" + heads[i].at("layer").dump() + "," + heads[i].at("head").dump() + ",";
@@ -98,16 +97,13 @@ TEST(AnalyzeWhere, AttentionBecomesAColumn) {
 
 TEST(AnalyzeWhere, NothingFoundIsATableWithoutRows) {
     EXPECT_TRUE(rows({"--where", "entropy > 100"}).empty());
-    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--text", kText, "--where", "entropy > 100"});
-    EXPECT_EQ(outcome.code, 0);
+    const Outcome outcome = done(headlight({"analyze", "heads", "novella-7m", "--text", kText, "--where", "entropy > 100"}));
     EXPECT_THAT(outcome.err, HasSubstr("no head matches"));
 }
 
 TEST(AnalyzeWhere, MistakesAreWrongUsageWithTheirColumn) {
-    const auto says = [](std::vector<std::string> options) {
-        options.insert(options.begin(), {"analyze", "heads", "novella-7m", "--text", kText});
-        const Outcome outcome = headlight(options);
-        EXPECT_EQ(outcome.code, 2) << outcome.err;
+    const auto says = [](const std::vector<std::string>& options) {
+        const Outcome outcome = test::refused(headlight(joined({"analyze", "heads", "novella-7m", "--text", kText}, options)), 2);
         EXPECT_EQ(outcome.out, "");
         return outcome.err;
     };
@@ -122,11 +118,10 @@ TEST(AnalyzeWhere, MistakesAreWrongUsageWithTheirColumn) {
 
 TEST(RenderWhere, FadesHeadsAndSaysSoInTheFile) {
     const TempFolder folder;
-    const auto render = [&](const std::string& name, std::vector<std::string> more) {
-        const std::string file = (folder.path() / name).string();
-        more.insert(more.begin(), {"render", "novella-7m", "--text", kText, "--view", "model", "--out", file});
-        const Outcome outcome = test::headlight(more);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto render = [&](const std::string& name, const std::vector<std::string>& more) {
+        const std::string file = folder / name;
+        const Outcome outcome =
+            done(headlight(joined({"render", "novella-7m", "--text", kText, "--view", "model", "--out", file}, more)));
         return std::pair(test::slurp(file), outcome.err);
     };
     const auto [plain, nothing] = render("plain.svg", {});

@@ -14,18 +14,16 @@ namespace headlight {
 namespace bench_test {
 
 using nlohmann::json;
+using test::done;
+using test::joined;
 using test::Outcome;
 using test::program;
+using test::refused;
 using testing::HasSubstr;
 
 json small_run(const std::vector<std::string>& names) {
-    std::vector<std::string> arguments{"bench"};
-    arguments.insert(arguments.end(), names.begin(), names.end());
-    for (const char* more : {"--model", "novella-7m", "--tokens", "4", "--repeats", "1", "--threads", "1", "--json"})
-        arguments.emplace_back(more);
-    const Outcome outcome = program(arguments);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return json::parse(outcome.out, nullptr, false);
+    const std::vector<std::string> small{"--model", "novella-7m", "--tokens", "4", "--repeats", "1", "--threads", "1", "--json"};
+    return json::parse(done(program(joined(joined({"bench"}, names), small))).out, nullptr, false);
 }
 
 TEST(Bench, JsonHasTheMachineAndOneRowANumber) {
@@ -68,39 +66,32 @@ TEST(Bench, CountsTheFlopsOfADensePass) {
 }
 
 TEST(Bench, LinesAreForPeople) {
-    const Outcome outcome = program({"bench", "memory", "--model", "novella-7m", "--tokens", "4", "--repeats", "1"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(program({"bench", "memory", "--model", "novella-7m", "--tokens", "4", "--repeats", "1"}));
     EXPECT_THAT(outcome.out, HasSubstr("memory"));
     EXPECT_THAT(outcome.err, HasSubstr("LibTorch"));
     EXPECT_FALSE(json::accept(outcome.out));
 }
 
 TEST(Bench, NamesAreKnownAndAMisspeltOneIsAnswered) {
-    const Outcome help = program({"bench", "--help"});
-    EXPECT_EQ(help.code, 0);
+    const Outcome help = done(program({"bench", "--help"}));
     for (const char* name :
          {"forward", "capture", "corpus", "memory", "load", "generate", "measures", "prediction", "circuits", "tokenizer", "ui"})
         EXPECT_THAT(help.out, HasSubstr(name));
-    const Outcome wrong = program({"bench", "foward"});
-    EXPECT_EQ(wrong.code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("did you mean forward?"));
+    refused(program({"bench", "foward"}), 2, HasSubstr("did you mean forward?"));
 }
 
 TEST(Bench, LengthsAndRoundsAreChecked) {
     for (const std::vector<std::string>& wrong :
          {std::vector<std::string>{"--tokens", "0"}, {"--tokens", "four"}, {"--repeats", "0"}, {"--threads", "-1"}}) {
-        const Outcome outcome = program({"bench", "tokenizer", wrong[0], wrong[1]});
-        EXPECT_EQ(outcome.code, 2) << wrong[0] << " " << wrong[1] << outcome.err;
-        EXPECT_THAT(outcome.err, HasSubstr(wrong[0]));
+        refused(program({"bench", "tokenizer", wrong[0], wrong[1]}), 2, HasSubstr(wrong[0]));
     }
 }
 
 TEST(Bench, TheTokenizerReadsAFileByLinesAndInOneCall) {
     const test::TempFolder folder;
     const std::string text = folder.write("text.txt", "The doctor asked the nurse.\nThe nurse was late.\n");
-    const Outcome outcome = program({"bench", "tokenizer", "--model", test::built_in_model() + "/tokenizer.json", "--text-file",
-                                     text, "--repeats", "1", "--json"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(program({"bench", "tokenizer", "--model", test::built_in_model() + "/tokenizer.json",
+                                          "--text-file", text, "--repeats", "1", "--json"}));
     std::set<std::string> what;
     const json found = json::parse(outcome.out);
     for (const json& row : found.at("results")) what.insert(row.at("what").get<std::string>());

@@ -9,6 +9,7 @@ namespace headlight {
 namespace cache_test {
 
 namespace fs = std::filesystem;
+using test::done;
 using test::headlight;
 using test::Outcome;
 using test::TempFolder;
@@ -43,8 +44,7 @@ TEST(Cache, OpensByIdRevisionAndName) {
     write_ref(cache, "models--org--tiny", "next", "bbb\n");
     add_snapshot(cache, "models--plain", "ccc", "bert");
     const auto family = [&](const std::string& id, const std::map<std::string, std::string>& environment) {
-        const Outcome outcome = headlight({"info", id, "--json"}, "", environment);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const Outcome outcome = done(headlight({"info", id, "--json"}, "", environment));
         const std::size_t at = outcome.out.find("\"family\": \"");
         return at == std::string::npos ? outcome.out : outcome.out.substr(at + 11, outcome.out.find('"', at + 11) - at - 11);
     };

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,13 @@ namespace headlight {
 namespace compare_command_test {
 
 using nlohmann::json;
+using test::done;
+using test::fixture;
 using test::headlight;
+using test::joined;
+using test::lines_of;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::Not;
@@ -23,18 +27,8 @@ using testing::Not;
 const char *kHe = "The nurse said he was late.", *kShe = "The nurse said she was late.",
            *kThat = "The nurse said that she was late.";
 
-std::string fixture(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/" + name; }
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
 TEST(CompareCommand, WritesARowForEveryHead) {
-    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe}));
     const auto lines = lines_of(outcome.out);
     ASSERT_EQ(lines.size(), 49u);
     EXPECT_EQ(lines[0], "layer,head,js,js_max,tv,z_cosine,z_relative_l2");
@@ -42,8 +36,7 @@ TEST(CompareCommand, WritesARowForEveryHead) {
 }
 
 TEST(CompareCommand, ATextWithItselfHasNoDistance) {
-    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kHe});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"compare", "novella-7m", "--text", kHe, "--with", kHe}));
     for (const std::string& line : lines_of(outcome.out)) {
         if (line.starts_with("layer")) continue;
         EXPECT_THAT(line, testing::EndsWith(",0,0,0,1,0"));
@@ -77,16 +70,14 @@ TEST(CompareCommand, MeasuresAndMapsComeOnRequest) {
 TEST(CompareCommand, ATokenInPlaceOfAnotherStandsForIt) {
     const TempFolder folder;
     const std::string file = folder / "heads.json";
-    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--out", file});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--out", file}));
     const json read = json::parse(test::slurp(file));
     EXPECT_EQ(read["facts"]["tokens_of_a_alone"], "0");
     EXPECT_THAT(read["query_tokens"].get<std::vector<std::string>>(), testing::Contains("\u00b7he/\u00b7she"));
 }
 
 TEST(CompareCommand, EditsAreOfB) {
-    const Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--edit", "zero L2H3"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"compare", "novella-7m", "--text", kHe, "--edit", "zero L2H3"}));
     // Nothing changes up to the head; its own pattern is as it was, what it puts together is gone.
     const auto lines = lines_of(outcome.out);
     for (std::size_t row = 1; row <= 24; ++row)
@@ -94,9 +85,8 @@ TEST(CompareCommand, EditsAreOfB) {
     EXPECT_THAT(lines[25], Not(testing::EndsWith(",0,0,0,1,0")));
     const TempFolder folder;
     const std::string file = folder / "d.svg";
-    const Outcome drawn = headlight({"render", "novella-7m", "--text", kHe, "--edit", "zero L2H3", "--view", "matrix", "--layer",
-                                     "4", "--head", "5", "--side", "difference", "--out", file});
-    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    done(headlight({"render", "novella-7m", "--text", kHe, "--edit", "zero L2H3", "--view", "matrix", "--layer", "4", "--head",
+                    "5", "--side", "difference", "--out", file}));
     EXPECT_THAT(test::slurp(file), HasSubstr("--edit 'zero L2H3'"));
 }
 
@@ -117,11 +107,8 @@ TEST(CompareCommand, LayersMatchingAndWeights) {
 }
 
 TEST(CompareCommand, ReportsWhatCannotBeCompared) {
-    const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
-        arguments.insert(arguments.begin(), "compare");
-        const Outcome outcome = headlight(arguments);
-        EXPECT_EQ(outcome.code, code) << outcome.err;
-        EXPECT_THAT(outcome.err, HasSubstr(says));
+    const auto fails = [](const std::vector<std::string>& arguments, int code, const std::string& says) {
+        refused(headlight(joined({"compare"}, arguments)), code, HasSubstr(says));
     };
     fails({"novella-7m", "--text", kHe}, 2, "something to compare with");
     fails({"novella-7m", "--text", "Yes", "--with", "Nurse"}, 1, "The two texts have no token in common");
@@ -129,8 +116,7 @@ TEST(CompareCommand, ReportsWhatCannotBeCompared) {
     fails({gpt2, "--other", fixture("models/gpt2-untied"), "--text", "The cat asked."}, 1, "2 layers of 4 heads");
     // An encoder beside a decoder: heads have no common numbers, and --match says what is alike.
     fails({gpt2, "--other", bert, "--text", "The cat asked."}, 1, "--match");
-    const Outcome matched = headlight({"compare", gpt2, "--other", bert, "--text", "The cat asked.", "--match"});
-    EXPECT_EQ(matched.code, 0) << matched.err;
+    const Outcome matched = done(headlight({"compare", gpt2, "--other", bert, "--text", "The cat asked.", "--match"}));
     EXPECT_THAT(matched.err, HasSubstr("different tokenizers"));
     fails({gpt2, "--other", bert, "--of", "weights"}, 1, "two architectures");
     fails({gpt2, "--other", gpt2, "--of", "weights", "--edit", "zero L0H0"}, 2, "not the weights");
@@ -139,12 +125,9 @@ TEST(CompareCommand, ReportsWhatCannotBeCompared) {
 
 TEST(CompareCommand, DrawsBothRunsAndTheirDifference) {
     const TempFolder folder;
-    const auto drawn = [&](std::vector<std::string> more) {
+    const auto drawn = [&](const std::vector<std::string>& more) {
         const std::string file = folder / "figure.svg";
-        std::vector<std::string> arguments{"render", "novella-7m", "--text", kHe, "--with", kShe, "--out", file};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        const Outcome outcome = headlight(arguments);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight(joined({"render", "novella-7m", "--text", kHe, "--with", kShe, "--out", file}, more)));
         return test::slurp(file);
     };
     for (const char* view : {"compare-heads", "compare-maps", "compare-head", "compare-layers"}) {
@@ -155,13 +138,11 @@ TEST(CompareCommand, DrawsBothRunsAndTheirDifference) {
         EXPECT_THAT(drawn({"--view", view, "--side", "difference", "--layer", "4", "--head", "5"}),
                     HasSubstr("--side difference"))
             << view;
-    const Outcome undefined = headlight({"render", "novella-7m", "--text", kHe, "--with", kShe, "--view", "reach", "--side",
-                                         "difference", "--out", folder / "n.svg"});
-    EXPECT_EQ(undefined.code, 1);
-    EXPECT_THAT(undefined.err, HasSubstr("cannot show a difference"));
-    const Outcome alone = headlight({"render", "novella-7m", "--text", kHe, "--view", "compare-maps", "--out", folder / "n.svg"});
-    EXPECT_EQ(alone.code, 1);
-    EXPECT_THAT(alone.err, HasSubstr("compares two runs"));
+    refused(headlight({"render", "novella-7m", "--text", kHe, "--with", kShe, "--view", "reach", "--side", "difference", "--out",
+                       folder / "n.svg"}),
+            1, HasSubstr("cannot show a difference"));
+    refused(headlight({"render", "novella-7m", "--text", kHe, "--view", "compare-maps", "--out", folder / "n.svg"}), 1,
+            HasSubstr("compares two runs"));
 }
 
 }  // namespace compare_command_test

@@ -14,8 +14,10 @@ namespace corpus_ask_test {
 
 using nlohmann::json;
 using test::built_in_model;
+using test::done;
 using test::headlight;
-using test::Outcome;
+using test::joined;
+using test::refused;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -24,29 +26,22 @@ protected:
     static void SetUpTestSuite() {
         folder = new test::TempFolder;
         const std::string texts =
-            folder
-                ->write("texts.txt",
-                        "The old doctor asked the nurse to wait.\nShe was late, and he was not.\nIt rained all "
-                        "night on the sea.\nThe doctor gave her the letter, and she read it twice.\n")
-                .string();
+            folder->write("texts.txt",
+                          "The old doctor asked the nurse to wait.\nShe was late, and he was not.\nIt rained all "
+                          "night on the sea.\nThe doctor gave her the letter, and she read it twice.\n");
         for (const char* name : {"a", "b"}) {
-            const Outcome run = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--measure",
-                                           "heads,neurons,agreement,distances", "--out", (*folder / name).string()});
-            ASSERT_EQ(run.code, 0) << run.err;
+            done(headlight({"corpus", "run", built_in_model(), "--texts", texts, "--measure", "heads,neurons,agreement,distances",
+                            "--out", (*folder / name).string()}));
         }
-        const Outcome few = headlight({"corpus", "run", built_in_model(), "--texts", texts, "--limit", "2", "--context", "8",
-                                       "--measure", "neurons,distances", "--out", (*folder / "few").string()});
-        ASSERT_EQ(few.code, 0) << few.err;
+        done(headlight({"corpus", "run", built_in_model(), "--texts", texts, "--limit", "2", "--context", "8", "--measure",
+                        "neurons,distances", "--out", (*folder / "few").string()}));
     }
     static void TearDownTestSuite() { delete folder; }
 
     static std::string store(const char* name) { return (*folder / name).string(); }
-    static json asked(std::vector<std::string> words) {
+    static json asked(const std::vector<std::string>& words) {
         const std::string out = (*folder / "out.json").string();
-        words.insert(words.begin(), "corpus");
-        words.insert(words.end(), {"--out", out});
-        const Outcome outcome = headlight(words);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight(joined(joined({"corpus"}, words), {"--out", out})));
         return json::parse(test::slurp(out));
     }
     static test::TempFolder* folder;
@@ -70,9 +65,7 @@ TEST_F(CorpusAsk, TriggersStandInTheirTexts) {
         EXPECT_LE(row[4].get<double>(), last);
         last = row[4].get<double>();
     }
-    const Outcome outcome = headlight({"corpus", "triggers", store("a"), "--layer", "6", "--neuron", "3"});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("0 to 5"));
+    refused(headlight({"corpus", "triggers", store("a"), "--layer", "6", "--neuron", "3"}), 1, HasSubstr("0 to 5"));
 }
 
 TEST_F(CorpusAsk, RemovalTakesTokensFromTriggers) {
@@ -92,21 +85,18 @@ TEST_F(CorpusAsk, RemovalTakesTokensFromTriggers) {
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--removal"}).code, 2) << "no model";
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1"}).code, 2) << "no neuron";
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1", "--removal", "--model", built_in_model()}).code, 2);
-    const std::string tiny = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    const std::string tiny = test::fixture("models/gpt2");
     EXPECT_THAT(headlight({"corpus", "triggers", store("a"), "--removal", "--model", tiny}).err,
                 testing::AllOf(HasSubstr("The store is of another model"), HasSubstr("novella-7m"), HasSubstr(store("a"))));
 }
 
 TEST_F(CorpusAsk, OptionsThatWouldBeIgnoredAreErrors) {
     const std::string out = (*folder / "plot.csv").string();
-    const auto plot = [&](std::vector<std::string> words) {
-        words.insert(words.begin(), {"corpus", "plot", store("a"), "--out", out});
-        return headlight(words);
+    const auto plot = [&](const std::vector<std::string>& words) {
+        return headlight(joined({"corpus", "plot", store("a"), "--out", out}, words));
     };
-    const Outcome layer = plot({"--view", "corpus-distance", "--layer", "3"});
-    EXPECT_EQ(layer.code, 2);
-    EXPECT_THAT(layer.err, HasSubstr("name the head as well"));
-    EXPECT_EQ(plot({"--view", "corpus-distance", "--layer", "3", "--head", "2"}).code, 0);
+    refused(plot({"--view", "corpus-distance", "--layer", "3"}), 2, HasSubstr("name the head as well"));
+    done(plot({"--view", "corpus-distance", "--layer", "3", "--head", "2"}));
     EXPECT_EQ(plot({"--view", "corpus-heads", "--model", built_in_model()}).code, 2);
     EXPECT_THAT(plot({"--view", "corpus-removal"}).err, HasSubstr("--model"));
 }
@@ -130,9 +120,7 @@ TEST_F(CorpusAsk, AgreementHasItsRows) {
     EXPECT_EQ(
         asked({"agreement", store("a"), "--rows", "surest", "--surest", "7", "--model", built_in_model()}).at("rows").size(), 7u);
     EXPECT_EQ(headlight({"corpus", "agreement", store("a"), "--rows", "values"}).code, 2);
-    const Outcome lacks = headlight({"corpus", "agreement", store("few")});
-    EXPECT_EQ(lacks.code, 1);
-    EXPECT_THAT(lacks.err, HasSubstr("--measure agreement"));
+    refused(headlight({"corpus", "agreement", store("few")}), 1, HasSubstr("--measure agreement"));
 }
 
 TEST_F(CorpusAsk, DistancesAndMap) {

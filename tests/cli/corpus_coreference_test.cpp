@@ -8,12 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 namespace headlight {
 namespace corpus_coreference_test {
 
+using test::done;
 using test::headlight;
+using test::lines_of;
 using test::Outcome;
 using test::TempFolder;
 using testing::AllOf;
@@ -49,44 +50,27 @@ std::string corefud() {
            sentence({{"Rain", "e1"}, {"fell", ""}});
 }
 
-std::vector<Row> rows_of(const std::string& csv) {
-    std::istringstream in(csv);
-    std::vector<std::string> columns;
+/// The rows of one score, each by the names of its columns.
+std::vector<Row> rows_of(const std::string& csv, const std::string& score) {
+    const auto lines = test::csv_rows(csv);
     std::vector<Row> rows;
-    for (std::string line; std::getline(in, line);) {
-        std::istringstream cells(line);
-        std::vector<std::string> values;
-        for (std::string cell; std::getline(cells, cell, ',');) values.push_back(cell);
-        if (columns.empty()) {
-            columns = values;
-            continue;
-        }
-        values.resize(columns.size());  // a last cell that is empty
+    for (std::size_t l = 1; l < lines.size(); ++l) {
         Row row;
-        for (std::size_t c = 0; c < columns.size(); ++c) row[columns[c]] = values[c];
-        rows.push_back(row);
+        for (std::size_t c = 0; c < lines[0].size(); ++c) row[lines[0][c]] = lines[l].at(c);
+        if (row["score"] == score) rows.push_back(row);
     }
     return rows;
 }
 
-std::vector<Row> rows_of(const std::string& csv, const std::string& score) {
-    std::vector<Row> rows = rows_of(csv);
-    std::erase_if(rows, [&](Row& row) { return row["score"] != "\"" + score + "\""; });
-    return rows;
-}
-
-void run(const std::string& texts, const std::string& store) {
-    const Outcome outcome = headlight({"corpus", "run", "novella-7m", "--texts", texts, "--measure", "mentions", "--out", store});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+Outcome run(const std::string& texts, const std::string& store, const std::string& measure = "mentions") {
+    return done(headlight({"corpus", "run", "novella-7m", "--texts", texts, "--measure", measure, "--out", store}));
 }
 
 /// The best head's hits among its examples, all of which are asked for, are its accuracy.
 void expect_the_examples_to_make_the_accuracy(const std::string& store, const std::string& score, const std::vector<Row>& rows) {
-    const Outcome examples = headlight({"corpus", "coref", store, "--examples", "100"});
-    ASSERT_EQ(examples.code, 0) << examples.err;
+    const Outcome examples = done(headlight({"corpus", "coref", store, "--examples", "100"}));
     double hits = 0, misses = 0;
-    std::istringstream in(examples.out);
-    for (std::string line; std::getline(in, line);) {
+    for (const std::string& line : lines_of(examples.out)) {
         hits += line.starts_with("\"" + score + "\",\"hit\",");
         misses += line.starts_with("\"" + score + "\",\"miss\",");
     }
@@ -103,9 +87,8 @@ void expect_the_examples_to_make_the_accuracy(const std::string& store, const st
 TEST(CorpusCoreference, ChainsOfACorefUdFile) {
     const TempFolder folder;
     const std::string store = folder / "store";
-    ASSERT_NO_FATAL_FAILURE(run(write(folder / "a.conllu", corefud()), store));
-    const Outcome outcome = headlight({"corpus", "coref", store, "--draws", "50"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    run(write(folder / "a.conllu", corefud()), store);
+    const Outcome outcome = done(headlight({"corpus", "coref", store, "--draws", "50"}));
     EXPECT_THAT(outcome.out,
                 StartsWith("score,layer,head,accuracy,low,high,n,cases,coverage,nearest_mention,head_match,"
                            "first_name,best,selection,selection_n,held_out,held_out_low,held_out_high,held_out_n\n"));
@@ -140,9 +123,8 @@ TEST(CorpusCoreference, GapAsksACausalModelWhereBothNamesStandBeforeThePronoun) 
                                    "3\tAnna told Bea that she had won\tshe\t19\tAnna\t0\tTRUE\tBea\t10\tFALSE\tu\n"
                                    "4\tShe ran when Anna saw Bea\tShe\t0\tAnna\t13\tTRUE\tBea\t22\tFALSE\tu\n"
                                    "5\tAnna told Bea that she was gone\tshe\t19\tAnna\t0\tFALSE\tBea\t10\tFALSE\tu\n");
-    ASSERT_NO_FATAL_FAILURE(run(file, store));
-    const Outcome outcome = headlight({"corpus", "coref", store, "--draws", "50"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    run(file, store);
+    const Outcome outcome = done(headlight({"corpus", "coref", store, "--draws", "50"}));
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("GAP: 5 texts, 4 cases, of which 1 has a name after the pronoun"),
                                    HasSubstr("1 pronoun refers to neither name and is left out")));
     const std::vector<Row> rows = rows_of(outcome.out, "gap");
@@ -170,9 +152,8 @@ TEST(CorpusCoreference, WinobiasComparesFilesOfOneFolder) {
     write(files + "/anti_stereotyped_type1.txt",
           "1 [The developer] argued with the designer because [she] did not like the design.\n"
           "2 The developer argued with [the designer] because [he] drew too slowly.\n");
-    ASSERT_NO_FATAL_FAILURE(run(files, store));
-    const Outcome outcome = headlight({"corpus", "coref", store, "--draws", "50"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    run(files, store);
+    const Outcome outcome = done(headlight({"corpus", "coref", store, "--draws", "50"}));
     const std::vector<Row> with = rows_of(outcome.out, "winobias-pro"), against = rows_of(outcome.out, "winobias-anti"),
                            difference = rows_of(outcome.out, "winobias-difference");
     ASSERT_EQ(with.size(), 48u);
@@ -202,7 +183,7 @@ TEST(CorpusCoreference, SyntaxSaysThatDocumentsHaveNoArcs) {
            "_\t_\t_\tEntity=e1)\n3\tbarked\t_\tVERB\t_\t_\t_\t_\t_\t_\n4\t.\t_\tPUNCT\t_\t_\t_\t"
            "_\t_\t_\n\n";
     const std::string store = folder / "store";
-    ASSERT_EQ(headlight({"corpus", "run", "novella-7m", "--texts", folder / "bare.conllu", "--out", store}).code, 0);
+    done(headlight({"corpus", "run", "novella-7m", "--texts", folder / "bare.conllu", "--out", store}));
     EXPECT_THAT(headlight({"corpus", "syntax", store}).err, HasSubstr("no word has a head and a relation"));
 }
 
@@ -210,7 +191,7 @@ TEST(CorpusCoreference, RefusesAStoreWithoutMentions) {
     const TempFolder folder;
     const std::string store = folder / "store";
     const std::string texts = write(folder / "t.txt", "Anna sang.\nShe slept.\n");
-    ASSERT_EQ(headlight({"corpus", "run", "novella-7m", "--texts", texts, "--measure", "heads", "--out", store}).code, 0);
+    done(headlight({"corpus", "run", "novella-7m", "--texts", texts, "--measure", "heads", "--out", store}));
     const Outcome outcome = headlight({"corpus", "coref", store});
     EXPECT_NE(outcome.code, 0);
     EXPECT_EQ(outcome.out, "");

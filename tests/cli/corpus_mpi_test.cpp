@@ -22,14 +22,16 @@ namespace headlight::cli {
 namespace corpus_mpi_test {
 
 namespace fs = std::filesystem;
+using test::done;
 using test::headlight;
 using test::in_child;
 using test::Outcome;
+using test::refused;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kTexts = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/text/sentences.txt";
+const std::string kTexts = test::fixture("text/sentences.txt");
 const std::string kMpirun = HEADLIGHT_MPIRUN " --oversubscribe --bind-to none";
 
 /// A shell's command line, in a process of its own.
@@ -52,15 +54,13 @@ std::string merged_of(const fs::path& store) { return test::slurp(store / "merge
 TEST(CorpusMpi, ProcessesTogetherGiveTheBytesOfOne) {
     const test::TempFolder folder;
     const std::string few = " --limit 20";
-    ASSERT_EQ(shell(HEADLIGHT_MPI + run_words(kTexts, folder / "once") + few).code, 0);
+    done(shell(HEADLIGHT_MPI + run_words(kTexts, folder / "once") + few));
     for (const char* processes : {"1", "2", "4"}) {
-        const Outcome run = shell(kMpirun + " -n " + processes + " " HEADLIGHT_MPI + run_words(kTexts, folder / processes) + few);
-        ASSERT_EQ(run.code, 0) << run.err;
+        done(shell(kMpirun + " -n " + processes + " " HEADLIGHT_MPI + run_words(kTexts, folder / processes) + few));
         EXPECT_TRUE(merged_of(folder / processes) == merged_of(folder / "once")) << processes;
     }
-    const Outcome alone = headlight({"corpus", "run", "novella-7m", "--texts", kTexts, "--block", "3", "--measure", "heads",
-                                     "--limit", "20", "--out", folder / "alone"});
-    ASSERT_EQ(alone.code, 0) << alone.err;
+    done(headlight({"corpus", "run", "novella-7m", "--texts", kTexts, "--block", "3", "--measure", "heads", "--limit", "20",
+                    "--out", folder / "alone"}));
     EXPECT_TRUE(merged_of(folder / "alone") == merged_of(folder / "once")) << "headlight corpus run";
 }
 
@@ -110,10 +110,9 @@ TEST(CorpusMpi, ARankThatIsKilledEndsTheRunAndTheNextOneGoesOn) {
     const std::size_t before = finished_blocks(store);
     EXPECT_GE(before, 2u);
     ASSERT_LT(before, 30u) << "it ended before it was killed";
-    const Outcome rest = shell(command);
-    ASSERT_EQ(rest.code, 0) << rest.err;
+    done(shell(command));
     EXPECT_EQ(finished_blocks(store), 30u);
-    ASSERT_EQ(shell(HEADLIGHT_MPI + run_words(texts, folder / "once")).code, 0);
+    done(shell(HEADLIGHT_MPI + run_words(texts, folder / "once")));
     EXPECT_TRUE(merged_of(store) == merged_of(folder / "once"));
 }
 
@@ -121,11 +120,9 @@ TEST(CorpusMpi, SaysWhenProcessesAreBoundToOneCoreOrHaveTooManyThreads) {
     const test::TempFolder folder;
     const std::string few = " --limit 3";
     if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core";
-    const Outcome bound = shell("taskset -c 0 " HEADLIGHT_MPI + run_words(kTexts, folder / "bound") + few);
-    ASSERT_EQ(bound.code, 0) << bound.err;
+    const Outcome bound = done(shell("taskset -c 0 " HEADLIGHT_MPI + run_words(kTexts, folder / "bound") + few));
     EXPECT_THAT(bound.err, AllOf(HasSubstr("bound to one core of"), HasSubstr("--bind-to none")));
-    const Outcome free = shell(HEADLIGHT_MPI + run_words(kTexts, folder / "free") + few);
-    ASSERT_EQ(free.code, 0) << free.err;
+    const Outcome free = done(shell(HEADLIGHT_MPI + run_words(kTexts, folder / "free") + few));
     EXPECT_THAT(free.err, Not(HasSubstr("headlight-mpi:")));
     const std::string threads = std::to_string(std::thread::hardware_concurrency());
     const Outcome crowd =
@@ -136,13 +133,11 @@ TEST(CorpusMpi, SaysWhenProcessesAreBoundToOneCoreOrHaveTooManyThreads) {
 TEST(CorpusMpi, ProcessesThatKnowNothingOfEachOtherStop) {
     const test::TempFolder folder;
     for (const char* variable : {"SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
-        const Outcome alone = shell(HEADLIGHT_MPI + run_words(kTexts, folder / "none"), {{variable, "8"}});
-        EXPECT_EQ(alone.code, 1) << variable;
-        EXPECT_THAT(alone.err, AllOf(HasSubstr(std::string(variable) + " is 8"), HasSubstr("srun --mpi=pmix")));
+        refused(shell(HEADLIGHT_MPI + run_words(kTexts, folder / "none"), {{variable, "8"}}), 1,
+                testing::AllOf(HasSubstr(std::string(variable) + " is 8"), HasSubstr("srun --mpi=pmix")));
         EXPECT_FALSE(fs::exists(folder / "none"));
     }
-    const Outcome one = shell(HEADLIGHT_MPI + run_words(kTexts, folder / "one") + " --limit 3", {{"SLURM_NTASKS", "1"}});
-    EXPECT_EQ(one.code, 0) << one.err;
+    done(shell(HEADLIGHT_MPI + run_words(kTexts, folder / "one") + " --limit 3", {{"SLURM_NTASKS", "1"}}));
 }
 
 TEST(CorpusMpi, AFolderThatNotAllSeeIsNamed) {

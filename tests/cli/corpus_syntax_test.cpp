@@ -11,8 +11,11 @@
 namespace headlight {
 namespace corpus_syntax_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::Not;
@@ -23,10 +26,8 @@ const std::string& store() {
     static const TempFolder folder;
     static const std::string* const path = [] {
         auto* made = new std::string((folder / "store").string());
-        const std::string treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
-        const Outcome outcome =
-            headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "heads,words,tags", "--out", *made});
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const std::string treebank = test::fixture("treebank/ewt-excerpt.conllu");
+        done(headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--measure", "heads,words,tags", "--out", *made}));
         return made;
     }();
     return *path;
@@ -48,8 +49,7 @@ TEST(CorpusSyntax, OneRowARelationAndDirectionOrAHead) {
 TEST(CorpusSyntax, WritesATableForLatex) {
     const TempFolder folder;
     const std::string tex = folder / "t.tex", json = folder / "t.json";
-    const Outcome outcome = headlight({"corpus", "syntax", store(), "--draws", "20", "--latex", tex, "--out", json});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"corpus", "syntax", store(), "--draws", "20", "--latex", tex, "--out", json}));
     EXPECT_THAT(test::slurp(tex), HasSubstr("\\begin{tabular}"));
     EXPECT_THAT(test::slurp(tex), HasSubstr("det & to dependent & L0H1 & 62.3 ["));
     EXPECT_THAT(test::slurp(json), HasSubstr("\"sentences\":\"51\""));
@@ -58,12 +58,9 @@ TEST(CorpusSyntax, WritesATableForLatex) {
 /// Four of the first six sentences have more than 16 tokens.
 TEST(CorpusSyntax, CountsTheSentencesThatNoChunkHolds) {
     const TempFolder folder;
-    const std::string cut = folder / "cut",
-                      treebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
-    ASSERT_EQ(headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--limit", "6", "--context", "16", "--measure",
-                         "words,tags", "--out", cut})
-                  .code,
-              0);
+    const std::string cut = folder / "cut", treebank = test::fixture("treebank/ewt-excerpt.conllu");
+    done(headlight({"corpus", "run", "novella-7m", "--texts", treebank, "--limit", "6", "--context", "16", "--measure",
+                    "words,tags", "--out", cut}));
     EXPECT_THAT(headlight({"corpus", "syntax", cut, "--draws", "10"}).err,
                 HasSubstr("4 sentences are not whole in any chunk and left out"));
     EXPECT_THAT(headlight({"corpus", "pos", cut, "--draws", "10"}).err,
@@ -80,8 +77,7 @@ TEST(CorpusPos, SharesHaveTheirBase) {
 }
 
 TEST(CorpusAlignment, HasARowAHead) {
-    const Outcome outcome = headlight({"corpus", "alignment", store()});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"corpus", "alignment", store()}));
     EXPECT_THAT(outcome.out,
                 StartsWith("layer,head,alignment,low,high,base,ratio,mean_distance,distance_low,distance_high\n0,0,0."));
     EXPECT_EQ(lines(outcome.out), 49);
@@ -92,12 +88,8 @@ TEST(CorpusRender, AViewOfATextTakesMeasuresAndWordsOfTheStore) {
     const std::string csv = folder / "heads.csv";
     const std::vector<std::string> base = {"render", "novella-7m",  "--text", "The doctor asked the nurse.",
                                            "--view", "head-scatter"};
-    const auto with = [&](std::vector<std::string> more) {
-        more.insert(more.begin(), base.begin(), base.end());
-        return headlight(more);
-    };
-    const Outcome outcome = with({"--x", "corpus_entropy", "--corpus", store(), "--out", csv});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto with = [&](const std::vector<std::string>& more) { return headlight(joined(base, more)); };
+    done(with({"--x", "corpus_entropy", "--corpus", store(), "--out", csv}));
     const Outcome means = headlight({"corpus", "heads", store(), "--draws", "1"});
     const std::string row = "\n\"entropy\",5,3,";
     const auto at = means.out.find(row);
@@ -106,48 +98,38 @@ TEST(CorpusRender, AViewOfATextTakesMeasuresAndWordsOfTheStore) {
     EXPECT_THAT(test::slurp(csv), HasSubstr("corpus_entropy"));
     EXPECT_THAT(test::slurp(csv), HasSubstr("\n5,3," + mean + ","));
     const std::string svg = folder / "heads.svg";
-    const Outcome filtered =
-        with({"--corpus", store(), "--where", "obj attends to its head > 60 % and corpus entropy < 2", "--out", svg});
-    ASSERT_EQ(filtered.code, 0) << filtered.err;
+    done(with({"--corpus", store(), "--where", "obj attends to its head > 60 % and corpus entropy < 2", "--out", svg}));
     EXPECT_THAT(test::slurp(svg), HasSubstr("--corpus " + store()));
     EXPECT_THAT(with({"--x", "corpus_entropy", "--out", csv}).err, HasSubstr("none is in use"));
     EXPECT_THAT(with({"--x", "corpus_entrpy", "--corpus", store(), "--out", csv}).err, HasSubstr("corpus_entrpy"));
     EXPECT_THAT(with({"--where", "obj attends to its head > 60 %", "--out", csv}).err, HasSubstr("needs a treebank"));
-    const std::string tiny = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    const std::string tiny = test::fixture("models/gpt2");
     EXPECT_THAT(headlight({"render", tiny, "--text", "a", "--view", "head-scatter", "--corpus", store(), "--out", csv}).err,
                 HasSubstr("The corpus was run with another model"));
 }
 
 TEST(CorpusQuery, GivesHeadsOrExamples) {
-    const Outcome heads = headlight({"corpus", "query", store(), "heads where obj attends to its head > 60 %"});
-    ASSERT_EQ(heads.code, 0) << heads.err;
+    const Outcome heads = done(headlight({"corpus", "query", store(), "heads where obj attends to its head > 60 %"}));
     EXPECT_THAT(heads.out, StartsWith("layer,head,obj attends to its head: share,"));
     EXPECT_THAT(heads.out, HasSubstr("share high,obj attends to its head: weight\n5,0,0.775,0.63"));
     EXPECT_THAT(heads.err, HasSubstr("obj attends to its head: 40 cases in "));
     EXPECT_THAT(heads.err, HasSubstr(" have one 2 words before"));
-    const Outcome examples = headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--examples", "3"});
-    ASSERT_EQ(examples.code, 0) << examples.err;
+    const Outcome examples = done(headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--examples", "3"}));
     EXPECT_THAT(examples.out, StartsWith("kind,layer,head,sentence,weight,"));
     EXPECT_THAT(examples.out, HasSubstr("\n\"hit\",5,0,\"weblog-"));
     EXPECT_THAT(examples.out, HasSubstr("\n\"miss\",5,0,"));
     const std::vector<std::string> misses = {"corpus", "query", store(), "word attends to NOUN > 1 %", "--examples", "3"};
     EXPECT_THAT(headlight(misses).out, testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",,"))
         << "weights that are not held";
-    std::vector<std::string> exact = misses;
-    exact.insert(exact.end(), {"--model", "novella-7m"});
-    const Outcome known = headlight(exact);
-    ASSERT_EQ(known.code, 0) << known.err;
+    const Outcome known = done(headlight(joined(misses, {"--model", "novella-7m"})));
     EXPECT_THAT(known.out, testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",0[.][0-9]+,"));
     EXPECT_THAT(known.out, Not(testing::ContainsRegex("\n\"miss\",[0-9],[0-9],\"[^\"]*\",,")));
     EXPECT_EQ(headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--model", "novella-7m"}).code, 2);
 }
 
 TEST(CorpusQuery, MistakesNameTheirColumn) {
-    const Outcome wrong = headlight({"corpus", "query", store(), "obj attends to its hed > 60 %"});
-    EXPECT_EQ(wrong.code, 1);
-    EXPECT_THAT(wrong.err, HasSubstr("column 20"));
-    const Outcome none = headlight({"corpus", "query", store(), "obj attends to its head > 99 %"});
-    EXPECT_EQ(none.code, 0);
+    refused(headlight({"corpus", "query", store(), "obj attends to its hed > 60 %"}), 1, HasSubstr("column 20"));
+    const Outcome none = done(headlight({"corpus", "query", store(), "obj attends to its head > 99 %"}));
     EXPECT_THAT(none.err, HasSubstr("no head matches: the largest obj attends to its head: share is "));
     EXPECT_EQ(headlight({"corpus", "query", store(), "layer = 1", "--examples", "3"}).code, 2);
 }
@@ -155,12 +137,9 @@ TEST(CorpusQuery, MistakesNameTheirColumn) {
 TEST(CorpusSyntax, AStoreWithoutWordsSaysSo) {
     const TempFolder folder;
     const std::string plain = folder / "store", texts = folder.write("t.txt", "The cat sat.\nThe dog sat.\n");
-    const Outcome made = headlight({"corpus", "run", "novella-7m", "--texts", texts, "--out", plain, "--measure", "heads"});
-    ASSERT_EQ(made.code, 0) << made.err;
+    done(headlight({"corpus", "run", "novella-7m", "--texts", texts, "--out", plain, "--measure", "heads"}));
     for (const char* command : {"syntax", "pos", "alignment"}) {
-        const Outcome outcome = headlight({"corpus", command, plain});
-        EXPECT_EQ(outcome.code, 1);
-        EXPECT_THAT(outcome.err, HasSubstr("lacks the requested data"));
+        refused(headlight({"corpus", command, plain}), 1, HasSubstr("lacks the requested data"));
     }
 }
 

@@ -12,11 +12,13 @@
 namespace headlight::cli {
 namespace corpus_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
 using testing::HasSubstr;
 
-const std::string kTexts = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/text/sentences.txt";
+const std::string kTexts = test::fixture("text/sentences.txt");
 
 std::vector<std::string> run_into(const std::string& store) {
     return {"corpus",  "run", "novella-7m", "--texts", kTexts,  "--limit", "20",
@@ -26,16 +28,14 @@ std::vector<std::string> run_into(const std::string& store) {
 TEST(Corpus, RunsTellsAndMeasures) {
     const test::TempFolder folder;
     const std::string store = folder / "store";
-    const Outcome run = headlight(run_into(store));
-    ASSERT_EQ(run.code, 0) << run.err;
+    const Outcome run = done(headlight(run_into(store)));
     EXPECT_THAT(run.err, HasSubstr("20 of 20 chunks run"));
     const auto info = io::parse_json(headlight({"corpus", "info", store, "--json"}).out, "info");
     EXPECT_EQ(info["texts"], 20);
     EXPECT_EQ(info["finished_chunks"], 20);
     EXPECT_EQ(info["left_out"]["texts"], 0);
     EXPECT_THAT(headlight({"corpus", "info", store}).out, HasSubstr("20 of 20 chunks"));
-    const Outcome heads = headlight({"corpus", "heads", store, "--draws", "50"});
-    ASSERT_EQ(heads.code, 0) << heads.err;
+    const Outcome heads = done(headlight({"corpus", "heads", store, "--draws", "50"}));
     EXPECT_THAT(heads.out, testing::StartsWith("measure,layer,head,mean,low,high,mean_by_query,texts,queries\n"));
     EXPECT_THAT(heads.out, HasSubstr("\n\"share_first\",5,7,"));
     EXPECT_EQ(headlight({"corpus", "run", "novella-7m", "--out", store, "--part", "4/3"}).code, 2);
@@ -47,12 +47,11 @@ TEST(Corpus, RunsTellsAndMeasures) {
 TEST(Corpus, PartsOnMachinesWithoutACommonFolderMerge) {
     const test::TempFolder folder;
     for (const char* part : {"1", "2"}) {
-        std::vector<std::string> call = run_into(folder / part);
-        call.insert(call.end(), {"--part", std::string(part) + "/2"});
-        EXPECT_THAT(headlight(call).err, HasSubstr("are for other parts"));
+        const Outcome run = headlight(joined(run_into(folder / part), {"--part", std::string(part) + "/2"}));
+        EXPECT_THAT(run.err, HasSubstr("are for other parts"));
     }
-    ASSERT_EQ(headlight({"corpus", "merge", folder / "1", folder / "2", "--out", folder / "both"}).code, 0);
-    ASSERT_EQ(headlight(run_into(folder / "once")).code, 0);
+    done(headlight({"corpus", "merge", folder / "1", folder / "2", "--out", folder / "both"}));
+    done(headlight(run_into(folder / "once")));
     EXPECT_TRUE(test::slurp(folder / "both" / "merged.safetensors") == test::slurp(folder / "once" / "merged.safetensors"));
 }
 
@@ -60,7 +59,7 @@ TEST(Corpus, TwoProcessesOnOneStoreDoItsWorkOnce) {
     namespace fs = std::filesystem;
     const test::TempFolder folder;
     const fs::path once = folder / "once", shared = folder / "shared";
-    ASSERT_EQ(headlight(run_into(once)).code, 0);
+    done(headlight(run_into(once)));
     Outcome first, second;
     std::thread other([&] { first = test::program(run_into(shared)); });
     second = test::program(run_into(shared));

@@ -13,8 +13,11 @@
 namespace headlight {
 namespace edit_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using test::slurp;
 using test::TempFolder;
 using testing::HasSubstr;
@@ -24,9 +27,8 @@ const std::string kText = "The doctor asked the nurse because she was late.";
 TEST(Edits, ReachTheFileOfATrace) {
     const TempFolder folder;
     const auto file = folder / "t.safetensors";
-    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_z,*hook_pattern", "--edit",
-                                       "zero L3H1", "--edit", "knockout L2H0 END<-1", "--out", file});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_z,*hook_pattern", "--edit", "zero L3H1", "--edit",
+                    "knockout L2H0 END<-1", "--out", file}));
     const io::TensorStore store = io::TensorStore::open_file(file);
     EXPECT_EQ(store.metadata().at("edits"), R"(["zero L3H1","knockout L2H0 END<-1"])");
     const io::TensorView& z = *store.find("blocks.3.attn.hook_z");
@@ -39,7 +41,7 @@ TEST(Edits, ReachTheFileOfATrace) {
         }
     // A figure of the file says what it was made under.
     const auto figure = folder / "f.json";
-    ASSERT_EQ(headlight({"render", file, "--view", "matrix", "--layer", "2", "--heads", "0", "--out", figure}).code, 0);
+    done(headlight({"render", file, "--view", "matrix", "--layer", "2", "--heads", "0", "--out", figure}));
     const auto provenance = nlohmann::json::parse(slurp(figure))["provenance"];
     EXPECT_EQ(provenance["options"]["edits"], "zero L3H1; knockout L2H0 END<-1");
     EXPECT_THAT(provenance["command"].get<std::string>(), testing::Not(HasSubstr("--edit")));
@@ -51,12 +53,9 @@ TEST(Edits, AreInTheFigureAndInItsCommand) {
     const auto file = folder / "f.json", again = folder / "again.json", plain = folder / "plain.json";
     const std::vector<std::string> figure = {"render", "novella-7m", "--text", kText,     "--view",
                                              "matrix", "--layer",    "3",      "--heads", "1"};
-    const auto with = [&](std::vector<std::string> more) {
-        more.insert(more.begin(), figure.begin(), figure.end());
-        return headlight(more);
-    };
-    ASSERT_EQ(with({"--edit", "uniform L3H1", "--out", file}).code, 0);
-    ASSERT_EQ(with({"--out", plain}).code, 0);
+    const auto with = [&](const std::vector<std::string>& more) { return headlight(joined(figure, more)); };
+    done(with({"--edit", "uniform L3H1", "--out", file}));
+    done(with({"--out", plain}));
     const auto json = nlohmann::json::parse(slurp(file));
     EXPECT_EQ(json["provenance"]["options"]["edits"], "uniform L3H1");
     EXPECT_THAT(json["provenance"]["command"].get<std::string>(), HasSubstr("--edit 'uniform L3H1'"));
@@ -65,39 +64,31 @@ TEST(Edits, AreInTheFigureAndInItsCommand) {
     const auto recipe =
         folder.write("r.json", R"({"headlight":"recipe 1","edits":[{"op":"uniform","site":"pattern","where":"L3H1"},
         {"on":false,"op":"zero","site":"z","where":"L0H0"}]})");
-    ASSERT_EQ(with({"--recipe", recipe, "--out", again}).code, 0);
+    done(with({"--recipe", recipe, "--out", again}));
     EXPECT_EQ(slurp(again), slurp(file));
 }
 
 TEST(Edits, ChangeWhatAnAnalysisReads) {
     const std::vector<std::string> plain = {"analyze", "predictions", "novella-7m", "--text", kText, "--top", "1"};
-    std::vector<std::string> edited = plain;
-    edited.insert(edited.end(), {"--edit", "zero L5.mlp"});
+    const std::vector<std::string> edited = joined(plain, {"--edit", "zero L5.mlp"});
     const Outcome usual = headlight(plain), other = headlight(edited);
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_NE(usual.out, other.out);
     const TempFolder folder;
-    std::vector<std::string> to_json = edited;
-    to_json.insert(to_json.end(), {"--out", folder / "edited.json"});
-    ASSERT_EQ(headlight(to_json).code, 0);
+    done(headlight(joined(edited, {"--out", folder / "edited.json"})));
     EXPECT_EQ(nlohmann::json::parse(slurp(folder / "edited.json"))["facts"]["edits"], "zero L5.mlp_out");
-    std::vector<std::string> nothing = plain;
-    nothing.insert(nothing.end(), {"--edit", "off zero L5.mlp"});
-    EXPECT_EQ(headlight(nothing).out, usual.out);
+    EXPECT_EQ(headlight(joined(plain, {"--edit", "off zero L5.mlp"})).out, usual.out);
 }
 
 TEST(Edits, OfAContinuationStandBesideTheUnedited) {
     const std::vector<std::string> plain = {"generate", "novella-7m", "--text", "The old doctor", "--tokens", "8"};
-    std::vector<std::string> edited = plain;
-    edited.insert(edited.end(), {"--edit", "zero L5.mlp", "--edit", "scale L4.attn 3"});
+    const std::vector<std::string> edited = joined(plain, {"--edit", "zero L5.mlp", "--edit", "scale L4.attn 3"});
     const std::string usual = headlight(plain).out;
-    const Outcome outcome = headlight(edited);
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight(edited));
     EXPECT_THAT(outcome.out, testing::StartsWith("unedited: The old doctor"));
     EXPECT_THAT(outcome.out, HasSubstr("\nedited:   The old doctor"));
     EXPECT_EQ(std::ranges::count(outcome.out, '['), 2);
-    edited.push_back("--json");
-    const auto json = nlohmann::json::parse(headlight(edited).out);
+    const auto json = nlohmann::json::parse(headlight(joined(edited, {"--json"})).out);
     const auto ids = json["ids"].get<std::vector<std::int64_t>>(),
                before = json["unedited"]["ids"].get<std::vector<std::int64_t>>();
     const auto at = json["first_difference"].get<std::size_t>();
@@ -110,27 +101,22 @@ TEST(Edits, OfAContinuationStandBesideTheUnedited) {
 }
 
 TEST(Edits, AreComparedByWhatTheyDoToAPrediction) {
-    const Outcome outcome = headlight({"analyze", "edits", "novella-7m", "--text", kText, "--edit", "zero L5.mlp", "--edit",
-                                       "off zero L0H0", "--edit", "scale L4.attn 3", "--token", " and"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"analyze", "edits", "novella-7m", "--text", kText, "--edit", "zero L5.mlp", "--edit",
+                                            "off zero L0H0", "--edit", "scale L4.attn 3", "--token", " and"}));
     EXPECT_THAT(outcome.out, HasSubstr("edit,on,logit_alone"));
     EXPECT_THAT(outcome.out, HasSubstr("\"off zero L0H0\",0,,,,"));
     EXPECT_EQ(headlight({"analyze", "edits", "novella-7m", "--text", kText}).code, 2);
     // A masked model answers at its mask.
     const TempFolder folder;
     const auto of_mask = folder / "mask.json";
-    ASSERT_EQ(headlight({"analyze", "edits", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert-mlm", "--text",
-                         "[MASK] the nurse", "--edit", "zero L0H0", "--out", of_mask})
-                  .code,
-              0);
+    done(headlight({"analyze", "edits", test::fixture("models/bert-mlm"), "--text", "[MASK] the nurse", "--edit", "zero L0H0",
+                    "--out", of_mask}));
     EXPECT_EQ(nlohmann::json::parse(slurp(of_mask))["facts"]["position"], "1");
 }
 
 TEST(Edits, ThatCannotBeReadNameThePlace) {
-    const Outcome outcome = headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "knokout L3H1 4<-2"});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("column 1 of \"knokout L3H1 4<-2\""));
-    EXPECT_THAT(outcome.err, HasSubstr("Did you mean \"knockout\"?"));
+    refused(headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "knokout L3H1 4<-2"}), 1,
+            testing::AllOf(HasSubstr("column 1 of \"knokout L3H1 4<-2\""), HasSubstr("Did you mean \"knockout\"?")));
     EXPECT_THAT(headlight({"analyze", "predictions", "novella-7m", "--text", kText, "--edit", "zero L6H0"}).err,
                 HasSubstr("0 to 5"));
     EXPECT_THAT(

@@ -15,42 +15,22 @@
 namespace headlight {
 namespace encoder_decoder_test {
 
+using test::cells_of;
+using test::done;
 using test::headlight;
+using test::joined;
+using test::lines_of;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string model_called(const std::string& name) {
-    return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/" + name;
-}
+std::string model_called(const std::string& name) { return test::fixture("encoder_decoders/") + name; }
 const std::string kSource = "the cat, the hat: the cat", kTarget = "die Katze, die";
 
-Outcome on(const std::string& model, std::vector<std::string> before, const std::vector<std::string>& behind) {
-    before.insert(before.end(), {model, "--text", kSource, "--pair", kTarget});
-    before.insert(before.end(), behind.begin(), behind.end());
-    return headlight(before);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
-}
-
-std::vector<std::string> cells_of(const std::string& line) {
-    std::vector<std::string> cells;
-    std::string cell;
-    for (const char c : line + ",")
-        if (c == ',')
-            cells.push_back(std::exchange(cell, {}));
-        else
-            cell += c;
-    return cells;
+Outcome on(const std::string& model, const std::vector<std::string>& before, const std::vector<std::string>& behind) {
+    return headlight(joined(joined(before, {model, "--text", kSource, "--pair", kTarget}), behind));
 }
 
 std::vector<float> numbers_of(const io::TensorView& view) {
@@ -65,25 +45,17 @@ TEST_P(SavedEncoderDecoder, DrawsAllThreeAttentionsWithoutTheModel) {
     const TempFolder folder;
     for (const char* ending : {"t.safetensors", "t.npz"}) {
         const std::string file = folder / ending;
-        const Outcome saved = on(model_called(GetParam()), {"trace"}, {"--out", file});
-        ASSERT_EQ(saved.code, 0) << saved.err;
+        done(on(model_called(GetParam()), {"trace"}, {"--out", file}));
         for (const char* attention : {"self", "encoder", "cross"})
             for (const char* view : {"matrix", "model", "head"}) {
                 if (std::string(view) != "matrix" && (std::string(attention) != "cross" || std::string(ending) != "t.npz"))
                     continue;
-                const std::vector<std::string> how{"--attention", attention, "--view", view};
-                std::vector<std::string> of_file{"render", file}, of_head;
-                if (std::string(view) != "model") of_head = {"--layer", "1", "--heads", "1"};
-                std::vector<std::string> wanted = how;
-                wanted.insert(wanted.end(), of_head.begin(), of_head.end());
+                SCOPED_TRACE(std::string(attention) + " " + view);
+                std::vector<std::string> wanted{"--attention", attention, "--view", view};
+                if (std::string(view) != "model") wanted = joined(wanted, {"--layer", "1", "--heads", "1"});
                 const std::string a = folder / "a.npz", b = folder / "b.npz";
-                std::vector<std::string> with_model = wanted, without = wanted;
-                with_model.insert(with_model.end(), {"--out", a});
-                without.insert(without.end(), {"--out", b});
-                of_file.insert(of_file.end(), without.begin(), without.end());
-                const Outcome first = on(model_called(GetParam()), {"render"}, with_model), second = headlight(of_file);
-                ASSERT_EQ(first.code, 0) << attention << " " << view << ": " << first.err;
-                ASSERT_EQ(second.code, 0) << attention << " " << view << ": " << second.err;
+                done(on(model_called(GetParam()), {"render"}, joined(wanted, {"--out", a})));
+                done(headlight(joined({"render", file, "--out", b}, wanted)));
                 const io::NpzContent x = io::read_npz(a), y = io::read_npz(b);
                 ASSERT_EQ(x.arrays.size(), y.arrays.size());
                 for (const auto& [name, view_of] : x.arrays) {
@@ -99,9 +71,8 @@ TEST_P(SavedEncoderDecoder, DrawsAllThreeAttentionsWithoutTheModel) {
 TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
     const TempFolder folder;
     const std::string file = folder / "t.safetensors";
-    ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--out", file}).code, 0);
-    const Outcome info = headlight({"info", file, "--json"});
-    ASSERT_EQ(info.code, 0) << info.err;
+    done(on(model_called(GetParam()), {"trace"}, {"--out", file}));
+    const Outcome info = done(headlight({"info", file, "--json"}));
     const auto json = nlohmann::json::parse(info.out);
     EXPECT_EQ(json.at("text"), kSource);
     EXPECT_EQ(json.at("pair"), kTarget);
@@ -132,10 +103,9 @@ TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
     EXPECT_EQ(headlight({"render", file, "--view", "neuron", "--out", folder / "n.png"}).code, 1);
     // A file without the cross attention's patterns says which one is missing.
     const std::string part = folder / "part.safetensors";
-    ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--capture", "*.attn.hook_pattern", "--out", part}).code, 0);
-    const Outcome missing = headlight({"render", part, "--view", "matrix", "--out", folder / "n.png"});
-    EXPECT_EQ(missing.code, 1);
-    EXPECT_THAT(missing.err, HasSubstr("decoder.blocks.0.cross_attn.hook_pattern"));
+    done(on(model_called(GetParam()), {"trace"}, {"--capture", "*.attn.hook_pattern", "--out", part}));
+    refused(headlight({"render", part, "--view", "matrix", "--out", folder / "n.png"}), 1,
+            HasSubstr("decoder.blocks.0.cross_attn.hook_pattern"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SavedEncoderDecoder, testing::Values("t5", "bart"));
@@ -144,8 +114,7 @@ TEST(CrossAttention, FilesCallItsAxesTargetAndSource) {
     const TempFolder folder;
     for (const std::string view : {"matrix", "head", "model", "neuron", "aggregate", "rollout"}) {
         const std::string file = folder / (view + ".csv");
-        const Outcome drawn = on(model_called("t5"), {"render"}, {"--attention", "cross", "--view", view, "--out", file});
-        ASSERT_EQ(drawn.code, 0) << view << ": " << drawn.err;
+        done(on(model_called("t5"), {"render"}, {"--attention", "cross", "--view", view, "--out", file}));
         const auto lines = lines_of(test::slurp(file));
         ASSERT_GT(lines.size(), 2u);
         EXPECT_THAT(lines[1], AllOf(HasSubstr("target"), HasSubstr("source_token"))) << view;
@@ -156,22 +125,20 @@ TEST(CrossAttention, FilesCallItsAxesTargetAndSource) {
 
 TEST(CrossAttention, AnalysesChooseAnAttention) {
     for (const char* attention : {"self", "encoder"}) {
-        const Outcome rollout = on(model_called("bart"), {"analyze", "rollout"}, {"--attention", attention, "--layer", "1"});
-        ASSERT_EQ(rollout.code, 0) << rollout.err;
+        const Outcome rollout =
+            done(on(model_called("bart"), {"analyze", "rollout"}, {"--attention", attention, "--layer", "1"}));
         EXPECT_THAT(lines_of(rollout.out)[0], HasSubstr("query_token"));
     }
-    const Outcome cross = on(model_called("bart"), {"analyze", "rollout"}, {"--attention", "cross", "--layer", "1"});
-    ASSERT_EQ(cross.code, 0) << cross.err;
+    const Outcome cross = done(on(model_called("bart"), {"analyze", "rollout"}, {"--attention", "cross", "--layer", "1"}));
     EXPECT_THAT(lines_of(cross.out)[0], HasSubstr("source_token"));
-    EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "encoder"}).code, 0);
+    done(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "encoder"}));
     EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "cross"}).code, 1);
     EXPECT_EQ(headlight({"analyze", "heads", test::built_in_model(), "--text", "the cat", "--attention", "cross"}).code, 1);
 }
 
 TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
     for (const char* name : {"t5", "bart", "marian"}) {
-        const Outcome dla = on(model_called(name), {"analyze", "attribution"}, {"--position", "2", "--token", "7"});
-        ASSERT_EQ(dla.code, 0) << name << ": " << dla.err;
+        const Outcome dla = done(on(model_called(name), {"analyze", "attribution"}, {"--position", "2", "--token", "7"}));
         double sum = 0, total = 0, cross = 0;
         const auto names = cells_of(lines_of(dla.out)[0]);
         const auto contribution = static_cast<std::size_t>(std::find(names.begin(), names.end(), "contribution") - names.begin());
@@ -209,8 +176,8 @@ std::map<std::string, double> sums_into(const std::vector<std::string>& lines, c
 TEST(CrossAttention, ContributionsFollowBothTexts) {
     const TempFolder folder;
     for (const char* name : {"t5", "bart"}) {
-        const Outcome told = on(model_called(name), {"analyze", "contributions"}, {"--position", "3", "--threshold", "0.02"});
-        ASSERT_EQ(told.code, 0) << told.err;
+        const Outcome told =
+            done(on(model_called(name), {"analyze", "contributions"}, {"--position", "3", "--threshold", "0.02"}));
         const auto lines = lines_of(told.out);
         EXPECT_EQ(lines[0], "stack,layer,kind,from,to,head,contribution,from_token,to_token");
         EXPECT_THAT(told.out, AllOf(HasSubstr("cross_residual"), HasSubstr("encoder")));
@@ -220,30 +187,26 @@ TEST(CrossAttention, ContributionsFollowBothTexts) {
         // The view writes the same lines, whichever of the decoder's attentions is chosen.
         for (const char* attention : {"self", "cross"}) {
             const std::string file = folder / (std::string(attention) + ".csv");
-            const Outcome drawn = on(model_called(name), {"render"},
-                                     {"--attention", attention, "--view", "contribution-graph", "--query", "3", "--least-share",
-                                      "0.02", "--out", file});
-            ASSERT_EQ(drawn.code, 0) << drawn.err;
+            done(on(model_called(name), {"render"},
+                    {"--attention", attention, "--view", "contribution-graph", "--query", "3", "--least-share", "0.02", "--out",
+                     file}));
             const auto written = lines_of(test::slurp(file));
             EXPECT_EQ(written[1], "stack,layer,kind,from,to,head,contribution,from_token,to_token");
             EXPECT_EQ(written.size(), lines.size() + 1);
         }
         for (const char* edge : {"cross:1:0:3", "encoder:0:0:0"}) {
-            const Outcome opened = on(model_called(name), {"render"},
-                                      {"--view", "contribution-graph", "--query", "3", "--least-share", "0.002", "--edge", edge,
-                                       "--out", folder / "o.png"});
-            EXPECT_EQ(opened.code, 0) << opened.err;
+            done(on(model_called(name), {"render"},
+                    {"--view", "contribution-graph", "--query", "3", "--least-share", "0.002", "--edge", edge, "--out",
+                     folder / "o.png"}));
         }
-        const Outcome wrong = on(model_called(name), {"render"},
-                                 {"--view", "contribution-graph", "--edge", "cross:1:0", "--out", folder / "o.png"});
-        EXPECT_EQ(wrong.code, 1);
-        EXPECT_THAT(wrong.err, HasSubstr("cross:3:4:13"));
+        refused(on(model_called(name), {"render"},
+                   {"--view", "contribution-graph", "--edge", "cross:1:0", "--out", folder / "o.png"}),
+                1, HasSubstr("cross:3:4:13"));
     }
 }
 
 TEST(CrossAttention, ImportanceHasRowsOfBothTexts) {
-    const Outcome rows = on(model_called("t5"), {"analyze", "importance"}, {"--position", "1"});
-    ASSERT_EQ(rows.code, 0) << rows.err;
+    const Outcome rows = done(on(model_called("t5"), {"analyze", "importance"}, {"--position", "1"}));
     const auto lines = lines_of(rows.out);
     EXPECT_TRUE(lines[0].starts_with("text,")) << lines[0];
     int source = 0, target = 0;

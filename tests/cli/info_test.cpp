@@ -11,15 +11,16 @@ namespace info_test {
 
 using nlohmann::json;
 using test::built_in_model;
+using test::done;
 using test::headlight;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(InfoJson, IsTheDocumentedObject) {
-    const Outcome outcome = headlight({"info", "novella-7m", "--json"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"info", "novella-7m", "--json"}));
     EXPECT_THAT(outcome.err, IsEmpty());
     const json root = json::parse(outcome.out);
     for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer", "tensors",
@@ -46,8 +47,7 @@ TEST(InfoJson, IsTheDocumentedObject) {
 }
 
 TEST(Info, ForPeopleNamesThePartsAndFiles) {
-    const Outcome outcome = headlight({"info", "novella-7m", "--tensors"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"info", "novella-7m", "--tensors"}));
     for (const char* part :
          {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers", "byte-level BPE", "query_key_value.weight"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
@@ -87,8 +87,7 @@ TEST(Info, TellsHowATensorIsSpread) {
     for (const json& tensor : listed)
         if (tensor["name"].get<std::string>().ends_with(name)) full = tensor["name"];
     ASSERT_FALSE(full.empty());
-    const Outcome outcome = headlight({"info", "novella-7m", "--tensor", full, "--bins", "8", "--json"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"info", "novella-7m", "--tensor", full, "--bins", "8", "--json"}));
     const json root = json::parse(outcome.out);
     for (const char* key :
          {"name", "dtype", "shape", "file", "elements", "nan", "infinite", "min", "max", "mean", "std", "histogram"})
@@ -100,12 +99,9 @@ TEST(Info, TellsHowATensorIsSpread) {
     EXPECT_EQ(root["histogram"]["edges"].front(), root["min"]);
     EXPECT_EQ(root["histogram"]["edges"].back(), root["max"]);
 
-    const Outcome text = headlight({"info", "novella-7m", "--tensor", full});
-    ASSERT_EQ(text.code, 0) << text.err;
+    const Outcome text = done(headlight({"info", "novella-7m", "--tensor", full}));
     for (const char* part : {"histogram", "mean", "NaN", "####"}) EXPECT_THAT(text.out, HasSubstr(part));
-    const Outcome wrong = headlight({"info", "novella-7m", "--tensor", full + "s"});
-    EXPECT_EQ(wrong.code, 1);
-    EXPECT_THAT(wrong.err, HasSubstr("Did you mean " + full));
+    refused(headlight({"info", "novella-7m", "--tensor", full + "s"}), 1, HasSubstr("Did you mean " + full));
 }
 
 }  // namespace info_test

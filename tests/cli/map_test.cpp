@@ -16,8 +16,11 @@
 namespace headlight {
 namespace map_command_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 
@@ -30,9 +33,8 @@ TEST(Map, WritesArraysOfEveryHead) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);
     const std::string out = folder / "map.npz";
-    const Outcome outcome =
-        headlight({"map", "novella-7m", "--texts", texts, "--method", "umap", "--iterations", "20", "--points", "--out", out});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(
+        headlight({"map", "novella-7m", "--texts", texts, "--method", "umap", "--iterations", "20", "--points", "--out", out}));
     EXPECT_THAT(outcome.err, HasSubstr("faithfulness to attention"));
     const io::NpzContent content = io::read_npz(out);
     const std::int64_t tokens = content.arrays.at("text").shape[0];
@@ -53,10 +55,8 @@ TEST(Map, WritesARowAPointInThreeDimensionsTheSameForASeed) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);
     const auto made = [&](const std::string& name, const std::string& threads) {
-        const Outcome outcome =
-            headlight({"map", "novella-7m", "--texts", texts, "--method", "tsne", "--iterations", "30", "--dims", "3", "--layer",
-                       "4", "--seed", "3", "--threads", threads, "--out", folder / name});
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight({"map", "novella-7m", "--texts", texts, "--method", "tsne", "--iterations", "30", "--dims", "3", "--layer",
+                        "4", "--seed", "3", "--threads", threads, "--out", folder / name}));
         return test::slurp(folder / name);
     };
     const std::string csv = made("a.csv", "1");
@@ -76,11 +76,8 @@ std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
 TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);
-    const auto made = [&](const std::string& name, std::vector<std::string> more) {
-        std::vector<std::string> words = {"map", "novella-7m", "--texts", texts, "--out", folder / name};
-        words.insert(words.end(), more.begin(), more.end());
-        const Outcome outcome = headlight(words);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto made = [&](const std::string& name, const std::vector<std::string>& more) {
+        const Outcome outcome = done(headlight(joined({"map", "novella-7m", "--texts", texts, "--out", folder / name}, more)));
         EXPECT_THAT(outcome.err, HasSubstr("wrote "));
         return std::pair(test::slurp(folder / name), outcome.err);
     };
@@ -94,41 +91,32 @@ TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
     const std::vector<std::string> space = {"--layer", "2", "--head", "5", "--dims", "3", "--width", "600", "--scale", "1"};
     const std::string front = made("front.png", space).first;
     EXPECT_EQ(big_endian(front, 16), 600u);
-    std::vector<std::string> turned = space;
-    turned.insert(turned.end(), {"--yaw", "40", "--pitch", "-20"});
+    const std::vector<std::string> turned = joined(space, {"--yaw", "40", "--pitch", "-20"});
     const std::string side = made("side.png", turned).first;
     EXPECT_NE(front, side);
     EXPECT_EQ(side, made("again.png", turned).first);
     EXPECT_THAT(made("front.svg", turned).first, HasSubstr("--layer 2 --head 5 --yaw 40 --pitch -20 --width 600 --scale 1"));
 
-    const Outcome flat = headlight({"map", "novella-7m", "--texts", texts, "--yaw", "40", "--out", folder / "m.png"});
-    EXPECT_EQ(flat.code, 2);
-    EXPECT_THAT(flat.err, HasSubstr("--dims 3"));
-    const Outcome none = headlight({"map", "novella-7m", "--texts", texts, "--mark", "zebra", "--out", folder / "m.png"});
-    EXPECT_EQ(none.code, 0) << none.err;
+    refused(headlight({"map", "novella-7m", "--texts", texts, "--yaw", "40", "--out", folder / "m.png"}), 2,
+            HasSubstr("--dims 3"));
+    const Outcome none = done(headlight({"map", "novella-7m", "--texts", texts, "--mark", "zebra", "--out", folder / "m.png"}));
     EXPECT_THAT(none.err, HasSubstr("no token matches --mark zebra"));
-    const Outcome search =
-        headlight({"map", "novella-7m", "--texts", texts, "--mark", "(", "--mark-by", "regex", "--out", folder / "m.png"});
-    EXPECT_EQ(search.code, 1);
-    EXPECT_THAT(search.err, HasSubstr("regular expression"));
+    refused(headlight({"map", "novella-7m", "--texts", texts, "--mark", "(", "--mark-by", "regex", "--out", folder / "m.png"}), 1,
+            HasSubstr("regular expression"));
 }
 
 TEST(Map, OfPicturesIsOfTheirPatches) {
     const std::string tests = HEADLIGHT_SOURCE_DIR "/tests/fixtures/", vit = tests + "models/vit";
     const TempFolder folder;
-    const Outcome rows = headlight({"map", vit, "--image", tests + "pictures", "--out", folder / "m.csv"});
-    ASSERT_EQ(rows.code, 0) << rows.err;
+    const Outcome rows = done(headlight({"map", vit, "--image", tests + "pictures", "--out", folder / "m.csv"}));
     EXPECT_THAT(rows.err, HasSubstr("3 pictures, "));
     EXPECT_THAT(test::slurp(folder / "m.csv"), HasSubstr("\"query\",1,5,\"r2c1\""));
     const std::string shapes = tests + "pictures/shapes.png";
-    const Outcome one = headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--out", folder / "m.svg"});
-    ASSERT_EQ(one.code, 0) << one.err;
+    done(headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--out", folder / "m.svg"}));
     const std::string svg = test::slurp(folder / "m.svg");
     EXPECT_THAT(svg, HasSubstr("--image " + shapes));
     EXPECT_THAT(svg, HasSubstr("of 1 picture"));
-    const Outcome points =
-        headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--no-thumbnails", "--out", folder / "p.svg"});
-    ASSERT_EQ(points.code, 0) << points.err;
+    done(headlight({"map", vit, "--image", shapes, "--layer", "1", "--head", "0", "--no-thumbnails", "--out", folder / "p.svg"}));
     const auto images = [](const std::string& text) {
         std::size_t count = 0;
         for (std::size_t at = text.find("<image"); at != std::string::npos; at = text.find("<image", at + 1)) ++count;
@@ -136,32 +124,21 @@ TEST(Map, OfPicturesIsOfTheirPatches) {
     };
     EXPECT_GT(images(svg), images(test::slurp(folder / "p.svg")) + 10);
 
-    const Outcome text = headlight({"map", vit, "--text", "a", "--out", folder / "m.csv"});
-    EXPECT_EQ(text.code, 1);
-    EXPECT_THAT(text.err, HasSubstr("reads pictures"));
-    const Outcome picture = headlight({"map", "novella-7m", "--image", shapes, "--out", folder / "m.csv"});
-    EXPECT_EQ(picture.code, 1);
-    EXPECT_THAT(picture.err, HasSubstr("reads texts"));
+    refused(headlight({"map", vit, "--text", "a", "--out", folder / "m.csv"}), 1, HasSubstr("reads pictures"));
+    refused(headlight({"map", "novella-7m", "--image", shapes, "--out", folder / "m.csv"}), 1, HasSubstr("reads texts"));
     const TempFolder nothing;
-    const Outcome empty = headlight({"map", vit, "--image", nothing.path().string(), "--out", folder / "m.csv"});
-    EXPECT_EQ(empty.code, 1);
-    EXPECT_THAT(empty.err, HasSubstr("no pictures"));
+    refused(headlight({"map", vit, "--image", nothing.path().string(), "--out", folder / "m.csv"}), 1, HasSubstr("no pictures"));
 }
 
 TEST(Map, ReportsWhatItCannotDraw) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);
-    const Outcome none = headlight({"map", "novella-7m", "--out", folder / "m.csv"});
-    EXPECT_EQ(none.code, 2);
-    EXPECT_THAT(none.err, HasSubstr("--texts"));
-    const Outcome long_text = headlight({"map", "novella-7m", "--texts", texts, "--tokens", "3", "--out", folder / "m.csv"});
-    EXPECT_EQ(long_text.code, 1);
-    EXPECT_THAT(long_text.err, HasSubstr("No text fits into the budget"));
-    const Outcome head = headlight({"map", "novella-7m", "--texts", texts, "--layer", "9", "--out", folder / "m.csv"});
-    EXPECT_EQ(head.code, 1);
-    EXPECT_THAT(head.err, HasSubstr("layer 0 to 5"));
-    const Outcome token = headlight({"map", "novella-7m", "--text", "a", "--method", "tsne", "--out", folder / "one.csv"});
-    EXPECT_EQ(token.code, 0) << token.err;
+    refused(headlight({"map", "novella-7m", "--out", folder / "m.csv"}), 2, HasSubstr("--texts"));
+    refused(headlight({"map", "novella-7m", "--texts", texts, "--tokens", "3", "--out", folder / "m.csv"}), 1,
+            HasSubstr("No text fits into the budget"));
+    refused(headlight({"map", "novella-7m", "--texts", texts, "--layer", "9", "--out", folder / "m.csv"}), 1,
+            HasSubstr("layer 0 to 5"));
+    done(headlight({"map", "novella-7m", "--text", "a", "--method", "tsne", "--out", folder / "one.csv"}));
 }
 
 }  // namespace map_command_test

@@ -15,7 +15,9 @@ namespace headlight {
 namespace picture_test {
 
 using nlohmann::json;
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
 using test::TempFolder;
 using testing::HasSubstr;
@@ -30,8 +32,7 @@ TEST(PictureCommands, TraceOfAFileIsTheReferences) {
          {std::tuple{"vit", kVit, kPicture, "logits"}, std::tuple{"clip#vision", kClip + "#vision", kScene, "hook_projected"}}) {
         const TempFolder folder;
         const auto file = folder / "t.safetensors";
-        const Outcome outcome = headlight({"trace", model, "--image", picture, "--capture", "all", "--out", file});
-        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight({"trace", model, "--image", picture, "--capture", "all", "--out", file}));
         const io::TensorStore ours = io::TensorStore::open_file(file);
         const io::TensorStore theirs = io::TensorStore::open_file(kTests + "golden/" + name + ".f32.safetensors");
         ASSERT_EQ(ours.find(what)->shape, theirs.find(what)->shape);
@@ -45,22 +46,18 @@ TEST(PictureCommands, TraceOfAFileIsTheReferences) {
 TEST(PictureCommands, RenderAndItsData) {
     const TempFolder folder;
     const auto file = folder / "p.csv";
-    const Outcome outcome =
-        headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file}));
     const std::string rows = io::read_text(file);
     EXPECT_THAT(rows, HasSubstr("layer,panel,query,query_token,key,key_token,row,column,weight"));
     EXPECT_EQ(std::ranges::count(rows, '\n') - std::ranges::count(rows, '#'), 1 + 4 * 13) << "a head and a token each";
     EXPECT_THAT(rows, HasSubstr(R"(1,"Head 2",3,"r1c3",12,"r3c4",3,4,)"));
     EXPECT_THAT(rows, HasSubstr("--image"));
-    const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over",
-                                   "reveal", "--out", folder / "p.png"});
-    EXPECT_EQ(png.code, 0) << png.err;
+    done(headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over", "reveal", "--out",
+                    folder / "p.png"}));
 }
 
 TEST(PictureCommands, LensSpeaksOfClasses) {
-    const Outcome outcome = headlight({"analyze", "lens", kVit, "--image", kPicture});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"analyze", "lens", kVit, "--image", kPicture}));
     EXPECT_THAT(outcome.out, HasSubstr("golden"));
 }
 
@@ -68,10 +65,9 @@ TEST(PictureCommands, LensSpeaksOfClasses) {
 TEST(PictureCommands, AttributionIsOfTheClass) {
     const TempFolder folder;
     const auto of = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> call = {"render",  kVit, "--image", kPicture, "--view", "attribution",
-                                         "--layer", "1",  "--heads", "0",      "--out",  folder / "a.npz"};
-        call.insert(call.end(), more.begin(), more.end());
-        EXPECT_EQ(headlight(call).code, 0);
+        const std::vector<std::string> call = {"render",  kVit, "--image", kPicture, "--view", "attribution",
+                                               "--layer", "1",  "--heads", "0",      "--out",  folder / "a.npz"};
+        done(headlight(joined(call, more)));
         const io::NpzContent content = io::read_npz(folder / "a.npz");
         const auto& heads = content.arrays.begin()->second;
         return std::vector<std::byte>(heads.bytes.begin(), heads.bytes.end());
@@ -106,13 +102,8 @@ TEST(PictureCommands, Analyses) {
                                                             {"contributions", "--position", "0"},
                                                             {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
     for (const auto& analysis : analyses) {
-        std::vector<std::string> call = {"analyze", analysis[0], kVit, "--image", kPicture};
-        call.insert(call.end(), analysis.begin() + 1, analysis.end());
-        call.insert(call.end(), {"--out", file});
-        const Outcome outcome = test::headlight(call);
-        ASSERT_EQ(outcome.code, 0) << analysis[0] << ": " << outcome.err;
-        const std::string text = io::read_text(file);
-        EXPECT_THAT(text, HasSubstr("shapes.png")) << analysis[0];
+        done(headlight(joined(joined({"analyze"}, analysis), {kVit, "--image", kPicture, "--out", file})));
+        EXPECT_THAT(io::read_text(file), HasSubstr("shapes.png")) << analysis[0];
     }
 }
 
@@ -120,11 +111,8 @@ TEST(PictureCommands, Analyses) {
 TEST(PictureCommands, Sweeps) {
     const TempFolder folder;
     const auto file = folder / "s.json";
-    const auto swept = [&](std::vector<std::string> more) {
-        std::vector<std::string> call = {"sweep", kVit, "--image", kPicture, "--answer", "dog", "--wrong", "2", "--out", file};
-        call.insert(call.end(), more.begin(), more.end());
-        const Outcome outcome = headlight(call);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto swept = [&](const std::vector<std::string>& more) {
+        done(headlight(joined({"sweep", kVit, "--image", kPicture, "--answer", "dog", "--wrong", "2", "--out", file}, more)));
         return json::parse(io::read_text(file));
     };
     const json patches = swept({"--ablate", "zero", "--site", "resid_pre"});
@@ -134,8 +122,7 @@ TEST(PictureCommands, Sweeps) {
     EXPECT_EQ(patches["facts"]["wrong"], "crane");
     // The value is the class' logit minus the other's in the run under the same edit.
     const auto trace = folder / "t.safetensors";
-    ASSERT_EQ(headlight({"trace", kVit, "--image", kPicture, "--edit", "zero L1H2", "--capture", "logits", "--out", trace}).code,
-              0);
+    done(headlight({"trace", kVit, "--image", kPicture, "--edit", "zero L1H2", "--capture", "logits", "--out", trace}));
     const io::TensorStore store = io::TensorStore::open_file(trace);
     const auto* logits = reinterpret_cast<const float*>(store.find("logits")->bytes.data());
     const json heads = swept({"--ablate", "zero"});
@@ -145,10 +132,8 @@ TEST(PictureCommands, Sweeps) {
                                     kScene + R"(", "answer": "dog", "wrong": "cat"})" + "\n");
     const Outcome pairs = headlight({"sweep", kVit, "--pairs", folder / "pairs.jsonl", "--ablate", "resample"});
     EXPECT_THAT(pairs.out, HasSubstr("band_low")) << pairs.err;
-    ASSERT_EQ(headlight({"sweep", kVit, "--image", kPicture, "--answer", "dog", "--metric", "prob", "--ablate", "zero", "--out",
-                         folder / "s.svg"})
-                  .code,
-              0);
+    done(headlight({"sweep", kVit, "--image", kPicture, "--answer", "dog", "--metric", "prob", "--ablate", "zero", "--out",
+                    folder / "s.svg"}));
     EXPECT_THAT(io::read_text(folder / "s.svg"), HasSubstr("--image " + kPicture));
     EXPECT_THAT(headlight({"sweep", kVit, "--clean", "a text", "--ablate", "zero"}).err, HasSubstr("Give --image"));
     EXPECT_THAT(headlight({"sweep", kClip + "#vision", "--image", kScene, "--ablate", "zero"}).err, HasSubstr("no class logits"));
@@ -156,8 +141,7 @@ TEST(PictureCommands, Sweeps) {
 
 /// How a call fails: one line that names what is wrong and what to do.
 void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
-    const Outcome outcome = test::headlight(call);
-    EXPECT_EQ(outcome.code, code) << outcome.err;
+    const Outcome outcome = test::refused(headlight(call), code);
     for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
 }
 
@@ -193,8 +177,7 @@ TEST(PictureCommands, AnSvgWithTextNeedsNoDisplay) {
     const auto svg = folder.write("a.svg",
                                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"64\" height=\"64\">"
                                   "<rect width=\"64\" height=\"64\" fill=\"white\"/><text x=\"5\" y=\"40\">Hi</text></svg>");
-    const Outcome outcome = headlight({"analyze", "lens", kVit, "--image", svg});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    done(headlight({"analyze", "lens", kVit, "--image", svg}));
 }
 
 TEST(PictureCommands, WhatIsNoPictureIsOneLine) {

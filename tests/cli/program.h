@@ -8,12 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <source_location>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -80,6 +84,59 @@ inline Outcome headlight(const std::vector<std::string>& arguments, const std::s
     return in_child(work, input, environment, stdout_to);
 }
 
+/// What a command gave that has to succeed; the test ends here where it has not.
+inline Outcome done(Outcome outcome, const std::source_location& where = std::source_location::current()) {
+    if (outcome.code == 0) return outcome;
+    throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": exit code " +
+                             std::to_string(outcome.code) + ": " + outcome.err);
+}
+
+/// What a command gave that has to end with this exit code and print an error that matches.
+inline Outcome refused(Outcome outcome, int code, const testing::Matcher<const std::string&>& error = testing::_,
+                       const std::source_location& where = std::source_location::current()) {
+    const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "refused");
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_THAT(outcome.err, error);
+    return outcome;
+}
+
 inline std::string built_in_model() { return std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m"; }
+
+/// A file or folder of tests/fixtures: "models/bert".
+inline std::string fixture(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/" + name; }
+
+/// The words of a command line, and more behind them.
+inline std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+/// The cells of a line of CSV, without quotes.
+inline std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells{""};
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"')
+            quoted = !quoted;
+        else if (c == ',' && !quoted)
+            cells.emplace_back();
+        else
+            cells.back() += c;
+    }
+    return cells;
+}
+
+inline std::vector<std::vector<std::string>> csv_rows(const std::string& csv) {
+    std::vector<std::vector<std::string>> rows;
+    for (const std::string& line : lines_of(csv)) rows.push_back(cells_of(line));
+    return rows;
+}
 
 }  // namespace headlight::test

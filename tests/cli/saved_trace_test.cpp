@@ -14,15 +14,18 @@
 namespace headlight {
 namespace saved_trace_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::little;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string kText = "The doctor asked the nurse because she was late.";
-const std::string kFixtures = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/";
+const std::string kFixtures = test::fixture("");
 
 std::string npy(const std::string& type, const std::string& shape, const std::string& data) {
     std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
@@ -46,13 +49,9 @@ std::string attention(const std::string& shape, const std::vector<float>& values
 }
 
 /// The arrays that a view draws.
-io::NpzContent drawn(const TempFolder& folder, std::vector<std::string> arguments, const std::string& name) {
-    const std::string out = folder / name;
-    arguments.insert(arguments.begin(), "render");
-    arguments.insert(arguments.end(), {"--out", out});
-    const Outcome outcome = headlight(arguments);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return io::read_npz(out);
+io::NpzContent drawn(const TempFolder& folder, const std::vector<std::string>& of, const std::vector<std::string>& how) {
+    done(headlight(joined(joined({"render"}, of), joined(how, {"--out", folder / "drawn.npz"}))));
+    return io::read_npz(folder / "drawn.npz");
 }
 
 void expect_equal(const io::NpzContent& a, const io::NpzContent& b, double tolerance = 0) {
@@ -76,14 +75,11 @@ TEST(SavedTrace, DrawsWhatTheModelDrew) {
     const TempFolder folder;
     for (const char* ending : {"t.safetensors", "t.npz"}) {
         const std::string file = folder / ending;
-        ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file}).code, 0);
+        done(headlight({"trace", "novella-7m", "--text", kText, "--out", file}));
         for (const std::string view : {"matrix", "head", "model"}) {
             std::vector<std::string> how{"--view", view};
             if (view != "model") how.insert(how.end(), {"--layer", "4", "--heads", "5"});
-            std::vector<std::string> model{"novella-7m", "--text", kText}, saved{file};
-            model.insert(model.end(), how.begin(), how.end());
-            saved.insert(saved.end(), how.begin(), how.end());
-            expect_equal(drawn(folder, model, "a.npz"), drawn(folder, saved, "b.npz"));
+            expect_equal(drawn(folder, {"novella-7m", "--text", kText}, how), drawn(folder, {file}, how));
         }
     }
 }
@@ -91,14 +87,10 @@ TEST(SavedTrace, DrawsWhatTheModelDrew) {
 TEST(SavedTrace, MeasuresWhatNeedsPatternsOnly) {
     const TempFolder folder;
     const std::string file = folder / "t.safetensors";
-    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_pattern", "--out", file}).code, 0);
+    done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_pattern", "--out", file}));
     const auto table = [&](const std::vector<std::string>& what, const char* name) {
         const std::string out = folder / name;
-        std::vector<std::string> arguments{"analyze", "heads"};
-        arguments.insert(arguments.end(), what.begin(), what.end());
-        arguments.insert(arguments.end(), {"--out", out});
-        const Outcome outcome = headlight(arguments);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight(joined(joined({"analyze", "heads"}, what), {"--out", out})));
         return io::read_npz(out);
     };
     const io::NpzContent of_model = table({"novella-7m", "--text", kText}, "a.npz"), of_file = table({file}, "b.npz");
@@ -120,16 +112,13 @@ TEST(SavedTrace, MeasuresWhatNeedsPatternsOnly) {
 TEST(SavedTrace, SaysWhatIsMissing) {
     const TempFolder folder;
     const std::string file = folder / "t.safetensors", out = folder / "f.svg";
-    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file}).code, 0);
-    const Outcome lens = headlight({"render", file, "--view", "lens", "--out", out});
-    EXPECT_EQ(lens.code, 1);
-    EXPECT_THAT(lens.err, AllOf(HasSubstr("more than attention patterns"), HasSubstr("Open the model itself")));
+    done(headlight({"trace", "novella-7m", "--text", kText, "--out", file}));
+    refused(headlight({"render", file, "--view", "lens", "--out", out}), 1,
+            testing::AllOf(HasSubstr("more than attention patterns"), HasSubstr("Open the model itself")));
     EXPECT_THAT(headlight({"analyze", "lens", file, "--text", "x"}).err, HasSubstr("saved trace without its model"));
-    const Outcome text = headlight({"render", file, "--text", "x", "--view", "head", "--out", out});
-    EXPECT_EQ(text.code, 2);
-    EXPECT_THAT(text.err, HasSubstr("its own text"));
+    refused(headlight({"render", file, "--text", "x", "--view", "head", "--out", out}), 2, HasSubstr("its own text"));
     const std::string no_patterns = folder / "n.safetensors";
-    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--out", no_patterns}).code, 0);
+    done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--out", no_patterns}));
     EXPECT_THAT(headlight({"render", no_patterns, "--view", "head", "--out", out}).err,
                 AllOf(HasSubstr("pattern of every layer"), HasSubstr("--capture '*hook_pattern'")));
 }
@@ -139,11 +128,8 @@ TEST(Attention, EqualsOurOwnOfTheSameModel) {
     for (const char* name : {"gpt2", "bert"}) {
         for (const char* layer : {"0", "1"}) {
             const std::vector<std::string> how{"--view", "matrix", "--layer", layer, "--heads", "1"};
-            std::vector<std::string> model{kFixtures + "models/" + name, "--text", "the doctor asked the nurse"},
-                saved{kFixtures + "attention/" + name + ".npz"};
-            model.insert(model.end(), how.begin(), how.end());
-            saved.insert(saved.end(), how.begin(), how.end());
-            expect_equal(drawn(folder, model, "a.npz"), drawn(folder, saved, "b.npz"), 1e-5);
+            const std::vector<std::string> model{kFixtures + "models/" + name, "--text", "the doctor asked the nurse"};
+            expect_equal(drawn(folder, model, how), drawn(folder, {kFixtures + "attention/" + name + ".npz"}, how), 1e-5);
         }
     }
 }
@@ -193,9 +179,8 @@ class BadAttention : public testing::TestWithParam<Bad> {};
 TEST_P(BadAttention, IsToldByName) {
     const TempFolder folder;
     const std::string file = folder.write("attention.npz", GetParam().content), out = folder / "f.svg";
-    const Outcome outcome = headlight({"render", file, "--view", "head", "--layer", "0", "--out", out});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr(GetParam().message), HasSubstr("attention.npz")));
+    refused(headlight({"render", file, "--view", "head", "--layer", "0", "--out", out}), 1,
+            testing::AllOf(HasSubstr(GetParam().message), HasSubstr("attention.npz")));
     EXPECT_FALSE(std::filesystem::exists(out));
 }
 
@@ -205,15 +190,13 @@ INSTANTIATE_TEST_SUITE_P(All, BadAttention, testing::ValuesIn(bad_files()),
 TEST(Attention, RowsThatDoNotSumToOneAreAWarning) {
     const TempFolder folder;
     const std::string file = folder.write("attention.npz", attention("(1, 1, 2, 2)", {1, 0, 0.5, 0.25}));
-    const Outcome outcome = headlight({"render", file, "--view", "matrix", "--layer", "0", "--out", folder / "f.csv"});
-    EXPECT_EQ(outcome.code, 0);
+    const Outcome outcome = done(headlight({"render", file, "--view", "matrix", "--layer", "0", "--out", folder / "f.csv"}));
     EXPECT_THAT(outcome.err, HasSubstr("1 of 2 rows do not sum to one (the first: layer 0, head 0, query 1: 0.75"));
 }
 
 TEST(KvCache, IsTheFormulaOfItsTable) {
-    const Outcome outcome = headlight(
-        {"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--context", "100", "--batch", "3", "--cache-dtype", "float32"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight(
+        {"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--context", "100", "--batch", "3", "--cache-dtype", "float32"}));
     const std::string info = headlight({"info", kFixtures + "models/llama-kv2", "--json"}).out;
     const auto number = [&](const std::string& key) {
         return std::stoll(info.substr(info.find("\"" + key + "\":") + key.size() + 3));

@@ -18,24 +18,23 @@
 namespace headlight {
 namespace sweep_command_test {
 
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 const char *kClean = "The queen met the doctor and then", *kCorrupt = "The king met the doctor and then";
 
-std::vector<std::string> with(std::vector<std::string> more) {
-    std::vector<std::string> words{"sweep",  "novella-7m", "--clean", kClean,    "--corrupt",
-                                   kCorrupt, "--answer",   " she",    "--wrong", " he"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+std::vector<std::string> with(const std::vector<std::string>& more) {
+    return joined({"sweep", "novella-7m", "--clean", kClean, "--corrupt", kCorrupt, "--answer", " she", "--wrong", " he"}, more);
 }
 
 TEST(SweepCommand, HeadsAsCsv) {
-    const Outcome outcome = headlight(with({}));
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight(with({})));
     EXPECT_THAT(outcome.out, StartsWith("layer,head,value,effect,normalized,state\n0,0,"));
     EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1 + 48);
     EXPECT_THAT(outcome.err, HasSubstr("48 cells (48 computed)"));
@@ -43,30 +42,24 @@ TEST(SweepCommand, HeadsAsCsv) {
 
 TEST(SweepCommand, AttributionAndItsError) {
     const TempFolder folder;
-    const Outcome both = headlight(with({"--method", "both", "--site", "q"}));
-    ASSERT_EQ(both.code, 0) << both.err;
+    const Outcome both = done(headlight(with({"--method", "both", "--site", "q"})));
     EXPECT_THAT(both.out, StartsWith("layer,head,value,effect,normalized,estimate,error,state\n0,0,"));
-    const Outcome drawn = headlight(with({"--method", "both", "--site", "q", "--out", folder / "s.svg"}));
-    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    done(headlight(with({"--method", "both", "--site", "q", "--out", folder / "s.svg"})));
     EXPECT_THAT(test::slurp(folder / "s.svg"), testing::AllOf(HasSubstr("error of attribution"), HasSubstr("--method both")));
     EXPECT_EQ(headlight(with({"--method", "attribution", "--metric", "rank"})).code, 1);
 }
 
 TEST(SweepCommand, APathThroughTheKeysOfAHead) {
     const TempFolder folder;
-    const Outcome path = headlight(with({"--to", "L4H7.k"}));
-    ASSERT_EQ(path.code, 0) << path.err;
+    const Outcome path = done(headlight(with({"--to", "L4H7.k"})));
     EXPECT_THAT(path.out, HasSubstr("\n4,0,"));
     const auto behind = path.out.find("\n4,0,");
     EXPECT_EQ(path.out.find("certain"), path.out.find("certain", behind)) << "heads of the layer itself are not on the way";
     EXPECT_NE(path.out.find("certain"), std::string::npos);
-    const Outcome drawn = headlight(with({"--to", "L4H7.k", "--to", "L5H7.q", "--out", folder / "s.svg"}));
-    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    done(headlight(with({"--to", "L4H7.k", "--to", "L5H7.q", "--out", folder / "s.svg"})));
     EXPECT_THAT(test::slurp(folder / "s.svg"),
                 testing::AllOf(HasSubstr("through L4H7.k, L5H7.q"), HasSubstr("--to L4H7.k --to L5H7.q")));
-    const Outcome refused = headlight(with({"--to", "L4.mlp"}));
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("L5H7.k"));
+    refused(headlight(with({"--to", "L4.mlp"})), 1, HasSubstr("L5H7.k"));
     EXPECT_EQ(headlight(with({"--to", "L4H7.k", "--method", "attribution"})).code, 1);
 }
 
@@ -83,14 +76,13 @@ TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
         return headlight({"sweep", "novella-7m", "--pairs", pairs, "--site", "resid_pre", "--direction", "noise", "--draws",
                           "200", "--out", out});
     };
-    const Outcome first = run(npz);
-    ASSERT_EQ(first.code, 0) << first.err;
+    done(run(npz));
     const io::NpzContent content = io::read_npz(npz);
     const std::int64_t cells = content.arrays.at("effect").shape[0];
     EXPECT_EQ(content.arrays.at("effects").shape, (std::vector<std::int64_t>{2, cells}));
     for (const char* column : {"layer", "position", "stderr", "low", "high", "agreeing"})
         EXPECT_EQ(content.arrays.at(column).shape[0], cells) << column;
-    ASSERT_EQ(run(json).code, 0);
+    done(run(json));
     const nlohmann::json document = nlohmann::json::parse(test::slurp(json));
     EXPECT_EQ(document["facts"]["direction"], "noise");
     EXPECT_EQ(std::ssize(document["rows"]), cells);
@@ -99,19 +91,16 @@ TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
 TEST(SweepCommand, Figures) {
     const TempFolder folder;
     for (const char* name : {"s.svg", "s.pdf", "s.png"}) {
-        const Outcome outcome = headlight(with({"--site", "z_by_position", "--size-mm", "85", "--out", folder / name}));
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight(with({"--site", "z_by_position", "--size-mm", "85", "--out", folder / name})));
         EXPECT_GT(test::slurp(folder / name).size(), 1000u);
     }
     EXPECT_THAT(test::slurp(folder / "s.svg"), testing::AllOf(HasSubstr("denoising"), HasSubstr("“·she” − “·he”")));
     const Outcome edges =
-        headlight(with({"--site", "pattern_by_edge", "--layers", "0", "--heads", "0", "--out", folder / "edges.svg"}));
-    EXPECT_EQ(edges.code, 0) << edges.err;
+        done(headlight(with({"--site", "pattern_by_edge", "--layers", "0", "--heads", "0", "--out", folder / "edges.svg"})));
     EXPECT_THAT(test::slurp(folder / "edges.svg"), testing::AllOf(HasSubstr(">query<"), HasSubstr(">key<")));
     // Everything that the numbers depend on is in the command that the figure names.
     const Outcome seeded =
-        headlight(with({"--layers", "0", "--seed", "5", "--dtype", "float64", "--out", folder / "seeded.svg"}));
-    EXPECT_EQ(seeded.code, 0) << seeded.err;
+        done(headlight(with({"--layers", "0", "--seed", "5", "--dtype", "float64", "--out", folder / "seeded.svg"})));
     EXPECT_THAT(test::slurp(folder / "seeded.svg"), HasSubstr("--layers 0 --seed 5 --dtype float64"));
 }
 
@@ -120,40 +109,34 @@ TEST(SweepCommand, NoiseIsInTheFile) {
     const std::vector<std::string> words{"sweep",   "novella-7m", "--clean",  kClean, "--at",          "who=The queen",
                                          "--noise", "who",        "--answer", " she", "--metric",      "prob",
                                          "--site",  "resid_pre",  "--layers", "0",    "--noise-draws", "3"};
-    const auto run = [&](std::vector<std::string> more) {
-        std::vector<std::string> all = words;
-        all.insert(all.end(), more.begin(), more.end());
-        return headlight(all);
-    };
+    const auto run = [&](const std::vector<std::string>& more) { return headlight(joined(words, more)); };
     const std::string npz = folder / "s.npz", svg = folder / "s.svg";
-    const Outcome outcome = run({"--out", npz});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    done(run({"--out", npz}));
     const io::NpzContent content = io::read_npz(npz);
     EXPECT_EQ(content.arrays.at("noise").shape, (std::vector<std::int64_t>{3, 8, 256}));
     EXPECT_EQ(content.arrays.at("corrupt_metric").shape, (std::vector<std::int64_t>{3}));
-    ASSERT_EQ(run({"--out", svg}).code, 0);
+    done(run({"--out", svg}));
     EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("3 draws of noise"), HasSubstr("--noise who --noise-draws 3")));
     EXPECT_EQ(run({"--corrupt", kCorrupt}).code, 2) << "two corrupt texts";
-    const Outcome place = headlight({"sweep", "novella-7m", "--clean", kClean, "--noise", "whom", "--metric", "kl"});
-    EXPECT_EQ(place.code, 1);
-    EXPECT_THAT(place.err, HasSubstr("--at whom="));
+    refused(headlight({"sweep", "novella-7m", "--clean", kClean, "--noise", "whom", "--metric", "kl"}), 1,
+            HasSubstr("--at whom="));
 }
 
 TEST(SweepCommand, CrossAttentionHasTheSourcesTokens) {
     const TempFolder folder;
-    const std::string t5 = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/t5";
+    const std::string t5 = test::fixture("encoder_decoders/t5");
     const auto run = [&](const char* site, const std::string& out) {
         return headlight({"sweep", t5, "--clean", "the nurse asked", "--target", "the", "--metric", "kl", "--attention", "cross",
                           "--ablate", "zero", "--site", site, "--out", out});
     };
     const std::string csv = folder / "s.csv", svg = folder / "s.svg", json = folder / "s.json";
-    ASSERT_EQ(run("v_by_position", json).code, 0);
+    done(run("v_by_position", json));
     EXPECT_THAT(test::slurp(json), HasSubstr("\"target\":\"the\"")) << "what the decoder reads";
-    ASSERT_EQ(run("v_by_position", csv).code, 0);
+    done(run("v_by_position", csv));
     EXPECT_THAT(test::slurp(csv), HasSubstr("\"k\"")) << "a token of the source alone";
-    ASSERT_EQ(run("pattern_by_destination", csv).code, 0);
+    done(run("pattern_by_destination", csv));
     EXPECT_THAT(test::slurp(csv), testing::Not(HasSubstr("\"k\"")));
-    ASSERT_EQ(run("v_by_position", svg).code, 0);
+    done(run("v_by_position", svg));
     EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("cross attention"), HasSubstr("--attention cross"), HasSubstr(">k<")));
 }
 
@@ -167,22 +150,16 @@ TEST(SweepCommand, HasAnOptionForEveryFieldOfARequest) {
 TEST(SweepCommand, MeansOverAFileAndExperts) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", "The king saw the nurse\nThey went home\n");
-    const auto ablate = [&](std::vector<std::string> more) {
-        std::vector<std::string> all{"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"};
-        all.insert(all.end(), more.begin(), more.end());
-        return headlight(all);
+    const auto ablate = [&](const std::vector<std::string>& more) {
+        return headlight(joined({"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"}, more));
     };
-    const Outcome over = ablate({"--ablate", "mean", "--over", texts}), own = ablate({"--ablate", "mean"});
-    ASSERT_EQ(over.code, 0) << over.err;
-    EXPECT_NE(over.out, own.out);
-    const Outcome lengths = ablate({"--ablate", "mean", "--over", texts, "--per-position"});
-    EXPECT_EQ(lengths.code, 1);
-    EXPECT_THAT(lengths.err, testing::AllOf(HasSubstr("text 1"), HasSubstr("8 tokens")));
+    EXPECT_NE(done(ablate({"--ablate", "mean", "--over", texts})).out, ablate({"--ablate", "mean"}).out);
+    refused(ablate({"--ablate", "mean", "--over", texts, "--per-position"}), 1,
+            testing::AllOf(HasSubstr("text 1"), HasSubstr("8 tokens")));
     EXPECT_EQ(ablate({"--ablate", "zero", "--over", texts}).code, 1);
     EXPECT_EQ(ablate({"--ablate", "mean", "--per-position"}).code, 2);
-    const Outcome experts = headlight({"sweep", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/mixtral", "--clean",
-                                       "the nurse asked", "--metric", "kl", "--site", "expert", "--ablate", "force"});
-    ASSERT_EQ(experts.code, 0) << experts.err;
+    const Outcome experts = done(headlight({"sweep", test::fixture("models/mixtral"), "--clean", "the nurse asked", "--metric",
+                                            "kl", "--site", "expert", "--ablate", "force"}));
     EXPECT_THAT(experts.out, StartsWith("layer,expert,value,effect,normalized,state\n0,0,"));
 }
 
@@ -199,8 +176,7 @@ TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
         return all;
     };
     const char* site = "head_every_by_position";
-    const Outcome whole = headlight(words(site, false));
-    ASSERT_EQ(whole.code, 0) << whole.err;
+    done(headlight(words(site, false)));
     EXPECT_FALSE(std::filesystem::exists(file)) << "a finished sweep leaves only its output";
     const std::string expected = test::slurp(out);
     // A process that is killed behind the first of several passes.
@@ -214,42 +190,31 @@ TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
         return cli::run(static_cast<int>(argv.size()) - 1, argv.data(), {});
     });
     ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
-    const Outcome anew = headlight(words(site, false));
-    EXPECT_EQ(anew.code, 1);
-    EXPECT_THAT(anew.err, testing::AllOf(HasSubstr("s.csv.unfinished"), HasSubstr("--resume")));
-    const Outcome other = headlight(words("z", true));
-    EXPECT_EQ(other.code, 1);
-    EXPECT_THAT(other.err, testing::AllOf(HasSubstr("site: expected head_every_by_position, found z")));
-    const Outcome resumed = headlight(words(site, true));
-    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    refused(headlight(words(site, false)), 1, testing::AllOf(HasSubstr("s.csv.unfinished"), HasSubstr("--resume")));
+    refused(headlight(words("z", true)), 1, testing::AllOf(HasSubstr("site: expected head_every_by_position, found z")));
+    done(headlight(words(site, true)));
     EXPECT_EQ(test::slurp(out), expected);
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(headlight(with({"--resume"})).code, 2) << "without --out";
 }
 
 TEST(SweepCommand, ErrorsSayWhatIsWrong) {
-    const Outcome split = headlight(
-        {"sweep", "novella-7m", "--clean", kClean, "--corrupt", kCorrupt, "--answer", " Nebuchadnezzar", "--wrong", " he"});
-    EXPECT_EQ(split.code, 1);
-    EXPECT_THAT(split.err, testing::AllOf(HasSubstr("more than one token"), HasSubstr("\", \"")));
-    const Outcome far = headlight(with({"--position", "400"}));
-    EXPECT_EQ(far.code, 1);
-    EXPECT_THAT(far.err, HasSubstr("400"));
-    const Outcome none = headlight({"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"});
-    EXPECT_EQ(none.code, 2);
-    EXPECT_THAT(none.err, HasSubstr("--corrupt"));
+    refused(headlight({"sweep", "novella-7m", "--clean", kClean, "--corrupt", kCorrupt, "--answer", " Nebuchadnezzar", "--wrong",
+                       " he"}),
+            1, testing::AllOf(HasSubstr("more than one token"), HasSubstr("\", \"")));
+    refused(headlight(with({"--position", "400"})), 1, HasSubstr("400"));
+    refused(headlight({"sweep", "novella-7m", "--clean", kClean, "--answer", " she", "--wrong", " he"}), 2,
+            HasSubstr("--corrupt"));
     EXPECT_EQ(headlight({"sweep", "novella-7m", "--pairs", "pairs.jsonl", "--at", "who=queen"}).code, 2);
-    const Outcome encoder = headlight({"sweep", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/t5",
-                                       "--clean", "the nurse asked", "--ablate", "zero", "--metric", "kl", "--position", "2"});
-    EXPECT_EQ(encoder.code, 1);
-    EXPECT_THAT(encoder.err, HasSubstr("--target"));
+    refused(headlight({"sweep", test::fixture("encoder_decoders/t5"), "--clean", "the nurse asked", "--ablate", "zero",
+                       "--metric", "kl", "--position", "2"}),
+            1, HasSubstr("--target"));
     const Outcome site = headlight(with({"--site", "zz"}));
     EXPECT_EQ(site.code, 2);
     const TempFolder folder;
     const auto pairs = folder.write("pairs.jsonl", "{\"clean\": \"The queen\", \"corrupt\": \"The king\", \"answer\": 7}\n");
-    const Outcome field = headlight({"sweep", "novella-7m", "--pairs", pairs});
-    EXPECT_EQ(field.code, 1);
-    EXPECT_THAT(field.err, testing::AllOf(HasSubstr("pairs.jsonl"), HasSubstr("line 1, answer")));
+    refused(headlight({"sweep", "novella-7m", "--pairs", pairs}), 1,
+            testing::AllOf(HasSubstr("pairs.jsonl"), HasSubstr("line 1, answer")));
 }
 
 }  // namespace sweep_command_test

@@ -11,16 +11,18 @@ namespace tokenize_test {
 
 using nlohmann::json;
 using test::built_in_model;
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The contract that scripts rely on: these keys, these types, lengths all alike. Ids are those of the model's own
 // tokenizer (Hugging Face tokenizers 0.20 on the same file).
 TEST(TokenizeJson, IsTheDocumentedObject) {
-    const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "Hi there 😀", "--json"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"tokenize", built_in_model(), "--text", "Hi there 😀", "--json"}));
     EXPECT_THAT(outcome.err, IsEmpty());
     const json root = json::parse(outcome.out);
     ASSERT_EQ(root.size(), 5u);
@@ -36,8 +38,7 @@ TEST(TokenizeJson, IsTheDocumentedObject) {
 }
 
 TEST(TokenizeJson, PairAddsTheSentence) {
-    const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "One", "--pair", "Two", "--json"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"tokenize", built_in_model(), "--text", "One", "--pair", "Two", "--json"}));
     const json sequences = json::parse(outcome.out)["sequences"];
     EXPECT_NE(std::find(sequences.begin(), sequences.end(), json(0)), sequences.end());
     EXPECT_NE(std::find(sequences.begin(), sequences.end(), json(1)), sequences.end());
@@ -46,8 +47,7 @@ TEST(TokenizeJson, PairAddsTheSentence) {
 TEST(Tokenize, TakesTheTextFromAnywhere) {
     const test::TempFolder folder;
     const std::string text = "A line.\r\nAnother [one]\n";
-    const Outcome direct = headlight({"tokenize", built_in_model(), "--text", text, "--json"});
-    ASSERT_EQ(direct.code, 0) << direct.err;
+    const Outcome direct = done(headlight({"tokenize", built_in_model(), "--text", text, "--json"}));
     EXPECT_EQ(headlight({"tokenize", built_in_model(), "--text", "-", "--json"}, text).out, direct.out);
     EXPECT_EQ(headlight({"tokenize", built_in_model(), "--text-file", folder.write("t", text), "--json"}).out, direct.out);
 }
@@ -66,16 +66,14 @@ TEST(Tokenize, FindsTheModelByNameAndInTheCache) {
 }
 
 TEST(Tokenize, ForPeopleIsATableOnStandardOutput) {
-    const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "Hi there"});
-    EXPECT_EQ(outcome.code, 0);
+    const Outcome outcome = done(headlight({"tokenize", built_in_model(), "--text", "Hi there"}));
     EXPECT_THAT(outcome.out, HasSubstr("·there"));
     EXPECT_THAT(outcome.err, HasSubstr("tokens"));
     EXPECT_THAT(headlight({"tokenize", built_in_model(), "--text", "Hi there", "--quiet"}).err, IsEmpty());
 }
 
 TEST(Tokenize, LinesOfTheTableAreNotBrokenByTheText) {
-    const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "a\n\tb\x1b[31m"});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"tokenize", built_in_model(), "--text", "a\n\tb\x1b[31m"}));
     std::size_t position = 0;
     std::istringstream lines(outcome.out);
     std::string line;
@@ -94,13 +92,9 @@ void PrintTo(const Refusal& r, std::ostream* out) { *out << r.name; }
 class TokenizeRefuses : public testing::TestWithParam<Refusal> {};
 
 TEST_P(TokenizeRefuses, WithCodeOneAndAMessage) {
-    std::vector<std::string> arguments{"tokenize"};
-    arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
-    const Outcome outcome = headlight(arguments, GetParam().input);
-    EXPECT_EQ(outcome.code, 1);
+    const Outcome outcome = refused(headlight(joined({"tokenize"}, GetParam().arguments), GetParam().input), 1,
+                                    testing::AllOf(testing::StartsWith("headlight: "), HasSubstr(GetParam().message)));
     EXPECT_THAT(outcome.out, IsEmpty());
-    EXPECT_THAT(outcome.err, testing::StartsWith("headlight: "));
-    EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
@@ -121,15 +115,12 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Tokenize, FullOutputIsReported) {
-    const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "x", "--json"}, "", {}, "/dev/full");
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("Cannot write to standard output: found No space left on device"));
+    refused(headlight({"tokenize", built_in_model(), "--text", "x", "--json"}, "", {}, "/dev/full"), 1,
+            HasSubstr("Cannot write to standard output: found No space left on device"));
 }
 
 TEST(Tokenize, ChatsNeedTheModelsMarks) {
-    const Outcome none = headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "chatml"});
-    EXPECT_EQ(none.code, 1);
-    EXPECT_THAT(none.err, HasSubstr("<|im_start|>"));
+    refused(headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "chatml"}), 1, HasSubstr("<|im_start|>"));
     EXPECT_THAT(headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "chat"}).err, HasSubstr("chatml"));
     // Mistral's marks are plain text for a tokenizer that has no others, and this one has <s> and </s>.
     const Outcome asked = headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "mistral", "--json"});

@@ -16,9 +16,11 @@ namespace headlight {
 namespace trace_test {
 
 using nlohmann::json;
-using test::built_in_model;
+using test::done;
 using test::headlight;
+using test::joined;
 using test::Outcome;
+using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -34,8 +36,7 @@ std::vector<float> floats(const io::TensorView& view) {
 TEST(Trace, WritesEveryHookUnderItsName) {
     const TempFolder folder;
     const auto file = folder / "t.safetensors";
-    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "all", "--out", file});
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome = done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "all", "--out", file}));
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_EQ(folder.count(), 1u);
     const io::TensorStore store = io::TensorStore::open_file(file);
@@ -76,7 +77,7 @@ TEST(Trace, SameCallWritesTheSameFile) {
         std::vector<std::string> hashes;
         for (const char* name : {"a", "b"}) {
             const auto file = folder / (std::string(name) + extension);
-            ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file, "--quiet"}).code, 0);
+            done(headlight({"trace", "novella-7m", "--text", kText, "--out", file, "--quiet"}));
             hashes.push_back(io::sha256_file(file));
         }
         EXPECT_EQ(hashes[0], hashes[1]) << extension;
@@ -86,14 +87,10 @@ TEST(Trace, SameCallWritesTheSameFile) {
 TEST(Trace, CaptureChoosesByGlob) {
     const TempFolder folder;
     const auto file = folder / "t.safetensors";
-    const Outcome outcome =
-        headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.[0-9].x,logits", "--out", file});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("blocks.[0-9].x"));
+    refused(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.[0-9].x,logits", "--out", file}), 1,
+            HasSubstr("blocks.[0-9].x"));
     EXPECT_EQ(folder.count(), 0u);
-    ASSERT_EQ(
-        headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits", "--out", file}).code,
-        0);
+    done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits", "--out", file}));
     EXPECT_EQ(io::TensorStore::open_file(file).tensors().size(), 7u);
 }
 
@@ -102,9 +99,7 @@ TEST(Trace, ComputesInTheTypeThatWasAskedFor) {
     std::map<std::string, io::TensorStore> stores;
     for (const char* dtype : {"float32", "float64", "bfloat16"}) {
         const auto file = folder / (std::string(dtype) + ".safetensors");
-        const Outcome outcome =
-            headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--dtype", dtype, "--out", file});
-        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        done(headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--dtype", dtype, "--out", file}));
         stores.emplace(dtype, io::TensorStore::open_file(file));
         EXPECT_EQ(stores.at(dtype).metadata().at("dtype"), dtype);
     }
@@ -124,29 +119,26 @@ TEST(Trace, ComputesInTheTypeThatWasAskedFor) {
 
 TEST(Trace, OneTokenIsEnough) {
     const TempFolder folder;
-    EXPECT_EQ(headlight({"trace", "novella-7m", "--text", "a", "--capture", "all", "--out", folder / "t.npz"}).code, 0);
+    done(headlight({"trace", "novella-7m", "--text", "a", "--capture", "all", "--out", folder / "t.npz"}));
 }
 
 TEST(Trace, RefusesAndLeavesNothing) {
     const TempFolder folder;
-    const auto refused = [&](std::vector<std::string> arguments, const std::string& message, int code) {
-        arguments.insert(arguments.begin(), {"trace", "novella-7m"});
-        const Outcome outcome = headlight(arguments);
-        EXPECT_EQ(outcome.code, code) << message;
+    const auto fails = [&](const std::vector<std::string>& arguments, const std::string& message, int code) {
+        const Outcome outcome = refused(headlight(joined({"trace", "novella-7m"}, arguments)), code, HasSubstr(message));
         EXPECT_THAT(outcome.out, IsEmpty());
-        EXPECT_THAT(outcome.err, HasSubstr(message));
     };
     const std::string out = folder / "t.npz";
-    refused({"--text", kText, "--out", folder / "t.csv"}, "ends neither in .safetensors nor in .npz", 2);
-    refused({"--text", kText}, "--out is required", 2);
-    refused({"--text", kText, "--capture", ",", "--out", out}, "--capture: no hook is named", 2);
-    refused({"--text", kText, "--dtype", "floot32", "--out", out}, "did you mean float32?", 2);
-    refused({"--text", kText, "--out", folder / "none/t.npz"}, "No such file", 1);
-    refused({"--text", kText, "--out", "/dev/full.npz/x.npz"}, "Cannot create the file", 1);
-    refused({"--text", "", "--out", out}, "There is nothing in the text", 1);
-    refused({"--text", "\xff", "--out", out}, "UTF-8", 1);
-    refused({"--text", kText, "--capture", "hook_patern", "--out", out}, "hook_pattern", 1);
-    refused({"--text", kText, "--device", "cuda", "--threads", "1", "--out", "/proc/x.npz"}, "", 1);
+    fails({"--text", kText, "--out", folder / "t.csv"}, "ends neither in .safetensors nor in .npz", 2);
+    fails({"--text", kText}, "--out is required", 2);
+    fails({"--text", kText, "--capture", ",", "--out", out}, "--capture: no hook is named", 2);
+    fails({"--text", kText, "--dtype", "floot32", "--out", out}, "did you mean float32?", 2);
+    fails({"--text", kText, "--out", folder / "none/t.npz"}, "No such file", 1);
+    fails({"--text", kText, "--out", "/dev/full.npz/x.npz"}, "Cannot create the file", 1);
+    fails({"--text", "", "--out", out}, "There is nothing in the text", 1);
+    fails({"--text", "\xff", "--out", out}, "UTF-8", 1);
+    fails({"--text", kText, "--capture", "hook_patern", "--out", out}, "hook_pattern", 1);
+    fails({"--text", kText, "--device", "cuda", "--threads", "1", "--out", "/proc/x.npz"}, "", 1);
     EXPECT_EQ(folder.count(), 0u);
 }
 
@@ -155,11 +147,9 @@ TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
     const TempFolder folder;
     std::string text;
     for (int i = 0; i < 100'000; ++i) text += " the";
-    const Outcome outcome = headlight(
-        {"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out", folder / "t.npz"});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("free"));
-    EXPECT_THAT(outcome.err, HasSubstr("hook_pattern"));
+    refused(headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out",
+                       folder / "t.npz"}),
+            1, testing::AllOf(HasSubstr("free"), HasSubstr("hook_pattern")));
     EXPECT_EQ(folder.count(), 1u);
 }
 
@@ -178,13 +168,12 @@ TEST(Trace, FullDiskLeavesTheOldFile) {
 // Learned positions end: more tokens than the model takes is an error that names both numbers, whatever the length.
 TEST(Trace, RefusesMoreTokensThanTheModelTakes) {
     const TempFolder folder;
-    const std::string model = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    const std::string model = test::fixture("models/gpt2");
     for (const int words : {60, 100'000}) {
         std::string text;
         for (int i = 0; i < words; ++i) text += "a ";
-        const Outcome outcome = headlight({"trace", model, "--text", "-", "--out", folder / "t.npz"}, text);
-        EXPECT_EQ(outcome.code, 1);
-        EXPECT_THAT(outcome.err, HasSubstr("40"));
+        const Outcome outcome =
+            refused(headlight({"trace", model, "--text", "-", "--out", folder / "t.npz"}, text), 1, HasSubstr("40"));
         EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
         EXPECT_EQ(folder.count(), 0u);
     }

@@ -10,9 +10,11 @@
 namespace headlight::cli {
 namespace usage_test {
 
+using test::done;
 using test::headlight;
 using test::Outcome;
 using test::program;
+using test::refused;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -31,8 +33,7 @@ std::vector<Command> every_command() {
 }
 
 TEST(Help, OfTheProgramNamesEveryCommand) {
-    const Outcome help = program({"--help"});
-    EXPECT_EQ(help.code, 0);
+    const Outcome help = done(program({"--help"}));
     EXPECT_THAT(help.err, IsEmpty());
     for (const Command& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
 }
@@ -61,21 +62,18 @@ TEST(Help, OfEveryCommandShowsTwoExamples) {
 
 TEST(Help, OfAGroupNamesItsCommands) {
     for (const CommandGroup& group : command_groups()) {
-        const Outcome help = test::headlight({std::string(group.name), "--help"});
-        EXPECT_EQ(help.code, 0);
+        const Outcome help = done(test::headlight({std::string(group.name), "--help"}));
         for (const Command& each : group.commands) {
             EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(analysis_name(each)) + " "));
             EXPECT_THAT(help.out, HasSubstr(std::string(each.summary)));
-            const Outcome own = test::headlight({std::string(group.name), std::string(analysis_name(each)), "--help"});
-            EXPECT_EQ(own.code, 0);
+            const Outcome own = done(test::headlight({std::string(group.name), std::string(analysis_name(each)), "--help"}));
             EXPECT_THAT(own.out, HasSubstr("headlight " + std::string(each.name) + " "));
         }
     }
 }
 
 TEST(Help, VersionGoesToStandardOutput) {
-    const Outcome version = program({"--version"});
-    EXPECT_EQ(version.code, 0);
+    const Outcome version = done(program({"--version"}));
     EXPECT_THAT(version.out, testing::MatchesRegex("headlight [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
@@ -128,12 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Window, NoDisplayAndWrongModelsAreToldWithoutOne) {
-    const Outcome no_display = program({});
-    EXPECT_EQ(no_display.code, 1);
-    EXPECT_THAT(no_display.err, HasSubstr("no display"));
-    const Outcome no_model = program({"/nonexistent/model"});
-    EXPECT_EQ(no_model.code, 1);
-    EXPECT_THAT(no_model.err, HasSubstr("/nonexistent/model"));
+    refused(program({}), 1, HasSubstr("no display"));
+    refused(program({"/nonexistent/model"}), 1, HasSubstr("/nonexistent/model"));
     EXPECT_EQ(headlight({"--text", ""}).code, 1);
 }
 
@@ -148,8 +142,7 @@ TEST(IndexList, TakesNumbersAndRanges) {
 TEST(Completion, KnowsEveryCommandAndOption) {
     const std::vector<Command> all = every_command();
     for (const char* shell : {"bash", "zsh", "fish"}) {
-        const Outcome script = test::headlight({"completion", shell});
-        EXPECT_EQ(script.code, 0);
+        const Outcome script = done(test::headlight({"completion", shell}));
         for (const Command& command : all) {
             EXPECT_THAT(script.out, HasSubstr(std::string(analysis_name(command)))) << shell;
             const Built built = build(command, {});
@@ -189,8 +182,7 @@ TEST(Completion, WorksInBash) {
 }
 
 TEST(Man, HasEveryCommandAndOption) {
-    const Outcome man = test::headlight({"man"});
-    EXPECT_EQ(man.code, 0);
+    const Outcome man = done(test::headlight({"man"}));
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
     const auto has = [&](std::string_view command) {
         std::string name;  // as roff wants a hyphen

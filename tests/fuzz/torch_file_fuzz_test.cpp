@@ -10,8 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 namespace headlight::io {
 namespace torch_file_fuzz_test {
 

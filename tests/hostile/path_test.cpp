@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Wrong kinds of paths, and model folders whose parts do not match.
-#include "headlight/base/error.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <sys/stat.h>
@@ -16,29 +16,20 @@
 namespace headlight::io {
 namespace path_test {
 
+using test::error_of;
 using test::raw_safetensors;
 using test::TempFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
-template <class F>
-std::string message_of(F&& call) {
-    try {
-        call();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
 // Every reader goes through the same check; each is tried, so that none opens a path in its own way.
 void expect_refused(const std::filesystem::path& path, const std::string& part) {
     const auto matches = AllOf(HasSubstr(part), HasSubstr(path.string()));
-    EXPECT_THAT(message_of([&] { MappedFile::open(path); }), matches);
-    EXPECT_THAT(message_of([&] { TensorStore::open_file(path); }), matches);
-    EXPECT_THAT(message_of([&] { read_json(path); }), matches);
-    EXPECT_THAT(message_of([&] { read_text(path); }), matches);
-    EXPECT_THAT(message_of([&] { sha256_file(path); }), matches);
+    EXPECT_THAT(error_of([&] { MappedFile::open(path); }), matches);
+    EXPECT_THAT(error_of([&] { TensorStore::open_file(path); }), matches);
+    EXPECT_THAT(error_of([&] { read_json(path); }), matches);
+    EXPECT_THAT(error_of([&] { read_text(path); }), matches);
+    EXPECT_THAT(error_of([&] { sha256_file(path); }), matches);
 }
 
 TEST(HostilePath, Missing) { expect_refused("/nonexistent/model.safetensors", "No such file"); }
@@ -68,7 +59,7 @@ TEST(HostilePath, LinkToItself) {
 
 TEST(HostileText, AboveTheLimit) {
     const TempFolder folder;
-    EXPECT_THAT(message_of([&] { read_text(folder.write("long", "12345"), 4); }), HasSubstr("expected at most 4 bytes, found 5"));
+    EXPECT_THAT(error_of([&] { read_text(folder.write("long", "12345"), 4); }), HasSubstr("expected at most 4 bytes, found 5"));
 }
 
 struct FolderCase {
@@ -127,7 +118,7 @@ class HostileFolder : public testing::TestWithParam<FolderCase> {};
 TEST_P(HostileFolder, IsRefusedByName) {
     const TempFolder folder;
     for (const auto& [name, content] : GetParam().files) folder.write(name, content);
-    const std::string message = message_of([&] { TensorStore::open_folder(folder.path()); });
+    const std::string message = error_of([&] { TensorStore::open_folder(folder.path()); });
     for (const std::string& part : GetParam().parts) EXPECT_THAT(message, HasSubstr(part));
 }
 
@@ -135,8 +126,8 @@ INSTANTIATE_TEST_SUITE_P(All, HostileFolder, testing::ValuesIn(folders()),
                          [](const auto& c) { return std::string(c.param.name); });
 
 TEST(HostileFolder, IsAFile) {
-    EXPECT_THAT(message_of([] { TensorStore::open_folder("/dev/null"); }), HasSubstr("Not a folder"));
-    EXPECT_THAT(message_of([] { TensorStore::open_folder("/nonexistent"); }), HasSubstr("No such folder"));
+    EXPECT_THAT(error_of([] { TensorStore::open_folder("/dev/null"); }), HasSubstr("Not a folder"));
+    EXPECT_THAT(error_of([] { TensorStore::open_folder("/nonexistent"); }), HasSubstr("No such folder"));
 }
 
 }  // namespace path_test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/gguf.h"
 
-#include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/temp_folder.h"
 
@@ -103,12 +103,7 @@ TEST(GgufFileOf, AFileByItsNameAFolderByItsOnlyOne) {
     EXPECT_EQ(gguf_file_of(folder / "model.safetensors"), std::nullopt);
     EXPECT_EQ(gguf_file_of(folder.path()), file);
     folder.write("two.gguf", "");
-    try {
-        gguf_file_of(folder.path());
-        FAIL() << "took one of two";
-    } catch (const Error& e) {
-        EXPECT_THAT(e.what(), HasSubstr("one.gguf, two.gguf"));
-    }
+    EXPECT_THAT(error_of([&] { gguf_file_of(folder.path()); }), HasSubstr("one.gguf, two.gguf"));
     folder.write("model.safetensors", "");
     EXPECT_EQ(gguf_file_of(folder.path()), std::nullopt) << "the folder's own weights count";
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/json_file.h"
 
-#include "headlight/base/error.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,12 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string message_of(std::string_view text) {
-    try {
-        parse_json(text, "config.json");
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
+    return test::error_of([&] { parse_json(text, "config.json"); });
 }
 
 TEST(Json, GivesTheSameDocumentAsTheLibrary) {

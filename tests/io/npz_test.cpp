@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/torch_archive.h"
 
 #include <zlib.h>
 
@@ -14,6 +15,7 @@
 namespace headlight::io {
 namespace npz_test {
 
+using test::little;
 using test::TempFolder;
 
 std::uint64_t number(const std::string& text, std::size_t at, int size) {
@@ -138,11 +140,6 @@ TEST(Npz, RefusesNamesThatCollide) {
 
 /// A member that says it unpacks to `size` bytes of a few packed ones.
 std::string claiming(std::uint32_t size) {
-    const auto little = [](std::uint64_t value, int bytes) {
-        std::string out;
-        for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value);
-        return out;
-    };
     const std::string name = "attention.npy", content = "few";
     const std::string common = little(20, 2) + little(0, 2) + little(8, 2) + little(0, 4) + little(0, 4) +
                                little(content.size(), 4) + little(size, 4) + little(name.size(), 2) + little(0, 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files that PyTorch itself wrote (tests/golden/make_torch_fixtures.py), against the same tensors as safetensors.
-#include "headlight/base/error.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/torch_archive.h"
 
@@ -33,12 +33,7 @@ void expect_same(const TensorStore& store, const TensorStore& expected) {
 }
 
 std::string failure(const std::filesystem::path& path) {
-    try {
-        TensorStore::open_file(path);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "read";
+    return test::error_of([&] { TensorStore::open_file(path); });
 }
 
 TEST(TorchFile, ReadsEveryTypeAndStride) {

@@ -2,7 +2,7 @@
 // Synthetic heads: token types drawn by Zipf's law, embeddings with sinusoidal positions and noise, standardised, and projected.
 #pragma once
 
-#include "headlight/map/vectors.h"
+#include "headlight/map/run/map_run.h"
 
 #include <cmath>
 #include <cstdint>
@@ -73,6 +73,20 @@ inline MapVectors random_head(int texts, int length, bool alike, unsigned seed, 
     head.keys = keys;
     head.score_scale = 1 / std::sqrt(static_cast<double>(width));
     out.heads.push_back(std::move(head));
+    return out;
+}
+
+inline QueryKeyMap finished_map(const std::shared_ptr<const MapVectors>& vectors, const MapOptions& options, int threads = 1) {
+    MapRun run(vectors, options);
+    run.run(threads);
+    return run.map();
+}
+
+/// A head over 36 tokens, and the same with all queries and keys equal.
+inline std::shared_ptr<MapVectors> small_head() { return std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8)); }
+inline std::shared_ptr<MapVectors> equal_head() {
+    auto out = small_head();
+    out->heads[0].queries = out->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 1.5F);
     return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every hook of every family against Hugging Face transformers (tests/golden/make_golden.py).
 #include "tests/model/run_all.h"
+#include "tests/support/case_name.h"
 
 #include <gtest/gtest.h>
 
@@ -9,25 +10,13 @@
 namespace headlight::model {
 namespace golden_test {
 
-/// Largest difference, relative to the largest number of the reference; patterns absolute. -inf must meet -inf.
-double deviation(const std::string& name, const at::Tensor& ours, const at::Tensor& theirs) {
-    const at::Tensor a = ours.to(at::kDouble), b = theirs.to(at::kDouble);
-    const at::Tensor infinite = at::isinf(b);
-    if (!at::equal(at::isinf(a), infinite)) return std::numeric_limits<double>::infinity();
-    const at::Tensor difference = (a - b).masked_fill(infinite, 0.0).abs();
-    if (difference.isnan().any().item<bool>()) return std::numeric_limits<double>::infinity();
-    const double largest = name.ends_with("hook_pattern") ? 1.0 : b.masked_fill(infinite, 0.0).abs().max().item<double>();
-    return difference.max().item<double>() / largest;
-}
-
 /// Walks the hooks in the order of the pass and stops at the first that differs: that one names the bug.
 void expect_golden(const std::filesystem::path& folder, const std::filesystem::path& file, ComputeType type, double tolerance,
                    bool all_hooks) {
     ASSERT_TRUE(std::filesystem::exists(file)) << "no golden " << file << ": run tests/golden/make_golden.py";
     const Golden golden = read_golden(file);
     const auto model = Model::load(folder, {.dtype = type, .device = "cpu"});
-    Collector seen;
-    forward(*model, golden.input, seen, {}, {});
+    const Collector seen = run_all(*model, golden.input);
     std::size_t compared = 0;
     for (const HookPoint& point : hooks_of(model->config())) {
         const std::string name = name_of(point);
@@ -55,13 +44,8 @@ TEST_P(GoldenTest, EveryHookInFloat64) {
     expect_golden(fixture(GetParam()), golden_file(GetParam(), "f64"), ComputeType::float64, 1e-10, true);
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-    std::string name = info.param;
-    std::ranges::replace_if(
-        name, [](char c) { return c == '-' || c == '#'; }, '_');
-    return name;
-}
-INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenTest, testing::ValuesIn(fixture_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenTest, testing::ValuesIn(fixture_names()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(BuiltInModel, EveryHookOnRealText) {
     const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models" / "novella-7m";

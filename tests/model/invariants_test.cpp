@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
+#include "tests/support/case_name.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ protected:
     void SetUp() override {
         model = Model::load(fixture(GetParam()), {.device = "cpu"});
         input = some_text(model->config(), tokens_for(model->config()));
-        forward(*model, input, seen, {}, {});
+        seen = run_all(*model, input);
     }
     at::Tensor get(const char* name, std::int64_t layer) const {
         return seen.tensors.at("blocks." + std::to_string(layer) + "." + name);
@@ -107,11 +108,10 @@ TEST_P(Invariants, HooksComeInTheListedOrderAndShape) {
 
 TEST_P(Invariants, EqualBitsHoweverTheRunIsWatched) {
     const HookPoint end = seen.order.back();
-    Collector again, alone;
+    Collector alone;
     alone.wanted = [&](HookPoint p) { return p == end; };
-    forward(*model, input, again, {}, {});
     forward(*model, input, alone, {}, {});
-    for (const auto& [name, tensor] : seen.tensors) EXPECT_TRUE(at::equal(tensor, again.tensors.at(name))) << name;
+    expect_same_tensors(run_all(*model, input), seen);
     EXPECT_TRUE(at::equal(last(), alone.tensors.at(name_of(end)))) << "observing hooks changed the result";
 }
 
@@ -238,13 +238,8 @@ TEST_P(Invariants, TilesCoverEveryRowOnce) {
     }
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-    std::string name = info.param;
-    std::ranges::replace_if(
-        name, [](char c) { return c == '-' || c == '#'; }, '_');
-    return name;
-}
-INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 }  // namespace invariants_test
 }  // namespace headlight::model

@@ -6,11 +6,14 @@
 #include "model/run/forward.h"
 
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -36,6 +39,13 @@ public:
     std::map<std::int64_t, AttentionInput> inputs;
     std::vector<HookPoint> order;
 };
+
+/// The pass with every hook kept.
+inline Collector run_all(const Model& model, const ForwardInput& input) {
+    Collector seen;
+    forward(model, input, seen, {}, {});
+    return seen;
+}
 
 inline std::filesystem::path tests_folder() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests"; }
 inline std::filesystem::path fixture(const std::string& name) { return tests_folder() / "fixtures" / "models" / name; }
@@ -66,23 +76,32 @@ inline at::Tensor tensor_of(const io::TensorView& view) {
     return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, at::TensorOptions(type)).clone();
 }
 
+using Tensors = std::map<std::string, at::Tensor>;
+
+inline Tensors tensors_in(const std::filesystem::path& file) {
+    Tensors tensors;
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    for (const auto& [name, view] : store.tensors()) tensors[name] = tensor_of(view);
+    return tensors;
+}
+
+/// Takes a list of whole numbers out of the tensors.
+inline std::vector<std::int64_t> take_ids(Tensors& tensors, const char* name) {
+    const at::Tensor t = tensors.at(name);
+    tensors.erase(name);
+    return {t.data_ptr<std::int64_t>(), t.data_ptr<std::int64_t>() + t.numel()};
+}
+
 /// What transformers computed: hook name -> tensor, and the input.
 struct Golden {
-    std::map<std::string, at::Tensor> tensors;
+    Tensors tensors;
     ForwardInput input;
 };
 
 inline Golden read_golden(const std::filesystem::path& file) {
-    Golden golden;
-    const io::TensorStore store = io::TensorStore::open_file(file);
-    for (const auto& [name, view] : store.tensors()) golden.tensors[name] = tensor_of(view);
-    const auto take = [&](const char* name) {
-        const at::Tensor t = golden.tensors.at(name);
-        golden.tensors.erase(name);
-        return std::vector<std::int64_t>(t.data_ptr<std::int64_t>(), t.data_ptr<std::int64_t>() + t.numel());
-    };
-    golden.input.ids = take("ids");
-    golden.input.type_ids = take("type_ids");
+    Golden golden{.tensors = tensors_in(file), .input = {}};
+    golden.input.ids = take_ids(golden.tensors, "ids");
+    golden.input.type_ids = take_ids(golden.tensors, "type_ids");
     golden.tensors.erase("picture");
     if (const auto pixels = golden.tensors.find("pixels"); pixels != golden.tensors.end()) {
         const float* data = pixels->second.data_ptr<float>();
@@ -90,6 +109,41 @@ inline Golden read_golden(const std::filesystem::path& file) {
         golden.tensors.erase(pixels);
     }
     return golden;
+}
+
+/// Largest difference, relative to the largest number of the reference; patterns absolute. -inf must meet -inf.
+inline double deviation(const std::string& name, const at::Tensor& ours, const at::Tensor& theirs) {
+    const at::Tensor a = ours.to(at::kDouble), b = theirs.to(at::kDouble);
+    const at::Tensor infinite = at::isinf(b);
+    if (!at::equal(at::isinf(a), infinite)) return std::numeric_limits<double>::infinity();
+    const at::Tensor difference = (a - b).masked_fill(infinite, 0.0).abs();
+    if (difference.isnan().any().item<bool>()) return std::numeric_limits<double>::infinity();
+    const double largest = name.ends_with("hook_pattern") ? 1.0 : b.masked_fill(infinite, 0.0).abs().max().item<double>();
+    return difference.max().item<double>() / largest;
+}
+
+/// As many tensors as the other pass, with the same bits.
+inline void expect_same_tensors(const Collector& found, const Collector& expected) {
+    EXPECT_EQ(found.tensors.size(), expected.tensors.size());
+    for (const auto& [name, tensor] : expected.tensors) {
+        ASSERT_TRUE(found.tensors.contains(name)) << name;
+        EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+    }
+}
+
+/// All parameters, by the model's own account.
+inline std::int64_t counted_parameters(const Model& model) {
+    std::int64_t counted = 0;
+    for (const auto& [part, count] : model.parameter_counts()) counted += count;
+    return counted;
+}
+
+/// All numbers that were read of the files.
+inline std::int64_t stored_parameters(const Model& model) {
+    std::int64_t stored = 0;
+    for (const LoadedParameter& p : model.report().loaded)
+        stored += std::accumulate(p.shape.begin(), p.shape.end(), std::int64_t{1}, std::multiplies());
+    return stored;
 }
 
 /// Pixels around 0 for a model that reads pictures; ids only give the number of tokens.

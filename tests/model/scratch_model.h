@@ -4,34 +4,33 @@
 
 #include "headlight/io/safetensors.h"
 #include "tests/model/run_all.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 #include <nlohmann/json.hpp>
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include <unistd.h>
 
 namespace headlight::model {
 
 class ScratchModel {
+    const test::TempFolder temporary_;
+
 public:
+    const std::filesystem::path folder = temporary_.path();
+
     explicit ScratchModel(const std::string& fixture_name) {
-        static std::atomic<int> next{0};
-        folder = std::filesystem::temp_directory_path() /
-                 ("headlight-model-" + std::to_string(getpid()) + "-" + std::to_string(next++));
-        std::filesystem::create_directories(folder);
         for (const auto& entry : std::filesystem::directory_iterator(fixture(fixture_name)))
             std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
     }
-    ~ScratchModel() { std::filesystem::remove_all(folder); }
-    ScratchModel(const ScratchModel&) = delete;
-    ScratchModel& operator=(const ScratchModel&) = delete;
 
     void edit_config(const std::function<void(nlohmann::json&)>& edit) const {
         nlohmann::json config = nlohmann::json::parse(std::ifstream(folder / "config.json"));
@@ -59,8 +58,30 @@ public:
         for (const Stored& t : tensors) refs.push_back({t.name, t.dtype, t.shape, t.bytes});
         io::write_safetensors(folder / "model.safetensors", refs, {});
     }
-
-    std::filesystem::path folder;
 };
+
+using StoredTensors = std::vector<ScratchModel::Stored>;
+
+/// The tensor whose name ends so.
+inline ScratchModel::Stored& find(StoredTensors& tensors, std::string_view end) {
+    const auto found = std::ranges::find_if(tensors, [&](const auto& t) { return t.name.ends_with(end); });
+    if (found == tensors.end()) throw std::runtime_error("the fixture has no tensor " + std::string(end));
+    return *found;
+}
+
+/// What loading ends in.
+inline std::string failure(const std::filesystem::path& folder, const LoadOptions& options = {}) {
+    return test::error_of([&] { Model::load(folder, options); }, "loaded");
+}
+
+/// What loading the fixture ends in with an edited configuration.
+inline std::string config_failure(const std::string& fixture_name, const std::function<void(nlohmann::json&)>& edit) {
+    const ScratchModel copy(fixture_name);
+    copy.edit_config(edit);
+    return failure(copy.folder);
+}
+inline std::string config_failure(const std::string& fixture_name, const char* field, const nlohmann::json& value) {
+    return config_failure(fixture_name, [&](nlohmann::json& config) { config[field] = value; });
+}
 
 }  // namespace headlight::model

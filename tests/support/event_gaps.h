@@ -10,30 +10,22 @@
 
 namespace headlight::test {
 
-/// Time that a thread has spent runnable without a core, which says how busy the machine is and nothing about the thread.
-class RunDelay {
+/// Milliseconds for which the thread it lives in has computed or was blocked, without those it waited for a core: they say how
+/// busy the machine is and nothing about the thread.
+class OwnTime {
 public:
-    RunDelay() : file_("/proc/thread-self/schedstat") {}
+    OwnTime() { clock_.start(); }
     double ms() {
         file_.clear();
         file_.seekg(0);
         std::int64_t computed = 0, waited = 0;
-        return file_ >> computed >> waited ? double(waited) / 1e6 : 0;
+        const double delay = file_ >> computed >> waited ? double(waited) / 1e6 : 0;
+        return double(clock_.nsecsElapsed()) / 1e6 - delay;
     }
 
 private:
-    std::ifstream file_;
-};
-
-/// Milliseconds for which the thread it lives in has computed or was blocked, without those it waited for a core.
-class OwnTime {
-public:
-    OwnTime() { clock_.start(); }
-    double ms() { return double(clock_.nsecsElapsed()) / 1e6 - delay_.ms(); }
-
-private:
     QElapsedTimer clock_;
-    RunDelay delay_;
+    std::ifstream file_{"/proc/thread-self/schedstat"};
 };
 
 /// Measures how long the thread it lives in was away from the event loop, computing or blocked.

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -43,6 +44,12 @@ std::shared_ptr<const Tokenizer> letters_and(const std::vector<std::string>& mar
     return Tokenizer::from_json_file(folder.write("tokenizer.json", root.dump()));
 }
 
+const std::map<std::string, std::vector<std::string>> kMarks = {
+    {"chatml", {"<|im_start|>", "<|im_end|>"}},
+    {"llama-3", {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
+    {"gemma", {"<bos>", "<start_of_turn>", "<end_of_turn>"}},
+    {"mistral", {"<s>", "</s>", "[INST]", "[/INST]"}}};
+
 const std::vector<ChatMessage> kChat{{"system", "Be brief."}, {"user", " Hi "}, {"assistant", "Yes?"}, {"user", "Why"}};
 
 TEST(Chat, LinesAndJsonAreTheSame) {
@@ -55,11 +62,11 @@ TEST(Chat, LinesAndJsonAreTheSame) {
 }
 
 TEST(Chat, EachPresetWritesItsMarks) {
-    const auto chatml = letters_and({"<|im_start|>", "<|im_end|>"});
+    const auto chatml = letters_and(kMarks.at("chatml"));
     EXPECT_EQ(chat_text("chatml", kChat, *chatml),
               "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\nYes?<|im_end|>\n"
               "<|im_start|>user\nWhy<|im_end|>\n<|im_start|>assistant\n");
-    const std::vector<std::string> marks{"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
+    const std::vector<std::string>& marks = kMarks.at("llama-3");
     const std::string llama =
         "<|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
         "<|start_header_id|>assistant<|end_header_id|>\n\nYes?<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nWhy<|eot_id|>"
@@ -68,10 +75,10 @@ TEST(Chat, EachPresetWritesItsMarks) {
     const auto begins = letters_and(marks, "<|begin_of_text|>");
     EXPECT_EQ(chat_text("llama-3", kChat, *begins), llama) << "the tokenizer writes the first token itself";
     EXPECT_EQ(begins->encode(llama).ids, letters_and(marks)->encode("<|begin_of_text|>" + llama).ids);
-    EXPECT_EQ(chat_text("gemma", kChat, *letters_and({"<bos>", "<start_of_turn>", "<end_of_turn>"}, "<bos>")),
+    EXPECT_EQ(chat_text("gemma", kChat, *letters_and(kMarks.at("gemma"), "<bos>")),
               "<start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nYes?<end_of_turn>\n"
               "<start_of_turn>user\nWhy<end_of_turn>\n<start_of_turn>model\n");
-    EXPECT_EQ(chat_text("mistral", kChat, *letters_and({"<s>", "</s>", "[INST]", "[/INST]"}, "<s>")),
+    EXPECT_EQ(chat_text("mistral", kChat, *letters_and(kMarks.at("mistral"), "<s>")),
               "[INST]  Hi [/INST] Yes?</s>[INST] Be brief.\n\nWhy[/INST]");
     EXPECT_EQ(chat_text("chatml", {{"user", "a"}, {"assistant", "b"}}, *chatml),
               "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n")
@@ -81,29 +88,18 @@ TEST(Chat, EachPresetWritesItsMarks) {
 /// tests/golden/text/chats.json: what Jinja renders from the chat templates of Qwen2 (ChatML), Llama 3, Gemma 3 and Mistral 7B
 /// v0.3; the messages reach into white space, other scripts, and conversations that end with an answer.
 TEST(Chat, PresetsWriteWhatTheModelsTemplatesRender) {
-    const std::map<std::string, std::vector<std::string>> marks = {
-        {"chatml", {"<|im_start|>", "<|im_end|>"}},
-        {"llama-3", {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
-        {"gemma", {"<bos>", "<start_of_turn>", "<end_of_turn>"}},
-        {"mistral", {"<s>", "</s>", "[INST]", "[/INST]"}}};
     const json chats = io::read_json(HEADLIGHT_SOURCE_DIR "/tests/golden/text/chats.json");
     ASSERT_GE(chats.size(), 8u);
     for (const json& chat : chats) {
         const std::vector<ChatMessage> messages = parse_chat(chat.at("messages").dump());
         for (const std::string& preset : chat_presets())
-            EXPECT_EQ(chat_text(preset, messages, *letters_and(marks.at(preset))), chat.at(preset).get<std::string>()) << preset;
+            EXPECT_EQ(chat_text(preset, messages, *letters_and(kMarks.at(preset))), chat.at(preset).get<std::string>()) << preset;
     }
 }
 
 TEST(Chat, ATokenizerOfAnotherKindIsRefused) {
-    const auto chatml = letters_and({"<|im_start|>", "<|im_end|>"});
-    const auto failure = [&](const char* preset) {
-        try {
-            return chat_text(preset, kChat, *chatml);
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-    };
+    const auto chatml = letters_and(kMarks.at("chatml"));
+    const auto failure = [&](const char* preset) { return test::error_of([&] { chat_text(preset, kChat, *chatml); }); };
     EXPECT_THAT(failure("gemma"), AllOf(HasSubstr("lacks the tokens of this chat format"), HasSubstr("<bos>")));
     EXPECT_THAT(failure("llama-3"), HasSubstr("<|begin_of_text|>"));
     EXPECT_THAT(failure("mistral"), HasSubstr("<s>"));
@@ -111,19 +107,10 @@ TEST(Chat, ATokenizerOfAnotherKindIsRefused) {
 }
 
 TEST(Chat, RolesAreReadFromTheMarks) {
-    struct Case {
-        const char* preset;
-        std::vector<std::string> marks;
-        bool system;
-    };
-    const Case cases[] = {{"chatml", {"<|im_start|>", "<|im_end|>"}, true},
-                          {"llama-3", {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}, true},
-                          {"gemma", {"<bos>", "<start_of_turn>", "<end_of_turn>"}, false},
-                          {"mistral", {"<s>", "</s>", "[INST]", "[/INST]"}, false}};
-    for (const Case& c : cases) {
-        SCOPED_TRACE(c.preset);
-        const auto tokenizer = letters_and(c.marks);
-        const Encoding e = tokenizer->encode(chat_text(c.preset, kChat, *tokenizer));
+    for (const auto& [preset, marks] : kMarks) {
+        SCOPED_TRACE(preset);
+        const auto tokenizer = letters_and(marks);
+        const Encoding e = tokenizer->encode(chat_text(preset, kChat, *tokenizer));
         const std::vector<std::string> roles = chat_roles(*tokenizer, e);
         ASSERT_EQ(roles.size(), e.tokens.size());
         std::string seen, words;
@@ -132,8 +119,8 @@ TEST(Chat, RolesAreReadFromTheMarks) {
             seen += roles[i] + " ";
         }
         // A turn's tokens are those of its role; the last one is the answer that is to come, where it is marked.
-        const std::string answer = std::string(c.preset) == "mistral" ? "" : "assistant ";
-        EXPECT_EQ(seen, std::string(c.system ? "system " : "") + "user assistant user " + answer);
+        const std::string system = preset == "chatml" || preset == "llama-3" ? "system " : "";
+        EXPECT_EQ(seen, system + "user assistant user " + (preset == "mistral" ? "" : "assistant "));
         const auto w = std::ranges::find(e.tokens, "W");
         ASSERT_NE(w, e.tokens.end());
         EXPECT_EQ(roles[static_cast<std::size_t>(w - e.tokens.begin())], "user");

@@ -3,6 +3,8 @@
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/text/tokenizer.h"
+#include "tests/support/case_name.h"
+#include "tests/support/temp_folder.h"
 #include "text/unicode/utf8.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +12,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace headlight::text {
@@ -195,11 +196,7 @@ TEST_P(Golden, OtherBooksAndTheTreebank) {
 INSTANTIATE_TEST_SUITE_P(Text, Golden,
                          testing::Values("novella-7m", "wordpiece", "llama3", "wordpiece-files", "gpt2-files", "roberta-files",
                                          "unigram", "unigram-bytes", "metaspace-bpe", "sentence-encoder"),
-                         [](const auto& parameter) {
-                             std::string name = parameter.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+                         [](const auto& each) { return test::case_name(each.param); });
 
 /// The rows of stages.json; those with the vocabulary "alphabet" share that of the first.
 std::vector<json> stage_rows() {
@@ -213,13 +210,8 @@ std::vector<json> stage_rows() {
 }
 
 std::shared_ptr<const Tokenizer> write_and_load(const json& tokenizer) {
-    const fs::path file =
-        fs::path(testing::TempDir()) /
-        ("headlight_stage_" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + ".json");
-    std::ofstream(file) << tokenizer.dump();
-    const auto t = Tokenizer::from_json_file(file);
-    fs::remove(file);
-    return t;
+    const test::TempFolder folder;
+    return Tokenizer::from_json_file(folder.write("tokenizer.json", tokenizer.dump()));
 }
 
 TEST(Stages, EachAloneOnTheTortureTexts) {

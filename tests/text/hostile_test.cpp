@@ -2,13 +2,14 @@
 // Broken and lying tokenizer files: each is an Error that names file and field.
 #include "headlight/base/error.h"
 #include "headlight/text/tokenizer.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 namespace headlight::text {
@@ -20,15 +21,7 @@ using testing::HasSubstr;
 
 class Hostile : public testing::Test {
 protected:
-    void SetUp() override {
-        const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = fs::path(testing::TempDir()) / (std::string("headlight_hostile_") + info->name());
-        fs::remove_all(folder_);
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    void write(const std::string& name, const std::string& content) { std::ofstream(folder_ / name) << content; }
+    void write(const std::string& name, const std::string& content) { folder_.write(name, content); }
 
     static json good() {
         return {
@@ -55,7 +48,7 @@ protected:
 
     void expect_load_error(const std::string& item, const std::string& text, const std::string& file) {
         try {
-            const auto t = Tokenizer::load(folder_);
+            const auto t = Tokenizer::load(folder_.path());
             ADD_FAILURE() << "loaded; expected an error about " << item;
         } catch (const Error& e) {
             EXPECT_EQ(e.facts().file, file) << e.what();
@@ -64,30 +57,25 @@ protected:
         }
     }
 
-    fs::path folder_;
+    const test::TempFolder folder_;
 };
 
 TEST_F(Hostile, TheGoodFileLoads) {
     write("tokenizer.json", good().dump());
-    const auto t = Tokenizer::load(folder_);
+    const auto t = Tokenizer::load(folder_.path());
     EXPECT_EQ(t->vocab_size(), 5);
     EXPECT_EQ(t->encode("AB").ids, (std::vector<std::int64_t>{0, 3}));
 }
 
 TEST_F(Hostile, BrokenJsonNamesTheLine) {
     write("tokenizer.json", "{\"model\": {\n \"type\": \"BPE\",,}");
-    try {
-        Tokenizer::load(folder_);
-        ADD_FAILURE();
-    } catch (const Error& e) {
-        EXPECT_EQ(e.facts().file, (folder_ / "tokenizer.json").string());
-        EXPECT_THAT(e.what(), HasSubstr("line 2"));
-    }
+    EXPECT_THAT(test::error_of([&] { Tokenizer::load(folder_.path()); }),
+                AllOf(HasSubstr((folder_ / "tokenizer.json").string()), HasSubstr("line 2")));
     write("tokenizer.json", "[]");
     expect_load_error("the whole file", "an object", (folder_ / "tokenizer.json").string());
 }
 
-TEST_F(Hostile, NoTokenizerAtAll) { expect_load_error("", "tokenizer.json, or vocab.txt", folder_.string()); }
+TEST_F(Hostile, NoTokenizerAtAll) { expect_load_error("", "tokenizer.json, or vocab.txt", folder_.path().string()); }
 
 TEST_F(Hostile, MissingFields) {
     expect_error([](json& j) { j.erase("model"); }, "model");
@@ -198,7 +186,7 @@ TEST_F(Hostile, SequencesInsideThemselvesToTheLimit) {
     std::string deep = "{\"normalizer\": ";
     for (int i = 0; i < 5000; ++i) deep += "{\"type\": \"Sequence\", \"normalizers\": [";
     write("tokenizer.json", deep);
-    EXPECT_THROW(Tokenizer::load(folder_), Error);
+    EXPECT_THROW(Tokenizer::load(folder_.path()), Error);
 }
 
 TEST_F(Hostile, VocabularyFiles) {
@@ -224,18 +212,13 @@ TEST_F(Hostile, APatternThatBacktracksForEverStops) {
     json file = good();
     file["pre_tokenizer"]["pattern"]["Regex"] = "(a|a)*c";
     write("tokenizer.json", file.dump());
-    const auto t = Tokenizer::load(folder_);
+    const auto t = Tokenizer::load(folder_.path());
     EXPECT_THROW(t->encode(std::string(60, 'a')), Error);
 }
 
 /// Of a tokenizer that loads, and a text.
 std::string encoding_failure(const std::shared_ptr<const Tokenizer>& t, const std::string& text) {
-    try {
-        t->encode(text);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "encoded";
+    return test::error_of([&] { t->encode(text); }, "encoded");
 }
 
 TEST_F(Hostile, NormalizersMayNotBlowUpTheText) {
@@ -248,7 +231,7 @@ TEST_F(Hostile, NormalizersMayNotBlowUpTheText) {
         json file = good();
         file["normalizer"] = {{"type", "Sequence"}, {"normalizers", list}};
         write("tokenizer.json", file.dump());
-        EXPECT_THAT(encoding_failure(Tokenizer::load(folder_), "ababab"),
+        EXPECT_THAT(encoding_failure(Tokenizer::load(folder_.path()), "ababab"),
                     AllOf(HasSubstr("makes the text too long"), HasSubstr((folder_ / "tokenizer.json").string())));
     }
     // At the time of loading too: tokens are looked for in normalized text.
@@ -267,7 +250,7 @@ TEST_F(Hostile, TheLongestOfUnicodesOwnFormsStillFits) {
     write("tokenizer.json", file.dump());
     std::string text;
     for (int i = 0; i < 20'000; ++i) text += "\uFDFA";  // 18 characters, 33 bytes
-    EXPECT_EQ(encoding_failure(Tokenizer::load(folder_), text), "encoded");
+    EXPECT_EQ(encoding_failure(Tokenizer::load(folder_.path()), text), "encoded");
 }
 
 TEST_F(Hostile, AllPatternsOfATextShareTwoSeconds) {
@@ -277,7 +260,7 @@ TEST_F(Hostile, AllPatternsOfATextShareTwoSeconds) {
     json file = good();
     file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", splits}};
     write("tokenizer.json", file.dump());
-    const auto t = Tokenizer::load(folder_);
+    const auto t = Tokenizer::load(folder_.path());
     EXPECT_THAT(encoding_failure(t, std::string(40, 'a') + "b"), HasSubstr("took too long"));
     EXPECT_EQ(encoding_failure(t, "abab"), "encoded") << "the next text has its own time";
 }

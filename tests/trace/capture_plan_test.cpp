@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/error.h"
 #include "headlight/model/runtime.h"
 #include "headlight/trace/capture.h"
+#include "tests/support/error_of.h"
+#include "tests/support/memory_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-
-#include <unistd.h>
 
 namespace headlight::trace {
 namespace capture_plan_test {
@@ -36,20 +34,11 @@ std::vector<std::string> names(const CapturePlan& plan, const model::ModelConfig
 }
 
 std::string message_of(const std::string& glob) {
-    CapturePlan plan;
-    plan.globs = {glob};
-    try {
-        plan.resolve(gpt2_small());
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return test::error_of([&] { CapturePlan{.globs = {glob}}.resolve(gpt2_small()); });
 }
 
 TEST(CapturePlan, GlobsChooseHooksInTheOrderOfThePass) {
-    CapturePlan plan;
-    plan.globs = {"blocks.1?.hook_resid_pre", "blocks.3.attn.hook_z", "logits"};
-    EXPECT_THAT(names(plan, gpt2_small()),
+    EXPECT_THAT(names({.globs = {"blocks.1?.hook_resid_pre", "blocks.3.attn.hook_z", "logits"}}, gpt2_small()),
                 testing::ElementsAre("blocks.3.attn.hook_z", "blocks.10.hook_resid_pre", "blocks.11.hook_resid_pre", "logits"));
 }
 
@@ -98,13 +87,6 @@ TEST(Forecast, AHugeTextDoesNotFitAndDoesNotOverflow) {
     EXPECT_THAT(f.text(), HasSubstr("leave out: logits"));
 }
 
-std::int64_t resident_bytes() {
-    std::ifstream in("/proc/self/statm");
-    std::int64_t size = 0, resident = 0;
-    in >> size >> resident;
-    return resident * ::sysconf(_SC_PAGESIZE);
-}
-
 TEST(Forecast, WhatEarlierRunsFreedIsGivenBackBeforeARunIsRefused) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer's allocator keeps what is freed";
@@ -115,11 +97,11 @@ TEST(Forecast, WhatEarlierRunsFreedIsGivenBackBeforeARunIsRefused) {
         std::vector<std::vector<char>> blocks;
         for (std::int64_t i = 0; i < kBlocks; ++i) blocks.emplace_back(kBlock, 'x');
     }
-    const std::int64_t before = resident_bytes();
+    const std::int64_t before = test::resident_bytes();
     EXPECT_TRUE(forecast(gpt2_small(), 1, {}).fits());
-    EXPECT_GT(resident_bytes(), before - kBlock);  // a run that fits keeps the heap as it is
+    EXPECT_GT(test::resident_bytes(), before - kBlock);  // a run that fits keeps the heap as it is
     EXPECT_FALSE(forecast(gpt2_small(), std::int64_t{1} << 40, {}).fits());
-    EXPECT_LT(resident_bytes(), before - (kBlocks - 10) * kBlock);
+    EXPECT_LT(test::resident_bytes(), before - (kBlocks - 10) * kBlock);
 }
 
 }  // namespace capture_plan_test

@@ -3,14 +3,15 @@
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
-#include "headlight/trace/weights.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 #include "tests/trace/novella.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 
 namespace headlight::trace {
@@ -23,34 +24,17 @@ using model::Stack;
 using testing::HasSubstr;
 using namespace testing_support;
 
-fs::path folder_of(const std::string& name) { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/encoder_decoders" / name; }
-
-std::vector<std::string> names() {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(folder_of(""))) found.push_back(entry.path().filename().string());
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-struct Opened {
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const text::Tokenizer> tokenizer;
-};
-Opened open(const std::string& name) {
-    return {model::Model::load(folder_of(name), {.device = "cpu"}), text::Tokenizer::load(folder_of(name))};
-}
-
 const Prompt kPrompt{.text = "the cat, the hat: the cat", .pair = "die Katze, die"};
 
-class EncoderDecoderTrace : public testing::TestWithParam<std::string> {
+class EncoderDecoderTrace : public testing::TestWithParam<fs::path> {
 protected:
-    Opened opened = open(GetParam());
+    const Opened opened{GetParam()};
 };
 
 TEST_P(EncoderDecoderTrace, SourceAndTargetAreTokenizedAsTheReferenceDoes) {
     const auto trace = run(opened.model, opened.tokenizer, kPrompt);
     const auto golden = io::TensorStore::open_file(fs::path(HEADLIGHT_SOURCE_DIR) / "tests/golden/encoder_decoders" /
-                                                   (GetParam() + ".f32.safetensors"));
+                                                   (GetParam().filename().string() + ".f32.safetensors"));
     const auto ids = [&](const char* name) {
         const io::TensorView& view = *golden.find(name);
         const auto* data = reinterpret_cast<const std::int64_t*>(view.bytes.data());
@@ -166,30 +150,22 @@ TEST_P(EncoderDecoderTrace, AnInterventionInTheEncoderReachesTheLogits) {
     EXPECT_FALSE(at::equal(tensor(*plain, {Hook::cross_k, Layer(0)}), tensor(*changed, {Hook::cross_k, Layer(0)})));
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoderTrace, testing::ValuesIn(names()), [](const auto& instance) {
-    std::string name = instance.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoderTrace, testing::ValuesIn(fixture_folders({"encoder_decoders"}, "config.json")),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(EncoderDecoderPlan, GlobsAreOfEitherStack) {
-    const Opened t5 = open("t5");
+    const Opened t5(fixtures() / "encoder_decoders/t5");
     const auto trace =
         run(t5.model, t5.tokenizer, kPrompt, {.globs = {"encoder.*hook_q", "decoder.*cross_attn.hook_z"}, .overview = false});
     EXPECT_TRUE(trace->part(Stack::encoder)->has({Hook::q, Layer(1)}));
     EXPECT_FALSE(trace->has({Hook::q, Layer(1)}));
     EXPECT_TRUE(trace->has({Hook::cross_z, Layer(1)}));
     EXPECT_TRUE(trace->part(Stack::cross)->has({Hook::z, Layer(1)}));
-    try {
-        run(t5.model, t5.tokenizer, kPrompt, {.globs = {"blocks.0.attn.hook_q"}});
-        FAIL() << "ran";
-    } catch (const Error& error) {
-        EXPECT_THAT(std::string(error.what()), HasSubstr("decoder.blocks.*.attn.hook_q"));
-    }
+    EXPECT_THAT(test::error_of([&] { run(t5.model, t5.tokenizer, kPrompt, {.globs = {"blocks.0.attn.hook_q"}}); }),
+                HasSubstr("decoder.blocks.*.attn.hook_q"));
     EXPECT_THROW(run(t5.model, t5.tokenizer, {.pair = "die Katze"}), Error);
     EXPECT_THROW(run(t5.model, t5.tokenizer, {.ids = {3, 4}}), Error);
-    const Opened one{model::Model::load(fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2"),
-                     text::Tokenizer::load(fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2")};
+    const Opened one(fixtures() / "models/gpt2");
     const auto plain = run(one.model, one.tokenizer, {.text = "the cat"});
     EXPECT_EQ(part_of(plain, Stack::whole), plain);
     EXPECT_THROW(part_of(plain, Stack::cross), Error);

@@ -2,8 +2,9 @@
 // What must hold of a trace whatever the model: the tiny fixtures of every family, each with its own tokenizer.
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
-#include "headlight/trace/weights.h"
+#include "tests/support/case_name.h"
 #include "tests/trace/novella.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -15,7 +16,6 @@
 namespace headlight::trace {
 namespace families_test {
 
-namespace fs = std::filesystem;
 using model::Hook;
 using model::HookPoint;
 using testing::HasSubstr;
@@ -23,31 +23,10 @@ using namespace testing_support;
 
 constexpr const char* kText = "the nurse asked the old nurse";
 
-std::vector<std::string> folders() {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models")) {
-        if (fs::exists(entry.path() / "tokenizer.json")) names.push_back(entry.path().filename().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-class Families : public testing::TestWithParam<std::string> {
+class Families : public testing::TestWithParam<std::filesystem::path> {
 protected:
-    explicit Families(model::ComputeType dtype = model::ComputeType::float32)
-        : folder_(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/" + GetParam()),
-          model_(load(dtype)),
-          tokenizer_(text::Tokenizer::load(folder_)) {}
-
-    std::shared_ptr<const model::Model> load(model::ComputeType dtype) const {
-        model::LoadOptions options;
-        options.dtype = dtype;
-        return model::Model::load(folder_, options);
-    }
-
-    fs::path folder_;
-    std::shared_ptr<const model::Model> model_;
-    std::shared_ptr<const text::Tokenizer> tokenizer_;
+    const std::shared_ptr<const model::Model> model_ = model::Model::load(GetParam());
+    const std::shared_ptr<const text::Tokenizer> tokenizer_ = text::Tokenizer::load(GetParam());
 };
 
 TEST_P(Families, WhatThePassHadIsWhatTheTraceGives) {
@@ -108,7 +87,8 @@ double relative_error(const Trace& found, const Trace& expected) {
 TEST_P(Families, OtherComputeTypes) {
     const auto single = run(model_, tokenizer_, {.text = kText});
     for (const auto dtype : {model::ComputeType::float64, model::ComputeType::bfloat16}) {
-        const auto trace = run(load(dtype), tokenizer_, {.text = kText}, CapturePlan::everything());
+        const auto trace =
+            run(model::Model::load(GetParam(), {.dtype = dtype}), tokenizer_, {.text = kText}, CapturePlan::everything());
         const bool wide = dtype == model::ComputeType::float64;
         const double error = relative_error(*trace, *single);
         EXPECT_LE(error, wide ? 1e-5 : 0.05);
@@ -122,20 +102,15 @@ TEST_P(Families, OtherComputeTypes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, Families, testing::ValuesIn(folders()), [](const auto& parameter) {
-    std::string name = parameter.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryFixture, Families, testing::ValuesIn(fixture_folders({"models"}, "tokenizer.json")),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Lengths, MoreThanTheModelTakesNamesBothNumbers) {
-    const fs::path folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
-    const auto model = model::Model::load(folder);
-    const auto tokenizer = text::Tokenizer::load(folder);
+    const Opened bert(fixtures() / "models/bert");
     std::string text;
     for (int i = 0; i < 100'000; ++i) text += "nurse ";
     try {
-        run(model, tokenizer, {.text = text});
+        run(bert.model, bert.tokenizer, {.text = text});
         FAIL() << "ran";
     } catch (const Error& error) {
         EXPECT_THAT(error.facts().expected, HasSubstr("40 tokens"));
@@ -144,10 +119,8 @@ TEST(Lengths, MoreThanTheModelTakesNamesBothNumbers) {
 }
 
 TEST(Pairs, GetTheirTypesAndLandInTheTrace) {
-    const fs::path folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
-    const auto model = model::Model::load(folder);
-    const auto tokenizer = text::Tokenizer::load(folder);
-    const auto trace = run(model, tokenizer, {.text = "the nurse", .pair = "the nurse"});
+    const Opened bert(fixtures() / "models/bert");
+    const auto trace = run(bert.model, bert.tokenizer, {.text = "the nurse", .pair = "the nurse"});
     EXPECT_EQ(trace->text_b(), "the nurse");
     const std::int64_t second = trace->encoding().pair_start();
     const at::Tensor types = tensor(*trace, {Hook::token_type_embed, Layer(0)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/trace/novella.h"
 
 #include <gmock/gmock.h>
@@ -21,13 +21,8 @@ at::Tensor without_head(const at::Tensor& t, std::int64_t head) {
     return changed;
 }
 
-std::string error_of(const std::string& glob, HookFn fn) {
-    try {
-        Novella::get().run_with(kSentence, {{glob, std::move(fn)}});
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+std::string error_of(const std::string& glob, const HookFn& fn) {
+    return test::error_of([&] { Novella::get().run_with(kSentence, {{glob, fn}}); });
 }
 
 TEST(Interventions, AHookThatOnlyLooksChangesNoBit) {

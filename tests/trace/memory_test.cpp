@@ -2,35 +2,27 @@
 #include "headlight/base/memory.h"
 
 #include "headlight/model/runtime.h"
+#include "tests/support/memory_budget.h"
+#include "tests/support/temp_folder.h"
 #include "tests/trace/novella.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <thread>
-
-#include <fstream>
+#include <filesystem>
 #include <limits>
-
-#include <unistd.h>
+#include <thread>
 
 namespace headlight::trace {
 namespace memory_test {
 
-namespace fs = std::filesystem;
-
 /// A made-up machine: files as /proc and /sys have them.
 class Memory : public testing::Test {
 protected:
-    Memory() : root_(fs::path(testing::TempDir()) / ("memory_" + std::to_string(::getpid()))) {}
-    ~Memory() override { fs::remove_all(root_); }
-    void write(const std::string& file, const std::string& text) const {
-        fs::create_directories((root_ / file).parent_path());
-        std::ofstream(root_ / file) << text;
-    }
-    fs::path root_;
+    void write(std::string_view file, std::string_view text) const { folder_.write(file, text); }
+    const test::TempFolder folder_;
+    const std::filesystem::path root_ = folder_.path();
 };
 
 TEST_F(Memory, WithoutLimitsTheMachineCounts) {
@@ -64,13 +56,6 @@ TEST_F(Memory, ThisMachineHasSome) {
     EXPECT_EQ(available_memory(root_ / "nowhere"), std::numeric_limits<std::int64_t>::max());
 }
 
-std::int64_t resident_bytes() {
-    std::ifstream file("/proc/self/statm");
-    std::int64_t size = 0, resident = 0;
-    file >> size >> resident;
-    return resident * sysconf(_SC_PAGESIZE);
-}
-
 TEST(MemoryOfRuns, IsGivenBackWhenALongTextIsDropped) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "another allocator";
@@ -80,15 +65,15 @@ TEST(MemoryOfRuns, IsGivenBackWhenALongTextIsDropped) {
     for (int i = 0; i < 3000; ++i) text += i % 3 ? " river" : " the";
     testing_support::Novella::get().run("a", CapturePlan::everything());  // what is made once
     malloc_trim(0);
-    const std::int64_t before = resident_bytes();
+    const std::int64_t before = test::resident_bytes();
     auto trace = testing_support::Novella::get().run(text, CapturePlan::everything());
-    const std::int64_t held = resident_bytes() - before;
+    const std::int64_t held = test::resident_bytes() - before;
     ASSERT_GT(held, 200 << 20);
     trace.reset();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (resident_bytes() - before > held / 5 && std::chrono::steady_clock::now() < deadline)
+    while (test::resident_bytes() - before > held / 5 && std::chrono::steady_clock::now() < deadline)
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_LT(resident_bytes() - before, held / 5);
+    EXPECT_LT(test::resident_bytes() - before, held / 5);
 }
 
 }  // namespace memory_test

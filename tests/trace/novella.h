@@ -20,11 +20,11 @@ struct Novella {
         return it;
     }
     std::shared_ptr<const Trace> run(const std::string& text, const CapturePlan& plan = {}) const {
-        return trace::run(model, tokenizer, {.text = text, .pair = {}, .add_special_tokens = true}, plan);
+        return trace::run(model, tokenizer, {.text = text}, plan);
     }
     std::shared_ptr<const Trace> run_with(const std::string& text, const std::vector<Intervention>& interventions,
                                           const CapturePlan& plan = {}) const {
-        return run_with_hooks(model, tokenizer, {.text = text, .pair = {}, .add_special_tokens = true}, plan, interventions);
+        return run_with_hooks(model, tokenizer, {.text = text}, plan, interventions);
     }
 };
 

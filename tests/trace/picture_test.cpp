@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A picture through a model: patches are the tokens of the trace, and passes beside it read the same pixels.
-#include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 
 namespace headlight::trace {
 namespace picture_test {
 
 using model::Hook;
+using test::error_of;
 using testing::HasSubstr;
 
 std::filesystem::path fixture(const std::string& name) {
@@ -29,15 +29,6 @@ Prompt some_picture() {
 
 std::shared_ptr<const Trace> run_fixture(const std::string& name) {
     return run(model::Model::load(fixture(name)), load_tokenizer(fixture(name)), some_picture(), CapturePlan::everything());
-}
-
-std::string failure(const std::function<void()>& run) {
-    try {
-        run();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
 }
 
 TEST(Picture, PatchesAreTokens) {
@@ -84,11 +75,11 @@ TEST(Picture, TheLensReadsEveryPosition) {
 TEST(Picture, TextAndPictureAreNotMixedUp) {
     const auto vit = model::Model::load(fixture("vit")), gpt2 = model::Model::load(fixture("gpt2"));
     const auto patches = load_tokenizer(fixture("vit")), words = load_tokenizer(fixture("gpt2"));
-    EXPECT_THAT(failure([&] { run(vit, patches, {.text = "the cat"}); }), HasSubstr("reads pictures"));
-    EXPECT_THAT(failure([&] { run(vit, patches, {}); }), HasSubstr("no picture"));
-    EXPECT_THAT(failure([&] { run(gpt2, words, some_picture()); }), HasSubstr("reads text"));
-    EXPECT_THAT(failure([&] { embedding(*vit); }), HasSubstr("no embedding of tokens"));
-    EXPECT_THAT(failure([&] { token_streams(*vit, 0, 1, false); }), HasSubstr("no embedding of tokens"));
+    EXPECT_THAT(error_of([&] { run(vit, patches, {.text = "the cat"}); }), HasSubstr("reads pictures"));
+    EXPECT_THAT(error_of([&] { run(vit, patches, {}); }), HasSubstr("no picture"));
+    EXPECT_THAT(error_of([&] { run(gpt2, words, some_picture()); }), HasSubstr("reads text"));
+    EXPECT_THAT(error_of([&] { embedding(*vit); }), HasSubstr("no embedding of tokens"));
+    EXPECT_THAT(error_of([&] { token_streams(*vit, 0, 1, false); }), HasSubstr("no embedding of tokens"));
 }
 
 TEST(Clip, TheTowerIsPartOfTheModelsName) {
@@ -99,7 +90,7 @@ TEST(Clip, TheTowerIsPartOfTheModelsName) {
     EXPECT_EQ(vision->config().name, "clip vision");
     EXPECT_EQ(vision->tokens(), 10);
     EXPECT_EQ(tensor(*vision, {Hook::projected, Layer(0)}).size(1), 12);
-    EXPECT_THAT(failure([&] { model::Model::load(fixture("gpt2#vision")); }), HasSubstr("no towers"));
+    EXPECT_THAT(error_of([&] { model::Model::load(fixture("gpt2#vision")); }), HasSubstr("no towers"));
 }
 
 }  // namespace picture_test

@@ -3,6 +3,7 @@
 #include "headlight/trace/remade.h"
 #include "headlight/base/working_for.h"
 #include "headlight/trace/tensors.h"
+#include "tests/support/case_name.h"
 #include "tests/support/memory_budget.h"
 #include "tests/trace/novella.h"
 #include "tests/trace/text_fixtures.h"
@@ -10,13 +11,11 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <thread>
 
 namespace headlight::trace {
 namespace remade_test {
 
-namespace fs = std::filesystem;
 using model::Hook;
 using model::HookPoint;
 using model::Stack;
@@ -56,26 +55,20 @@ void expect_same(const Trace& made, const Trace& kept) {
 class RemadeFamilies : public testing::TestWithParam<std::string> {};
 
 TEST_P(RemadeFamilies, GivesWhatAFullTraceGives) {
-    const fs::path folder = fixtures() / GetParam();
-    const auto model = model::Model::load(folder, {.device = "cpu"});
-    const auto tokenizer = text::Tokenizer::load(folder);
-    const bool two = model->part(Stack::encoder) != nullptr;
+    const Opened opened(fixtures() / GetParam());
+    const bool two = opened.model->part(Stack::encoder) != nullptr;
     const Prompt prompt{.text = "the nurse asked the old nurse", .pair = two ? "die alte Katze" : ""};
-    const auto kept = run(model, tokenizer, prompt);
+    const auto kept = run(opened.model, opened.tokenizer, prompt);
     const test::Budget none;
-    const auto made = run(model, tokenizer, prompt);
+    const auto made = run(opened.model, opened.tokenizer, prompt);
     expect_same(*made, *kept);
     if (!two) return;
     expect_same(*made->part(Stack::encoder), *kept->part(Stack::encoder));
     expect_same(*made->part(Stack::cross), *kept->part(Stack::cross));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, RemadeFamilies, testing::ValuesIn(text_fixtures()), [](const auto& p) {
-    std::string name = p.param;
-    std::ranges::replace_if(
-        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RemadeFamilies, testing::ValuesIn(text_fixtures()),
+                         [](const auto& p) { return test::case_name(p.param); });
 
 std::string long_text() {
     std::string text;
@@ -139,9 +132,8 @@ TEST(Remade, CountsTheTileOfLogitsAndTheEncodersLayers) {
     const auto made = Novella::get().run(long_text());
     tensor_rows(*made, {Hook::logits, Layer(0)}, 0, 1);
     EXPECT_GE(remade_now(*made).bytes, kLogitRows * made->config().vocab_size * 4);
-    const fs::path folder = fixtures() / "encoder_decoders/t5";
-    const auto two = run(model::Model::load(folder, {.device = "cpu"}), text::Tokenizer::load(folder),
-                         {.text = "the nurse asked the old nurse", .pair = "die alte Katze"});
+    const Opened t5(fixtures() / "encoder_decoders/t5");
+    const auto two = run(t5.model, t5.tokenizer, {.text = "the nurse asked the old nurse", .pair = "die alte Katze"});
     const std::int64_t bytes = two->bytes();
     tensor(*two->part(Stack::encoder), {Hook::mlp_out, Layer(0)});
     EXPECT_GT(remade_now(*two).bytes, 0);
@@ -270,13 +262,12 @@ TEST(Remade, TheForecastSaysWhatARunKeepsAndWhatItMakesAgain) {
     const auto made = Novella::get().run(kSentence);
     EXPECT_EQ(made->bytes(), forecast(c, made->tokens(), {}).kept);
     // Where the first layer is a dense one, a layer of experts is the largest.
-    const fs::path folder = fixtures() / "models/deepseek-v3";
-    const auto experts = model::Model::load(folder, {.device = "cpu"});
-    ASSERT_FALSE(model::has_experts(experts->config(), 0));
-    const auto run_of_it = run(experts, text::Tokenizer::load(folder), {.text = "the nurse asked the old nurse"});
-    tensor(*run_of_it, {Hook::mlp_out, Layer(experts->config().n_layers - 1)});
-    const Forecast all = forecast(experts->config(), run_of_it->tokens(), {});
-    model::ModelConfig dense = experts->config();
+    const Opened experts(fixtures() / "models/deepseek-v3");
+    model::ModelConfig dense = experts.model->config();
+    ASSERT_FALSE(model::has_experts(dense, 0));
+    const auto run_of_it = run(experts.model, experts.tokenizer, {.text = "the nurse asked the old nurse"});
+    tensor(*run_of_it, {Hook::mlp_out, Layer(dense.n_layers - 1)});
+    const Forecast all = forecast(dense, run_of_it->tokens(), {});
     dense.n_layers = 1;
     EXPECT_GE(all.working - forecast(dense, run_of_it->tokens(), {}).working,
               remade_now(*run_of_it).bytes - made_layer_bytes(*run_of_it, Layer(0)));

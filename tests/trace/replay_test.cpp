@@ -3,6 +3,8 @@
 #include "headlight/trace/replay.h"
 
 #include "headlight/base/error.h"
+#include "tests/support/case_name.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <gtest/gtest.h>
 
@@ -14,29 +16,7 @@ namespace replay_test {
 
 using model::Hook;
 using model::HookPoint;
-
-std::vector<std::filesystem::path> folders() {
-    std::vector<std::filesystem::path> found;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models"))
-        if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-TokenIds some_ids(const model::Model& model) {
-    TokenIds tokens;
-    if (const model::ModelConfig& c = model.config(); model::reads_pictures(c)) {
-        std::vector<float> pixels(static_cast<std::size_t>(model::kColours * c.image_height * c.image_width));
-        for (std::size_t i = 0; i < pixels.size(); ++i)
-            pixels[i] = static_cast<float>((7 * i * i + 3 * i + 5) % 97) / 48.0f - 1.0f;
-        tokens.ids.resize(static_cast<std::size_t>(c.context_length));
-        tokens.pixels = std::make_shared<const std::vector<float>>(std::move(pixels));
-        return tokens;
-    }
-    for (std::int64_t i = 0; i < 9; ++i) tokens.ids.push_back((7 * i * i + 3 * i + 5) % model.config().vocab_size);
-    return tokens;
-}
+using namespace testing_support;
 
 /// A curved function of all logits, so that no gradient is 0 by accident.
 at::Tensor objective(const at::Tensor& logits) {
@@ -54,10 +34,10 @@ protected:
 TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
     const auto model = load(model::ComputeType::float64);
     if (!model->config().has_unembedding) {
-        EXPECT_THROW(gradients(*model, some_ids(*model), {}, objective), Error);
+        EXPECT_THROW(gradients(*model, some_input(*model), {}, objective), Error);
         return;
     }
-    const TokenIds tokens = some_ids(*model);
+    const TokenIds tokens = some_input(*model);
     const std::int64_t last = model->config().n_layers - 1;
     std::vector<HookPoint> points = {{Hook::embed, Layer(0)}};
     for (const Layer layer : {Layer(0), Layer(last)})
@@ -93,7 +73,7 @@ TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
     for (const auto type : {model::ComputeType::float32, model::ComputeType::float64}) {
         const auto model = load(type);
         if (!model->config().has_unembedding) continue;
-        const TokenIds tokens = some_ids(*model);
+        const TokenIds tokens = some_input(*model);
         at::Tensor recorded;
         const Gradients g = gradients(*model, tokens, {{Hook::pattern, Layer(1)}}, [&](const at::Tensor& logits) {
             recorded = logits.detach();
@@ -190,7 +170,7 @@ void expect_variants(const model::Model& model, const TokenIds& tokens, std::int
 TEST_P(EveryFamilyReplay, VariantsOfAStackAreTheirOwnPasses) {
     for (const auto type : {model::ComputeType::float32, model::ComputeType::float64}) {
         const auto model = load(type);
-        const TokenIds tokens = some_ids(*model);
+        const TokenIds tokens = some_input(*model);
         if (!model->config().has_unembedding || tokens.pixels) continue;
         for (const std::int64_t position : {std::int64_t{8}, std::int64_t{5}}) expect_variants(*model, tokens, position);
     }
@@ -200,9 +180,8 @@ TEST(Replay, AVariantWithoutADifferenceIsTheTextOfItsStackInEveryType) {
     // Rounding to bfloat16 is far from 0: only what comes out of the same products can be subtracted.
     for (const char* name : {"gpt2-inverse-layers", "llama-kv2", "bert-mlm"})
         for (const auto type : {model::ComputeType::bfloat16, model::ComputeType::float32}) {
-            const auto model =
-                model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name, {.dtype = type});
-            const TokenIds tokens = some_ids(*model);
+            const auto model = model::Model::load(fixtures() / "models" / name, {.dtype = type});
+            const TokenIds tokens = some_input(*model);
             const auto count = static_cast<std::int64_t>(tokens.ids.size());
             const at::Tensor order = at::arange(count, at::kLong).unsqueeze(0).repeat({model->config().n_heads, 1});
             std::vector<Variant> variants{{.ids = tokens.ids}};
@@ -221,8 +200,8 @@ TEST(Replay, AVariantWithoutADifferenceIsTheTextOfItsStackInEveryType) {
 }
 
 TEST(Replay, ATokenBehindThePositionChangesNothingInACausalModel) {
-    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2");
-    const TokenIds tokens = some_ids(*model);
+    const auto model = model::Model::load(fixtures() / "models/gpt2");
+    const TokenIds tokens = some_input(*model);
     std::vector<Variant> variants(2, {.ids = tokens.ids});
     variants[0].ids.back() = (tokens.ids.back() + 3) % model->config().vocab_size;
     variants[1].ids[1] = (tokens.ids[1] + 3) % model->config().vocab_size;
@@ -234,22 +213,17 @@ TEST(Replay, ATokenBehindThePositionChangesNothingInACausalModel) {
 }
 
 TEST(Replay, VariantsBehindAnEncoderToo) {
-    const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/encoder_decoders";
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        SCOPED_TRACE(entry.path().filename().string());
-        const auto model = model::Model::load(entry.path(), {.dtype = model::ComputeType::float64});
-        if (!model->config().has_unembedding) continue;
-        TokenIds tokens = some_ids(*model);
-        for (std::int64_t i = 0; i < 7; ++i)
-            tokens.source.push_back((5 * i * i + i + 2) % model->part(model::Stack::encoder)->config().vocab_size);
-        expect_variants(*model, tokens, 8);
+    for (const auto& folder : fixture_folders({"encoder_decoders"}, "config.json")) {
+        SCOPED_TRACE(folder.filename().string());
+        const auto model = model::Model::load(folder, {.dtype = model::ComputeType::float64});
+        if (model->config().has_unembedding) expect_variants(*model, some_input(*model), 8);
     }
 }
 
 TEST(Replay, MoreVariantsThanAStackHolds) {
     const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m");
     TokenIds tokens;
-    for (std::int64_t i = 0; i < 120; ++i) tokens.ids.push_back((7 * i * i + 3 * i + 5) % model->config().vocab_size);
+    tokens.ids = some_ids(120, model->config().vocab_size);
     std::vector<Variant> variants(tokens.ids.size(), {.ids = tokens.ids});
     for (std::size_t i = 0; i < variants.size(); ++i) variants[i].ids[i] = 9;
     const at::Tensor all = logits_of_variants(*model, tokens, 119, variants);
@@ -262,11 +236,8 @@ TEST(Replay, MoreVariantsThanAStackHolds) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(folders()), [](const auto& each) {
-    std::string name = each.param.filename();
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(fixture_folders({"models"}, "config.json")),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Replay, IsTheRun) {
     const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";

@@ -2,6 +2,7 @@
 // Edited runs that begin in the middle of the unedited one, against whole runs: bit for bit, whatever the model.
 #include "headlight/trace/edited.h"
 #include "headlight/trace/remade.h"
+#include "tests/support/case_name.h"
 #include "tests/support/memory_budget.h"
 #include "tests/trace/novella.h"
 #include "tests/trace/text_fixtures.h"
@@ -9,12 +10,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 namespace headlight::trace {
 namespace restart_test {
 
-namespace fs = std::filesystem;
 using model::Hook;
 using model::HookPoint;
 using model::Stack;
@@ -32,13 +30,10 @@ void expect_same(const Trace& made, const Trace& whole) {
             EXPECT_EQ(made.pooled(Layer(l), Head(h)).mean, whole.pooled(Layer(l), Head(h)).mean);
 }
 
-struct Opened {
-    explicit Opened(const std::string& name)
-        : model(model::Model::load(fixtures() / name, {.device = "cpu"})), tokenizer(text::Tokenizer::load(fixtures() / name)) {
+struct Prompted : Opened {
+    explicit Prompted(const std::string& name) : Opened(fixtures() / name) {
         if (model->part(Stack::encoder)) prompt.pair = "die alte Katze";
     }
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const text::Tokenizer> tokenizer;
     Prompt prompt{.text = "the nurse asked the old nurse"};
 
     std::shared_ptr<const Trace> edited(const std::string& glob, const std::shared_ptr<const Trace>& unedited) const {
@@ -57,7 +52,7 @@ struct Opened {
 class RestartFamilies : public testing::TestWithParam<std::string> {};
 
 TEST_P(RestartFamilies, GivesWhatAWholeRunGives) {
-    const Opened opened(GetParam());
+    const Prompted opened(GetParam());
     const auto unedited = run(opened.model, opened.tokenizer, opened.prompt);
     const bool two = opened.model->part(Stack::encoder) != nullptr;
     const std::int64_t last = opened.model->config().n_layers - 1;
@@ -74,12 +69,8 @@ TEST_P(RestartFamilies, GivesWhatAWholeRunGives) {
     opened.compare((two ? "decoder.blocks." : "blocks.") + std::to_string(last) + ".attn.hook_z", streams);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(text_fixtures()), [](const auto& p) {
-    std::string name = p.param;
-    std::ranges::replace_if(
-        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(text_fixtures()),
+                         [](const auto& p) { return test::case_name(p.param); });
 
 Intervention half(const std::string& glob) {
     return {glob, [](HookPoint, const at::Tensor& t) { return t * 0.5; }};

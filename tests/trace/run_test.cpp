@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/trace/novella.h"
 
 #include <gmock/gmock.h>
@@ -13,18 +13,9 @@ namespace run_test {
 
 using model::Hook;
 using model::HookPoint;
+using test::error_of;
 using testing::HasSubstr;
 using namespace testing_support;
-
-template <class Work>
-std::string error_of(Work work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 std::string words(int count) {
     std::string text;
@@ -50,10 +41,7 @@ TEST(Run, KeepsWhatWasAskedForInTheShapesOfTheHooks) {
 }
 
 TEST(Run, WhatWasNotAskedForIsNotThereAndSaysSo) {
-    CapturePlan plan;
-    plan.globs = {"blocks.2.attn.hook_z"};
-    plan.overview = false;
-    const auto trace = Novella::get().run(kSentence, plan);
+    const auto trace = Novella::get().run(kSentence, {.globs = {"blocks.2.attn.hook_z"}, .overview = false});
     EXPECT_TRUE(trace->has({Hook::result, Layer(2)}));  // z gives it
     EXPECT_FALSE(trace->has({Hook::z, Layer(1)}));
     EXPECT_FALSE(trace->has({Hook::pattern, Layer(2)}));
@@ -65,11 +53,8 @@ TEST(Run, WhatWasNotAskedForIsNotThereAndSaysSo) {
 }
 
 TEST(Run, CachingChangesNothing) {
-    CapturePlan only_logits;
-    only_logits.globs = {"logits"};
-    only_logits.overview = false;
     const HookPoint logits{Hook::logits, Layer(0)};
-    const auto plain = Novella::get().run(kSentence, only_logits);
+    const auto plain = Novella::get().run(kSentence, {.globs = {"logits"}, .overview = false});
     for (const CapturePlan& plan : {CapturePlan(), CapturePlan::everything()}) {
         EXPECT_TRUE(at::equal(tensor(*plain, logits), tensor(*Novella::get().run(kSentence, plan), logits)));
     }
@@ -200,9 +185,7 @@ TEST(Run, OneTokenWorks) {
 }
 
 TEST(Run, LongerThanTheModelWasMadeForGoesOnWithAWarning) {
-    CapturePlan plan;
-    plan.globs = {"logits"};
-    const auto trace = Novella::get().run(words(2100), plan);
+    const auto trace = Novella::get().run(words(2100), {.globs = {"logits"}});
     ASSERT_EQ(trace->info().warnings.size(), 1U);
     EXPECT_THAT(trace->info().warnings[0], HasSubstr("on a model made for 2,048"));
 }

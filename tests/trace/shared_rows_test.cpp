@@ -3,14 +3,13 @@
 #include "headlight/trace/shared_rows.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/remade.h"
+#include "tests/support/case_name.h"
 #include "tests/support/memory_budget.h"
 #include "tests/trace/novella.h"
 #include "tests/trace/text_fixtures.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 namespace headlight::trace {
 namespace shared_rows_test {
@@ -21,12 +20,8 @@ using namespace testing_support;
 
 constexpr double kTolerance = 1e-9;  // in float64: other shapes of products are all that differs
 
-struct Opened {
-    explicit Opened(const std::string& name, model::ComputeType dtype = model::ComputeType::float64)
-        : model(model::Model::load(fixtures() / name, {.dtype = dtype, .device = "cpu"})),
-          tokenizer(text::Tokenizer::load(fixtures() / name)) {}
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const text::Tokenizer> tokenizer;
+struct Wide : Opened {
+    explicit Wide(const std::string& name) : Opened(fixtures() / name, model::ComputeType::float64) {}
 
     std::shared_ptr<const Trace> run_ids(std::vector<std::int64_t> ids, const std::shared_ptr<const Trace>& earlier,
                                          const CapturePlan& plan = {}) const {
@@ -37,10 +32,7 @@ struct Opened {
     }
     /// Ids that the embedding has, `tokens` of them.
     std::vector<std::int64_t> ids(std::int64_t tokens) const {
-        std::vector<std::int64_t> out;
-        for (std::int64_t i = 0; i < tokens; ++i)
-            out.push_back((7 * i * i + 3 * i + 5) % std::min<std::int64_t>(model->config().vocab_size, 60));
-        return out;
+        return some_ids(tokens, std::min<std::int64_t>(model->config().vocab_size, 60));
     }
 };
 
@@ -74,7 +66,7 @@ class SharedRowsFamilies : public testing::TestWithParam<std::string> {};
 
 /// A text that grows by one token and by four, one whose end changes, one that is cut, and one cut and continued elsewhere.
 TEST_P(SharedRowsFamilies, GiveWhatAWholeRunGives) {
-    const Opened opened(GetParam());
+    const Wide opened(GetParam());
     const model::ModelConfig& c = opened.model->config();
     if (c.stack != model::Stack::whole || !c.causal) GTEST_SKIP() << "rows of such a model depend on later tokens";
     const std::vector<std::int64_t> all = opened.ids(40);
@@ -103,23 +95,19 @@ TEST_P(SharedRowsFamilies, GiveWhatAWholeRunGives) {
     expect_close(*again, *opened.run_ids(first(40), nullptr), kTolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFixture, SharedRowsFamilies, testing::ValuesIn(text_fixtures()), [](const auto& p) {
-    std::string name = p.param;
-    std::ranges::replace_if(
-        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryFixture, SharedRowsFamilies, testing::ValuesIn(text_fixtures()),
+                         [](const auto& p) { return test::case_name(p.param); });
 
 /// Longrope turns by other factors from a length on: keys of the shorter text are none of the longer one.
 TEST(SharedRows, OfATextAcrossTheBorderOfItsRotationAreNotUsed) {
-    const Opened opened("models/phi3");
+    const Wide opened("models/phi3");
     ASSERT_LT(opened.model->config().rope.original_context, 36);
     const auto earlier = opened.run_ids(opened.ids(36), nullptr);
     EXPECT_EQ(shared_rows_of(*opened.run_ids(opened.ids(38), earlier)), 36);
 }
 
 TEST(SharedRows, AreNoneOfAnEditedRunAnotherModelOrAShortText) {
-    const Opened opened("models/llama-kv2"), other("models/llama-mha");
+    const Wide opened("models/llama-kv2"), other("models/llama-mha");
     const auto ids = opened.ids(40);
     const auto earlier = opened.run_ids({ids.begin(), ids.end() - 4}, nullptr);
     EXPECT_EQ(shared_rows_of(*opened.run_ids(ids, earlier)), 36);

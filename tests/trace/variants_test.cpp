@@ -4,6 +4,8 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
+#include "tests/support/case_name.h"
+#include "tests/trace/text_fixtures.h"
 
 #include <gtest/gtest.h>
 
@@ -15,34 +17,7 @@ namespace variants_test {
 
 using model::Hook;
 using model::HookPoint;
-
-std::vector<std::filesystem::path> folders() {
-    std::vector<std::filesystem::path> found;
-    for (const char* kind : {"models", "encoder_decoders"})
-        for (const auto& entry :
-             std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures" / kind))
-            if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-TokenIds some_ids(const model::Model& model) {
-    TokenIds tokens;
-    const auto fill = [](std::vector<std::int64_t>& ids, std::int64_t count, std::int64_t vocab) {
-        for (std::int64_t i = 0; i < count; ++i) ids.push_back((7 * i * i + 3 * i + 5) % vocab);
-    };
-    if (const model::ModelConfig& c = model.config(); model::reads_pictures(c)) {
-        std::vector<float> pixels(static_cast<std::size_t>(model::kColours * c.image_height * c.image_width));
-        for (std::size_t i = 0; i < pixels.size(); ++i)
-            pixels[i] = static_cast<float>((7 * i * i + 3 * i + 5) % 97) / 48.0f - 1.0f;
-        tokens.ids.resize(static_cast<std::size_t>(c.context_length));
-        tokens.pixels = std::make_shared<const std::vector<float>>(std::move(pixels));
-        return tokens;
-    }
-    fill(tokens.ids, 9, model.config().vocab_size);
-    if (const auto& encoder = model.part(model::Stack::encoder)) fill(tokens.source, 7, encoder->config().vocab_size);
-    return tokens;
-}
+using namespace testing_support;
 
 bool is_square(Hook hook) {
     return hook == Hook::attn_scores || hook == Hook::pattern || hook == Hook::cross_scores || hook == Hook::cross_pattern ||
@@ -90,7 +65,7 @@ TEST_P(EveryFamilyVariants, AreTheirOwnPasses) {
         const auto model = model::Model::load(GetParam(), {.dtype = type});
         const model::ModelConfig& c = model->config();
         if (!c.has_unembedding) continue;
-        const TokenIds tokens = some_ids(*model);
+        const TokenIds tokens = some_input(*model);
         const auto count = std::ssize(tokens.ids);
         const bool wide = type == model::ComputeType::float64;
         std::vector<Variant> variants;
@@ -137,19 +112,15 @@ TEST_P(EveryFamilyVariants, AreTheirOwnPasses) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyVariants, testing::ValuesIn(folders()), [](const auto& each) {
-    std::string name = each.param.filename();
-    std::replace_if(
-        name.begin(), name.end(), [](char ch) { return ch == '-' || ch == '.'; }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyVariants,
+                         testing::ValuesIn(fixture_folders({"models", "encoder_decoders"}, "config.json")),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Variants, OrderAndSizeOfPassesChangeNothing) {
     for (const char* name : {"gpt2", "llama-kv2", "bert-mlm"}) {
         SCOPED_TRACE(name);
-        const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name,
-                                              {.dtype = model::ComputeType::float64});
-        const TokenIds tokens = some_ids(*model);
+        const auto model = model::Model::load(fixtures() / "models" / name, {.dtype = model::ComputeType::float64});
+        const TokenIds tokens = some_input(*model);
         std::vector<Variant> variants;
         for (std::int64_t l = 0; l < model->config().n_layers; ++l)
             for (std::int64_t p = 0; p < 9; ++p)
@@ -167,8 +138,8 @@ TEST(Variants, OrderAndSizeOfPassesChangeNothing) {
 }
 
 TEST(Variants, RowsBeforeAnEditAreTheTextsOwnBitForBit) {
-    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2");
-    const TokenIds tokens = some_ids(*model);
+    const auto model = model::Model::load(fixtures() / "models/gpt2");
+    const TokenIds tokens = some_input(*model);
     const Variants text(model, tokens, {});
     for (const at::Tensor& logits : logits_of(text, {{.edits = {nudge({Hook::v, Layer(0)}, 6)}}})) {
         EXPECT_TRUE(at::equal(logits.narrow(0, 0, 6), text.logits().narrow(0, 0, 6)));
@@ -177,17 +148,17 @@ TEST(Variants, RowsBeforeAnEditAreTheTextsOwnBitForBit) {
 }
 
 TEST(Variants, CostFallsWithLayerAndPosition) {
-    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2");
+    const auto model = model::Model::load(fixtures() / "models/gpt2");
     const std::int64_t layers = model->config().n_layers;
-    const Variants text(model, some_ids(*model), {.first = 7, .last = 8});
+    const Variants text(model, some_input(*model), {.first = 7, .last = 8});
     EXPECT_EQ(text.cost({.edits = {nudge({Hook::z, Layer(0)}, 0)}}), layers * 8);
     EXPECT_EQ(text.cost({.edits = {nudge({Hook::z, Layer(1)}, 5)}}), (layers - 1) * 3);
     EXPECT_EQ(text.cost({.edits = {nudge({Hook::embed, Layer(0)}, 8)}}), text.whole_cost());
 }
 
 TEST(Variants, ErrorsNameWhatIsWrong) {
-    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2");
-    const TokenIds tokens = some_ids(*model);
+    const auto model = model::Model::load(fixtures() / "models/gpt2");
+    const TokenIds tokens = some_input(*model);
     EXPECT_THROW(Variants(model, tokens, {.first = 3, .last = 10}), Error);
     EXPECT_THROW(Variants(model, tokens, {.columns = {1'000'000}}), Error);
     const Variants text(model, tokens, {});

@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <QContextMenuEvent>
+#include <QFile>
+#include <QMenu>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -23,6 +26,12 @@ inline std::int64_t ink(FigureCanvas& canvas) {
     return count;
 }
 
+/// Makes a file with these bytes; false where that fails.
+[[nodiscard]] inline bool write_file(const QString& name, const QByteArray& bytes) {
+    QFile file(name);
+    return file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size();
+}
+
 /// The real window on the built-in model with the example sentence, as a first start shows it.
 class WindowTest : public testing::Test {
 protected:
@@ -35,13 +44,39 @@ protected:
     }
 
     /// Until no work is left and the picture is that of the text.
-    bool settle() {
+    virtual bool settle() {
         return wait_for([&] {
             return window.jobs().idle() && !window.document().probe().pending() &&
                    (window.document().up_to_date() || window.error_panel().isVisible());
         });
     }
 
+    /// What these do has settled when they return.
+    [[nodiscard]] bool show_view(const View& view) {
+        window.show_view(view);
+        return settle();
+    }
+    [[nodiscard]] bool trigger(Command command) {
+        window.action(command).trigger();
+        return settle();
+    }
+    [[nodiscard]] bool opened(const QString& what) {
+        window.open(what);
+        return settle();
+    }
+    [[nodiscard]] bool retype(const QString& text) {
+        type_text(text);
+        return settle();
+    }
+
+    /// Another window has opened this.
+    [[nodiscard]] static bool opened_in(MainWindow& other, const QString& what) {
+        other.show();
+        other.open(what);
+        return wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); });
+    }
+
+    Document& document() { return window.document(); }
     FigureCanvas& canvas() { return window.left_pane().canvas(); }
     const figure::Selection& selected() { return window.document().selection().get(); }
 
@@ -68,6 +103,26 @@ protected:
             return h.kind == kind && p == Position(position);
         });
     }
+    std::optional<QPoint> cell(std::int64_t query, std::int64_t key) {
+        return find(canvas(), [&](const figure::Hit& h) {
+            return h.kind == figure::Hit::Kind::pair && h.query == Position(query) && h.key == Position(key);
+        });
+    }
+    /// The menu of what is at this point of a widget.
+    QMenu* ask(QWidget& where, QPoint at, QContextMenuEvent::Reason reason = QContextMenuEvent::Mouse) {
+        QContextMenuEvent event(reason, at, where.mapToGlobal(at));
+        QApplication::sendEvent(&where, &event);
+        return window.context_menus().open_menu();
+    }
+    /// The first one that begins so, in menus inside the menu too.
+    static QAction* entry(const QMenu* menu, const QString& begins) {
+        for (QAction* action : menu->actions()) {
+            if (action->text().startsWith(begins)) return action;
+            if (action->menu())
+                if (QAction* inside = entry(action->menu(), begins)) return inside;
+        }
+        return nullptr;
+    }
     void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
         QTest::mouseClick(canvas().viewport(), Qt::LeftButton, modifiers, at);
     }
@@ -77,6 +132,16 @@ protected:
         QTest::qSleep(2);
     }
     void move(QPoint at) { QTest::mouseMove(canvas().viewport(), at); }
+    /// In place of the prompt's text, without the keyboard.
+    void set_text(const QString& text) {
+        document().edit_prompt([&](PromptText& p) { p.text = text; });
+    }
+    void set_texts(const QString& source, const QString& target) {
+        document().edit_prompt([&](PromptText& p) { p.text = source, p.pair = target; });
+    }
+    void set_finder(const QString& expression) {
+        document().edit_options([&](ViewOptions& o) { o.finder = expression; });
+    }
     void type_text(const QString& text) {
         window.prompt_bar().text().selectAll();
         QTest::keyClicks(&window.prompt_bar().text(), text);

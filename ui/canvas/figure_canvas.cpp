@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/figure_canvas.h"
 
-#include <QEvent>
 #include <QPaintEvent>
 #include <QPainter>
 #include <QScrollBar>

@@ -7,6 +7,7 @@
 #include "headlight/intervention/compare/comparison.h"
 #include "ui/document/edits/edit_choices.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QEvent>
 #include <QVBoxLayout>
@@ -20,8 +21,7 @@ namespace headlight::ui {
 ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* parent)
     : QWidget(parent), document_(document), jobs_(jobs), lane_(lane), canvas_(new FigureCanvas(document.selection(), this)) {
     setObjectName(QStringLiteral("ViewPane"));
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
+    auto* layout = new_column(this, {0, 0, 0, 0});
     layout->addWidget(canvas_);
     canvas_->viewport()->installEventFilter(this);
     canvas_->installEventFilter(this);

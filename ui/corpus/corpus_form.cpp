@@ -2,6 +2,7 @@
 #include "ui/corpus/corpus_form.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
 #include <QDir>
@@ -48,7 +49,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
       stop_width_(new QDoubleSpinBox),
       limit_(new QSpinBox),
       context_(new QSpinBox),
-      problem_(new QLabel),
+      problem_(wrapped_label("note")),
       run_(new QPushButton(QStringLiteral("Run"))) {
     setWindowTitle(QStringLiteral("Run texts through %1").arg(model));
     setObjectName(QStringLiteral("CorpusForm"));
@@ -57,9 +58,8 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     store_->setAccessibleName(QStringLiteral("Store"));
     store_->setPlaceholderText(QStringLiteral("Folder for the results"));
     for (const auto& row : corpus::text_units) {
-        unit_->addItem(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())),
-                       QString::fromUtf8(row.word.data(), qsizetype(row.word.size())));
-        unit_->setItemData(unit_->count() - 1, QString::fromUtf8(row.note.data(), qsizetype(row.note.size())), Qt::ToolTipRole);
+        unit_->addItem(QString::fromUtf8(row.title), QString::fromUtf8(row.word));
+        unit_->setItemData(unit_->count() - 1, QString::fromUtf8(row.note), Qt::ToolTipRole);
     }
     unit_->setAccessibleName(QStringLiteral("One text is"));
     field_->setToolTip(QStringLiteral("Field or column of JSONL, CSV and TSV that holds the text"));
@@ -124,13 +124,9 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     connect(stop_measure_, &QComboBox::currentIndexChanged, this, &CorpusForm::changed);
     show_width();
     form->addRow(QStringLiteral("Store"), with_buttons(store_, {store}));
-    problem_->setProperty("role", "note");
-    problem_->setWordWrap(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     buttons->addButton(run_, QDialogButtonBox::AcceptRole);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(24, 20, 24, 16);
-    column->setSpacing(14);
+    auto* column = new_column(this, {24, 20, 24, 16}, 14);
     column->addLayout(form);
     column->addWidget(problem_);
     column->addWidget(buttons);

@@ -35,7 +35,6 @@ public:
     CorpusOrder order() const;
     QLineEdit& texts() { return *texts_; }
     QLineEdit& store() { return *store_; }
-    QComboBox& unit() { return *unit_; }
     QPushButton& run_button() { return *run_; }
     QComboBox& stop_measure() { return *stop_measure_; }
     QDoubleSpinBox& stop_width() { return *stop_width_; }

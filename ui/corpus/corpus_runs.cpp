@@ -11,8 +11,6 @@
 #include <QFileInfo>
 #include <QPointer>
 
-#include <utility>
-
 namespace headlight::ui {
 
 void CorpusWindow::run(const CorpusOrder& order) {

@@ -8,6 +8,7 @@
 #include "headlight/figure/core/number_text.h"
 #include "ui/corpus/corpus_form.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QFileDialog>
 #include <QHBoxLayout>
@@ -56,9 +57,9 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       jobs_(jobs),
       views_(new QTreeWidget),
       canvas_(new FigureCanvas(selection_)),
-      facts_(new QLabel),
-      message_(new QLabel),
-      pointed_(new QLabel),
+      facts_(role_label("note")),
+      message_(wrapped_label("note")),
+      pointed_(role_label("note")),
       measure_label_(new QLabel(QStringLiteral("Measure"))),
       measure_(new QComboBox),
       x_(new QComboBox),
@@ -119,11 +120,7 @@ void CorpusWindow::build() {
     show_work();
     progress_->setFixedWidth(220);
     progress_->setTextVisible(false);  // the style draws a thin bar
-    facts_->setProperty("role", "note");
     facts_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    message_->setProperty("role", "note");
-    message_->setWordWrap(true);
-    pointed_->setProperty("role", "note");
     views_->setHeaderHidden(true);
     views_->setRootIsDecorated(false);
     views_->setIndentation(12);
@@ -142,26 +139,16 @@ void CorpusWindow::build() {
     labels_->setMinimumContentsLength(14);
     question_->setAccessibleName(QStringLiteral("Question about words"));
     auto* top = new QHBoxLayout;
-    top->addWidget(run_);
-    top->addWidget(open);
+    add_widgets(*top, {run_, open});
     top->addSpacing(12);
     top->addWidget(facts_, 1);
-    top->addWidget(progress_);
-    top->addWidget(stop_);
-    top->addWidget(use_);
-    top->addWidget(export_);
+    add_widgets(*top, {progress_, stop_, use_, export_});
     auto* controls = new QHBoxLayout;
-    for (QWidget* control :
-         {static_cast<QWidget*>(measure_label_), static_cast<QWidget*>(measure_), static_cast<QWidget*>(x_),
-          static_cast<QWidget*>(y_), static_cast<QWidget*>(layer_), static_cast<QWidget*>(head_), static_cast<QWidget*>(neuron_)})
-        controls->addWidget(control);
-    controls->addWidget(labels_);
-    controls->addWidget(probe_);
+    add_widgets(*controls, {measure_label_, measure_, x_, y_, layer_, head_, neuron_, labels_, probe_});
     controls->addWidget(question_, 1);
     controls->addStretch();
     auto* right = new QWidget;
-    auto* column = new QVBoxLayout(right);
-    column->setContentsMargins(10, 0, 0, 0);
+    auto* column = new_column(right, {10, 0, 0, 0});
     column->addLayout(controls);
     column->addWidget(canvas_, 1);
     column->addWidget(pointed_);
@@ -170,9 +157,7 @@ void CorpusWindow::build() {
     split->addWidget(right);
     split->setStretchFactor(1, 1);
     split->setSizes({240, 900});
-    auto* all = new QVBoxLayout(this);
-    all->setContentsMargins(20, 16, 20, 12);
-    all->setSpacing(10);
+    auto* all = new_column(this, {20, 16, 20, 12}, 10);
     all->addLayout(top);
     all->addWidget(message_);
     all->addWidget(split, 1);
@@ -370,7 +355,6 @@ void CorpusWindow::refresh() {
                     std::shared_ptr<figure::Figure> made = figure::corpus_figure(stored, for_store(asked, *stored), cancel);
                     return [self, made] {
                         if (!self) return;
-                        self->figure_ = made;
                         self->canvas_->set_figure(made);
                         if (std::exchange(self->figure_failed_, false)) self->say({});
                     };

@@ -102,7 +102,6 @@ private:
     Jobs& jobs_;
     SelectionModel selection_;  ///< only for the figures on this page
     figure::StorePtr stored_;
-    std::shared_ptr<figure::Figure> figure_;
     QString running_;                           ///< folder of the store of the current run
     OpenModel running_with_;                    ///< the window may open another model meanwhile
     QTimer reread_;                             ///< during a run

@@ -4,6 +4,7 @@
 #include "headlight/base/version.h"
 #include "headlight/figure/core/theme.h"
 #include "headlight/model/runtime.h"
+#include "ui/style/widgets.h"
 
 #include <QDialog>
 #include <QDialogButtonBox>
@@ -20,9 +21,7 @@ void show_in_window(QWidget* parent, const QString& title, QLayout* content, QSi
     auto* dialog = new QDialog(parent);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(title);
-    auto* column = new QVBoxLayout(dialog);
-    column->setContentsMargins(24, 20, 24, 16);
-    column->setSpacing(12);
+    auto* column = new_column(dialog, {24, 20, 24, 16}, 12);
     auto* heading = new QLabel(title);
     heading->setFont(figure::ui_font(15, QFont::DemiBold));
     auto* area = new QScrollArea;
@@ -31,8 +30,7 @@ void show_in_window(QWidget* parent, const QString& title, QLayout* content, QSi
     area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* holder = new QWidget;
     holder->setProperty("role", "clear");
-    auto* inner = new QVBoxLayout(holder);
-    inner->setContentsMargins(0, 0, 8, 0);
+    auto* inner = new_column(holder, {0, 0, 8, 0});
     inner->addLayout(content);
     inner->addStretch();
     area->setWidget(holder);
@@ -65,9 +63,7 @@ void show_list_window(QWidget* parent, const QString& title, const std::vector<s
     content->setColumnStretch(1, 1);
     for (const auto& [left, right] : rows) {
         const int row = content->rowCount();
-        auto* first = new QLabel(left);
-        first->setProperty("role", "muted");
-        content->addWidget(first, row, 0);
+        content->addWidget(role_label("muted", left), row, 0);
         content->addWidget(new QLabel(right), row, 1);
     }
     show_in_window(parent, title, content, {460, 560});

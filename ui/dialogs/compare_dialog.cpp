@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/compare_dialog.h"
 
-#include "headlight/figure/core/theme.h"
 #include "headlight/model/locate.h"
+#include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
 #include <QFileDialog>
@@ -10,6 +10,7 @@
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPushButton>
 #include <QSettings>
 #include <QVBoxLayout>
 
@@ -40,7 +41,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     model_->setEditable(true);
     model_->setAccessibleName(QStringLiteral("Model of B"));
     model_->addItem(QStringLiteral("the same model"), QString());
-    QStringList names{QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size())};
+    QStringList names{QString::fromLatin1(model::default_model_name)};
     names << QSettings().value(QStringLiteral("recent/models")).toStringList();
     names.removeDuplicates();
     for (const QString& name : names)
@@ -68,19 +69,17 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
         if (two_texts) form->addRow(a.has_pair ? QStringLiteral("Second sentence") : QStringLiteral("Target"), pair_);
     }
     form->addRow(QStringLiteral("Model of B"), with_button(model_, QStringLiteral("Folder …"), [this] { choose_folder(); }));
-    auto* note = new QLabel(QStringLiteral(
-        "B runs beside what is shown now, which is A. Views then show A, B or B − A (Space), and View › Comparison has the heads that "
-        "differ, the differences of all heads, one head in both, and the layers that are alike."));
-    note->setWordWrap(true);
-    note->setProperty("role", "note");
+    QLabel* note = wrapped_label(
+        "note",
+        QStringLiteral(
+            "B runs beside what is shown now, which is A. Views then show A, B or B − A (Space), and View › Comparison has the heads that "
+            "differ, the differences of all heads, one head in both, and the layers that are alike."));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     auto* compare = buttons->addButton(QStringLiteral("Compare"), QDialogButtonBox::AcceptRole);
     compare->setDefault(true);
     connect(buttons, &QDialogButtonBox::accepted, this, &CompareDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(24, 20, 24, 16);
-    column->setSpacing(14);
+    auto* column = new_column(this, {24, 20, 24, 16}, 14);
     column->addLayout(form);
     column->addWidget(note);
     column->addWidget(buttons);

@@ -2,6 +2,7 @@
 #include "ui/dialogs/export_dialog.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
 #include <QDir>
@@ -12,8 +13,6 @@
 #include <QPointer>
 #include <QSettings>
 #include <QVBoxLayout>
-
-#include <cmath>
 
 namespace headlight::ui {
 
@@ -102,9 +101,9 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Exportable what, QSiz
       shown_(new QStackedWidget),
       data_(new QPlainTextEdit),
       picture_(new QLabel),
-      message_(new QLabel),
-      folder_label_(new QLabel),
-      type_note_(new QLabel),
+      message_(wrapped_label("error")),
+      folder_label_(role_label("muted")),
+      type_note_(role_label("muted")),
       form_(new QFormLayout),
       type_row_(new QHBoxLayout),
       write_(nullptr),
@@ -132,10 +131,7 @@ void ExportDialog::build() {
                       QStringLiteral("Slide, 1600 × 900 px"), QStringLiteral("Pixels"), QStringLiteral("Millimetres")});
     theme_->addItems({QStringLiteral("Light"), QStringLiteral("Dark")});
     scale_->addItems({QStringLiteral("1×"), QStringLiteral("2×"), QStringLiteral("3×"), QStringLiteral("4×")});
-    message_->setWordWrap(true);
-    message_->setProperty("role", "error");
     message_->hide();
-    type_note_->setProperty("role", "muted");
     widen_->setAutoDefault(false);
     picture_->setAlignment(Qt::AlignCenter);
     picture_->setAccessibleName(QStringLiteral("Preview"));
@@ -153,7 +149,6 @@ void ExportDialog::build() {
     auto* file_row = new QHBoxLayout;
     file_row->addWidget(file_, 1);
     file_row->addWidget(choose);
-    folder_label_->setProperty("role", "muted");
     type_row_->addWidget(type_note_, 1);
     type_row_->addWidget(widen_);
     form_->setVerticalSpacing(10);
@@ -187,9 +182,7 @@ void ExportDialog::build() {
     right->addLayout(file_block);
     right->addSpacing(8);
     right->addWidget(buttons);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(20, 20, 20, 16);
-    row->setSpacing(24);
+    auto* row = new_row(this, {20, 20, 20, 16}, 24);
     row->addWidget(shown_);
     row->addLayout(right, 1);
     write_->setDefault(true);  // only now that it is in the dialog

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/fetch_row.h"
 
+#include "ui/style/widgets.h"
+
 #include <QHBoxLayout>
 #include <QLocale>
 #include <QPointer>
@@ -23,8 +25,7 @@ FetchRow::FetchRow(Jobs& jobs, Fetcher fetcher, QWidget* parent)
     bar_->setAccessibleName(QStringLiteral("Fetch progress"));
     cancel_button_->setAutoDefault(false);
     cancel_button_->setToolTip(QStringLiteral("Stop; what has arrived is kept, and fetching again continues from there"));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
+    auto* row = new_row(this, {0, 0, 0, 0});
     row->addWidget(what_);
     row->addWidget(bar_, 1);
     row->addWidget(cancel_button_);

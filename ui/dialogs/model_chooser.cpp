@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/model_chooser.h"
 
-#include "headlight/figure/core/theme.h"
 #include "headlight/model/locate.h"
 #include "headlight/trace/saved.h"
+#include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
 #include <QElapsedTimer>
@@ -11,7 +11,6 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QKeyEvent>
 #include <QLocale>
 #include <QPointer>
 #include <QSettings>
@@ -53,7 +52,7 @@ ModelChooser::ModelChooser(Jobs& jobs, QStringList recent, QWidget* parent, Fetc
       recent_(std::move(recent)),
       filter_(new QLineEdit),
       table_(new QTableWidget(0, column_count)),
-      note_(new QLabel),
+      note_(wrapped_label("note")),
       fetching_(new FetchRow(jobs, std::move(fetcher))) {
     setWindowTitle(QStringLiteral("Open model"));
     build();
@@ -69,27 +68,18 @@ void ModelChooser::build() {
     filter_->setAccessibleName(QStringLiteral("Filter or name"));
     table_->setObjectName(QStringLiteral("Models"));
     table_->setAccessibleName(QStringLiteral("Models"));
-    table_->setHorizontalHeaderLabels({QStringLiteral("Model"), QStringLiteral("Where"), QStringLiteral("Family"),
-                                       QStringLiteral("Size"), QStringLiteral("Layers × heads"), QStringLiteral("State")});
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setShowGrid(false);
-    table_->setTabKeyNavigation(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(30);
+    set_up_list(*table_,
+                {QStringLiteral("Model"), QStringLiteral("Where"), QStringLiteral("Family"), QStringLiteral("Size"),
+                 QStringLiteral("Layers × heads"), QStringLiteral("State")},
+                30);
     QHeaderView* header = table_->horizontalHeader();
-    header->setHighlightSections(false);
     header->setResizeContentsPrecision(0);  // of the rows in sight: there may be hundreds
-    header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     header->setSectionResizeMode(name_column, QHeaderView::Stretch);
     for (const int column : {where_column, family_column, size_column, shape_column})
         header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     header->setSectionResizeMode(state_column, QHeaderView::Stretch);
     for (const int column : {size_column, shape_column})  // over numbers
         table_->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    note_->setProperty("role", "note");
-    note_->setWordWrap(true);
     note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     note_->setMinimumHeight(note_->fontMetrics().height() * 3);
     note_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
@@ -103,17 +93,13 @@ void ModelChooser::build() {
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     open_ = buttons->addButton(QStringLiteral("Open"), QDialogButtonBox::AcceptRole);
     open_->setDefault(true);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(24, 20, 24, 16);
-    column->setSpacing(12);
+    auto* column = new_column(this, {24, 20, 24, 16}, 12);
     column->addWidget(filter_);
     column->addWidget(table_, 1);
     column->addWidget(note_);
     column->addWidget(fetching_);
     auto* bottom = new QHBoxLayout;
-    bottom->addWidget(add);
-    bottom->addWidget(file);
-    bottom->addWidget(fetch_);
+    add_widgets(*bottom, {add, file, fetch_});
     bottom->addStretch();
     bottom->addWidget(buttons);
     column->addLayout(bottom);

@@ -4,6 +4,7 @@
 #include "headlight/figure/architecture/architecture_views.h"
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
 #include <QFileInfo>
@@ -70,43 +71,29 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     filter_->setPlaceholderText(QStringLiteral("Filter by name, shape, type or file"));
     filter_->setAccessibleName(QStringLiteral("Filter"));
     table_->setAccessibleName(QStringLiteral("Tensors"));
-    table_->setHorizontalHeaderLabels({QStringLiteral("Tensor"), QStringLiteral("Feeds"), QStringLiteral("Shape"),
-                                       QStringLiteral("Type"), QStringLiteral("Used"), QStringLiteral("File")});
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setShowGrid(false);
-    table_->setTabKeyNavigation(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(26);
+    set_up_list(*table_,
+                {QStringLiteral("Tensor"), QStringLiteral("Feeds"), QStringLiteral("Shape"), QStringLiteral("Type"),
+                 QStringLiteral("Used"), QStringLiteral("File")},
+                26);
     QHeaderView* header = table_->horizontalHeader();
-    header->setHighlightSections(false);
-    header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     fill(*table_, report);
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(0, QHeaderView::Stretch);
     histogram_->setAccessibleName(QStringLiteral("Histogram"));
     histogram_->setFixedHeight(250);
     histogram_->set_placeholder({}, QStringLiteral("Choose a tensor to see the distribution of its values."));
-    auto* facts = new QLabel(
-        QStringLiteral("%1 parameters in %2 %6, %3 bytes read where they lie in the file, %4 converted, loaded in %5 s")
-            .arg(figure::count_text(static_cast<qint64>(report.loaded.size())),
-                 figure::count_text(static_cast<qint64>(report.files.size())), figure::count_text(report.bytes_mapped),
-                 figure::count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
-                 report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
-    facts->setProperty("role", "note");
-    auto* pointed = new QLabel;
-    pointed->setProperty("role", "note");
+    QLabel* facts = role_label(
+        "note", QStringLiteral("%1 parameters in %2 %6, %3 bytes read where they lie in the file, %4 converted, loaded in %5 s")
+                    .arg(figure::count_text(static_cast<qint64>(report.loaded.size())),
+                         figure::count_text(static_cast<qint64>(report.files.size())), figure::count_text(report.bytes_mapped),
+                         figure::count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
+                         report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
+    QLabel* pointed = role_label("note");
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(24, 20, 24, 16);
-    column->setSpacing(12);
+    auto* column = new_column(this, {24, 20, 24, 16}, 12);
     column->addWidget(filter_);
     column->addWidget(table_, 1);
-    column->addWidget(histogram_);
-    column->addWidget(pointed);
-    column->addWidget(facts);
-    column->addWidget(buttons);
+    add_widgets(*column, {histogram_, pointed, facts, buttons});
     connect(filter_, &QLineEdit::textChanged, this, [this](const QString& wanted) { apply_filter(*table_, wanted.trimmed()); });
     connect(table_, &QTableWidget::itemSelectionChanged, this, &TensorList::show_histogram);
     connect(histogram_, &FigureCanvas::pointed_at, pointed, &QLabel::setText);

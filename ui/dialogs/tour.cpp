@@ -2,6 +2,7 @@
 #include "ui/dialogs/tour.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 #include "ui/window/main_window.h"
 
 #include <QEvent>
@@ -40,9 +41,7 @@ TourOffer::TourOffer(MainWindow& window) : QFrame(&window), yes_(new QPushButton
     setAccessibleName(QStringLiteral("Offer of a tour"));
     setAttribute(Qt::WA_StyledBackground);
     setAttribute(Qt::WA_DeleteOnClose);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(16, 12, 12, 12);
-    row->setSpacing(10);
+    auto* row = new_row(this, {16, 12, 12, 12}, 10);
     auto* no = new QPushButton(QStringLiteral("Not now"));
     yes_->setProperty("kind", "primary");
     row->addWidget(new QLabel(QStringLiteral("New here? Six short steps show what is where.")));
@@ -84,7 +83,7 @@ Tour::Tour(MainWindow& window)
       before_(window.document().views()),
       title_(new QLabel),
       text_(new QLabel),
-      count_(new QLabel),
+      count_(role_label("note")),
       back_(new QPushButton(QStringLiteral("Back"))),
       next_(new QPushButton(QStringLiteral("Next"))) {
     setObjectName(QStringLiteral("Tour"));
@@ -131,18 +130,9 @@ Tour::Tour(MainWindow& window)
     title_->setFont(figure::ui_font(14, QFont::DemiBold));
     text_->setWordWrap(true);
     text_->setFixedWidth(252);  // the card is no wider than the inspector
-    count_->setProperty("role", "note");
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 14, 16, 14);
-    column->setSpacing(8);
+    auto* column = new_column(this, {16, 14, 16, 14}, 8);
     auto* top = new QHBoxLayout;
-    auto* close = new QToolButton;
-    close->setProperty("kind", "quiet");
-    close->setProperty("plain", true);
-    close->setIcon(icon(QStringLiteral("close")));
-    close->setFocusPolicy(Qt::TabFocus);
-    close->setAccessibleName(QStringLiteral("Close the tour"));
-    close->setToolTip(QStringLiteral("Close the tour (Esc)"));
+    QToolButton* close = quiet_button("close", QStringLiteral("Close the tour"), QStringLiteral("Close the tour (Esc)"));
     title_->setWordWrap(true);
     top->addWidget(title_, 1);
     top->addWidget(close, 0, Qt::AlignTop);

@@ -4,7 +4,6 @@
 #include "headlight/model/outline.h"
 #include "ui/document/document.h"
 
-#include <QElapsedTimer>
 #include <QSettings>
 #include <QStringDecoder>
 

@@ -7,7 +7,6 @@
 #include "ui/document/session.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace headlight::ui {
@@ -50,11 +49,7 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
     connect(&other_, &OtherRun::changed, this, [this] { Q_EMIT changed(Change::other); });
     connect(&corpus_, &CorpusInUse::changed, this, &Document::take_corpus);
-    connect(&texts_, &BatchRunner::given_up, this, [this] {
-        ViewOptions options = options_;
-        options.batch_file.clear();
-        set_options(options);
-    });
+    connect(&texts_, &BatchRunner::given_up, this, [this] { edit_options([](ViewOptions& o) { o.batch_file.clear(); }); });
 }
 
 void Document::open_model(const QString& reference) {
@@ -183,10 +178,26 @@ void Document::leave_corpus() {
     set_options(options);
 }
 
-void Document::set_attention(model::Stack attention) {
+void Document::edit_options(const std::function<void(ViewOptions&)>& change) {
     ViewOptions options = options_;
-    options.attention = attention;
+    change(options);
     set_options(options);
+}
+
+void Document::edit_views(const std::function<void(OpenViews&)>& change) {
+    OpenViews views = views_;
+    change(views);
+    set_views(views);
+}
+
+void Document::edit_prompt(const std::function<void(PromptText&)>& change) {
+    PromptText prompt = prompt_;
+    change(prompt);
+    set_prompt(prompt);
+}
+
+void Document::set_attention(model::Stack attention) {
+    edit_options([&](ViewOptions& o) { o.attention = attention; });
 }
 
 void Document::look_at_other() {
@@ -199,9 +210,7 @@ std::shared_ptr<const figure::Beside> Document::beside() const {
 }
 
 void Document::set_side(figure::Side side) {
-    ViewOptions options = options_;
-    options.side = side;
-    set_options(options);
+    edit_options([&](ViewOptions& o) { o.side = side; });
 }
 
 void Document::look_at_predictions() {

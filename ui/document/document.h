@@ -20,6 +20,7 @@
 #include <QObject>
 #include <QTimer>
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -130,6 +131,10 @@ public:
     /// The prompt has the input that the open model reads: a text or a picture.
     bool has_input() const;
     void set_options(const ViewOptions&);
+    /// `change` is made to a copy, which takes their place.
+    void edit_options(const std::function<void(ViewOptions&)>& change);
+    void edit_views(const std::function<void(OpenViews&)>& change);
+    void edit_prompt(const std::function<void(PromptText&)>& change);
     void set_attention(model::Stack);
     void set_views(const OpenViews&);
     /// Restricts the views to these heads of any layers: the finder lists them, all others are painted faintly, and those of

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/open_model.h"
 
-#include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/locate.h"

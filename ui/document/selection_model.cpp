@@ -159,11 +159,6 @@ void SelectionModel::keep_neuron(analyze::NeuronId id) {
     set(std::move(s));
 }
 
-void SelectionModel::only_head(Head head) {
-    if (selection_.heads == std::vector<Head>{head}) return all_heads();
-    focus_head({selection_.layer, head});
-}
-
 void SelectionModel::all_heads() {
     figure::Selection s = selection_;
     s.heads = every_head();

@@ -41,7 +41,6 @@ public:
     void follow_neuron(analyze::NeuronId);
     /// Only that, with the layer as it is.
     void keep_neuron(analyze::NeuronId);
-    void only_head(Head);
     void all_heads();
 
     void step_layer(int by);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/session.h"
 
-#include "headlight/base/error.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/intervention/sweep/request_fields.h"

@@ -3,6 +3,7 @@
 #include "headlight/figure/core/number_text.h"
 #include "ui/map/map_window.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QAbstractItemView>
 #include <QHBoxLayout>
@@ -10,8 +11,6 @@
 #include <QMenu>
 #include <QSplitter>
 #include <QVBoxLayout>
-
-#include <utility>
 
 namespace headlight::ui {
 namespace {
@@ -21,11 +20,7 @@ constexpr int frame_ms = 33, typing_ms = 200, near_ms = 90, first_ms = 250;
 template <class Enum, std::size_t N>
 QComboBox* choice(const EnumRow<Enum> (&rows)[N], const char* name) {
     auto* box = new QComboBox;
-    for (const EnumRow<Enum>& row : rows) {
-        const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
-        box->addItem(text(row.title), static_cast<int>(row.value));
-        box->setItemData(box->count() - 1, text(row.note), Qt::ToolTipRole);
-    }
+    add_choices(*box, rows);
     box->setAccessibleName(QString::fromUtf8(name));
     box->setToolTip(QString::fromUtf8(name));
     return box;
@@ -33,10 +28,7 @@ QComboBox* choice(const EnumRow<Enum> (&rows)[N], const char* name) {
 
 QComboBox* color_choice() {
     auto* box = new QComboBox;
-    for (const auto& row : figure::map_colors) {
-        QString words = QString::fromUtf8(row.title.data(), qsizetype(row.title.size()));
-        box->addItem(QStringLiteral("Colour: ") + words, static_cast<int>(row.value));
-    }
+    add_choices(*box, figure::map_colors, [](const QString& words) { return QStringLiteral("Colour: ") + words; });
     box->setAccessibleName(QStringLiteral("Colour of the points"));
     box->setMaxVisibleItems(20);
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -64,13 +56,6 @@ QTreeWidget* list(const QStringList& columns, const char* name) {
     return tree;
 }
 
-QLabel* note_label() {
-    auto* label = new QLabel;
-    label->setProperty("role", "note");
-    label->setWordWrap(true);
-    return label;
-}
-
 /// Switches of the look, each with the member it toggles.
 struct LookSwitch {
     const char* title;
@@ -93,11 +78,11 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, const MapPage& page, QWidge
       canvas_(new MapCanvas),
       token_(new TokenPanel),
       more_(new MapOptionsPopover(this)),
-      message_(note_label()),
-      pointed_(new QLabel),
-      head_name_(new QLabel),
-      search_note_(note_label()),
-      lasso_note_(note_label()),
+      message_(wrapped_label("note")),
+      pointed_(role_label("note")),
+      head_name_(role_label("title")),
+      search_note_(wrapped_label("note")),
+      lasso_note_(wrapped_label("note")),
       method_(choice(map::projections, "Projection")),
       dims_(new QComboBox),
       preset_(choice(map::presets, "What counts as near")),
@@ -172,14 +157,9 @@ QLayout* MapWindow::top_row() {
         button->setAutoDefault(false);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
-    row->addWidget(texts_button_);
-    for (QComboBox* box : {method_, dims_, preset_}) row->addWidget(box);
-    row->addWidget(more_button_);
+    add_widgets(*row, {texts_button_, method_, dims_, preset_, more_button_});
     row->addStretch(1);
-    row->addWidget(progress_);
-    row->addWidget(pause_);
-    row->addWidget(stop_);
-    row->addWidget(export_);
+    add_widgets(*row, {progress_, pause_, stop_, export_});
     return row;
 }
 
@@ -199,7 +179,6 @@ QLayout* MapWindow::look_row() {
     lasso_tool_->setProperty("kind", "button");
     lasso_tool_->setCheckable(true);
     lasso_tool_->setToolTip(QStringLiteral("Draw around points of one head (or hold Shift)"));
-    head_name_->setProperty("role", "title");
     search_->setPlaceholderText(QStringLiteral("Search all heads"));
     search_->setAccessibleName(QStringLiteral("Search all heads"));
     search_->setClearButtonEnabled(true);
@@ -210,11 +189,7 @@ QLayout* MapWindow::look_row() {
     search_->setMaximumWidth(260);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
-    row->addWidget(all_heads_);
-    row->addWidget(head_name_);
-    row->addWidget(color_);
-    row->addWidget(show_button_);
-    row->addWidget(lasso_tool_);
+    add_widgets(*row, {all_heads_, head_name_, color_, show_button_, lasso_tool_});
     row->addStretch(1);
     row->addWidget(search_kind_);
     row->addWidget(search_, 2);
@@ -227,8 +202,7 @@ void MapWindow::show_switches() {
 
 QWidget* MapWindow::side() {
     auto* all = new QWidget;
-    auto* column = new QVBoxLayout(all);
-    column->setContentsMargins(14, 0, 0, 0);
+    auto* column = new_column(all, {14, 0, 0, 0});
     auto* tabs = new QHBoxLayout;
     tabs->setSpacing(2);
     const char* const names[] = {"Token", "Search", "Lasso"};
@@ -247,8 +221,7 @@ QWidget* MapWindow::side() {
     tabs_[0]->setChecked(true);
     const auto page = [this](QLabel* note, QTreeWidget* rows) {
         auto* widget = new QWidget;
-        auto* lines = new QVBoxLayout(widget);
-        lines->setContentsMargins(0, 0, 0, 0);
+        auto* lines = new_column(widget, {0, 0, 0, 0});
         lines->addWidget(note);
         lines->addWidget(rows, 1);
         side_->addWidget(widget);
@@ -281,11 +254,8 @@ void MapWindow::build() {
     split->setCollapsible(0, false);
     split->setSizes({900, 290});
     canvas_->setAccessibleName(QStringLiteral("Map"));
-    pointed_->setProperty("role", "note");
     pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* all = new QVBoxLayout(this);
-    all->setContentsMargins(16, 12, 16, 8);
-    all->setSpacing(8);
+    auto* all = new_column(this, {16, 12, 16, 8}, 8);
     all->addLayout(top_row());
     all->addLayout(look_row());
     all->addWidget(message_);
@@ -308,9 +278,8 @@ void MapWindow::connect_parts() {
         more_->show_order(order_);
         more_->show_below(more_button_);
     });
-    connect(color_, &QComboBox::currentIndexChanged, this, [this] {
-        canvas_->edit([&](figure::MapLook& l) { l.color = static_cast<figure::MapColor>(color_->currentData().toInt()); });
-    });
+    connect(color_, &QComboBox::currentIndexChanged, this,
+            [this] { canvas_->edit([&](figure::MapLook& l) { l.color = chosen_value<figure::MapColor>(*color_); }); });
     connect(lasso_tool_, &QToolButton::toggled, canvas_, &MapCanvas::set_lasso);
     connect(all_heads_, &QPushButton::clicked, this, [this] {
         if (canvas_->look().single)

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <utility>
 
 namespace headlight::ui {
 namespace {

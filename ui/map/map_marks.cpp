@@ -5,6 +5,7 @@
 #include "headlight/map/pictures.h"
 #include "headlight/text/alignment.h"
 #include "ui/map/map_window.h"
+#include "ui/style/widgets.h"
 
 #include <QPointer>
 #include <QSignalBlocker>
@@ -184,7 +185,7 @@ void MapWindow::search() {
     if (sought.empty()) return clear_hits();
     jobs_.cancel(Jobs::Lane::map_shares);  // the hits replace the points of the lasso
     show_side(Side::search);
-    const auto kind = static_cast<map::SearchKind>(search_kind_->currentData().toInt());
+    const auto kind = chosen_value<map::SearchKind>(*search_kind_);
     jobs_.start(
         Jobs::Lane::map_marks, QStringLiteral("Searching"),
         [self = QPointer(this), texts = texts_, run = run_, kind, sought](const CancelToken& cancel,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/map/map_options.h"
 
+#include "ui/style/widgets.h"
+
 #include <QFormLayout>
 #include <QSignalBlocker>
 
@@ -8,14 +10,6 @@
 
 namespace headlight::ui {
 namespace {
-
-template <class Enum, std::size_t N>
-void fill(QComboBox* box, const EnumRow<Enum> (&rows)[N]) {
-    for (const EnumRow<Enum>& row : rows) {
-        box->addItem(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), static_cast<int>(row.value));
-        box->setItemData(box->count() - 1, QString::fromUtf8(row.note.data(), qsizetype(row.note.size())), Qt::ToolTipRole);
-    }
-}
 
 QSpinBox* count_box(int most, int step, const QString& zero) {
     auto* box = new QSpinBox;
@@ -39,8 +33,8 @@ MapOptionsPopover::MapOptionsPopover(QWidget* parent)
       one_head_(new QCheckBox(QStringLiteral("The selected head alone"))),
       rotated_(new QCheckBox(QStringLiteral("After the rotation by positions"))),
       with_apart_(new QCheckBox(QStringLiteral("Count first and special tokens"))) {
-    fill(attention_, model::stacks);
-    fill(scale_, map::scale_choices);
+    add_choices(*attention_, model::stacks);
+    add_choices(*scale_, map::scale_choices);
     tokens_->setAccessibleName(QStringLiteral("Tokens at most"));
     tokens_->setToolTip(QStringLiteral("Whole texts are drawn with the seed up to this many tokens"));
     seed_->setAccessibleName(QStringLiteral("Seed"));
@@ -86,9 +80,8 @@ void MapOptionsPopover::read_into(MapOrder& order) const {
     order.gather.seed = order.options.seed = static_cast<std::uint64_t>(seed_->value());
     order.one_head = one_head_->isChecked();
     order.gather.rotated = rotated_->isChecked();
-    order.gather.stack =
-        attention_->isEnabled() ? static_cast<model::Stack>(attention_->currentData().toInt()) : model::Stack::whole;
-    order.options.scale = static_cast<map::ScaleChoice>(scale_->currentData().toInt());
+    order.gather.stack = attention_->isEnabled() ? chosen_value<model::Stack>(*attention_) : model::Stack::whole;
+    order.options.scale = chosen_value<map::ScaleChoice>(*scale_);
     order.options.iterations = iterations_->value();
     order.options.with_apart = with_apart_->isChecked();
 }

@@ -21,13 +21,6 @@ public:
     /// Sets the model's attentions to choose from, and whether it rotates.
     void bound_to(bool two_texts, bool rotary);
 
-    QSpinBox& tokens() { return *tokens_; }
-    QSpinBox& seed() { return *seed_; }
-    QComboBox& attention() { return *attention_; }
-    QCheckBox& one_head() { return *one_head_; }
-    QCheckBox& rotated() { return *rotated_; }
-    QCheckBox& with_apart() { return *with_apart_; }
-
 Q_SIGNALS:
     void changed();
 

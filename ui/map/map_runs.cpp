@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Background work of the map page: gathering, layout, files.
 #include "headlight/base/error.h"
-#include "headlight/figure/core/number_text.h"
 #include "headlight/figure/map/map_request.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/map/gather/gather.h"
 #include "ui/map/map_window.h"
+#include "ui/style/widgets.h"
 
 #include <QElapsedTimer>
-#include <QFileInfo>
 #include <QPointer>
 #include <QSignalBlocker>
 #include <QStandardPaths>
@@ -146,9 +145,9 @@ void MapWindow::draw(const MapOrder& wanted, bool anew) {
 
 void MapWindow::show_options() {
     const QSignalBlocker method(method_), dims(dims_), preset(preset_);
-    method_->setCurrentIndex(method_->findData(static_cast<int>(order_.options.projection)));
-    dims_->setCurrentIndex(dims_->findData(order_.options.dims));
-    preset_->setCurrentIndex(preset_->findData(static_cast<int>(order_.options.preset)));
+    choose_value(*method_, order_.options.projection);
+    choose_value(*dims_, order_.options.dims);
+    choose_value(*preset_, order_.options.preset);
 }
 
 void MapWindow::take_map(std::shared_ptr<map::MapRun> run, std::shared_ptr<const MapTexts> texts,

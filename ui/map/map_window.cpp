@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/map/map_window.h"
 
-#include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QDir>
 #include <QFileDialog>
@@ -11,7 +11,6 @@
 #include <QSettings>
 #include <QSignalBlocker>
 
-#include <algorithm>
 #include <utility>
 
 namespace headlight::ui {
@@ -52,7 +51,7 @@ MapPage MapWindow::page() const {
     return {.open = isVisible(),
             .order = order,
             .look = kept_look(canvas_->look()),
-            .search_by = static_cast<map::SearchKind>(search_kind_->currentData().toInt()),
+            .search_by = chosen_value<map::SearchKind>(*search_kind_),
             .search = search_->text(),
             .sentence = typed_->text()};
 }
@@ -60,8 +59,8 @@ MapPage MapWindow::page() const {
 void MapWindow::restore(const MapPage& page) {
     {
         const QSignalBlocker color(color_), kind(search_kind_), search(search_), typed(typed_);
-        color_->setCurrentIndex(color_->findData(static_cast<int>(page.look.color)));
-        search_kind_->setCurrentIndex(search_kind_->findData(static_cast<int>(page.search_by)));
+        choose_value(*color_, page.look.color);
+        choose_value(*search_kind_, page.search_by);
         search_->setText(page.search);
         typed_->setText(page.sentence);
     }
@@ -124,9 +123,9 @@ void MapWindow::show_work() {
 
 void MapWindow::take_controls() {
     MapOrder order = order_;
-    order.options.projection = static_cast<map::Projection>(method_->currentData().toInt());
-    order.options.dims = dims_->currentData().toInt();
-    order.options.preset = static_cast<map::Preset>(preset_->currentData().toInt());
+    order.options.projection = chosen_value<map::Projection>(*method_);
+    order.options.dims = chosen_value<int>(*dims_);
+    order.options.preset = chosen_value<map::Preset>(*preset_);
     if (more_->isVisible()) more_->read_into(order);
     draw(order);
 }

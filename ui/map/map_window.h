@@ -58,10 +58,8 @@ public:
     MapCanvas& canvas() { return *canvas_; }
     TokenPanel& token_panel() { return *token_; }
     QLabel& message() { return *message_; }
-    QLabel& pointed() { return *pointed_; }
     QComboBox& method() { return *method_; }
     QComboBox& dims() { return *dims_; }
-    QComboBox& preset() { return *preset_; }
     QComboBox& color() { return *color_; }
     QComboBox& search_kind() { return *search_kind_; }
     QLineEdit& search_field() { return *search_; }
@@ -73,8 +71,6 @@ public:
     QPushButton& pause_button() { return *pause_; }
     QPushButton& export_button() { return *export_; }
     QPushButton& stop_button() { return *stop_; }
-    QPushButton& all_heads_button() { return *all_heads_; }
-    MapOptionsPopover& more_options() { return *more_; }
     QAction& show_action(std::size_t index) { return *show_actions_.at(index); }
     /// Whether something is being laid out, or is not on screen yet.
     bool settling() const { return frames_.isActive(); }

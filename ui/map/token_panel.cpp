@@ -4,8 +4,8 @@
 #include "headlight/figure/core/number_text.h"
 #include "headlight/map/pictures.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
-#include <QHBoxLayout>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
@@ -19,10 +19,8 @@ namespace {
 constexpr double line_levels[] = {0, 0.05, 0.1, 0.2, 0.5};
 constexpr std::size_t most_panel_lines = 200;
 
-QLabel* wrapped_label(const char* role) {
-    auto* label = new QLabel;
-    label->setWordWrap(true);
-    label->setProperty("role", role);
+QLabel* selectable_label(const char* role) {
+    QLabel* label = wrapped_label(role);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     return label;
 }
@@ -31,12 +29,12 @@ QLabel* wrapped_label(const char* role) {
 
 TokenPanel::TokenPanel(QWidget* parent)
     : QWidget(parent),
-      title_(wrapped_label("title")),
-      facts_(wrapped_label("note")),
-      note_(wrapped_label("note")),
-      nearest_(wrapped_label("note")),
-      text_title_(wrapped_label("muted")),
-      nearest_title_(wrapped_label("muted")),
+      title_(selectable_label("title")),
+      facts_(selectable_label("note")),
+      note_(selectable_label("note")),
+      nearest_(selectable_label("note")),
+      text_title_(selectable_label("muted")),
+      nearest_title_(selectable_label("muted")),
       sentence_(new SentenceView),
       lines_(new QComboBox),
       hide_first_(new QCheckBox(QStringLiteral("Hide the first token"))),
@@ -54,18 +52,8 @@ TokenPanel::TokenPanel(QWidget* parent)
     over_texts_->setToolTip(QStringLiteral("The mean over all texts of the map that have a token at this position"));
     open_->setAutoDefault(false);
     open_->setToolTip(QStringLiteral("The window runs it, with this head and this token selected"));
-    auto* inside = new QVBoxLayout(body_);
-    inside->setContentsMargins(0, 0, 8, 0);
-    inside->setSpacing(8);
-    inside->addWidget(facts_);
-    inside->addWidget(text_title_);
-    inside->addWidget(sentence_);
-    inside->addWidget(note_);
-    inside->addWidget(lines_);
-    inside->addWidget(hide_first_);
-    inside->addWidget(by_value_);
-    inside->addWidget(over_texts_);
-    inside->addWidget(open_);
+    auto* inside = new_column(body_, {0, 0, 8, 0}, 8);
+    add_widgets(*inside, {facts_, text_title_, sentence_, note_, lines_, hide_first_, by_value_, over_texts_, open_});
     inside->addSpacing(6);
     inside->addWidget(nearest_title_);
     inside->addWidget(nearest_);
@@ -75,9 +63,7 @@ TokenPanel::TokenPanel(QWidget* parent)
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setWidget(body_);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(8);
+    auto* column = new_column(this, {0, 0, 0, 0}, 8);
     column->addWidget(title_);
     column->addWidget(scroll, 1);
     for (QCheckBox* box : {hide_first_, by_value_, over_texts_}) connect(box, &QCheckBox::toggled, this, &TokenPanel::asks);

@@ -5,6 +5,7 @@
 #include "headlight/intervention/tasks/tasks.h"
 #include "headlight/model/hook_name.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QFileDialog>
 #include <QFileInfo>
@@ -58,13 +59,10 @@ bool of_cross_attention(Grid grid) {
 template <class Enum, std::size_t N>
 QComboBox* sweep_choice(const EnumRow<Enum> (&rows)[N], const char* name) {
     auto* box = new QComboBox;
-    const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
-    for (const EnumRow<Enum>& row : rows) {
-        QString title = text(row.title);
+    add_choices(*box, rows, [](QString title) {
         title[0] = title[0].toUpper();
-        box->addItem(title, static_cast<int>(row.value));
-        box->setItemData(box->count() - 1, text(row.note), Qt::ToolTipRole);
-    }
+        return title;
+    });
     box->setAccessibleName(QString::fromUtf8(name));
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setMinimumContentsLength(14);
@@ -101,12 +99,6 @@ class ShortNumber : public QDoubleSpinBox {
 public:
     QString textFromValue(double value) const override { return locale().toString(value, 'g', QLocale::FloatingPointShortest); }
 };
-
-QLabel* field_label(const char* words) {
-    auto* label = new QLabel(QString::fromUtf8(words));
-    label->setProperty("role", "note");
-    return label;
-}
 
 /// Tokens that are typed into one line: "·Mary | ·Ann". A middle dot at the beginning is a space, as figures write it.
 std::vector<std::string> tokens_in(const QString& line) {
@@ -173,9 +165,9 @@ SweepForm::SweepForm(QWidget* parent)
       noise_scale_(new ShortNumber),
       by_name_(new QCheckBox(QStringLiteral("Sweep over these names"))),
       per_position_(new QCheckBox(QStringLiteral("Mean of each position"))),
-      clean_label_(field_label("Clean text")),
-      corrupt_label_(field_label("Corrupt text")),
-      pairs_label_(new QLabel),
+      clean_label_(role_label("note", QStringLiteral("Clean text"))),
+      corrupt_label_(role_label("note", QStringLiteral("Corrupt text"))),
+      pairs_label_(wrapped_label("note")),
       choose_pairs_(new QPushButton(QStringLiteral("Pairs …"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
       choose_texts_(new QPushButton(QStringLiteral("File …"))),
@@ -194,19 +186,14 @@ SweepForm::SweepForm(QWidget* parent)
         field->setGroupSeparatorShown(true);
     clean_label_->setBuddy(clean_);
     corrupt_label_->setBuddy(corrupt_);
-    pairs_label_->setProperty("role", "note");
-    pairs_label_->setWordWrap(true);
 
-    auto* texts = new QVBoxLayout(texts_);
-    texts->setContentsMargins(0, 0, 0, 0);
-    texts->setSpacing(4);
-    for (QWidget* each : std::initializer_list<QWidget*>{clean_label_, clean_, corrupt_label_, corrupt_}) texts->addWidget(each);
+    auto* texts = new_column(texts_, {0, 0, 0, 0}, 4);
+    add_widgets(*texts, {clean_label_, clean_, corrupt_label_, corrupt_});
     auto* files = new QHBoxLayout;
     files->addWidget(pairs_label_, 1);
     files->addWidget(leave_pairs_);
     files->addWidget(choose_pairs_);
-    auto* over = new QHBoxLayout(over_row_);
-    over->setContentsMargins(0, 0, 0, 0);
+    auto* over = new_row(over_row_, {0, 0, 0, 0});
     over->addWidget(over_, 1);
     over->addWidget(choose_texts_);
     form_->setContentsMargins(0, 0, 8, 0);
@@ -215,7 +202,7 @@ SweepForm::SweepForm(QWidget* parent)
     form_->setVerticalSpacing(8);
     form_->addRow(texts_);
     const auto row = [this](const char* words, QWidget* field) {
-        QLabel* label = field_label(words);
+        QLabel* label = role_label("note", QString::fromUtf8(words));
         label->setMinimumHeight(field->sizeHint().height());  // on the line of the field's text
         form_->addRow(label, field);
     };
@@ -244,8 +231,7 @@ SweepForm::SweepForm(QWidget* parent)
     row("Effect", effect_);
     row("Resamples", resamples_);
     row("Seed", seed_);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    auto* column = new_column(this, {0, 0, 0, 0});
     column->addLayout(form_);
     column->addStretch();
     for (QPushButton* button : {choose_pairs_, leave_pairs_, choose_texts_}) button->setAutoDefault(false);
@@ -294,8 +280,8 @@ bool SweepForm::patches() const { return edit_choice_rows[edit_->currentIndex()]
 
 void SweepForm::show_fields() {
     const bool one_pair = pairs_.isEmpty();
-    const auto metric = static_cast<Metric>(metric_->currentData().toInt());
-    const auto grid = static_cast<Grid>(site_->currentData().toInt());
+    const auto metric = chosen_value<Metric>(*metric_);
+    const auto grid = chosen_value<Grid>(*site_);
     unused_.clear();
     const auto show = [this](QWidget* field, bool on) {
         if (!on) unused_.insert(field);
@@ -354,15 +340,15 @@ SweepRequest SweepForm::request(Lists lists) const {
     const EditChoiceRow& edit = edit_choice_rows[edit_->currentIndex()];
     o.ablation = edit.ablation;
     o.direction = edit.direction;
-    o.grid = static_cast<Grid>(site_->currentData().toInt());
-    o.metric = static_cast<Metric>(metric_->currentData().toInt());
-    o.effect = used(effect_) ? static_cast<Effect>(effect_->currentData().toInt()) : Effect::total;
+    o.grid = chosen_value<Grid>(*site_);
+    o.metric = chosen_value<Metric>(*metric_);
+    o.effect = used(effect_) ? chosen_value<Effect>(*effect_) : Effect::total;
     o.to.clear();
     static const QRegularExpression between(QStringLiteral("[\\s;]+"));
     for (const QString& receiver : to_->text().split(between, Qt::SkipEmptyParts)) o.to.push_back(receiver.toStdString());
     o.window = window_->value();
-    o.method = static_cast<Method>(method_->currentData().toInt());
-    o.attention = used(attention_) ? static_cast<model::Stack>(attention_->currentData().toInt()) : model::Stack::decoder;
+    o.method = chosen_value<Method>(*method_);
+    o.attention = used(attention_) ? chosen_value<model::Stack>(*attention_) : model::Stack::decoder;
     const SweepOptions usual;
     o.noise = noised() ? noise_->text().trimmed().toStdString() : std::string();
     o.noise_scale = noised() ? noise_scale_->value() : usual.noise_scale;
@@ -411,12 +397,12 @@ void SweepForm::set_request(const SweepRequest& asked) {
             if (edit_choice_rows[i].ablation == o.ablation &&
                 (o.ablation != Ablation::none || edit_choice_rows[i].direction == o.direction))
                 edit_->setCurrentIndex(i);
-        site_->setCurrentIndex(site_->findData(static_cast<int>(o.grid)));
-        metric_->setCurrentIndex(metric_->findData(static_cast<int>(o.metric)));
-        method_->setCurrentIndex(method_->findData(static_cast<int>(o.method)));
-        effect_->setCurrentIndex(effect_->findData(static_cast<int>(o.effect)));
+        choose_value(*site_, o.grid);
+        choose_value(*metric_, o.metric);
+        choose_value(*method_, o.method);
+        choose_value(*effect_, o.effect);
         window_->setValue(int(o.window));
-        attention_->setCurrentIndex(attention_->findData(static_cast<int>(o.attention)));
+        choose_value(*attention_, o.attention);
         noise_->setText(QString::fromStdString(o.noise));
         noise_scale_->setValue(o.noise_scale);
         noise_draws_->setValue(int(o.noise_draws));
@@ -475,7 +461,7 @@ void SweepForm::fit(const OpenModel& opened) {
     opened_ = opened;
     clean_label_->setText(pictures_ ? QStringLiteral("Picture") : QStringLiteral("Clean text"));
     corrupt_label_->setText(pictures_ ? QStringLiteral("Corrupt picture") : QStringLiteral("Corrupt text"));
-    if (opened.model && !opened.model->config().causal && metric_->currentData().toInt() == static_cast<int>(Metric::loss))
+    if (opened.model && !opened.model->config().causal && chosen_value<Metric>(*metric_) == Metric::loss)
         metric_->setCurrentIndex(0);
     show_fields();
 }

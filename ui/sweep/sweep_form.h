@@ -43,7 +43,6 @@ public:
     QPlainTextEdit& corrupt() { return *corrupt_; }
     QPushButton& choose_pairs() { return *choose_pairs_; }
     QLineEdit& answer() { return *answer_; }
-    QLineEdit& wrong() { return *wrong_; }
     QComboBox& edit() { return *edit_; }
     QComboBox& site() { return *site_; }
     QComboBox& metric() { return *metric_; }
@@ -55,16 +54,11 @@ public:
     QSpinBox& window_size() { return *window_; }
     QComboBox& effect() { return *effect_; }
     QLineEdit& places() { return *places_; }
-    QCheckBox& by_name() { return *by_name_; }
     QComboBox& attention() { return *attention_; }
     QLineEdit& noise() { return *noise_; }
     QDoubleSpinBox& noise_scale() { return *noise_scale_; }
     QSpinBox& noise_draws() { return *noise_draws_; }
     QLineEdit& over() { return *over_; }
-    QCheckBox& per_position() { return *per_position_; }
-    QSpinBox& donors() { return *donors_; }
-    QSpinBox& resamples() { return *resamples_; }
-    QSpinBox& seed() { return *seed_; }
 
 Q_SIGNALS:
     void changed();

@@ -5,6 +5,7 @@
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/text/alignment.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -68,10 +69,10 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
       jobs_(jobs),
       form_(new SweepForm),
       canvas_(new FigureCanvas(selection_)),
-      forecast_(new QLabel),
-      message_(new QLabel),
-      pointed_(new QLabel),
-      cell_words_(new QLabel),
+      forecast_(wrapped_label("note")),
+      message_(wrapped_label("note")),
+      pointed_(role_label("note")),
+      cell_words_(role_label("note")),
       progress_(new QProgressBar),
       start_(new QPushButton(QStringLiteral("Sweep"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
@@ -108,8 +109,6 @@ void SweepWindow::build() {
     start_->setDefault(true);
     progress_->setFixedWidth(160);
     progress_->setTextVisible(false);
-    for (QLabel* label : {forecast_, message_, pointed_, cell_words_}) label->setProperty("role", "note");
-    for (QLabel* label : {forecast_, message_}) label->setWordWrap(true);
     cell_words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     for (QLabel* label : {pointed_, cell_words_}) label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     canvas_->set_margins(16, 12);
@@ -122,26 +121,19 @@ void SweepWindow::build() {
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setMinimumWidth(280);
     auto* left = new QWidget;
-    auto* fields = new QVBoxLayout(left);
-    fields->setContentsMargins(0, 0, 8, 0);
-    fields->setSpacing(8);
+    auto* fields = new_column(left, {0, 0, 8, 0}, 8);
     fields->addWidget(scroll, 1);
     fields->addWidget(forecast_);
     fields->addWidget(start_);
 
     auto* top = new QHBoxLayout;
     top->addWidget(message_, 1);
-    top->addWidget(progress_);
-    top->addWidget(stop_);
-    top->addWidget(go_on_);
-    top->addWidget(copy_command_);
-    top->addWidget(export_);
+    add_widgets(*top, {progress_, stop_, go_on_, copy_command_, export_});
     auto* chosen = new QHBoxLayout;
     chosen->addWidget(cell_words_, 1);
     chosen->addWidget(use_edit_);
     auto* right = new QWidget;
-    auto* column = new QVBoxLayout(right);
-    column->setContentsMargins(8, 0, 0, 0);
+    auto* column = new_column(right, {8, 0, 0, 0});
     column->addLayout(top);
     column->addWidget(canvas_, 1);
     column->addWidget(pointed_);
@@ -154,8 +146,7 @@ void SweepWindow::build() {
     split->setCollapsible(0, false);
     split->setCollapsible(1, false);
     split->setSizes({310, 860});
-    auto* all = new QVBoxLayout(this);
-    all->setContentsMargins(16, 12, 16, 8);
+    auto* all = new_column(this, {16, 12, 16, 8});
     all->addWidget(split);
 }
 

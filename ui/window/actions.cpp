@@ -9,6 +9,7 @@
 #include "ui/dialogs/tour.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 #include "ui/window/main_window.h"
 
 #include "headlight/figure/picture/picture_file.h"
@@ -196,11 +197,8 @@ void MainWindow::make_view_actions() {
     };
     connect(document_.get(), &Document::changed, next, show_attentions);
     show_attentions();
-    add(Command::split, QStringLiteral("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
-        OpenViews views = document_->views();
-        views.split = !views.split;
-        document_->set_views(views);
-    });
+    add(Command::split, QStringLiteral("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash),
+        [this] { document_->edit_views([&](OpenViews& v) { v.split = !v.split; }); });
     add(Command::heads_panel, QStringLiteral("Heads panel"), {}, [this] { show_panel(*heads_, heads_->isHidden()); });
     add(Command::inspector, QStringLiteral("Inspector"), QKeySequence(Qt::Key_F9),
         [this] { show_panel(*inspector_, inspector_->isHidden()); });
@@ -227,19 +225,10 @@ void MainWindow::make_view_actions() {
     });
     add(Command::hide_sinks, QStringLiteral("Hide sinks"), {}, [this] { tools_->hide_sinks().click(); });
     add(Command::hide_special, QStringLiteral("Hide special tokens"), {}, [this] { tools_->hide_special().click(); });
-    add(Command::predictions, QStringLiteral("Predictions under the tokens"), QKeySequence(Qt::Key_P), [this] {
-        ViewOptions o = document_->options();
-        o.predictions = !o.predictions;
-        document_->set_options(o);
-    });
+    add(Command::predictions, QStringLiteral("Predictions under the tokens"), QKeySequence(Qt::Key_P),
+        [this] { document_->edit_options([&](ViewOptions& o) { o.predictions = !o.predictions; }); });
     add(Command::words, QStringLiteral("Merge sub-words"), {}, [this] { tools_->words().click(); });
-    const auto options = [this](auto change) {
-        return [this, change] {
-            ViewOptions o = document_->options();
-            change(o);
-            document_->set_options(o);
-        };
-    };
+    const auto options = [this](auto change) { return [this, change] { document_->edit_options(change); }; };
     using figure::HeadPalette;
     using figure::Ramp;
     add(Command::heads_category10, QStringLiteral("Head colours: BertViz"), {},
@@ -357,18 +346,11 @@ void MainWindow::add_texts() {
                                                       QStringLiteral("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
-    ViewOptions options = document_->options();
-    options.batch_file = file;
-    document_->set_options(options);
+    document_->edit_options([&](ViewOptions& o) { o.batch_file = file; });
 }
 
 void MainWindow::open_corpus() {
-    if (corpus_) {
-        corpus_->show();
-        corpus_->raise();
-        corpus_->activateWindow();
-        return;
-    }
+    if (corpus_) return bring_to_front(*corpus_);
     corpus_ = new CorpusWindow(*document_, *jobs_, this);
     connect(jobs_.get(), &Jobs::finished, corpus_, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::corpus && corpus_->isHidden())
@@ -398,9 +380,7 @@ void MainWindow::open_map() {
         connect(map_, &MapWindow::explanation_asked, this,
                 [this](const QString& title, const QString& text) { show_text_window(map_, title, text); });
     }
-    map_->show();
-    map_->raise();
-    map_->activateWindow();
+    bring_to_front(*map_);
 }
 
 void MainWindow::show_text_example(const TextExample& example) {
@@ -429,9 +409,7 @@ void MainWindow::show_text_example(const TextExample& example) {
 
 void MainWindow::show_example(int index) {
     if (!takes_texts()) return;
-    PromptText prompt = document_->prompt();
-    prompt.text = example_sentences().value(index);
-    document_->set_prompt(prompt);
+    document_->edit_prompt([&](PromptText& p) { p.text = example_sentences().value(index); });
     document_->run_now();
 }
 

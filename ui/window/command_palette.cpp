@@ -2,6 +2,7 @@
 #include "ui/window/command_palette.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QKeyEvent>
 #include <QPainter>
@@ -75,9 +76,7 @@ CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> ite
     setAttribute(Qt::WA_DeleteOnClose);
     setProperty("role", "popover");
     setAccessibleName(hint);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 8, 8, 8);
-    column->setSpacing(6);
+    auto* column = new_column(this, {8, 8, 8, 8}, 6);
     field_->setPlaceholderText(hint);
     field_->setAccessibleName(hint);
     list_->setAccessibleName(QStringLiteral("Matches"));

@@ -39,6 +39,13 @@ QString ContextMenus::key_name(Position p) const {
     return QStringLiteral("%1 (%2)").arg(window_.inspector().key_token(p)).arg(p.value);
 }
 
+void ContextMenus::start_menu() {
+    if (menu_) menu_->close();
+    menu_ = new QMenu(&window_);
+    menu_->setAttribute(Qt::WA_DeleteOnClose);
+    menu_->setToolTipsVisible(true);
+}
+
 void ContextMenus::add(const QString& text, std::function<void()> run) {
     connect(menu_->addAction(QString(text).replace(u'&', QStringLiteral("&&"))), &QAction::triggered, &window_, std::move(run));
 }
@@ -129,10 +136,7 @@ void ContextMenus::add_edit(QMenu& into, const EditChoice& choice) {
 }
 
 void ContextMenus::open_edits() {
-    if (menu_) menu_->close();
-    menu_ = new QMenu(&window_);
-    menu_->setAttribute(Qt::WA_DeleteOnClose);
-    menu_->setToolTipsVisible(true);
+    start_menu();
     figure::Hit hit = selected_hit();
     hit.neuron = window_.document().selection().get().neuron;
     for (const bool main : {true, false}) {
@@ -212,10 +216,7 @@ bool ContextMenus::eventFilter(QObject* watched, QEvent* event) {
     const auto* asked = static_cast<QContextMenuEvent*>(event);
     const bool by_key = asked->reason() == QContextMenuEvent::Keyboard;
     auto* widget = static_cast<QWidget*>(watched);
-    if (menu_) menu_->close();
-    menu_ = new QMenu(&window_);
-    menu_->setAttribute(Qt::WA_DeleteOnClose);
-    menu_->setToolTipsVisible(true);
+    start_menu();
     TokenStrip& tokens = window_.prompt_bar().tokens();
     QTableView& list = window_.heads_panel().list();
     auto* canvas = qobject_cast<FigureCanvas*>(widget);

@@ -31,6 +31,7 @@ protected:
 
 private:
     void watch(QWidget&);
+    void start_menu();
     void add(const QString& text, std::function<void()>);
     void add_copy(const QString& text, const QString& copied);
     void add_pins(const figure::Hit&);

@@ -2,15 +2,12 @@
 // The edits of the run: their panel, the menu of what can be edited, recipes in files.
 #include "headlight/intervention/recipe/recipe_file.h"
 #include "headlight/intervention/recipe/run.h"
-#include "headlight/intervention/recipe/words.h"
 #include "ui/window/main_window.h"
 
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QSettings>
-
-#include <algorithm>
 
 namespace headlight::ui {
 

@@ -9,6 +9,7 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/document/layers_ahead.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QAction>
 #include <QApplication>
@@ -22,7 +23,6 @@
 #include <QPlainTextEdit>
 #include <QSettings>
 #include <QStringDecoder>
-#include <QStyle>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -73,9 +73,7 @@ MainWindow::~MainWindow() {
 
 void MainWindow::build() {
     auto* root = new QWidget;
-    auto* column = new QVBoxLayout(root);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    auto* column = new_column(root, {0, 0, 0, 0}, 0);
     prompt_bar_ = new PromptBar(*document_, *jobs_);
     heads_ = new HeadsPanel(*document_);
     inspector_ = new Inspector(*document_, *jobs_);
@@ -99,12 +97,9 @@ void MainWindow::build() {
     auto* centre = new QWidget;
     centre->setObjectName(QStringLiteral("Centre"));
     centre->setAttribute(Qt::WA_StyledBackground);
-    auto* middle = new QVBoxLayout(centre);
-    middle->setContentsMargins(0, 0, 0, 0);
-    middle->setSpacing(0);
+    auto* middle = new_column(centre, {0, 0, 0, 0}, 0);
     middle->addWidget(tools_);
-    auto* error_room = new QVBoxLayout;
-    error_room->setContentsMargins(16, 0, 16, 0);
+    auto* error_room = new_column(nullptr, {16, 0, 16, 0});
     error_room->addWidget(errors_);
     error_room->addWidget(notice_);
     middle->addLayout(error_room);
@@ -395,9 +390,7 @@ bool MainWindow::takes_texts() {
 
 void MainWindow::open_picture(const QString& file) {
     if (!takes_pictures(QStringLiteral("Opening %1").arg(QFileInfo(file).fileName()), file)) return;
-    PromptText prompt = document_->prompt();
-    prompt.image = QFileInfo(file).absoluteFilePath();
-    document_->set_prompt(prompt);
+    document_->edit_prompt([&](PromptText& p) { p.image = QFileInfo(file).absoluteFilePath(); });
 }
 
 /// Its text becomes the prompt.
@@ -428,7 +421,7 @@ void MainWindow::open_text(const QString& name) {
 
 Session MainWindow::session() const {
     const State state = document_->state();
-    const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
+    const QString built_in = QString::fromLatin1(model::default_model_name);
     return {state.model.isEmpty() ? built_in : state.model,
             state,
             document_->views(),

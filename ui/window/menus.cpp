@@ -19,7 +19,7 @@ namespace headlight::ui {
 void MainWindow::fill_model_menu() {
     QMenu* menu = prompt_bar_->model_button().menu();
     menu->clear();
-    const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
+    const QString built_in = QString::fromLatin1(model::default_model_name);
     QStringList names{built_in};
     for (const QString& recent : QSettings().value(QStringLiteral("recent/models")).toStringList()) {
         const QString place = QString::fromStdString(model::without_tower(recent.toStdString()).string());

@@ -192,9 +192,7 @@ void MainWindow::open_palette() {
                              .note = QString::fromStdString(measure.group),
                              .chosen =
                                  [this, id = measure.id] {
-                                     ViewOptions options = document_->options();
-                                     options.measure = id;
-                                     document_->set_options(options);
+                                     document_->edit_options([&](ViewOptions& o) { o.measure = id; });
                                      document_->ask_for_shown();
                                  },
                              .loose = false});

@@ -2,6 +2,7 @@
 // Sweeps from what the window shows.
 #include "ui/dialogs/about.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/style/widgets.h"
 #include "ui/window/main_window.h"
 
 namespace headlight::ui {
@@ -45,9 +46,7 @@ void MainWindow::open_sweeps() {
                 status_->say(QStringLiteral("The sweep has ended: Edit › Sweep shows it"));
         });
     }
-    sweeps_->show();
-    sweeps_->raise();
-    sweeps_->activateWindow();
+    bring_to_front(*sweeps_);
 }
 
 void MainWindow::sweep(const SweepAsk& what) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace headlight {
 
@@ -14,6 +15,8 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 std::string with_commas(std::int64_t n);
 /// 30081024 -> "30,081,024 bytes". Of a damaged file it may be any number.
 std::string bytes_text(std::uint64_t n);
+/// "[2, 3]"
+std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// Three significant digits, for people: "0.0421", "70.3", "1,234", "4.21e-05"; "0" for 0, "–" for NaN.
 std::string significant(double x);

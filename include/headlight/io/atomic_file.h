@@ -14,10 +14,6 @@ namespace headlight::io {
 void write_atomically(const std::filesystem::path& target, const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& target, std::string_view content);
 
-/// The same for writers that need a path of their own (Qt's PDF writer): `write` gets the temporary path, same
-/// extension.
-void write_atomically_at(const std::filesystem::path& target, const std::function<void(const std::filesystem::path&)>& write);
-
 /// Tells before long work what writing would tell after it: no such folder, a folder of that name, no permission.
 void check_writable(const std::filesystem::path& target);
 

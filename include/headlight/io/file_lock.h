@@ -22,11 +22,8 @@ public:
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
 
-    bool waited() const noexcept { return waited_; }  ///< another process held it: what it guards may have changed
-
 private:
     int fd_ = -1;
-    bool waited_ = false;
 };
 
 }  // namespace headlight::io

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::map {
@@ -62,6 +63,14 @@ struct HeadMap {
     int iterations_wanted = 0;
     std::string poor;  ///< why the picture should not be trusted; empty if it can be
 };
+
+/// The numbers of a picture with their names in files.
+inline constexpr std::pair<const char*, float HeadMap::*> head_numbers[] = {{"scale_c", &HeadMap::scale_c},
+                                                                            {"trustworthiness", &HeadMap::trustworthiness},
+                                                                            {"continuity", &HeadMap::continuity},
+                                                                            {"faithfulness", &HeadMap::faithfulness},
+                                                                            {"attention_near", &HeadMap::attention_near},
+                                                                            {"divergence", &HeadMap::divergence}};
 
 struct MapPictures;
 

@@ -38,14 +38,6 @@ void check_time(const trace::Trace& trace, const BothTexts& size, const RolloutO
                     : "Ask for one token (flow-paths) or one layer, take shorter texts, or rollout, which has no such limit"});
 }
 
-void check(const trace::Trace& trace, const RolloutOptions& options) {
-    if (options.head)
-        throw Error(ErrorFacts{.problem = "Attention flow goes through all heads of a layer together",
-                               .item = "head",
-                               .hint = "Leave the head out, or use rollout"});
-    check_decoder(trace, options);
-}
-
 }  // namespace
 
 BothTexts both_texts(const trace::Trace& decoder) {
@@ -77,7 +69,7 @@ std::vector<Matrix> joint_steps(const trace::Trace& decoder, std::int64_t last, 
 
 Rollout decoder_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
                      const Progress& progress) {
-    check(trace, options);
+    check_decoder(trace, options);
     const BothTexts size = both_texts(trace);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     check_time(trace, size, options, last);

@@ -317,12 +317,12 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
 
 Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
                        const Progress& progress) {
-    if (has_cross_attention(trace.config())) return decoder_flow(trace, options, cancel, progress);
-    check_options(trace, options);
     if (options.head)
         throw Error(ErrorFacts{.problem = "Attention flow goes through all heads of a layer together",
                                .item = "head",
                                .hint = "Leave the head out, or use rollout"});
+    if (has_cross_attention(trace.config())) return decoder_flow(trace, options, cancel, progress);
+    check_options(trace, options);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     check_flow_work(last + 1, options, trace.tokens(), trace.config().causal);
     check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3), "Take a shorter text");

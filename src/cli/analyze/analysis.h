@@ -118,25 +118,6 @@ inline std::string token_fact(const text::Tokenizer& tokenizer, std::int64_t id)
     return std::to_string(id) + " " + text::token_label(tokenizer, id);
 }
 
-/// Layers, positions and the like: a number from 0.
-inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value, const std::string& help) {
-    return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
-}
-/// How many: its default is shown.
-template <class Number>
-CLI::Option* add_count(Definition& definition, const std::string& flag, Number& value, const std::string& help,
-                       std::int64_t least, std::int64_t most) {
-    return definition.app->add_option(flag, value, help)->type_name("N")->capture_default_str()->check(CLI::Range(least, most));
-}
-inline CLI::Option* add_share(Definition& definition, const std::string& flag, double& value, const std::string& help) {
-    return definition.app->add_option(flag, value, help)->type_name("X")->capture_default_str()->check(CLI::Range(0.0, 1.0));
-}
-inline CLI::Option* add_file(Definition& definition, const std::string& flag, std::string& path, const std::string& help) {
-    CLI::Option* option = definition.app->add_option(flag, path, help)->type_name("FILE");
-    definition.kinds[option] = ValueKind::file;
-    return option;
-}
-
 inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }
 inline std::optional<Head> head_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Head(i)); }
 

@@ -18,12 +18,6 @@ using analyze::CircuitOptions;
 using analyze::TokenVectors;
 using Json = nlohmann::ordered_json;
 
-TokenVectors vectors_of(const std::string& name, TokenVectors otherwise) {
-    for (const TokenVectors kind : {TokenVectors::token, TokenVectors::stream, TokenVectors::mlp0, TokenVectors::unembedding})
-        if (name == analyze::name_of(kind)) return kind;
-    return otherwise;
-}
-
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json pairs(const std::vector<std::complex<double>>& values) {
@@ -81,8 +75,8 @@ Json rows_json(const std::vector<analyze::CircuitRow>& rows, const Labels& label
 }
 
 Json diagonal_json(const analyze::DiagonalRanks& d, const CircuitOptions& o, Circuit circuit) {
-    Json out = {{"source", analyze::name_of(o.source)}};
-    if (circuit == Circuit::qk) out["query"] = analyze::name_of(o.query);
+    Json out = {{"source", enum_word(o.source)}};
+    if (circuit == Circuit::qk) out["query"] = enum_word(o.query);
     out["share_smallest"] = d.share_smallest;
     out["share_bottom_10"] = d.share_bottom_10;
     out["share_bottom_5_percent"] = d.share_bottom_5pc;
@@ -125,8 +119,8 @@ struct HeadCircuitCommand : Analysis {
         const model::Model& loaded = *weights.model;
         const HeadId id{Layer(layer), Head(head)};
         CircuitOptions options{.fold_norms = fold,
-                               .source = vectors_of(embedding, TokenVectors::token),
-                               .query = vectors_of(query, TokenVectors::token)};
+                               .source = enum_value<TokenVectors>(embedding).value_or(TokenVectors::token),
+                               .query = enum_value<TokenVectors>(query).value_or(TokenVectors::token)};
         const Labels labels(weights.folder);
         std::vector<std::int64_t> ids;
         for (const std::string& typed : tokens) ids.push_back(labels.id_of(typed, loaded.config().vocab_size));
@@ -137,8 +131,8 @@ struct HeadCircuitCommand : Analysis {
             json["rows"] = rows_json(analyze::circuit_rows(loaded, which, id, ids, top, options, weights.cancel), labels);
         if (diagonal) {
             // By default as in the paper.
-            options.source = vectors_of(embedding, TokenVectors::mlp0);
-            options.query = vectors_of(query, TokenVectors::unembedding);
+            options.source = enum_value<TokenVectors>(embedding).value_or(TokenVectors::mlp0);
+            options.query = enum_value<TokenVectors>(query).value_or(TokenVectors::unembedding);
             json["diagonal"] = diagonal_json(
                 analyze::diagonal_ranks(loaded, which, id, options, weights.cancel, console.progress()), options, which);
         }
@@ -153,8 +147,8 @@ struct HeadCircuitCommand : Analysis {
         json["head"] = head;
         json["kv_head"] = s.kv_head;
         json["fold_norms"] = fold;
-        json["source"] = analyze::name_of(options.source);
-        if (!ov) json["query"] = analyze::name_of(options.query);
+        json["source"] = enum_word(options.source);
+        if (!ov) json["query"] = enum_word(options.query);
         json["eigenvalues"] = pairs(s.eigenvalues);
         const std::string score = ov ? "copying_score" : "matching_score";
         json[score] = number(s.score);

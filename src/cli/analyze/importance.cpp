@@ -31,21 +31,19 @@ struct ImportanceCommand : Analysis {
     analyze::ImportanceOptions options;
 
     void add(Definition& definition) {
-        CLI::App& app = *definition.app;
-        app.add_option("--position", position, "the token whose prediction is explained, from 0")->required()->type_name("P");
-        app.add_option("--target", target,
-                       "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)")
-            ->type_name("ID|TEXT");
+        add_text(definition, "--position", position, "the token whose prediction is explained, from 0", "P")->required();
+        add_text(definition, "--target", target,
+                 "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)", "ID|TEXT");
         definition.add_choice("--rows", rows, {"tokens", "layers"},
                               "a row a token, or a row a layer with correlations and the permutation test");
         definition.add_choice("--input", input, {"auto", "embedding", "stream"},
                               "vectors of gradient x input; auto: the stream where a norm follows the embedding");
-        app.add_option("--blank", neutral, "what a token is replaced by (default: mask, unknown, padding or end token)")
-            ->type_name("ID|TEXT");
-        app.add_flag("--no-blank-out", no_blank_out, "leave out blank-out, which takes one pass a token");
+        add_text(definition, "--blank", neutral, "what a token is replaced by (default: mask, unknown, padding or end token)",
+                 "ID|TEXT");
+        definition.app->add_flag("--no-blank-out", no_blank_out, "leave out blank-out, which takes one pass a token");
         add_count(definition, "--permutations", options.permutations, "shuffles of each layer's weights, with --rows layers", 0,
                   1000000);
-        app.add_option("--seed", options.seed, "of the shuffles")->capture_default_str()->type_name("N");
+        add_seed(definition, options.seed, "of the shuffles");
     }
 
     Result run(const Console& console) const {
@@ -95,11 +93,7 @@ struct ImportanceCommand : Analysis {
 struct AttentionGradientCommand : Analysis {
     std::uint64_t seed = 0;
 
-    void add(Definition& definition) {
-        definition.app->add_option("--seed", seed, "which words of an encoder's text are masked")
-            ->capture_default_str()
-            ->type_name("N");
-    }
+    void add(Definition& definition) { add_seed(definition, seed, "which words of an encoder's text are masked"); }
 
     Result run(const Console& console) const {
         const Loaded loaded = load(console);

@@ -13,9 +13,7 @@ struct InductionCommand : Analysis {
     void add(Definition& definition) {
         add_count(definition, "--n", probe.n, "random tokens in a sequence, which are repeated once", 2, 1'000'000);
         add_count(definition, "--batch", probe.batch, "sequences; the scores are means over them", 1, 100'000);
-        definition.app->add_option("--seed", probe.seed, "which random tokens: the same seed draws the same")
-            ->type_name("N")
-            ->capture_default_str();
+        add_seed(definition, probe.seed, "which random tokens: the same seed draws the same");
     }
 
     Result run(const Console& console) const {

@@ -8,30 +8,28 @@ namespace headlight::cli {
 namespace {
 
 struct LensCommand : Analysis {
-    std::string at = "resid_post", tuned;
+    analyze::StreamPlace at = analyze::StreamPlace::resid_post;
+    std::string tuned;
     std::int64_t top = 10;
     TokenArgument watch{"--watch"};
 
     void add(Definition& definition) {
-        definition.add_choice("--at", at, {"resid_pre", "resid_mid", "resid_post"}, "which state of each layer is read");
+        definition.add_enum("--at", at, "which state of each layer is read");
         add_count(definition, "--top", top, "tokens to list for each state", 1, 100000);
-        add_file(definition, "--tuned", tuned,
+        add_path(definition, "--tuned", tuned,
                  "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of each layer N");
         watch.add(definition, "a token to list in every state");
     }
 
     Result run(const Console& console) const {
-        using analyze::StreamPlace;
         const Loaded loaded = load(console);
         analyze::require_unembedding(loaded.model->config(), "The logit lens");
-        analyze::LensOptions options{.top = top, .watched = watch.id(loaded, console)};
-        for (const StreamPlace place : {StreamPlace::resid_pre, StreamPlace::resid_mid})
-            if (at == name_of(place)) options.at = place;
+        analyze::LensOptions options{.at = at, .top = top, .watched = watch.id(loaded, console)};
         if (!tuned.empty()) options.tuned = analyze::TunedLens::load(tuned, loaded.model->config());
         const auto trace = run_loaded(loaded, {}, console);
         const analyze::LogitLens lens = analyze::logit_lens(*trace, options, loaded.cancel, console.progress());
         Result found = result(*trace, analyze::table_of(lens, *trace, top));
-        found.fact("at", at);
+        found.fact("at", std::string(enum_word(at)));
         if (options.tuned) found.fact("tuned_lens", tuned);
         return found;
     }

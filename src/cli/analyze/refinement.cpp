@@ -13,7 +13,7 @@ struct RefinementCommand : Analysis {
     bool unembedding = false, no_values = false, all_memories = false, with_first = false, changes = false;
 
     void add(Definition& definition) {
-        add_file(definition, "--texts", texts, "a file with one text a line");
+        add_path(definition, "--texts", texts, "a file with one text a line");
         definition.app->add_flag("--unembedding", unembedding, "read vectors with the unembedding only, without the final norm");
         definition.app->add_flag("--no-values", no_values, "skip results that need the top token of every value");
         definition.app->add_flag("--all-memories", all_memories, "zero agreement over all memories, not only active ones");

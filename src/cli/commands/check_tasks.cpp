@@ -90,12 +90,10 @@ int run_check_tasks(const CheckTasksArguments& o, const Console& console) {
 Action define_check_tasks(Definition& definition, const Frontend&) {
     auto o = std::make_shared<CheckTasksArguments>();
     o->model.add(definition);
-    definition.kinds[definition.app
-                         ->add_option("--minimal-pairs", o->pairs,
-                                      "in place of the tasks: pairs of sentences as in BLiMP (JSONL, sentence_good and "
-                                      "sentence_bad), a file or a folder of files; several: repeat it")
-                         ->type_name("FILE")
-                         ->allow_extra_args(false)] = ValueKind::file;
+    add_path(definition, "--minimal-pairs", o->pairs,
+             "in place of the tasks: pairs of sentences as in BLiMP (JSONL, sentence_good and "
+             "sentence_bad), a file or a folder of files; several: repeat it")
+        ->allow_extra_args(false);
     o->file.add(definition);
     o->compute.add(definition);
     return [o, console = definition.console] { return run_check_tasks(*o, *console); };

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/command.h"
+#include "cli/options.h"
 #include "headlight/base/error.h"
 
 namespace headlight::cli {
 
 Action define_gallery(Definition& definition, const Frontend& frontend) {
     auto folder = std::make_shared<std::string>("gallery");
-    CLI::Option* out = definition.app->add_option("--out", *folder, "folder for the pictures and index.html")
-                           ->type_name("FOLDER")
-                           ->capture_default_str();
-    definition.kinds[out] = ValueKind::folder;
+    add_path(definition, "--out", *folder, "folder for the pictures and index.html", "FOLDER", ValueKind::folder)
+        ->capture_default_str();
     return [folder, write = frontend.write_gallery] {
         if (!write)
             throw Error(ErrorFacts{.problem = "This build of Headlight has no window to draw",

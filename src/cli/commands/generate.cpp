@@ -121,23 +121,14 @@ Action define_generate(Definition& definition, const Frontend&) {
     options->compute.add(definition);
     CLI::App& app = *definition.app;
     model::GenerateOptions& g = options->generate;
-    app.add_option("--tokens", g.tokens, "maximum number of new tokens")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-    app.add_option("--temperature", g.temperature, "sampling temperature; 0: always the likeliest token")
-        ->type_name("X")
+    add_count(definition, "--tokens", g.tokens, "maximum number of new tokens", 1, std::int64_t{1} << 20);
+    add_text(definition, "--temperature", g.temperature, "sampling temperature; 0: always the likeliest token", "X")
         ->capture_default_str()
         ->check(not_negative());
-    app.add_option("--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all")
-        ->type_name("K")
-        ->capture_default_str()
-        ->check(counted_from_zero());
-    app.add_option("--top-p", g.top_p, "draw from the likeliest tokens that together reach this probability")
-        ->type_name("P")
-        ->capture_default_str()
-        ->check(CLI::Range(1e-9, 1.0));
-    app.add_option("--seed", g.seed, "equal seeds draw equal tokens")->type_name("N")->capture_default_str();
+    add_index(definition, "--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all", "K")->capture_default_str();
+    add_number(definition, "--top-p", g.top_p, "draw from the likeliest tokens that together reach this probability", 1e-9, 1.0,
+               "P");
+    add_seed(definition, g.seed, "equal seeds draw equal tokens");
     app.add_flag("--ignore-end", options->ignore_end, "continue after an end-of-text token");
     app.add_flag("--no-special-tokens", options->no_special, "leave out what the model's template adds to the prompt");
     app.add_flag("--json", options->json, "ids, tokens and probabilities as one JSON object");

@@ -295,10 +295,7 @@ Action define_info(Definition& definition, const Frontend&) {
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");
     definition.app->add_option("--tensor", options->tensor, "the distribution of this tensor's values")->type_name("NAME");
-    definition.app->add_option("--bins", options->bins, "of the histogram of --tensor")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
+    add_count(definition, "--bins", options->bins, "of the histogram of --tensor", 1, 1000);
     add_memory(definition);
     return [options, console = definition.console] { return info(*options, *console); };
 }

@@ -200,11 +200,9 @@ void add_look(Definition& definition, MapArguments& o) {
     without("--no-apart", {&look.apart}, "pictures without first and special tokens");
     without("--no-labels", {&look.token_labels, &look.region_labels}, "pictures of one head: no names of tokens and regions");
     without("--no-thumbnails", {&look.thumbnails}, "maps of pictures: draw points instead of patches");
-    const auto angle = [&](const char* flag, double& value, const char* help) {
-        app.add_option(flag, value, help)->type_name("DEGREES")->check(CLI::Range(-360.0, 360.0))->capture_default_str();
-    };
-    angle("--yaw", look.yaw, "pictures of --dims 3: turned about the upright axis");
-    angle("--pitch", look.pitch, "pictures of --dims 3: then about the horizontal axis");
+    add_number(definition, "--yaw", look.yaw, "pictures of --dims 3: turned about the upright axis", -360.0, 360.0, "DEGREES");
+    add_number(definition, "--pitch", look.pitch, "pictures of --dims 3: then about the horizontal axis", -360.0, 360.0,
+               "DEGREES");
     app.add_option("--mark", o.request.mark, "pictures: tokens to highlight; the others are grey")->type_name("SEARCH");
     definition.add_enum("--mark-by", o.request.mark_by, "how --mark is read");
     o.picture.add_theme(definition);
@@ -217,50 +215,34 @@ Action define_map(Definition& definition, const Frontend&) {
     auto o = std::make_shared<MapArguments>();
     o->model.add(definition);
     CLI::App& app = *definition.app;
-    CLI::Option* texts =
-        app.add_option("--texts", o->request.texts,
-                       "the texts, one a line, or records, or a treebank, or a folder of them, or a corpus store; "
-                       "of an encoder-decoder model: source TAB target")
-            ->type_name("FILE|STORE");
-    definition.kinds[texts] = ValueKind::file;
-    CLI::Option* text = app.add_option("--text", o->request.text, "one text")->type_name("TEXT")->excludes(texts);
-    CLI::Option* image = app.add_option("--image", o->image, "for models that read pictures: a picture, or a folder of them")
-                             ->type_name("FILE|FOLDER")
-                             ->excludes(texts)
-                             ->excludes(text);
-    definition.kinds[image] = ValueKind::file;
+    CLI::Option* texts = add_path(definition, "--texts", o->request.texts,
+                                  "the texts, one a line, or records, or a treebank, or a folder of them, or a corpus store; "
+                                  "of an encoder-decoder model: source TAB target",
+                                  "FILE|STORE");
+    CLI::Option* text = add_text(definition, "--text", o->request.text, "one text", "TEXT")->excludes(texts);
+    add_path(definition, "--image", o->image, "for models that read pictures: a picture, or a folder of them", "FILE|FOLDER")
+        ->excludes(texts)
+        ->excludes(text);
     definition.add_enum("--method", o->request.options.projection, "how points are projected");
-    app.add_option("--dims", o->dims, "axes of the picture: 2 or 3")
-        ->type_name("N")
-        ->check(CLI::Range(2, 3))
-        ->capture_default_str();
+    add_count(definition, "--dims", o->dims, "axes of the picture: 2 or 3", 2, 3);
     definition.add_enum("--preset", o->request.options.preset,
                         "definition of nearness: the largest scores, scaled distance, or that of AttentionViz");
     definition.add_enum("--factor", o->request.options.scale, "the factor of queries in the presets scores and balanced");
-    app.add_option("--layer", o->layer, "only the heads of this layer")->type_name("L")->check(counted_from_zero());
-    app.add_option("--head", o->head, "only the head with this number in every layer")
-        ->type_name("H")
-        ->check(counted_from_zero());
-    app.add_option("--tokens", o->request.gather.budget, "whole texts are drawn up to this many tokens; 0: all")
-        ->type_name("N")
-        ->check(counted_from_zero())
+    add_index(definition, "--layer", o->layer, "only the heads of this layer", "L");
+    add_index(definition, "--head", o->head, "only the head with this number in every layer", "H");
+    add_index(definition, "--tokens", o->request.gather.budget, "whole texts are drawn up to this many tokens; 0: all")
         ->capture_default_str();
-    app.add_option("--seed", o->request.options.seed, "seed of the choice of texts, of t-SNE and of UMAP")
-        ->type_name("S")
-        ->capture_default_str();
+    add_seed(definition, o->request.options.seed, "seed of the choice of texts, of t-SNE and of UMAP", "S");
     app.add_flag("--rotated", o->request.gather.rotated, "queries and keys after the rotation by their positions");
     definition.add_enum("--attention", o->stack, "encoder-decoder models: whose attention");
     app.add_flag("--with-apart", o->request.options.with_apart, "first and special tokens count like all others");
-    app.add_option("--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)")
-        ->type_name("X")
+    add_text(definition, "--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)", "X")
         ->check(not_negative());
-    app.add_option("--iterations", o->request.options.iterations,
-                   "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)")
-        ->type_name("N")
+    add_text(definition, "--iterations", o->request.options.iterations,
+             "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)", "N")
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--points", o->points, "NPZ: also the queries and keys themselves");
-    CLI::Option* cache = app.add_option("--cache", o->cache, "a folder that caches finished heads")->type_name("FOLDER");
-    definition.kinds[cache] = ValueKind::folder;
+    add_path(definition, "--cache", o->cache, "a folder that caches finished heads", "FOLDER", ValueKind::folder);
     add_look(definition, *o);
     o->out.add(definition, {".npz", ".csv", ".json", ".png", ".svg", ".pdf"});
     o->compute.add(definition);

@@ -51,10 +51,7 @@ struct Define {
             d.app->add_flag_callback(
                 flag, [&field, set = !field] { field = set; }, option.help);
         else
-            d.app->add_option(flag, field, option.help)
-                ->type_name("X")
-                ->check(CLI::Range(option.low, option.high))
-                ->capture_default_str();
+            add_number(d, flag, field, option.help, option.low, option.high, "X");
     }
 };
 
@@ -75,23 +72,17 @@ void define_what(Definition& d, RenderArguments& o) {
     std::vector<std::string> views;
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
     d.add_choice("--view", o.request.view, views, "what to draw")->required()->default_str("");
-    const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        d.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
-    };
-    index("--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
-    d.app->add_option("--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)")
-        ->type_name("LIST");
-    index("--query", o.query, "pin the query token, by position from 0");
-    index("--key", o.key, "pin the key token, by position from 0");
-    d.app->add_option("--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)")
-        ->type_name("N|LAYER:N");
+    add_index(d, "--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
+    add_text(d, "--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)", "LIST");
+    add_index(d, "--query", o.query, "pin the query token, by position from 0");
+    add_index(d, "--key", o.key, "pin the key token, by position from 0");
+    add_text(d, "--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)",
+             "N|LAYER:N");
     o.attention.add(d);
-    d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
-        ->type_name("EXPR");
-    CLI::Option* corpus = d.app->add_option(
-        "--corpus", o.corpus,
-        "a store of \"corpus run\" with this model: measures are called corpus_entropy, --where knows its words");
-    d.kinds[corpus->type_name("STORE")] = ValueKind::folder;
+    add_text(d, "--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"", "EXPR");
+    add_path(d, "--corpus", o.corpus,
+             "a store of \"corpus run\" with this model: measures are called corpus_entropy, --where knows its words", "STORE",
+             ValueKind::folder);
     figure::visit_pattern(o.request.pattern, Define{d});
 }
 
@@ -296,10 +287,7 @@ Action define_render(Definition& definition, const Frontend&) {
     definition.add_enum("--side", options->request.side, "of two runs: A, B, or the difference B − A");
     options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
-    CLI::Option* out =
-        definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");
-    out->type_name("FILE")->required();
-    definition.kinds[out] = ValueKind::file;
+    add_path(definition, "--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json")->required();
     define_what(definition, *options);
     define_view_options(definition, *options);
     define_looks(definition, *options);

@@ -14,14 +14,11 @@
 #include "headlight/figure/sweep/sweep_figure.h"
 #include "headlight/intervention/tasks/task_pairs.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <tuple>
 
 namespace headlight::cli {
 namespace {
@@ -97,8 +94,7 @@ SweepResult run_kept(const SweepArguments& a, const Loaded& loaded, const std::v
 }
 
 void draw(const SweepArguments& a, const model::Model& model, SweepResult result, const Console& console) {
-    std::optional<Offscreen> offscreen;
-    if (!QCoreApplication::instance()) offscreen.emplace();
+    const Offscreen offscreen;
     const figure::ExportOptions output = a.picture.chosen();
     const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, output,
                                                              std::filesystem::path(a.out.path).extension().string().substr(1));
@@ -176,39 +172,29 @@ int run(SweepArguments a, const Console& console) {
 Action define_sweep(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SweepArguments>();
     options->model.add(definition);
-    const auto text = [&](const char* flag, std::string& value, const char* type, const char* help) {
-        return definition.app->add_option(flag, value, help)->type_name(type);
-    };
-    text("--clean", options->asked.clean, "TEXT", "the text with the right answer");
-    text("--corrupt", options->asked.corrupt, "TEXT", "the same with what is asked about changed");
-    for (const auto& [flag, value, help] :
-         {std::tuple{"--image", &SweepArguments::image, "models that read pictures: the picture of the right answer"},
-          std::tuple{"--corrupt-image", &SweepArguments::corrupt_image, "another one, to patch from or into"}})
-        definition.kinds[text(flag, (*options).*value, "FILE", help)] = ValueKind::file;
-    definition.app->get_option("--image")->excludes("--clean")->excludes("--corrupt");
-    definition.app->get_option("--corrupt-image")->needs("--image");
-    CLI::Option* pairs =
-        text("--pairs", options->asked.pairs, "FILE",
+    CLI::Option* clean = add_text(definition, "--clean", options->asked.clean, "the text with the right answer", "TEXT");
+    CLI::Option* corrupt =
+        add_text(definition, "--corrupt", options->asked.corrupt, "the same with what is asked about changed", "TEXT");
+    CLI::Option* image =
+        add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer")
+            ->excludes(clean)
+            ->excludes(corrupt);
+    add_path(definition, "--corrupt-image", options->corrupt_image, "another one, to patch from or into")->needs(image);
+    add_path(definition, "--pairs", options->asked.pairs,
              "pairs of texts with answers, one JSON object a line; or a task of check-tasks: ioi, greater-than, induction …");
-    definition.kinds[pairs] = ValueKind::file;
-    text("--target", options->asked.target, "TEXT",
-         "encoder-decoder models: what the decoder reads; the other texts are the encoder's");
-    definition.app
-        ->add_option("--answer", options->asked.answers,
-                     "the right next token, with its leading space, or the class of a picture; several: repeat it")
-        ->type_name("TOKEN")
+    add_text(definition, "--target", options->asked.target,
+             "encoder-decoder models: what the decoder reads; the other texts are the encoder's", "TEXT");
+    add_text(definition, "--answer", options->asked.answers,
+             "the right next token, with its leading space, or the class of a picture; several: repeat it", "TOKEN")
         ->allow_extra_args(false);
-    definition.app->add_option("--wrong", options->asked.wrong, "the wrong one, for logit-diff")
-        ->type_name("TOKEN")
-        ->allow_extra_args(false);
+    add_text(definition, "--wrong", options->asked.wrong, "the wrong one, for logit-diff", "TOKEN")->allow_extra_args(false);
     definition.add_enum("--site", options->asked.options.grid, "what is edited, cell by cell");
     definition.add_enum("--metric", options->asked.options.metric, "what is measured");
-    text("--position", options->asked.position, "POSITION", "where the answer is read: END, a token's number, a named position")
+    add_text(definition, "--position", options->asked.position,
+             "where the answer is read: END, a token's number, a named position", "POSITION")
         ->capture_default_str();
-    definition.app
-        ->add_option("--at", options->asked.places,
-                     "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4")
-        ->type_name("NAME=PLACE")
+    add_text(definition, "--at", options->asked.places,
+             "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4", "NAME=PLACE")
         ->allow_extra_args(false);
     definition.app->add_flag("--by-name", options->asked.options.by_name,
                              "positions are the named ones (END is one), as for pairs of unequal length");
@@ -219,48 +205,28 @@ Action define_sweep(Definition& definition, const Frontend&) {
                         "encoder-decoder models: whose heads and patterns are edited");
     definition.add_enum("--effect", options->asked.options.effect,
                         "total; direct: later heads keep their outputs; both: one against the other, as a scatter");
-    definition.app
-        ->add_option("--to", options->asked.options.to,
-                     "only the path through these queries, keys or values: L5H7.k; several: repeat it")
-        ->type_name("HEAD.SITE")
+    add_text(definition, "--to", options->asked.options.to,
+             "only the path through these queries, keys or values: L5H7.k; several: repeat it", "HEAD.SITE")
         ->allow_extra_args(false);
     definition.add_enum("--method", options->asked.options.method,
                         "exact; attribution: estimates from one backward pass; both: also the error of the estimates");
-    definition.app->add_option("--window", options->asked.options.window, "layers edited at once, around each layer")
-        ->type_name("W")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
-        ->capture_default_str();
-    text("--layers", options->layers, "LIST", "only these: 0,2,5-7");
-    text("--heads", options->heads, "LIST", "only these: 0,2,5-7");
-    text("--noise", options->asked.options.noise, "NAME",
-         "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)");
-    definition.app
-        ->add_option("--noise-scale", options->asked.options.noise_scale,
-                     "standard deviation of the noise, in those of the place's embeddings")
-        ->type_name("X")
-        ->check(CLI::Range(1e-6, 1e6))
-        ->capture_default_str();
-    definition.app->add_option("--noise-draws", options->asked.options.noise_draws, "how often noise is drawn, for each text")
-        ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
-        ->capture_default_str();
-    definition
-        .kinds[text("--over", options->asked.over, "FILE",
-                    "--ablate mean, resample: texts (the files of pictures) in place of the pairs' clean ones, one a line")] =
-        ValueKind::file;
+    add_count(definition, "--window", options->asked.options.window, "layers edited at once, around each layer", 1, 1000, "W");
+    add_text(definition, "--layers", options->layers, "only these: 0,2,5-7", "LIST");
+    add_text(definition, "--heads", options->heads, "only these: 0,2,5-7", "LIST");
+    add_text(definition, "--noise", options->asked.options.noise,
+             "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)", "NAME");
+    add_number(definition, "--noise-scale", options->asked.options.noise_scale,
+               "standard deviation of the noise, in those of the place's embeddings", 1e-6, 1e6, "X");
+    add_count(definition, "--noise-draws", options->asked.options.noise_draws, "how often noise is drawn, for each text", 1,
+              1000);
+    add_path(definition, "--over", options->asked.over,
+             "--ablate mean, resample: texts (the files of pictures) in place of the pairs' clean ones, one a line");
     definition.app->add_flag("--per-position", options->asked.options.per_position,
                              "--over: the mean position by position, of texts that have the length of the clean one");
-    definition.app->add_option("--donors", options->asked.options.donors, "texts that --ablate resample draws from, at most")
-        ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
-        ->capture_default_str();
-    definition.app->add_option("--draws", options->asked.options.bootstrap.draws, "resamples of the pairs for intervals")
-        ->type_name("N")
-        ->check(CLI::Range(std::int64_t{100}, std::int64_t{1'000'000}))
-        ->capture_default_str();
-    definition.app->add_option("--seed", options->asked.options.bootstrap.seed, "of resamples and donors")
-        ->type_name("N")
-        ->capture_default_str();
+    add_count(definition, "--donors", options->asked.options.donors, "texts that --ablate resample draws from, at most", 1, 1000);
+    add_count(definition, "--draws", options->asked.options.bootstrap.draws, "resamples of the pairs for intervals", 100,
+              1'000'000);
+    add_seed(definition, options->asked.options.bootstrap.seed, "of resamples and donors");
     definition.app->add_flag("--forecast", options->forecast, "print what it will cost and stop");
     definition.app->add_flag("--resume", options->resume,
                              "go on with a sweep that was stopped or killed, from FILE.unfinished beside --out FILE");

@@ -61,11 +61,8 @@ Action define_corpus_coref(Definition& definition, const Frontend&) {
     add_store_argument(definition, options->store);
     options->out.add(definition);
     add_bootstrap_options(definition, options->bootstrap);
-    definition.app
-        ->add_option("--examples", options->examples,
-                     "list N hits and N misses of the best head of each score instead of the heads")
-        ->type_name("N")
-        ->check(counted_from_zero());
+    add_index(definition, "--examples", options->examples,
+              "list N hits and N misses of the best head of each score instead of the heads");
     return [options, console = definition.console] { return coref(*options, *console); };
 }
 

@@ -73,21 +73,14 @@ Action define_corpus_distances(Definition& definition, const Frontend&) {
 Action define_corpus_map(Definition& definition, const Frontend&) {
     auto options = std::make_shared<DistancesArguments>();
     add_store_argument(definition, options->store);
-    CLI::App& app = *definition.app;
-    app.add_option("--starts", options->map.scaling.starts,
-                   "random starts in addition to classical scaling; the best one is used")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(counted_from_zero());
-    app.add_option("--seed", options->map.scaling.seed, "seed of the random starts")->type_name("N")->capture_default_str();
-    app.add_option("--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence")
-        ->type_name("X")
+    add_index(definition, "--starts", options->map.scaling.starts,
+              "random starts in addition to classical scaling; the best one is used")
+        ->capture_default_str();
+    add_seed(definition, options->map.scaling.seed, "seed of the random starts");
+    add_text(definition, "--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence", "X")
         ->capture_default_str()
         ->check(not_negative());
-    app.add_option("--nearest", options->map.nearest, "nearest heads to list for each head")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(counted_from_zero());
+    add_index(definition, "--nearest", options->map.nearest, "nearest heads to list for each head")->capture_default_str();
     options->out.add(definition);
     return [options, console = definition.console] { return map(*options, *console); };
 }

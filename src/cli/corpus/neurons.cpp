@@ -141,31 +141,17 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
 Action define_corpus_triggers(Definition& definition, const Frontend&) {
     auto options = std::make_shared<TriggersArguments>();
     add_store_argument(definition, options->store);
-    options->layer_option =
-        definition.app->add_option("--layer", options->layer, "of the neuron")->type_name("L")->check(counted_from_zero());
-    options->neuron_option = definition.app->add_option("--neuron", options->neuron, "the neuron's number in the layer")
-                                 ->type_name("N")
-                                 ->check(counted_from_zero());
-    definition.app->add_option("--before", options->before, "tokens of the text to show before each trigger")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(counted_from_zero());
+    options->layer_option = add_index(definition, "--layer", options->layer, "of the neuron", "L");
+    options->neuron_option = add_index(definition, "--neuron", options->neuron, "the neuron's number in the layer");
+    add_index(definition, "--before", options->before, "tokens of the text to show before each trigger")->capture_default_str();
     definition.app->add_flag(
         "--removal", options->removal,
         "how the coefficient changes when the first, the last or a random token up to the trigger is removed; "
         "without --neuron the mean of each layer (Geva et al. 2021, figure 3)");
-    options->model_option =
-        definition.app->add_option("--model", options->model.typed, "--removal: the model of the store, which runs texts again")
-            ->type_name("MODEL");
-    definition.kinds[options->model_option] = ValueKind::model;
-    definition.app->add_option("--triggers", options->removed.triggers, "--removal: triggers of a neuron at most")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{255}));
-    definition.app->add_option("--sample", options->sample, "--removal without --neuron: neurons drawn of each layer")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+    options->model_option = add_path(definition, "--model", options->model.typed,
+                                     "--removal: the model of the store, which runs texts again", "MODEL", ValueKind::model);
+    add_count(definition, "--triggers", options->removed.triggers, "--removal: triggers of a neuron at most", 1, 255);
+    add_count(definition, "--sample", options->sample, "--removal without --neuron: neurons drawn of each layer", 1, 1'000'000);
     add_bootstrap_options(definition, options->bootstrap);
     options->out.add(definition);
     return [options, console = definition.console] { return triggers(*options, *console); };
@@ -178,16 +164,11 @@ Action define_corpus_agreement(Definition& definition, const Frontend&) {
                         "layers: how each comes to the prediction; values: what follows the triggers of each layer's values; "
                         "probability: the same by how sure the value is; "
                         "surest: the values that are surest of a token");
-    options->model_option =
-        definition.app->add_option("--model", options->model.typed, "the model of the store, whose values are read")
-            ->type_name("MODEL");
-    definition.kinds[options->model_option] = ValueKind::model;
+    options->model_option = add_path(definition, "--model", options->model.typed, "the model of the store, whose values are read",
+                                     "MODEL", ValueKind::model);
     definition.app->add_flag("--no-gain", options->no_gain,
                              "read values with the unembedding only, without the final norm's gain");
-    definition.app->add_option("--surest", options->values.surest, "values to list with --rows surest")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(counted_from_zero());
+    add_index(definition, "--surest", options->values.surest, "values to list with --rows surest")->capture_default_str();
     add_bootstrap_options(definition, options->bootstrap);
     options->out.add(definition);
     return [options, console = definition.console] { return agreement(*options, *console); };

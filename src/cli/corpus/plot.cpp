@@ -68,46 +68,30 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     for (const figure::CorpusView& view : figure::corpus_views()) views.push_back(view.id);
     definition.add_choice("--view", options->request.view, views, "what to draw")->capture_default_str();
     const auto word = [&](const char* flag, std::string& value, const char* help) {
-        definition.app->add_option(flag, value, help)->type_name("MEASURE")->capture_default_str();
+        add_text(definition, flag, value, help, "MEASURE")->capture_default_str();
     };
     word("--measure", options->request.measure, "corpus-heads, corpus-intervals: the measure of heads");
     word("--x", options->request.x, "corpus-scatter: the measure to the right");
     word("--y", options->request.y, "corpus-scatter: the measure upwards");
-    definition.app
-        ->add_option("--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %")
-        ->type_name("EXPR");
-    definition.app
-        ->add_option("--labels", options->request.labels,
-                     "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed")
-        ->type_name("LABELS");
-    definition.app
-        ->add_option("--label", options->request.label, "corpus-probe: the label of the confusion matrix whose words are listed")
-        ->type_name("CLASS");
-    definition.app
-        ->add_option("--predicted", options->request.predicted, "corpus-probe: the class that it is taken for; else itself")
-        ->type_name("CLASS");
-    const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero())->capture_default_str();
-    };
-    options->layer_option = index("--layer", options->layer, "the layer, from 0");
-    definition.app
-        ->add_option("--head", options->head,
-                     "corpus-distance, corpus-examples, corpus-question, corpus-coreference: the head, from 0")
-        ->type_name("N")
-        ->check(counted_from_zero());
-    index("--neuron", options->neuron, "corpus-neuron: the neuron, from 0");
+    add_text(definition, "--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %",
+             "EXPR");
+    add_text(definition, "--labels", options->request.labels,
+             "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed", "LABELS");
+    add_text(definition, "--label", options->request.label,
+             "corpus-probe: the label of the confusion matrix whose words are listed", "CLASS");
+    add_text(definition, "--predicted", options->request.predicted, "corpus-probe: the class that it is taken for; else itself",
+             "CLASS");
+    options->layer_option = add_index(definition, "--layer", options->layer, "the layer, from 0")->capture_default_str();
+    add_index(definition, "--head", options->head,
+              "corpus-distance, corpus-examples, corpus-question, corpus-coreference: the head, from 0");
+    add_index(definition, "--neuron", options->neuron, "corpus-neuron: the neuron, from 0")->capture_default_str();
     options->model_option =
-        definition.app
-            ->add_option("--model", options->model.typed,
-                         "corpus-removal, corpus-values, corpus-neuron, corpus-examples, corpus-probe: the store's model")
-            ->type_name("MODEL");
-    definition.kinds[options->model_option] = ValueKind::model;
+        add_path(definition, "--model", options->model.typed,
+                 "corpus-removal, corpus-values, corpus-neuron, corpus-examples, corpus-probe: the store's model", "MODEL",
+                 ValueKind::model);
     options->picture.add_theme(definition);
     options->picture.add_size(definition);
-    CLI::Option* out = definition.app->add_option("--out", options->out, "file to write: .png, .svg, .pdf, .csv, .npz or .json")
-                           ->type_name("FILE")
-                           ->required();
-    definition.kinds[out] = ValueKind::file;
+    add_path(definition, "--out", options->out, "file to write: .png, .svg, .pdf, .csv, .npz or .json")->required();
     return [options, console = definition.console] { return plot(*options, *console); };
 }
 

@@ -239,8 +239,7 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
     const auto only = [&](CLI::Option* option, std::vector<ProbeKind> of) {
         options->of_kinds.emplace_back(option, std::move(of));
     };
-    only(definition.app->add_option("--labels", options->labels, "linear, mix, edge: " + corpus::label_words())
-             ->type_name("LABELS")
+    only(add_text(definition, "--labels", options->labels, "linear, mix, edge: " + corpus::label_words(), "LABELS")
              ->capture_default_str(),
          {ProbeKind::linear, ProbeKind::mix, ProbeKind::edge});
     only(definition.app->add_option("--rank", options->ranks, "structural: rows of the map; several: a probe of each")
@@ -249,40 +248,25 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
              ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
              ->capture_default_str(),
          {ProbeKind::structural});
-    only(
-        definition.app->add_option("--seeds", options->seeds, "mix, edge: fits from different starts, whose results are averaged")
-            ->type_name("N")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000}))
-            ->capture_default_str(),
-        {ProbeKind::mix, ProbeKind::edge});
-    only(definition.app
-             ->add_option(
-                 "--heads", options->heads,
-                 "linear: list the N heads that write most of each class's direction instead of the layers; runs the test "
-                 "texts again")
-             ->type_name("N")
+    only(add_count(definition, "--seeds", options->seeds, "mix, edge: fits from different starts, whose results are averaged", 1,
+                   1'000),
+         {ProbeKind::mix, ProbeKind::edge});
+    only(add_text(definition, "--heads", options->heads,
+                  "linear: list the N heads that write most of each class's direction instead of the layers; runs the test "
+                  "texts again",
+                  "N")
              ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000})),
          {ProbeKind::linear});
-    CLI::Option* model =
-        definition.app
-            ->add_option("--model", options->model.typed,
-                         "the store's model, which runs the texts once; needed where it does not go by the name in the store")
-            ->type_name("MODEL");
-    definition.kinds[model] = ValueKind::model;
-    CLI::Option* directions = definition.app
-                                  ->add_option("--save-directions", options->directions,
-                                               "linear: write the direction of each class at every layer (.npz)")
-                                  ->type_name("FILE");
-    only(directions, {ProbeKind::linear});
-    definition.kinds[directions] = ValueKind::file;
-    definition.app
-        ->add_option(
-            "--disk", options->disk_megabytes,
-            "megabytes for the states of all tokens, which stay in the store; with fewer than all layers need, the texts "
-            "are run once for each group of layers")
-        ->type_name("MB")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    add_path(definition, "--model", options->model.typed,
+             "the store's model, which runs the texts once; needed where it does not go by the name in the store", "MODEL",
+             ValueKind::model);
+    only(add_path(definition, "--save-directions", options->directions,
+                  "linear: write the direction of each class at every layer (.npz)"),
+         {ProbeKind::linear});
+    add_count(definition, "--disk", options->disk_megabytes,
+              "megabytes for the states of all tokens, which stay in the store; with fewer than all layers need, the texts "
+              "are run once for each group of layers",
+              1, 1'000'000'000, "MB");
     only(definition.app->add_flag("--no-controls", options->no_controls,
                                   "linear: without random labels, control task and code length, which take most of the time"),
          {ProbeKind::linear});

@@ -76,17 +76,14 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     CLI::App& app = *definition.app;
     corpus::RunSetup& setup = options->run.setup;
     CLI::Option* texts =
-        app.add_option(
-               "--texts", setup.texts.from,
-               "the texts: plain text, .jsonl, .csv, .tsv, .conllu, files with mentions, each also as .gz or .zst, or a folder "
-               "of them; left out: those of the store")
-            ->type_name("FILE|FOLDER");
-    definition.kinds[texts] = ValueKind::file;
-    CLI::Option* out = app.add_option("--out", setup.store, "the store: a folder")->type_name("STORE")->required();
-    definition.kinds[out] = ValueKind::folder;
+        add_path(definition, "--texts", setup.texts.from,
+                 "the texts: plain text, .jsonl, .csv, .tsv, .conllu, files with mentions, each also as .gz or .zst, or a folder "
+                 "of them; left out: those of the store",
+                 "FILE|FOLDER");
+    add_path(definition, "--out", setup.store, "the store: a folder", "STORE", ValueKind::folder)->required();
     app.add_flag("--append", setup.texts.append, "add the texts after those of the store; repeating the command resumes it")
         ->needs(texts);
-    app.add_option("--limit", setup.texts.limit, "maximum number of texts; 0: all")->type_name("N")->check(counted_from_zero());
+    add_index(definition, "--limit", setup.texts.limit, "maximum number of texts; 0: all");
     corpus::AskedOptions& asked = setup.options;
     CLI::Option* unit = app.add_option_function<std::string>(
         "--unit", [&asked](const std::string& word) { asked.unit = enum_value<corpus::TextUnit>(word); },
@@ -96,30 +93,25 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
            "--field", [&asked](const std::string& word) { asked.field = word; },
            "the field of a record that holds the text (default: text)")
         ->type_name("NAME");
-    app.add_option("--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)")
-        ->type_name("N")
+    add_text(definition, "--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    app.add_option("--stride", asked.stride,
-                   "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)")
-        ->type_name("N")
+    add_text(definition, "--stride", asked.stride,
+             "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    app.add_option("--block", asked.block, "chunks that are finished together, the most an interruption loses (default: 64)")
-        ->type_name("N")
+    add_text(definition, "--block", asked.block,
+             "chunks that are finished together, the most an interruption loses (default: 64)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-    app.add_option("--measure", asked.measures, measures_help())->type_name("A,B")->delimiter(',');
+    add_text(definition, "--measure", asked.measures, measures_help(), "A,B")->delimiter(',');
     app.add_option_function<std::uint64_t>(
            "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "seed of the samples (default: 0)")
         ->type_name("N");
-    app.add_option("--part", options->part,
-                   "3/8: only the third of eight parts; parts may run at once, on machines that share the store")
-        ->type_name("I/N");
-    app.add_option(
-           "--stop-at", options->stop_at,
-           "end once the 95 % interval of a measure is at most ± X wide for every head (induction:1%, entropy:0.05); asked "
-           "whenever a segment is written, blocks in random order")
-        ->type_name("MEASURE:X");
-    app.add_option("--segment-minutes", options->run.segment_minutes, "how often finished blocks are written")
-        ->type_name("X")
+    add_text(definition, "--part", options->part,
+             "3/8: only the third of eight parts; parts may run at once, on machines that share the store", "I/N");
+    add_text(definition, "--stop-at", options->stop_at,
+             "end once the 95 % interval of a measure is at most ± X wide for every head (induction:1%, entropy:0.05); asked "
+             "whenever a segment is written, blocks in random order",
+             "MEASURE:X");
+    add_text(definition, "--segment-minutes", options->run.segment_minutes, "how often finished blocks are written", "X")
         ->capture_default_str()
         ->check(not_negative());
     options->compute.add(definition);
@@ -143,13 +135,9 @@ int merge(const MergeArguments& arguments, const Console& console) {
 
 Action define_corpus_merge(Definition& definition, const Frontend&) {
     auto options = std::make_shared<MergeArguments>();
-    CLI::Option* stores = definition.app->add_option("STORE", options->stores, "the stores, of the same texts and options")
-                              ->type_name(" ")
-                              ->required();
-    definition.kinds[stores] = ValueKind::folder;
-    CLI::Option* out =
-        definition.app->add_option("--out", options->out, "a new folder, or the one store")->type_name("STORE")->required();
-    definition.kinds[out] = ValueKind::folder;
+    add_path(definition, "STORE", options->stores, "the stores, of the same texts and options", " ", ValueKind::folder)
+        ->required();
+    add_path(definition, "--out", options->out, "a new folder, or the one store", "STORE", ValueKind::folder)->required();
     return [options, console = definition.console] { return merge(*options, *console); };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/corpus/store_argument.h"
 
+#include "cli/options.h"
 #include "headlight/base/numbers.h"
 
 namespace headlight::cli {
@@ -24,17 +25,12 @@ void add_facts(Result& result, const corpus::StoredCorpus& store, const Console&
 std::string counted(std::int64_t n, const std::string& thing) { return with_commas(n) + ' ' + thing + (n == 1 ? "" : "s"); }
 
 CLI::Option* add_store_argument(Definition& definition, std::string& folder, const std::string& name, const std::string& help) {
-    CLI::Option* option = definition.app->add_option(name, folder, help)->type_name(" ")->required();
-    definition.kinds[option] = ValueKind::folder;
-    return option;
+    return add_path(definition, name, folder, help, " ", ValueKind::folder)->required();
 }
 
 void add_bootstrap_options(Definition& definition, corpus::BootstrapOptions& options) {
-    definition.app->add_option("--draws", options.draws, "bootstrap draws over texts for the intervals")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-    definition.app->add_option("--seed", options.seed, "equal seeds draw equal texts")->type_name("N")->capture_default_str();
+    add_count(definition, "--draws", options.draws, "bootstrap draws over texts for the intervals", 1, 1'000'000);
+    add_seed(definition, options.seed, "equal seeds draw equal texts");
 }
 
 void add_bootstrap_facts(Result& result, const corpus::BootstrapOptions& options) {

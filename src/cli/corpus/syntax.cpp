@@ -172,10 +172,7 @@ Action define_corpus_syntax(Definition& definition, const Frontend&) {
                              "the graph in the column DEPS: a word may have several heads, and any of them counts");
     definition.app->add_flag("--all", options->options.all_heads, "every head, not the best one of each relation and direction");
     add_bootstrap_options(definition, options->options.bootstrap);
-    CLI::Option* latex =
-        definition.app->add_option("--latex", options->latex, "write the table of the best heads for LaTeX (booktabs)")
-            ->type_name("FILE");
-    definition.kinds[latex] = ValueKind::file;
+    add_path(definition, "--latex", options->latex, "write the table of the best heads for LaTeX (booktabs)");
     return [options, console = definition.console] { return syntax(*options, *console); };
 }
 
@@ -197,24 +194,16 @@ Action define_corpus_alignment(Definition& definition, const Frontend&) {
 Action define_corpus_query(Definition& definition, const Frontend&) {
     auto options = std::make_shared<QueryArguments>();
     add_store_argument(definition, options->store);
-    definition.app->add_option("EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'")
-        ->type_name(" ")
+    add_text(definition, "EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'", " ")
         ->required();
     options->out.add(definition);
     add_bootstrap_options(definition, options->bootstrap);
-    definition.app
-        ->add_option(
-            "--examples", options->examples,
-            "list N hits, misses and counter-examples of the best head instead of the heads, for the first condition on words")
-        ->type_name("N")
-        ->check(counted_from_zero());
+    add_index(definition, "--examples", options->examples,
+              "list N hits, misses and counter-examples of the best head instead of the heads, for the first condition on words");
     options->model_option =
-        definition.app
-            ->add_option(
-                "--model", options->model.typed,
-                "--examples: the model of the store, which runs their sentences again for weights that the index does not hold")
-            ->type_name("MODEL");
-    definition.kinds[options->model_option] = ValueKind::model;
+        add_path(definition, "--model", options->model.typed,
+                 "--examples: the model of the store, which runs their sentences again for weights that the index does not hold",
+                 "MODEL", ValueKind::model);
     return [options, console = definition.console] { return query(*options, *console); };
 }
 

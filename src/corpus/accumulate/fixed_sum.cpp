@@ -3,7 +3,6 @@
 
 #include "headlight/base/numbers.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace headlight::corpus {
@@ -38,27 +37,6 @@ FixedSum FixedSum::of(std::int64_t low, std::int64_t high) noexcept {
     sum.sum_ =
         static_cast<Int128>((static_cast<Uint128>(static_cast<std::uint64_t>(high)) << 64) | static_cast<std::uint64_t>(low));
     return sum;
-}
-
-void FixedMoments::add(double x) noexcept {
-    if (std::isnan(x)) return;
-    sum.add(x);
-    squares.add(x * x);
-    ++count;
-}
-
-void FixedMoments::merge(const FixedMoments& other) noexcept {
-    sum.merge(other.sum);
-    squares.merge(other.squares);
-    count += other.count;
-}
-
-double FixedMoments::mean() const noexcept { return count > 0 ? sum.value() / static_cast<double>(count) : kNaN; }
-
-double FixedMoments::variance() const noexcept {
-    if (count < 2) return kNaN;
-    const double n = static_cast<double>(count), total = sum.value();
-    return std::max(0.0, (squares.value() - total * total / n) / (n - 1));
 }
 
 }  // namespace headlight::corpus

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <utility>
 
 namespace headlight::corpus {
 namespace {

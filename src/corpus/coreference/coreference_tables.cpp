@@ -3,7 +3,6 @@
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
-#include <array>
 
 namespace headlight::corpus {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "corpus/coreference/mention_lines.h"
+#include "corpus/reading/separated.h"
 #include "headlight/corpus/reading/conllu.h"
 
 #include <algorithm>
@@ -12,20 +13,8 @@ namespace headlight::corpus {
 namespace {
 
 std::optional<std::int64_t> positive_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 1) return std::nullopt;
-    return value;
-}
-
-std::vector<std::string_view> fields_of(std::string_view item) {
-    std::vector<std::string_view> fields;
-    for (std::size_t at = 0; at <= item.size();) {
-        const std::size_t end = std::min(item.find('-', at), item.size());
-        fields.push_back(item.substr(at, end - at));
-        at = end + 1;
-    }
-    return fields;
+    const auto value = number_of<std::int64_t>(text);
+    return value && *value >= 1 ? value : std::nullopt;
 }
 
 /// Hyphens and brackets inside a value are written as "&#45;" or "%2D".
@@ -124,7 +113,7 @@ private:
         for (std::size_t at = 0; at < all.size();) {
             if (all[at] == '(') {
                 const std::size_t end = std::min(all.find_first_of("()", at + 1), all.size());
-                const std::vector<std::string_view> values = fields_of(all.substr(at + 1, end - at - 1));
+                const std::vector<std::string_view> values = split(all.substr(at + 1, end - at - 1), '-');
                 const auto [chain, part] = id_of(values.size() > id_ ? values[id_] : std::string_view(), mark);
                 std::int64_t head = 0;
                 if (head_ && values.size() > *head_ && !values[*head_].empty()) {
@@ -145,7 +134,7 @@ private:
                     places_.fail_at(mark.line, "Entity= has an item without brackets", "(e1-person, e1) or (e1-person)",
                                     mark.value);
                 // Older GUM files repeat the fields before the id: "person-1)".
-                const std::vector<std::string_view> values = fields_of(all.substr(at, end - at));
+                const std::vector<std::string_view> values = split(all.substr(at, end - at), '-');
                 const auto [chain, part] = id_of(values[values.size() > id_ ? id_ : 0], mark);
                 spans.close(chain, part, node, mark.line);
                 at = end + 1;
@@ -179,7 +168,7 @@ private:
             places_.fail_at(mark.line, "The fields of Entity= have no names", "# global.Entity = eid-etype-head before it",
                             mark.value);
         fields_ = names;
-        const std::vector<std::string_view> all = fields_of(fields_);
+        const std::vector<std::string_view> all = split(fields_, '-');
         for (std::size_t f = 0; f < all.size(); ++f) {
             if (all[f] == "eid" || all[f] == "GRP") id_ = f;
             if (all[f] == "head") head_ = f;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Webster et al. 2018, "Mind the GAP: A Balanced Corpus of Gendered Ambiguous Pronouns".
 #include "corpus/coreference/mention_lines.h"
+#include "corpus/reading/separated.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -27,16 +27,6 @@ enum GapColumn {
 };
 constexpr std::array<std::string_view, kGapColumns> kGapNames{"ID",      "Text", "Pronoun",  "Pronoun-offset", "A",  "A-offset",
                                                               "A-coref", "B",    "B-offset", "B-coref",        "URL"};
-
-std::vector<std::string> tab_columns(std::string_view line) {
-    std::vector<std::string> columns;
-    for (std::size_t at = 0; at <= line.size();) {
-        const std::size_t end = std::min(line.find('\t', at), line.size());
-        columns.emplace_back(line.substr(at, end - at));
-        at = end + 1;
-    }
-    return columns;
-}
 
 /// A field in quotes, with doubled quotes in it, as spreadsheets write it.
 std::string unquoted(const std::string& field) {
@@ -75,7 +65,7 @@ public:
         do
             if (!lines_.next(line)) return false;
         while (line.empty());
-        const std::vector<std::string> columns = tab_columns(line);
+        const auto columns = split<std::string>(line, '\t');
         if (columns.size() != kGapColumns)
             lines_.fail("A row of GAP does not have eleven columns", "11 columns with tabs between them",
                         std::to_string(columns.size()));
@@ -110,12 +100,10 @@ private:
     /// Bytes of the name in `column`, whose offset is in the next one; nullopt: the text has something else there.
     static std::optional<std::size_t> place_of(const std::vector<std::string>& columns, std::size_t column,
                                                std::string_view text) {
-        const std::string &name = columns[column], &offset = columns[column + 1];
-        std::int64_t character = -1;
-        const auto read = std::from_chars(offset.data(), offset.data() + offset.size(), character);
-        if (name.empty() || read.ec != std::errc{} || read.ptr != offset.data() + offset.size() || character < 0)
-            return std::nullopt;
-        const auto byte = byte_of_character(text, character);
+        const std::string& name = columns[column];
+        const auto character = number_of<std::int64_t>(columns[column + 1]);
+        if (name.empty() || !character || *character < 0) return std::nullopt;
+        const auto byte = byte_of_character(text, *character);
         return byte && text.substr(*byte).starts_with(name) ? byte : std::nullopt;
     }
     static bool fits(const std::vector<std::string>& columns, std::string_view text) {
@@ -137,10 +125,7 @@ private:
 
 }  // namespace
 
-bool is_gap_header(std::string_view line) {
-    const std::vector<std::string> columns = tab_columns(line);
-    return std::ranges::equal(columns, kGapNames);
-}
+bool is_gap_header(std::string_view line) { return std::ranges::equal(split(line, '\t'), kGapNames); }
 
 std::unique_ptr<MentionReader> gap_reader(MentionReader::Lines lines, const std::string& file) {
     return std::make_unique<GapReader>(std::move(lines), file);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/coreference/mention_index.h"
 
+#include "corpus/heads/saved_heads.h"
 #include "headlight/base/error.h"
 #include "text/unicode/unicode.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -144,13 +144,12 @@ AccumulatorKind mentions_kind() {
             .note = "the earlier mention that each mention attends to most, by head; 4 bytes a mention and head",
             .usual = true,
             .of_treebank = false,
-            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
-                const model::ModelConfig& config = context.config;
-                return std::make_unique<MentionIndex>(config.n_layers, config.n_heads, config.causal);
-            },
-            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<MentionIndex>(MentionIndex::read(arrays));
-            },
+            .make =
+                [](const AccumulatorContext& context) {
+                    const model::ModelConfig& config = context.config;
+                    return new_accumulator(MentionIndex(config.n_layers, config.n_heads, config.causal));
+                },
+            .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(MentionIndex::read(arrays)); },
             .of_mentions = true};
 }
 
@@ -224,8 +223,7 @@ void MentionIndex::save(Arrays& arrays) const {
     arrays.put<std::int16_t>("mentions.to_weight", {rows, n_layers_, n_heads_}, weights);
     arrays.put<float>("mentions.names", {questions, n_layers_, n_heads_, 2}, names);
     arrays.put<std::int64_t>("mentions.counts", {kMentionTasks, 3}, counts);
-    const std::array<std::int64_t, 3> heads{n_layers_, n_heads_, causal_ ? 1 : 0};
-    arrays.put<std::int64_t>("mentions.heads", {3}, heads);
+    put_heads(arrays, "mentions.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
 }
 
 MentionIndex MentionIndex::read(const Arrays& arrays) {

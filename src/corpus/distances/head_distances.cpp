@@ -62,10 +62,6 @@ void for_pairs(std::int64_t begin, std::int64_t end, std::int64_t heads, Fn fn) 
 
 auto order_of(const KeptQuery& q) { return std::tuple(q.draw, q.text, q.position); }
 
-std::unique_ptr<Accumulator> make_distances(const AccumulatorContext& context) {
-    return std::make_unique<HeadDistances>(context.config, HeadDistancesOptions{.seed = context.seed});
-}
-
 constexpr std::int64_t kPairsAtATime = 256;
 
 }  // namespace
@@ -93,10 +89,11 @@ AccumulatorKind distances_kind() {
             "Jensen-Shannon divergence of every pair of heads at 16 queries a chunk; slow above 200 heads (1,024: 2 s a chunk)",
         .usual = true,
         .of_treebank = false,
-        .make = make_distances,
-        .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-            return std::make_unique<HeadDistances>(arrays);
-        }};
+        .make =
+            [](const AccumulatorContext& context) {
+                return new_accumulator(HeadDistances(context.config, {.seed = context.seed}));
+            },
+        .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(HeadDistances(arrays)); }};
 }
 
 HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOptions& options)

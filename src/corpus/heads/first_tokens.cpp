@@ -117,19 +117,18 @@ void FirstTokens::load(const Arrays& in) {
 }
 
 AccumulatorKind variability_kind() {
-    return {.id = "variability",
-            .title = "Variability of heads",
-            .note = "attention among the first ten tokens of up to 500 texts (Vig & Belinkov 2019): 32 kB a text of GPT-2 small",
-            .usual = true,
-            .of_treebank = false,
-            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
+    return {
+        .id = "variability",
+        .title = "Variability of heads",
+        .note = "attention among the first ten tokens of up to 500 texts (Vig & Belinkov 2019): 32 kB a text of GPT-2 small",
+        .usual = true,
+        .of_treebank = false,
+        .make =
+            [](const AccumulatorContext& context) {
                 const model::ModelConfig& c = context.config;
-                return std::make_unique<FirstTokens>(HeadsShape{.layers = c.n_layers, .heads = c.n_heads, .causal = c.causal},
-                                                     context.seed);
+                return new_accumulator(FirstTokens({.layers = c.n_layers, .heads = c.n_heads, .causal = c.causal}, context.seed));
             },
-            .open = [](const Arrays& arrays, std::uint64_t seed) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<FirstTokens>(arrays, seed);
-            }};
+        .open = [](const Arrays& arrays, std::uint64_t seed) { return new_accumulator(FirstTokens(arrays, seed)); }};
 }
 
 }  // namespace headlight::corpus

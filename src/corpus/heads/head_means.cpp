@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/head_means.h"
 
+#include "corpus/heads/saved_heads.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
 #include "headlight/corpus/heads/head_texts.h"
-#include "headlight/corpus/heads/heads.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ HeadMeans head_means(const Arrays& merged, const std::vector<std::int64_t>& text
     out.measures = texts.measures();
     out.layers = texts.layers();
     out.heads = texts.heads();
-    out.causal = heads_shape(merged).causal;
+    out.causal = get_heads(merged, "heads.shape").causal;
     out.texts = std::ssize(texts.texts());
     const auto measures = std::ssize(out.measures) - (texts.first_tokens() ? 1 : 0);
     const auto count = merged.get<std::int64_t>("heads.count", {measures, out.layers, out.heads});

@@ -68,9 +68,7 @@ std::vector<HeadSnippet> head_snippets(TextStore& texts, const std::shared_ptr<c
                 of->tokens.push_back(headlight::text::token_label(*tokenizer, chunk.encoding.ids[static_cast<std::size_t>(p)]));
         }
         SnippetReader reader(head, snippets);
-        trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                            static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-                                   .encoding = chunk.encoding};
+        trace::EncodedText encoded{.text = bytes_of(chunk, text), .encoding = chunk.encoding};
         const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
         trace::run_encoded(model, tokenizer, std::move(encoded), plan, cancel, &reader);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/head_texts.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -8,25 +9,11 @@
 #include <map>
 
 namespace headlight::corpus {
-namespace {
-
-std::vector<std::string> split_ids(const std::vector<std::uint8_t>& bytes) {
-    std::vector<std::string> ids(1);
-    for (const std::uint8_t byte : bytes) {
-        if (byte == ',')
-            ids.emplace_back();
-        else
-            ids.back() += static_cast<char>(byte);
-    }
-    return ids;
-}
-
-}  // namespace
-
 HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text_of_chunk) {
     if (!merged.has("heads.measures"))
         throw Error(ErrorFacts{.problem = "The store has no measures of heads", .hint = "Run the corpus with --measure heads"});
-    measures_ = split_ids(merged.get<std::uint8_t>("heads.measures", {-1}));
+    const auto ids = merged.get<std::uint8_t>("heads.measures", {-1});
+    measures_ = split<std::string>(std::string(ids.begin(), ids.end()), ',');
     const auto shape = merged.shape("heads.count");
     if (shape.size() != 3)
         throw Error({.problem = "An array has another shape than expected", .item = "heads.count", .expected = "three axes"});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/heads.h"
 
+#include "corpus/heads/saved_heads.h"
+#include "corpus/reading/separated.h"
 #include "headlight/analyze/heads/counted_measures.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
@@ -33,12 +35,6 @@ const std::vector<std::size_t>& measure_indices() {
         return out;
     }();
     return indices;
-}
-
-std::string joined_ids() {
-    std::string text;
-    for (const std::string& id : corpus_measures()) text += (text.empty() ? "" : ",") + id;
-    return text;
 }
 
 std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
@@ -151,14 +147,8 @@ Heads::Heads(const HeadsShape& shape, std::int64_t examples)
       distances_(heads() * static_cast<std::size_t>(kDistanceBins)),
       top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)) {}
 
-Heads::Heads(const Arrays& arrays) : Heads(heads_shape(arrays), arrays.shape("heads.top_value").back()) { load(arrays); }
-
-HeadsShape heads_shape(const Arrays& arrays) {
-    const auto saved = arrays.get<std::int64_t>("heads.shape", {3});
-    constexpr std::int64_t kMost = 100'000;
-    if (saved[0] < 1 || saved[1] < 1 || saved[0] > kMost || saved[1] > kMost)
-        throw Error({.problem = "The store is damaged", .item = "heads.shape", .expected = "layers and heads"});
-    return {.layers = saved[0], .heads = saved[1], .causal = saved[2] != 0};
+Heads::Heads(const Arrays& arrays) : Heads(get_heads(arrays, "heads.shape"), arrays.shape("heads.top_value").back()) {
+    load(arrays);
 }
 
 std::unique_ptr<Accumulator> Heads::fresh() const {
@@ -321,7 +311,7 @@ void Heads::merge(const Accumulator& from) {
 }
 
 void Heads::save(Arrays& out) const {
-    const std::string ids = joined_ids();
+    const std::string ids = joined(corpus_measures(), ",");
     out.put<std::uint8_t>("heads.measures", {std::ssize(ids)}, {reinterpret_cast<const std::uint8_t*>(ids.data()), ids.size()});
     std::vector<std::int64_t> chunks;
     std::vector<float> values;
@@ -332,8 +322,7 @@ void Heads::save(Arrays& out) const {
         rows.insert(rows.end(), row.rows.begin(), row.rows.end());
     }
     const std::int64_t n = std::ssize(chunks), measures = std::ssize(corpus_measures());
-    const std::int64_t shape_of_model[] = {layers_, heads_, causal_ ? 1 : 0};
-    out.put<std::int64_t>("heads.shape", {3}, shape_of_model);
+    put_heads(out, "heads.shape", {.layers = layers_, .heads = heads_, .causal = causal_});
     out.put<std::int64_t>("heads.chunks", {n}, chunks);
     out.put<float>("heads.values", {n, measures, layers_, heads_}, values);
     out.put<std::int32_t>("heads.rows", {n, measures, layers_}, rows);
@@ -363,7 +352,7 @@ void Heads::save(Arrays& out) const {
 void Heads::load(const Arrays& in) {
     const std::int64_t measures = std::ssize(corpus_measures());
     const auto ids = in.get<std::uint8_t>("heads.measures", {-1});
-    if (std::string(ids.begin(), ids.end()) != joined_ids())
+    if (std::string(ids.begin(), ids.end()) != joined(corpus_measures(), ","))
         throw Error({.problem = "The store has other measures of heads than this version of Headlight",
                      .item = "heads.measures",
                      .hint = "Run the corpus again"});
@@ -394,12 +383,8 @@ AccumulatorKind heads_kind() {
             .note = "every measure of every head text by text, distances, examples: 19 kB a text of GPT-2 small",
             .usual = true,
             .of_treebank = false,
-            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<Heads>(context.config);
-            },
-            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<Heads>(arrays);
-            }};
+            .make = [](const AccumulatorContext& context) { return new_accumulator(Heads(context.config)); },
+            .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(Heads(arrays)); }};
 }
 
 }  // namespace headlight::corpus

@@ -9,20 +9,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <numeric>
-#include <span>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace headlight::corpus {
 namespace {
 
 using model::Hook;
-
-std::unique_ptr<Accumulator> make_agreement(const AccumulatorContext& context) {
-    return std::make_unique<Agreement>(context.config, AgreementOptions{.seed = context.seed});
-}
 
 auto place_of(const AgreementExample& e) { return std::tuple(e.text, e.position); }
 
@@ -41,15 +34,15 @@ std::vector<Position> drawn_positions(const TextRun& run, std::int64_t first, st
 }  // namespace
 
 AccumulatorKind agreement_kind() {
-    return {.id = "agreement",
-            .title = "Agreement and refinement",
-            .note = "how MLPs arrive at predictions, read at 4 tokens per chunk (Geva 2021); doubles the time of long texts",
-            .usual = false,
-            .of_treebank = false,
-            .make = make_agreement,
-            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<Agreement>(arrays);
-            }};
+    return {
+        .id = "agreement",
+        .title = "Agreement and refinement",
+        .note = "how MLPs arrive at predictions, read at 4 tokens per chunk (Geva 2021); doubles the time of long texts",
+        .usual = false,
+        .of_treebank = false,
+        .make =
+            [](const AccumulatorContext& context) { return new_accumulator(Agreement(context.config, {.seed = context.seed})); },
+        .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(Agreement(arrays)); }};
 }
 
 Agreement::Agreement(const model::ModelConfig& c, const AgreementOptions& options) : options_(options) {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -40,10 +39,6 @@ std::uint64_t token_draw(std::uint64_t seed, const Trigger& t) { return draw(see
 std::uint64_t neuron_key(std::uint64_t seed, std::int64_t row) { return draw(seed, -1, row); }
 /// One to one in the token's draw, so that neurons sample different tokens at the cost of a product.
 std::uint64_t mixed(std::uint64_t of_token, std::uint64_t key) { return (of_token ^ key) * 0x9e3779b97f4a7c15u; }
-
-std::unique_ptr<Accumulator> make_neurons(const AccumulatorContext& context) {
-    return std::make_unique<Neurons>(context.config, NeuronsOptions{.seed = context.seed});
-}
 
 }  // namespace
 
@@ -75,15 +70,15 @@ std::pair<double, double> level_range(std::int64_t level) noexcept {
 }
 
 AccumulatorKind neurons_kind() {
-    return {.id = "neurons",
-            .title = "Neurons",
-            .note = "chunks that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
-            .usual = true,
-            .of_treebank = false,
-            .make = make_neurons,
-            .open = [](const Arrays& arrays, std::uint64_t seed) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<Neurons>(arrays, seed);
-            }};
+    return {
+        .id = "neurons",
+        .title = "Neurons",
+        .note = "chunks that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
+        .usual = true,
+        .of_treebank = false,
+        .make =
+            [](const AccumulatorContext& context) { return new_accumulator(Neurons(context.config, {.seed = context.seed})); },
+        .open = [](const Arrays& arrays, std::uint64_t seed) { return new_accumulator(Neurons(arrays, seed)); }};
 }
 
 Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : options_(options), first_{0} {
@@ -109,10 +104,10 @@ Neurons::Neurons(const Arrays& arrays, std::uint64_t seed)
 
 void Neurons::resize() {
     const auto n = static_cast<std::size_t>(neurons());
-    largest_.resize(n * static_cast<std::size_t>(options_.triggers));
-    smallest_ = largest_;
-    largest_count_.resize(n);
-    smallest_count_.resize(n);
+    for (Extremes* best : {&largest_, &smallest_}) {
+        best->triggers.resize(n * static_cast<std::size_t>(options_.triggers));
+        best->in_use.resize(n);
+    }
     histogram_.resize(n * kCoefficientBins);
     samples_.resize(n * static_cast<std::size_t>(kActivityLevels * options_.samples));
     largest_draw_.resize(n * kActivityLevels, std::numeric_limits<std::uint64_t>::max());
@@ -121,21 +116,14 @@ void Neurons::resize() {
 std::unique_ptr<Accumulator> Neurons::fresh() const {
     auto other = std::make_unique<Neurons>(model::ModelConfig{}, options_);
     other->first_ = first_;
-    const auto empty = [](auto& to, const auto& from, auto value) { to.assign(from.size(), value); };
-    empty(other->largest_, largest_, Trigger());
-    empty(other->smallest_, smallest_, Trigger());
-    empty(other->largest_count_, largest_count_, std::uint8_t(0));
-    empty(other->smallest_count_, smallest_count_, std::uint8_t(0));
-    empty(other->histogram_, histogram_, 0);
-    empty(other->samples_, samples_, Trigger());
-    empty(other->largest_draw_, largest_draw_, std::numeric_limits<std::uint64_t>::max());
+    other->resize();
     return other;
 }
 
-void Neurons::offer_trigger(std::vector<Trigger>& kept, std::uint8_t& count, std::int64_t row, const Trigger& trigger,
-                            bool larger) const {
-    Trigger* heap = kept.data() + row * options_.triggers;
-    const auto first = [larger](const Trigger& a, const Trigger& b) { return better(a, b, larger); };
+void Neurons::offer_trigger(Extremes& best, std::int64_t row, const Trigger& trigger) const {
+    Trigger* heap = best.triggers.data() + row * options_.triggers;
+    std::uint8_t& count = best.in_use[static_cast<std::size_t>(row)];
+    const auto first = [larger = best.larger](const Trigger& a, const Trigger& b) { return better(a, b, larger); };
     if (count == options_.triggers) {
         if (!first(trigger, heap[0])) return;
         std::pop_heap(heap, heap + count, first);
@@ -199,19 +187,18 @@ void Neurons::add_block(const float* m, std::int64_t count, std::int64_t width, 
             offer_sample(slot, drawn, sample);
         }
     }
-    const auto offer = [&](std::vector<Trigger>& kept, std::vector<std::uint8_t>& counts, std::int64_t here, float value,
-                           std::int32_t at, bool larger) {
-        std::uint8_t& used = counts[static_cast<std::size_t>(here)];
-        const float worst = kept[static_cast<std::size_t>(here * options_.triggers)].value;
-        if (value == 0 || (used == options_.triggers && (larger ? value < worst : value > worst))) return;
+    const auto offer = [&](Extremes& best, std::int64_t here, float value, std::int32_t at) {
+        const bool full = best.in_use[static_cast<std::size_t>(here)] == options_.triggers;
+        const float worst = best.triggers[static_cast<std::size_t>(here * options_.triggers)].value;
+        if (value == 0 || (full && (best.larger ? value < worst : value > worst))) return;
         Trigger trigger = ends.at[static_cast<std::size_t>(at)];
         trigger.value = value;
-        offer_trigger(kept, used, here, trigger, larger);
+        offer_trigger(best, here, trigger);
     };
     for (std::size_t j = 0; j < size; ++j) {
         const std::int64_t here = row + begin + static_cast<std::int64_t>(j);
-        offer(largest_, largest_count_, here, high[j], high_at[j], true);
-        offer(smallest_, smallest_count_, here, low[j], low_at[j], false);
+        offer(largest_, here, high[j], high_at[j]);
+        offer(smallest_, here, low[j], low_at[j]);
     }
 }
 
@@ -260,12 +247,9 @@ void Neurons::merge(const Accumulator& from) {
     at::parallel_for(0, neurons(), 64, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
             const auto i = static_cast<std::size_t>(r);
-            for (std::int64_t k = 0; k < other.largest_count_[i]; ++k)
-                offer_trigger(largest_, largest_count_[i], r, other.largest_[static_cast<std::size_t>(r * options_.triggers + k)],
-                              true);
-            for (std::int64_t k = 0; k < other.smallest_count_[i]; ++k)
-                offer_trigger(smallest_, smallest_count_[i], r,
-                              other.smallest_[static_cast<std::size_t>(r * options_.triggers + k)], false);
+            for (const auto best : {&Neurons::largest_, &Neurons::smallest_})
+                for (std::int64_t k = 0; k < (other.*best).in_use[i]; ++k)
+                    offer_trigger(this->*best, r, (other.*best).triggers[static_cast<std::size_t>(r * options_.triggers + k)]);
             for (std::int64_t bin = r * kCoefficientBins; bin < (r + 1) * kCoefficientBins; ++bin) {
                 std::int32_t& counted = histogram_[static_cast<std::size_t>(bin)];
                 const std::int32_t more = other.histogram_[static_cast<std::size_t>(bin)];
@@ -282,10 +266,10 @@ void Neurons::merge(const Accumulator& from) {
     });
 }
 
-std::vector<Trigger> Neurons::listed(const std::vector<Trigger>& kept, std::int64_t count, std::int64_t r, bool larger) const {
-    const auto begin = kept.begin() + r * options_.triggers;
-    std::vector<Trigger> out(begin, begin + count);
-    std::ranges::sort(out, [larger](const Trigger& a, const Trigger& b) { return better(a, b, larger); });
+std::vector<Trigger> Neurons::listed(const Extremes& best, std::int64_t r) const {
+    const auto begin = best.triggers.begin() + r * options_.triggers;
+    std::vector<Trigger> out(begin, begin + best.in_use[static_cast<std::size_t>(r)]);
+    std::ranges::sort(out, [&](const Trigger& a, const Trigger& b) { return better(a, b, best.larger); });
     return out;
 }
 
@@ -320,15 +304,11 @@ std::vector<Trigger> load_triggers(const Arrays& arrays, const std::string& name
 }  // namespace
 
 void Neurons::save(Arrays& arrays) const {
-    const auto best = [&](const std::string& name, const std::vector<Trigger>& kept, const std::vector<std::uint8_t>& counts,
-                          bool larger) {
-        std::vector<Trigger> rows(kept.size());
-        for (std::int64_t r = 0; r < neurons(); ++r)
-            std::ranges::copy(listed(kept, counts[static_cast<std::size_t>(r)], r, larger), rows.begin() + r * options_.triggers);
+    for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)}) {
+        std::vector<Trigger> rows(best->triggers.size());
+        for (std::int64_t r = 0; r < neurons(); ++r) std::ranges::copy(listed(*best, r), rows.begin() + r * options_.triggers);
         save_triggers(arrays, name, {neurons(), options_.triggers}, rows);
-    };
-    best("neurons.largest", largest_, largest_count_, true);
-    best("neurons.smallest", smallest_, smallest_count_, false);
+    }
     save_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
     arrays.put<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, histogram_);
     const std::int64_t counted[] = {texts_, tokens_};
@@ -337,16 +317,13 @@ void Neurons::save(Arrays& arrays) const {
 }
 
 void Neurons::load(const Arrays& arrays) {
-    const auto best = [&](const std::string& name, std::vector<Trigger>& kept, std::vector<std::uint8_t>& counts, bool larger) {
+    for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)}) {
         const std::vector<Trigger> rows = load_triggers(arrays, name, {neurons(), options_.triggers});
-        std::ranges::fill(counts, std::uint8_t(0));
+        std::ranges::fill(best->in_use, std::uint8_t(0));
         for (std::int64_t i = 0; i < std::ssize(rows); ++i)
             if (const Trigger& trigger = rows[static_cast<std::size_t>(i)]; trigger.text >= 0)
-                offer_trigger(kept, counts[static_cast<std::size_t>(i / options_.triggers)], i / options_.triggers, trigger,
-                              larger);
-    };
-    best("neurons.largest", largest_, largest_count_, true);
-    best("neurons.smallest", smallest_, smallest_count_, false);
+                offer_trigger(*best, i / options_.triggers, trigger);
+    }
     samples_ = load_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples});
     for (std::int64_t slot = 0; slot < neurons() * kActivityLevels; ++slot) {
         const Trigger& last = samples_[static_cast<std::size_t>((slot + 1) * options_.samples - 1)];
@@ -376,15 +353,9 @@ std::int64_t Neurons::row(Layer layer, Neuron neuron) const {
     return first_[static_cast<std::size_t>(layer.value)] + neuron.value;
 }
 
-std::vector<Trigger> Neurons::largest(Layer layer, Neuron neuron) const {
-    const std::int64_t r = row(layer, neuron);
-    return listed(largest_, largest_count_[static_cast<std::size_t>(r)], r, true);
-}
+std::vector<Trigger> Neurons::largest(Layer layer, Neuron neuron) const { return listed(largest_, row(layer, neuron)); }
 
-std::vector<Trigger> Neurons::smallest(Layer layer, Neuron neuron) const {
-    const std::int64_t r = row(layer, neuron);
-    return listed(smallest_, smallest_count_[static_cast<std::size_t>(r)], r, false);
-}
+std::vector<Trigger> Neurons::smallest(Layer layer, Neuron neuron) const { return listed(smallest_, row(layer, neuron)); }
 
 std::vector<Trigger> Neurons::samples(Layer layer, Neuron neuron, std::int64_t level) const {
     const std::int64_t r = row(layer, neuron);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -69,9 +68,7 @@ public:
         std::set<std::int64_t> layers;
         for (const analyze::NeuronId id : neurons) layers.insert(id.layer.value);
         for (const std::int64_t layer : layers) plan.globs.push_back("blocks." + std::to_string(layer) + ".mlp.hook_post");
-        trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                            static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-                                   .encoding = prefix_of(chunk.encoding, count, removed)};
+        trace::EncodedText encoded{.text = bytes_of(chunk, text), .encoding = prefix_of(chunk.encoding, count, removed)};
         const auto trace = trace::run_encoded(model_, tokenizer_, std::move(encoded), plan, cancel);
         const at::NoGradGuard no_grad;
         std::map<std::int64_t, at::Tensor> rows;

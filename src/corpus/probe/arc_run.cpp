@@ -6,7 +6,6 @@
 #include "headlight/corpus/probe/trees.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace headlight::corpus {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <string>
 
 namespace headlight::corpus {
@@ -286,17 +285,6 @@ std::int64_t best_arc_offset(std::span<const ArcSentence> sentences) {
                 best = offset;
             }
     return best;
-}
-
-analyze::Table table_of(const ArcProbe& probe, std::int64_t heads_per_layer) {
-    analyze::Table table;
-    table.columns = {"layer", "head", "to_head", "from_head"};
-    table.definitions = {{"to_head", "Weight of the attention of a word to a candidate for the word it depends on."},
-                         {"from_head", "Weight of the attention of the candidate to the word."}};
-    for (std::int64_t k = 0; k < std::ssize(probe.to_head); ++k)
-        table.add({k / heads_per_layer, k % heads_per_layer, probe.to_head[static_cast<std::size_t>(k)],
-                   probe.from_head[static_cast<std::size_t>(k)]});
-    return table;
 }
 
 }  // namespace headlight::corpus

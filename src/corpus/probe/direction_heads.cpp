@@ -147,9 +147,7 @@ DirectionHeads direction_heads(const Manifest& manifest, const StatesOptions& so
         if (tokens + chunk.encoding.size() > kPackedTokens) run();
         tokens += chunk.encoding.size();
         wanted.push_back(&examples);
-        pack.push_back({.text = {.text = texts.text(chunk.text)
-                                             .text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                          static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
+        pack.push_back({.text = {.text = bytes_of(chunk, texts.text(chunk.text)),
                                  .encoding = chunk.encoding,
                                  .first_counted = chunk.first_query}});
     }

@@ -98,9 +98,7 @@ std::vector<ArcSentence> gather_word_attention(TextStore& texts, std::span<const
                          .hint = "Use fewer texts"});
         sentence.attention.resize(static_cast<std::size_t>(weights));
         tokens += chunk.encoding.size();
-        pack.push_back({.text = {.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                          static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-                                 .encoding = chunk.encoding},
+        pack.push_back({.text = {.text = bytes_of(chunk, text), .encoding = chunk.encoding},
                         .reader = &readers.emplace_back(std::move(of), config.n_heads, sentence)});
     }
     run();

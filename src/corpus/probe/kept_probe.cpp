@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "corpus/probe/kept_probe.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
 
@@ -51,8 +52,7 @@ void read_kept_probe(const fs::path& store, const Manifest& manifest, ProbeKind 
                      const std::function<void(const json&)>& read) {
     const fs::path file = probe_file(store, kind, task);
     if (!fs::exists(file)) {
-        std::string known;
-        for (const std::string& each : probe_tasks(store, kind)) known += (known.empty() ? "" : ", ") + each;
+        const std::string known = joined(probe_tasks(store, kind), ", ");
         throw Error({.problem = learns_labels(kind) ? "The store has no probe of these labels" : "The store has no such probe",
                      .file = store.string(),
                      .expected = known.empty() ? "a probe" : known,

@@ -2,6 +2,7 @@
 #include "headlight/corpus/probe/labels.h"
 
 #include "corpus/probe/token_spans.h"
+#include "corpus/reading/separated.h"
 #include "headlight/base/enum_table.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -40,12 +40,8 @@ struct Wanted {
 using LabelsOf = std::function<std::vector<Wanted>(const Text&, std::int64_t& unlabelled)>;
 
 std::string feature_of(const Word& word, std::string_view name) {
-    std::string_view rest = word.features;
-    while (!rest.empty()) {
-        const std::string_view each = rest.substr(0, rest.find('|'));
+    for (const std::string_view each : split(word.features, '|'))
         if (each.starts_with(name) && each.substr(name.size()).starts_with('=')) return std::string(each.substr(name.size() + 1));
-        rest.remove_prefix(std::min(each.size() + 1, rest.size()));
-    }
     return {};
 }
 
@@ -125,8 +121,8 @@ public:
             Row row{.line = line_, .cells = cells(line)};
             if (row.cells.size() != header.size())
                 fail("columns", std::to_string(header.size()), std::to_string(row.cells.size()));
-            std::string id = row.cells[static_cast<std::size_t>(column_[kText])];
-            if (row.cells[static_cast<std::size_t>(column_[kLabel])].empty()) fail("label", "a label", "nothing");
+            std::string id = cell(row, kText);
+            if (cell(row, kLabel).empty()) fail("label", "a label", "nothing");
             rows_[std::move(id)].push_back(std::move(row));
         }
     }
@@ -143,7 +139,7 @@ public:
         for (const Row& row : found->second) {
             line_ = row.line;
             Wanted& one = out.emplace_back();
-            one.label = row.cells[static_cast<std::size_t>(column_[kLabel])];
+            one.label = cell(row, kLabel);
             one.span = has(kBegin) ? bytes_of(row, kBegin, kEnd, bytes) : Bytes{0, std::ssize(text.text)};
             if (pairs()) one.other = bytes_of(row, kBegin2, kEnd2, bytes);
             const auto words = [&](const Bytes& of) {
@@ -171,24 +167,18 @@ private:
     };
 
     bool has(Column column) const { return column_[column] >= 0; }
-    static std::vector<std::string> cells(std::string line) {
-        if (line.ends_with('\r')) line.pop_back();
-        std::vector<std::string> out(1);
-        for (const char c : line)
-            if (c == '\t')
-                out.emplace_back();
-            else
-                out.back() += c;
-        return out;
+    const std::string& cell(const Row& row, Column column) const { return row.cells[static_cast<std::size_t>(column_[column])]; }
+    static std::vector<std::string> cells(std::string_view line) {
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        return split<std::string>(line, '\t');
     }
     Bytes bytes_of(const Row& row, Column first, Column second, const std::vector<std::int64_t>& bytes) const {
         const auto number = [&](Column column) {
-            const std::string& cell = row.cells[static_cast<std::size_t>(column_[column])];
-            std::int64_t value = -1;
-            const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-            if (code != std::errc{} || end != cell.data() + cell.size() || value < 0 || value >= std::ssize(bytes))
-                fail(std::string(kColumns[column]), "a character from 0 to " + std::to_string(bytes.size() - 1), cell);
-            return static_cast<std::size_t>(value);
+            const std::string& text = cell(row, column);
+            const auto value = number_of<std::int64_t>(text);
+            if (!value || *value < 0 || *value >= std::ssize(bytes))
+                fail(std::string(kColumns[column]), "a character from 0 to " + std::to_string(bytes.size() - 1), text);
+            return static_cast<std::size_t>(*value);
         };
         const std::size_t begin = number(first), end = number(second);
         if (begin >= end)

@@ -204,19 +204,4 @@ LayerMix fit_layer_mix(const LayerMixTask& task, const LayerMixOptions& options,
     return mix;
 }
 
-analyze::Table table_of(const LayerMix& mix) {
-    analyze::Table table;
-    table.columns = {"layer", "score", "deviation", "gain", "weight"};
-    table.definitions = {
-        {"layer", "0: the embedding; l: the stream after l blocks."},
-        {"score", "Accuracy on the test part of a probe on a learnt mixture of layers 0 to this one, mean over seeds."},
-        {"deviation", "Its standard deviation over seeds."},
-        {"gain", "The score minus that of the layer before."},
-        {"weight", "Of the layer in the mixture of all layers: softmax(s), mean over seeds."}};
-    for (const LayerMixStep& step : mix.steps)
-        table.add(
-            {step.last, step.score, step.deviation, step.gain, mix.steps.back().weights[static_cast<std::size_t>(step.last)]});
-    return table;
-}
-
 }  // namespace headlight::corpus

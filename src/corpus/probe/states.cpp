@@ -2,7 +2,6 @@
 #include "headlight/corpus/probe/states.h"
 
 #include "headlight/base/error.h"
-#include "headlight/base/numbers.h"
 #include "headlight/corpus/run/pack.h"
 #include "headlight/corpus/run/run.h"
 #include "headlight/io/atomic_file.h"
@@ -40,7 +39,6 @@ fs::path layer_file(const fs::path& store, std::int64_t layer) {
 struct Described {
     std::string texts;  ///< hash of all chunks
     std::int64_t layers = 0, width = 0, rows = 0;
-    bool operator==(const Described&) const = default;
 };
 
 std::string hash_of_texts(const Manifest& manifest) {
@@ -186,9 +184,7 @@ void write_layers(const StatesOptions& options, TextStore& texts, std::int64_t f
         const Chunk chunk = texts.chunk(number);
         if (tokens + chunk.encoding.size() > kPackedTokens) run();
         tokens += chunk.encoding.size();
-        pack.push_back({.text = {.text = texts.text(chunk.text)
-                                             .text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                          static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
+        pack.push_back({.text = {.text = bytes_of(chunk, texts.text(chunk.text)),
                                  .encoding = chunk.encoding,
                                  .first_counted = chunk.first_query}});
     }

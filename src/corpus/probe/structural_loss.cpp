@@ -7,8 +7,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <cmath>
-
 namespace headlight::corpus {
 namespace {
 

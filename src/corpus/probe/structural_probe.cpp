@@ -10,7 +10,6 @@
 #include "headlight/model/same_products.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>

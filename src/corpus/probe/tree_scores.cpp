@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/probe/tree_scores.h"
 
+#include "headlight/analyze/heads/rank_correlation.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -11,21 +12,6 @@
 
 namespace headlight::corpus {
 namespace {
-
-/// [item] rank from 1; equal values share the mean of theirs.
-std::vector<double> ranks(std::span<const float> values) {
-    std::vector<std::size_t> order(values.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-    std::vector<double> out(values.size());
-    for (std::size_t begin = 0; begin < order.size();) {
-        std::size_t end = begin + 1;
-        while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-        for (std::size_t i = begin; i < end; ++i) out[order[i]] = static_cast<double>(begin + end + 1) / 2;
-        begin = end;
-    }
-    return out;
-}
 
 std::size_t group_of(std::vector<std::size_t>& parent, std::size_t point) {
     while (parent[point] != point) point = parent[point] = parent[parent[point]];
@@ -72,15 +58,8 @@ TreeLengths tree_lengths(const TreeSentence& sentence) {
 
 double spearman(std::span<const float> a, std::span<const float> b) {
     check_size(b.size(), a.size());
-    const std::vector<double> x = ranks(a), y = ranks(b);
-    const double middle = static_cast<double>(a.size() + 1) / 2;
-    double xy = 0, xx = 0, yy = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        xy += (x[i] - middle) * (y[i] - middle);
-        xx += (x[i] - middle) * (x[i] - middle);
-        yy += (y[i] - middle) * (y[i] - middle);
-    }
-    return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kNaN;
+    const std::vector<double> x(a.begin(), a.end()), y(b.begin(), b.end());
+    return analyze::spearman(x, y);
 }
 
 std::vector<std::pair<std::int32_t, std::int32_t>> minimum_spanning_tree(std::span<const float> distances,

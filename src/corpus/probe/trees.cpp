@@ -6,7 +6,6 @@
 #include "headlight/corpus/reading/conllu.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/reading/conllu.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -20,10 +19,8 @@ constexpr std::size_t kColumns = 10;
 enum Column { kId, kForm, kLemma, kUpos, kXpos, kFeats, kHead, kRelation, kDeps, kMisc };
 
 std::optional<std::int32_t> whole_number(std::string_view text) {
-    std::int32_t value = 0;
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0) return std::nullopt;
-    return value;
+    const auto value = number_of<std::int32_t>(text);
+    return value && *value >= 0 ? value : std::nullopt;
 }
 
 std::string unless_blank(std::string_view column) { return column == "_" ? std::string() : std::string(column); }
@@ -46,22 +43,12 @@ std::optional<std::vector<EnhancedArc>> enhanced_arcs(std::string_view deps) {
     return arcs;
 }
 
-bool has_feature(std::string_view misc, std::string_view feature) {
-    while (!misc.empty()) {
-        const std::size_t end = std::min(misc.find('|'), misc.size());
-        if (misc.substr(0, end) == feature) return true;
-        misc.remove_prefix(std::min(end + 1, misc.size()));
-    }
-    return false;
-}
+bool has_feature(std::string_view misc, std::string_view feature) { return std::ranges::count(split(misc, '|'), feature) > 0; }
 
 /// The value of "key=value" in MISC, with "=" in `key`.
 std::string_view feature_value(std::string_view misc, std::string_view key) {
-    while (!misc.empty()) {
-        const std::size_t end = std::min(misc.find('|'), misc.size());
-        if (misc.substr(0, end).starts_with(key)) return misc.substr(key.size(), end - key.size());
-        misc.remove_prefix(std::min(end + 1, misc.size()));
-    }
+    for (const std::string_view each : split(misc, '|'))
+        if (each.starts_with(key)) return each.substr(key.size());
     return {};
 }
 
@@ -199,17 +186,10 @@ void ConlluReader::read_comment(const std::string& line, Sentence& sentence) {
 }
 
 void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
-    std::array<std::string_view, kColumns> columns;
-    std::size_t n = 0;
-    for (std::string_view rest = line;; ++n) {
-        const std::size_t end = std::min(rest.find('\t'), rest.size());
-        if (n < kColumns) columns[n] = rest.substr(0, end);
-        if (end == rest.size()) break;
-        rest.remove_prefix(end + 1);
-    }
-    if (++n != kColumns)
-        fail(line_, "A word does not have ten columns", "10 columns with tabs between them", std::to_string(n),
-             n == 1 ? "Is it CoNLL-U? Spaces do not separate columns" : "An empty column is written as _");
+    const std::vector<std::string_view> columns = split(line, '\t');
+    if (columns.size() != kColumns)
+        fail(line_, "A word does not have ten columns", "10 columns with tabs between them", std::to_string(columns.size()),
+             columns.size() == 1 ? "Is it CoNLL-U? Spaces do not separate columns" : "An empty column is written as _");
     for (std::size_t c = 0; c < kColumns; ++c)
         if (columns[c].empty()) fail(line_, "Column " + std::to_string(c + 1) + " of a word is empty", "a value or _", "nothing");
 

@@ -74,9 +74,8 @@ bool read_plain(const fs::path& file, const std::string& name, TextUnit unit, co
     return !begun || finish();
 }
 
-bool read_treebank(const fs::path& file, const std::string& name, const TextTaker& take, const CancelToken& cancel) {
-    LineReader lines(file);
-    ConlluReader reader([&](std::string& line) { return lines.next(line); }, name);
+template <class Reader>
+bool take_all(Reader& reader, const TextTaker& take, const CancelToken& cancel) {
     for (Text text; reader.next(text); text = {}) {
         cancel.throw_if_cancelled();
         if (!take(std::move(text))) return false;
@@ -84,16 +83,18 @@ bool read_treebank(const fs::path& file, const std::string& name, const TextTake
     return true;
 }
 
+bool read_treebank(const fs::path& file, const std::string& name, const TextTaker& take, const CancelToken& cancel) {
+    LineReader lines(file);
+    ConlluReader reader([&](std::string& line) { return lines.next(line); }, name);
+    return take_all(reader, take, cancel);
+}
+
 bool read_mentions(const fs::path& file, MentionFormat format, const std::string& name, const TextTaker& take,
                    const CancelToken& cancel) {
     LineReader lines(file);
     const auto reader = MentionReader::make(
         format, [&](std::string& line) { return lines.next(line); }, name);
-    for (Text text; reader->next(text); text = {}) {
-        cancel.throw_if_cancelled();
-        if (!take(std::move(text))) return false;
-    }
-    return true;
+    return take_all(*reader, take, cancel);
 }
 
 bool read_file(const fs::path& file, const std::string& name, const ReadOptions& options, const TextTaker& take,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "corpus/reading/records.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/io/json_file.h"
@@ -15,8 +16,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void throw_without_field(const LineReader& lines, const std::string& field, const std::vector<std::string>& there) {
-    std::string list;
-    for (const std::string& each : there) list += (list.empty() ? "" : ", ") + each;
+    const std::string list = joined(there, ", ");
     const std::string near = nearest(field, there);
     throw Error({.problem = "There is no field for the text",
                  .file = lines.file().string(),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
@@ -31,12 +32,6 @@ void check_model(const model::Model& model) {
         throw Error({.problem = "Corpus runs of encoder-decoder models are not supported yet",
                      .item = config.name,
                      .expected = "a decoder or an encoder"});
-}
-
-std::string list_of(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-    return text;
 }
 
 /// In the order of the kinds, each once.
@@ -82,7 +77,7 @@ void check_asked(const AskedOptions& asked, const Manifest& manifest, const fs::
     check("--block", asked.block > 0, number(asked.block), number(there.block));
     check("--seed", asked.seed.has_value(), number(asked.seed.value_or(0)), number(there.seed));
     if (!asked.measures.empty() && !there.measures.empty())
-        check("--measure", true, list_of(in_order(asked.measures, manifest)), list_of(there.measures));
+        check("--measure", true, joined(in_order(asked.measures, manifest), ","), manifest.measures_text());
 }
 
 void check_same_model(const Manifest& manifest, const Manifest& now, const fs::path& store) {
@@ -150,17 +145,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                  .model_hash = setup.model->hash(),
                  .tokenizer = setup.tokenizer->description(),
                  .tokenizer_hash = tokenizer_hash(*setup.tokenizer),
-                 .dtype = dtype_word(setup.model->dtype()),
-                 .options = {},
-                 .treebank = false,
-                 .mentions = false,
-                 .parts = {},
-                 .additions = {},
-                 .block_hashes = {},
-                 .left_out = {},
-                 .left_out_list = {},
-                 .noted = {},
-                 .notes = {}};
+                 .dtype = dtype_word(setup.model->dtype())};
     bool noted = false;
     const io::FileLock lock(lock_file(setup.store, "texts"), io::FileLock::Kind::exclusive, "Choose another folder for --out",
                             cancel, [&] {

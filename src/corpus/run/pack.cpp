@@ -25,10 +25,7 @@ TextRun PackOfChunks::Member::run() const {
 }
 
 trace::EncodedText PackOfChunks::Member::encoded() const {
-    return {.text = text->text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                      static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-            .encoding = chunk.encoding,
-            .first_counted = chunk.first_query};
+    return {.text = bytes_of(chunk, *text), .encoding = chunk.encoding, .first_counted = chunk.first_query};
 }
 
 void PackOfChunks::Member::name_in_errors_of(const std::function<void()>& work) const {

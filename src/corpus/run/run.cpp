@@ -225,12 +225,6 @@ std::vector<std::int64_t> blocks_to_run(const CorpusRun& run, const Manifest& ma
     return todo;
 }
 
-std::int64_t chunks_in(const std::vector<std::int64_t>& blocks, const Manifest& manifest) {
-    std::int64_t chunks = 0;
-    for (const std::int64_t block : blocks) chunks += manifest.chunks_of(block);
-    return chunks;
-}
-
 /// The number of blocks that no segment has.
 std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest, const CancelToken& cancel, const Note& note) {
     const StoreLock texts(run.setup.store, "texts", io::FileLock::Kind::exclusive, cancel, note);
@@ -300,7 +294,7 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
     }
     std::size_t at = 0;
     BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
-                   .chunks = chunks_in(todo, result.manifest),
+                   .chunks = result.manifest.chunks_of(todo),
                    .segment_minutes = run.segment_minutes,
                    .name = part_name(run)};
     if (precision) plan.enough = [&] { return stopped = precision->enough(); };
@@ -330,7 +324,7 @@ CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& c
         lock.emplace(run.setup.store, "run", io::FileLock::Kind::exclusive, cancel, note);
         result.manifest = open_store(run.setup, cancel, progress, note);
         std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
-        plan.chunks = chunks_in(todo, result.manifest) / team.size();
+        plan.chunks = result.manifest.chunks_of(todo) / team.size();
         team.give_out(std::move(todo));
     }
     team.barrier();

@@ -40,6 +40,11 @@ Frame frame_of(const Encoding& encoding) {
 
 }  // namespace
 
+std::string bytes_of(const Chunk& chunk, const Text& text) {
+    return text.text.substr(static_cast<std::size_t>(chunk.first_byte),
+                            static_cast<std::size_t>(chunk.end_byte - chunk.first_byte));
+}
+
 Chunker::Chunker(const headlight::text::Tokenizer& tokenizer, std::int64_t context, std::int64_t stride)
     : tokenizer_(tokenizer), context_(context), stride_(stride) {
     const Frame frame = frame_of(tokenizer.encode("a"));

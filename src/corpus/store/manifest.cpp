@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/store/manifest.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/json_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 
@@ -34,12 +34,9 @@ std::string hex(std::uint64_t number) {
     return text;
 }
 
-std::uint64_t number_of(const std::string& hex_digits, const fs::path& file) {
-    std::uint64_t number = 0;
-    const char* const end = hex_digits.data() + hex_digits.size();
-    if (const auto read = std::from_chars(hex_digits.data(), end, number, 16); read.ec != std::errc() || read.ptr != end)
-        throw Error({.problem = "Not a hash of a block", .file = file.string(), .item = "blocks", .found = hex_digits});
-    return number;
+std::uint64_t hash_in(const std::string& hex_digits, const fs::path& file) {
+    if (const auto number = number_of<std::uint64_t>(hex_digits, 16)) return *number;
+    throw Error({.problem = "Not a hash of a block", .file = file.string(), .item = "blocks", .found = hex_digits});
 }
 
 fs::path manifest_of(const fs::path& store) { return store / "manifest.json"; }
@@ -76,6 +73,12 @@ std::int64_t Manifest::chunks_of(std::int64_t block) const noexcept {
     return std::clamp<std::int64_t>(chunks() - block * options.block, 0, options.block);
 }
 
+std::int64_t Manifest::chunks_of(const std::vector<std::int64_t>& blocks) const noexcept {
+    std::int64_t sum = 0;
+    for (const std::int64_t block : blocks) sum += chunks_of(block);
+    return sum;
+}
+
 std::string Manifest::hash_of(const std::vector<std::int64_t>& blocks) const {
     std::uint64_t sum = 0;
     for (const std::int64_t block : blocks)
@@ -83,11 +86,7 @@ std::string Manifest::hash_of(const std::vector<std::int64_t>& blocks) const {
     return hex(sum);
 }
 
-std::string Manifest::measures_text() const {
-    std::string text;
-    for (const std::string& id : options.measures) text += (text.empty() ? "" : ",") + id;
-    return text;
-}
+std::string Manifest::measures_text() const { return joined(options.measures, ","); }
 
 void Manifest::leave_out(LeftOut one) {
     ++left_out[one.reason.substr(0, one.reason.find(" ("))];
@@ -132,7 +131,7 @@ Manifest read_manifest(const fs::path& store) {
             out.parts.push_back({part.at("file"), part.at("sha256"), part.at("texts"), part.at("chunks"), part.at("tokens")});
         for (const auto& one : in.at("additions"))
             out.additions.push_back({one.at("from"), one.at("first_text"), one.at("left_out_before"), one.at("complete")});
-        for (const auto& hash : in.at("blocks")) out.block_hashes.push_back(number_of(hash, file));
+        for (const auto& hash : in.at("blocks")) out.block_hashes.push_back(hash_in(hash, file));
         if (std::ssize(out.block_hashes) != out.blocks())
             throw Error({.problem = "The manifest does not fit its texts",
                          .file = file.string(),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/store/segments.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
 #include "headlight/base/version.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/runtime.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -38,6 +39,15 @@ Metadata identity(const Manifest& m) {
             {"measures", m.measures_text()}};
 }
 
+Metadata metadata_of(const char* format, const Manifest& manifest, const std::vector<std::int64_t>& blocks, std::int64_t chunks) {
+    Metadata out = identity(manifest);
+    out["format"] = format;
+    out["blocks"] = index_list_text(blocks);
+    out["chunks"] = std::to_string(chunks);
+    out["texts"] = manifest.hash_of(blocks);
+    return out;
+}
+
 const std::string& entry(const Metadata& metadata, const std::string& key, const fs::path& file) {
     const auto found = metadata.find(key);
     if (found == metadata.end())
@@ -46,11 +56,28 @@ const std::string& entry(const Metadata& metadata, const std::string& key, const
 }
 
 std::int64_t number_in(std::string_view text, const fs::path& file) {
-    std::int64_t value = -1;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc() || end != text.data() + text.size() || value < 0)
+    const auto value = number_of<std::int64_t>(text);
+    if (!value || *value < 0)
         throw Error({.problem = "Not a number of a block", .file = file.string(), .found = std::string(text)});
-    return value;
+    return *value;
+}
+
+/// "0-5,9", in order; Error for anything else.
+std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::path& file) {
+    constexpr std::int64_t kMost = 100'000'000;
+    std::vector<std::int64_t> blocks;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(',', at), text.size());
+        const std::string_view part = std::string_view(text).substr(at, end - at);
+        const std::size_t dash = part.find('-');
+        const std::int64_t first = number_in(part.substr(0, dash), file),
+                           last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), file);
+        if (last < first || last - first > kMost || (!blocks.empty() && first <= blocks.back()))
+            throw Error({.problem = "A list of blocks is not in order", .file = file.string(), .found = text});
+        for (std::int64_t block = first; block <= last; ++block) blocks.push_back(block);
+        at = end + 1;
+    }
+    return blocks;
 }
 
 [[noreturn]] void throw_not_of_store(const std::string& problem, const fs::path& file, const std::string& item,
@@ -69,8 +96,7 @@ std::int64_t check_identity(const Metadata& metadata, const std::vector<std::int
     for (const auto& [key, value] : identity(manifest))
         if (const std::string& found = entry(metadata, key, file); found != value)
             throw_not_of_store("Results are of another run than the store", file, key, value, found);
-    std::int64_t chunks = 0;
-    for (const std::int64_t block : blocks) chunks += manifest.chunks_of(block);
+    const std::int64_t chunks = manifest.chunks_of(blocks);
     if (held > chunks)
         throw_not_of_store("Results are of more texts than the store has", file, "chunks", std::to_string(chunks),
                            std::to_string(held));
@@ -104,45 +130,10 @@ Machine this_machine(const model::Model& model) {
     return {version(), cpu_name(), library + ", LibTorch " + model::runtime_facts().torch_version, model.device_name()};
 }
 
-std::string block_list_text(const std::vector<std::int64_t>& blocks) {
-    std::string text;
-    for (std::size_t i = 0; i < blocks.size();) {
-        std::size_t j = i;
-        while (j + 1 < blocks.size() && blocks[j + 1] == blocks[j] + 1) ++j;
-        text += (text.empty() ? "" : ",") + std::to_string(blocks[i]);
-        if (j > i) text += "-" + std::to_string(blocks[j]);
-        i = j + 1;
-    }
-    return text;
-}
-
-std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::path& file) {
-    constexpr std::int64_t kMost = 100'000'000;
-    std::vector<std::int64_t> blocks;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find(',', at), text.size());
-        const std::string_view part = std::string_view(text).substr(at, end - at);
-        const std::size_t dash = part.find('-');
-        const std::int64_t first = number_in(part.substr(0, dash), file),
-                           last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), file);
-        if (last < first || last - first > kMost || (!blocks.empty() && first <= blocks.back()))
-            throw Error({.problem = "A list of blocks is not in order", .file = file.string(), .found = text});
-        for (std::int64_t block = first; block <= last; ++block) blocks.push_back(block);
-        at = end + 1;
-    }
-    return blocks;
-}
-
-Segment write_segment(const fs::path& file, const Manifest& manifest, std::vector<std::int64_t> blocks, const Gathered& gathered,
-                      const Machine& machine) {
+void write_segment(const fs::path& file, const Manifest& manifest, std::vector<std::int64_t> blocks, const Gathered& gathered,
+                   const Machine& machine) {
     std::ranges::sort(blocks);
-    Segment segment{.file = file, .blocks = std::move(blocks), .chunks = 0, .machine = machine};
-    for (const std::int64_t block : segment.blocks) segment.chunks += manifest.chunks_of(block);
-    Metadata metadata = identity(manifest);
-    metadata["format"] = kSegmentFormat;
-    metadata["blocks"] = block_list_text(segment.blocks);
-    metadata["chunks"] = std::to_string(segment.chunks);
-    metadata["texts"] = manifest.hash_of(segment.blocks);
+    Metadata metadata = metadata_of(kSegmentFormat, manifest, blocks, manifest.chunks_of(blocks));
     metadata["program"] = machine.program;
     metadata["cpu"] = machine.cpu;
     metadata["library"] = machine.library;
@@ -151,7 +142,6 @@ Segment write_segment(const fs::path& file, const Manifest& manifest, std::vecto
     gathered.save(arrays);
     fs::create_directories(file.parent_path());
     arrays.write(file, metadata);
-    return segment;
 }
 
 std::vector<Segment> segments_of(const fs::path& store, const Manifest& manifest, bool remove_stale) {
@@ -190,27 +180,25 @@ fs::path next_segment_file(const fs::path& store, const std::string& name) {
     }
 }
 
-void write_merged(const fs::path& store, const Manifest& manifest, const std::vector<Segment>& segments, const Gathered& fresh) {
-    check_disjoint(segments);
+Merged merge_segments(const std::vector<Segment>& segments, const Gathered& fresh) {
     Gathered all = fresh.fresh();
-    std::vector<std::int64_t> blocks;
-    std::int64_t chunks = 0;
+    Merged out;
     for (const Segment& segment : segments) {
         Gathered one = fresh.fresh();
         one.load(Arrays::read(segment.file));
         all.merge(one);
-        blocks.insert(blocks.end(), segment.blocks.begin(), segment.blocks.end());
-        chunks += segment.chunks;
+        out.blocks.insert(out.blocks.end(), segment.blocks.begin(), segment.blocks.end());
+        out.chunks += segment.chunks;
     }
-    std::ranges::sort(blocks);
-    Metadata metadata = identity(manifest);
-    metadata["format"] = kMergedFormat;
-    metadata["blocks"] = block_list_text(blocks);
-    metadata["chunks"] = std::to_string(chunks);
-    metadata["texts"] = manifest.hash_of(blocks);
-    Arrays arrays;
-    all.save(arrays);
-    arrays.write(store / "merged.safetensors", metadata);
+    std::ranges::sort(out.blocks);
+    all.save(out.arrays);
+    return out;
+}
+
+void write_merged(const fs::path& store, const Manifest& manifest, const std::vector<Segment>& segments, const Gathered& fresh) {
+    check_disjoint(segments);
+    const Merged merged = merge_segments(segments, fresh);
+    merged.arrays.write(store / "merged.safetensors", metadata_of(kMergedFormat, manifest, merged.blocks, merged.chunks));
 }
 
 Merged read_merged(const fs::path& store, const Manifest& manifest) {

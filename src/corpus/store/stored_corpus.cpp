@@ -55,17 +55,10 @@ std::shared_ptr<const StoredCorpus> read_store(const std::filesystem::path& fold
 std::shared_ptr<const StoredCorpus> read_finished(const std::filesystem::path& folder, const AccumulatorContext& context) {
     if (!is_store(folder)) return nullptr;
     StoredCorpus stored{.folder = folder, .manifest = read_manifest(folder), .merged = {}, .text_of_chunk = {}};
-    Gathered all(stored.manifest.options.measures, context);
-    for (const Segment& segment : segments_of(folder, stored.manifest)) {
-        Gathered one = all.fresh();
-        one.load(Arrays::read(segment.file));
-        all.merge(one);
-        stored.merged.blocks.insert(stored.merged.blocks.end(), segment.blocks.begin(), segment.blocks.end());
-        stored.merged.chunks += segment.chunks;
-    }
-    if (stored.merged.blocks.empty()) return nullptr;
-    std::ranges::sort(stored.merged.blocks);
-    all.save(stored.merged.arrays);
+    const Gathered fresh(stored.manifest.options.measures, context);
+    const std::vector<Segment> segments = segments_of(folder, stored.manifest);
+    if (segments.empty()) return nullptr;
+    stored.merged = merge_segments(segments, fresh);
     stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
     return in_the_account(std::move(stored));
 }

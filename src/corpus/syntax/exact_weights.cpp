@@ -48,9 +48,7 @@ const ExactWeights::Sentence& ExactWeights::sentence(std::int64_t number) {
     const WordTokens tokens = word_tokens(words.text, chunk.encoding, chunk.first_byte);
     sentence.words = words.text.words.size();
     OneHead reader(head_, tokens, sentence.attention);
-    trace::EncodedText encoded{.text = text.text.substr(static_cast<std::size_t>(chunk.first_byte),
-                                                        static_cast<std::size_t>(chunk.end_byte - chunk.first_byte)),
-                               .encoding = chunk.encoding};
+    trace::EncodedText encoded{.text = bytes_of(chunk, text), .encoding = chunk.encoding};
     const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
     trace::run_encoded(model_, tokenizer_, std::move(encoded), plan, cancel_, &reader);
     return sentence;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/tag_attention.h"
 
-#include "corpus/syntax/saved_heads.h"
+#include "corpus/heads/saved_heads.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <span>
-#include <string>
 #include <utility>
 
 namespace headlight::corpus {
@@ -38,13 +37,12 @@ AccumulatorKind tags_kind() {
                 "bytes a head and sentence",
             .usual = true,
             .of_treebank = true,
-            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
-                const model::ModelConfig& config = context.config;
-                return std::make_unique<TagAttention>(config.n_layers, config.n_heads, config.causal);
-            },
-            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<TagAttention>(TagAttention::read(arrays));
-            }};
+            .make =
+                [](const AccumulatorContext& context) {
+                    const model::ModelConfig& config = context.config;
+                    return new_accumulator(TagAttention(config.n_layers, config.n_heads, config.causal));
+                },
+            .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(TagAttention::read(arrays)); }};
 }
 
 TagAttention::TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool causal)
@@ -199,7 +197,7 @@ void TagAttention::save(Arrays& arrays) const {
     });
     const std::array<std::int64_t, 3> counts{texts_, left_out_, even_rows_};
     arrays.put<std::int64_t>("tags.counts", {3}, counts);
-    put_heads(arrays, "tags.heads", n_layers_, n_heads_, causal_);
+    put_heads(arrays, "tags.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
 
     std::vector<std::int64_t> numbers, first_pair{0};
     std::vector<std::int16_t> pairs;
@@ -222,8 +220,8 @@ void TagAttention::save(Arrays& arrays) const {
 }
 
 TagAttention TagAttention::read(const Arrays& arrays) {
-    const SavedHeads saved = get_heads(arrays, "tags.heads", tags_kind());
-    TagAttention tags(saved.n_layers, saved.n_heads, saved.causal);
+    const HeadsShape saved = get_heads(arrays, "tags.heads", tags_kind());
+    TagAttention tags(saved.layers, saved.heads, saved.causal);
     tags.load(arrays);
     return tags;
 }

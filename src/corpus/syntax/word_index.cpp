@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/word_index.h"
 
-#include "corpus/syntax/saved_heads.h"
+#include "corpus/heads/saved_heads.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 namespace headlight::corpus {
 namespace {
@@ -87,13 +86,12 @@ AccumulatorKind words_kind() {
             .note = "the word that each word attends to most, by head; 12 bytes a word and head",
             .usual = true,
             .of_treebank = true,
-            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
-                const model::ModelConfig& config = context.config;
-                return std::make_unique<WordIndex>(config.n_layers, config.n_heads, config.causal);
-            },
-            .open = [](const Arrays& arrays, std::uint64_t) -> std::unique_ptr<Accumulator> {
-                return std::make_unique<WordIndex>(WordIndex::read(arrays));
-            }};
+            .make =
+                [](const AccumulatorContext& context) {
+                    const model::ModelConfig& config = context.config;
+                    return new_accumulator(WordIndex(config.n_layers, config.n_heads, config.causal));
+                },
+            .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(WordIndex::read(arrays)); }};
 }
 
 IndexedWords indexed_words(const TextRun& run) {
@@ -280,7 +278,7 @@ void WordIndex::save(Arrays& arrays) const {
     }
     const std::array<std::int64_t, 3> counts{counts_.left_out, counts_.shared_tokens, counts_.unread_words};
     arrays.put<std::int64_t>("words.counts", {3}, counts);
-    put_heads(arrays, "words.heads", n_layers_, n_heads_, causal_);
+    put_heads(arrays, "words.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
 }
 
 bool WordIndex::enhanced() const noexcept {
@@ -290,8 +288,8 @@ bool WordIndex::enhanced() const noexcept {
 }
 
 WordIndex WordIndex::read(const Arrays& arrays) {
-    const SavedHeads saved = get_heads(arrays, "words.heads", words_kind());
-    WordIndex index(saved.n_layers, saved.n_heads, saved.causal);
+    const HeadsShape saved = get_heads(arrays, "words.heads", words_kind());
+    WordIndex index(saved.layers, saved.heads, saved.causal);
     index.load(arrays);
     return index;
 }

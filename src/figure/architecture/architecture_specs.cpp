@@ -22,18 +22,14 @@ std::vector<ViewSpec> architecture_view_specs() {
     return {
         {.id = "architecture",
          .title = "Architecture",
-         .group = "Model",
          .across_texts = true,
          .offers_tensors = true,
-         .needs = {},
          .make = [](TracePtr trace, const ViewState&, const CancelToken&,
                     const Progress&) { return architecture_view(trace->model()); },
          // A stored reference is run first.
          .quick = [](const trace::Trace& t, const ViewState&) { return !model::reference_file(t.model()->folder()); }},
         {.id = "kv-cache",
          .title = "KV cache",
-         .group = "Model",
-         .needs = {},
          .options = {integer_option("batch", "Texts at the same time", "kv-cache: texts at the same time", "1", 1, 1 << 20),
                      number_option("cache-bytes", "Bytes of a number",
                                    "kv-cache: bytes of a kept number, 4 float32, 2 float16, 1 fp8, 0.5 int4", "2", 0.125, 16),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/architecture/architecture_view.h"
 
+#include "figure/core/axis_words.h"
 #include "figure/core/wrapped.h"
 #include "headlight/model/as_used.h"
 #include "headlight/model/reference.h"
@@ -19,9 +20,7 @@ constexpr double wide_enough = 760;  ///< the parameters stand beside the diagra
 constexpr std::array<const char*, 7> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding", "convolution"};
 
 QString part_name(const std::string& part) {
-    return part == "mlp"     ? QStringLiteral("MLP")
-           : part == "norms" ? QStringLiteral("Norms")
-                             : QString::fromStdString(part).left(1).toUpper() + QString::fromStdString(part).mid(1);
+    return part == "mlp" ? QStringLiteral("MLP") : capitalized(QString::fromStdString(part));
 }
 
 QString short_count(std::int64_t n) {
@@ -264,11 +263,10 @@ QString ArchitectureFigure::title() const { return QString::fromStdString(model_
 
 QString ArchitectureFigure::description() const {
     return QStringLiteral(
-        "The blocks of this model in the order that a text passes them, from the specification that the computation "
-        "itself follows. The line is the residual "
-        "stream; ⊕ is where a block's output is added to it. The framed blocks are repeated in every layer; the number "
-        "in a block is what one of it has. The bar "
-        "shows where the parameters are; an unembedding tied to the token embedding counts once.");
+        "The blocks of this model in the order that a text passes them, from the specification that the computation itself "
+        "follows. The line is the residual stream; ⊕ is where a block's output is added to it. The framed blocks are repeated "
+        "in every layer; the number in a block is what one of it has. The bar shows where the parameters are; an unembedding "
+        "tied to the token embedding counts once.");
 }
 
 std::unique_ptr<Figure> architecture_view(std::shared_ptr<const model::Model> model) {

@@ -41,9 +41,7 @@ Series line_of(const KvCache& cache, const KvScheme& scheme) {
         line.x.push_back(static_cast<double>(context));
         line.y.push_back(cache.bytes(scheme, context) / kMegabyte);
     }
-    const auto contexts = cache.contexts;
-    const auto y = line.y;
-    line.tip = [scheme, contexts, y](std::size_t i) {
+    line.tip = [scheme, contexts = cache.contexts, y = line.y](std::size_t i) {
         return QStringLiteral("%1 at %2 tokens  %3  (%4 numbers a token, %5 % of MHA)")
             .arg(QString::fromStdString(scheme.id), count_text(contexts[i]), size_text(y[i] * kMegabyte),
                  count_text(scheme.elements_per_token), draw::number_text(100 * scheme.share_of_mha, 3));
@@ -68,30 +66,27 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
             .arg(draw::number_text(cache.bytes_per_element, 2))
             .arg(cache.batch);
     out.description = QStringLiteral(
-        "Memory of the cache of keys and values against the number of tokens in it, for this model (the heavy line) "
-        "and if its attention were of another "
-        "kind, with its own layers and head width. Numbers a token: MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + "
-        "d_r) L, where MLA keeps one latent and one "
-        "rotary key for all heads (DeepSeek-V2, 2024, table 1). Where the model itself has a latent, 2 d is the content of "
-        "a key and a value, and a line more shows the keys and values that are made of the latent, kept instead of it. Both axes are logarithmic; MB are 10^6 bytes.");
+        "Memory of the cache of keys and values against the number of tokens in it, for this model (the heavy line) and if its "
+        "attention were of another kind, with its own layers and head width. Numbers a token: MHA 2 H d L, GQA 2 g d L, MQA 2 "
+        "d L, MLA (d_c + d_r) L, where MLA keeps one latent and one rotary key for all heads (DeepSeek-V2, 2024, table 1). "
+        "Where the model itself has a latent, 2 d is the content of a key and a value, and a line more shows the keys and "
+        "values that are made of the latent, kept instead of it. Both axes are logarithmic; MB are 10^6 bytes.");
     out.table = [cache] { return analyze::table_of(cache); };
     out.aspect = 0.5;
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.x.label = QStringLiteral("tokens in the cache");
     panel.x.log = true;
     panel.y.label = QStringLiteral("cache (MB)");
     panel.y.log = true;
-    for (const KvScheme& scheme : cache.schemes)
-        if (!scheme.own) panel.series.push_back(line_of(cache, scheme));
-    for (const KvScheme& scheme : cache.schemes)
-        if (scheme.own) panel.series.push_back(line_of(cache, scheme));
+    for (const bool own : {false, true})
+        for (const KvScheme& scheme : cache.schemes)
+            if (scheme.own == own) panel.series.push_back(line_of(cache, scheme));
     if (cache.context_length > 0)
         panel.references.push_back({QStringLiteral("context length of the model: %1").arg(count_text(cache.context_length)),
                                     static_cast<double>(cache.context_length),
                                     {Color::Role::muted},
                                     true,
                                     true});
-    out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }
 

@@ -28,7 +28,7 @@ std::unique_ptr<Figure> tensor_histogram(const model::TensorStats& s) {
         "has no bar.");
     out.columns = {"low", "high", "count"};
     out.aspect = 0.42;
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.x.label = QStringLiteral("value");
     panel.x.tight = true;
     panel.y.label = QStringLiteral("numbers");
@@ -37,7 +37,7 @@ std::unique_ptr<Figure> tensor_histogram(const model::TensorStats& s) {
     if (s.counts.empty()) {
         panel.empty = s.elements == 0 ? QStringLiteral("no numbers") : QStringLiteral("no finite numbers");
     } else {
-        plot::Series bins;
+        plot::Series& bins = panel.series.emplace_back();
         bins.kind = plot::Series::Kind::steps;
         bins.color = {plot::Color::Role::accent};
         bins.x = s.edges;
@@ -48,9 +48,7 @@ std::unique_ptr<Figure> tensor_histogram(const model::TensorStats& s) {
                 .arg(short_number(s.edges[i]), short_number(s.edges[i + 1]), draw::count_text(s.counts[i]));
         };
         bins.row = [s](std::size_t i) { return std::vector<Table::Cell>{s.edges[i], s.edges[i + 1], s.counts[i]}; };
-        panel.series.push_back(std::move(bins));
     }
-    out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }
 

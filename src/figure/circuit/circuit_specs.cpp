@@ -75,7 +75,6 @@ std::vector<ViewSpec> circuit_view_specs() {
     return {
         {.id = "head-circuit",
          .title = "Head circuit",
-         .group = "Circuits",
          .needs = {.focus = true},
          .options = {fold_option(), embedding_option(),
                      flag("diagonal", "Ranks over the whole vocabulary",
@@ -91,8 +90,6 @@ std::vector<ViewSpec> circuit_view_specs() {
          .missing = no_tokens},
         {.id = "composition",
          .title = "Composition",
-         .group = "Circuits",
-         .needs = {},
          .options = {{.name = "kinds",
                       .kind = OptionKind::choice,
                       .title = "Kinds",
@@ -113,7 +110,6 @@ std::vector<ViewSpec> circuit_view_specs() {
          }},
         {.id = "copy-suppression",
          .title = "Copy suppression",
-         .group = "Circuits",
          .across_texts = true,
          .needs = {.focus = true},
          .options = {number_option("attention-above", "Attention above", "copy-suppression: pairs with more attention than this",
@@ -127,7 +123,6 @@ std::vector<ViewSpec> circuit_view_specs() {
          .missing = no_direct_path},
         {.id = "importance",
          .title = "Importance",
-         .group = "Circuits",
          .needs = {.query = true, .chosen = true},
          .options =
              {text_option(

@@ -261,13 +261,10 @@ QString CompositionGraph::title() const { return QStringLiteral("Composition of 
 
 QString CompositionGraph::description() const {
     return QStringLiteral(
-        "Rows are layers, circles heads. An arc runs from a head to a later one whose queries (Q), keys (K) or values "
-        "(V) can read much of what "
-        "the first one writes: |A B| / (|A| |B|) in Frobenius norms, A the first head's W_V W_O and B the second's W_Q "
-        "W_K^T, W_K W_Q^T or W_V W_O. "
-        "It says what the weights allow, on any text; whether the heads use it depends on the text. Elhage et al. "
-        "2021, A Mathematical Framework for "
-        "Transformer Circuits.");
+        "Rows are layers, circles heads. An arc runs from a head to a later one whose queries (Q), keys (K) or values (V) can "
+        "read much of what the first one writes: |A B| / (|A| |B|) in Frobenius norms, A the first head's W_V W_O and B the "
+        "second's W_Q W_K^T, W_K W_Q^T or W_V W_O. It says what the weights allow, on any text; whether the heads use it "
+        "depends on the text. Elhage et al. 2021, A Mathematical Framework for Transformer Circuits.");
 }
 
 }  // namespace headlight::figure

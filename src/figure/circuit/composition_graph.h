@@ -18,7 +18,6 @@ struct CompositionOptions {
     std::array<bool, 3> kinds = {true, true, true};  ///< Q, K, V
     double threshold = 0;                            ///< arcs with a lower score are left out
     std::int64_t most = 60;                          ///< and only so many, the strongest
-    bool operator==(const CompositionOptions&) const = default;
 };
 
 /// Strongest first; of equals the earlier head first.

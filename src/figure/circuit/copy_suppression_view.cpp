@@ -26,10 +26,11 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     const analyze::CopySuppressionOptions options{.threshold = threshold, .of_source = trace->across_texts()};
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
     std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel, progress);
-    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.logit_change < b.logit_change; });
-    const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
+    std::ranges::stable_sort(pairs, {}, &analyze::SuppressedPair::logit_change);
+    const auto low = std::ranges::count_if(pairs, [](const auto& p) { return p.rank < 10; });
 
-    TableSection section;
+    TableData data;
+    TableSection& section = data.sections.emplace_back();
     section.title = with_attention(QStringLiteral("What %1 does to the tokens it attends to").arg(head_name(id)),
                                    attention_name(trace->config()));
     section.note = QStringLiteral(
@@ -49,31 +50,20 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     }
     if (pairs.size() > most_pairs)
         section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_pairs);
-    section.columns = {{.kind = ColumnKind::token, .id = "source_token", .title = QStringLiteral("source")},
-                       {.kind = ColumnKind::text, .id = "destination_token", .title = QStringLiteral("attended to from")},
-                       {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
-                       {.kind = ColumnKind::number,
-                        .id = "predicted_rank",
-                        .title = QStringLiteral("predicted rank"),
-                        .tip = QStringLiteral("of the source's token by the logit lens before the head; 0: the top prediction"),
-                        .decimals = 0},
-                       {.kind = ColumnKind::bar,
-                        .id = "logit_change",
-                        .title = QStringLiteral("logit change"),
-                        .tip = QStringLiteral("direct effect of the head on the logit of the source's token")},
-                       {.kind = ColumnKind::bar,
-                        .id = "pair_logit_change",
-                        .title = QStringLiteral("by this source"),
-                        .tip = QStringLiteral("what this source alone adds of it")},
-                       {.kind = ColumnKind::number,
-                        .id = "rank",
-                        .title = QStringLiteral("rank"),
-                        .tip = QStringLiteral("tokens whose logit the head lowers more; 0: the most suppressed"),
-                        .decimals = 0}};
+    section.columns = {
+        table_column(ColumnKind::token, "source_token", "source"),
+        table_column(ColumnKind::text, "destination_token", "attended to from"),
+        {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
+        table_column(ColumnKind::number, "predicted_rank", "predicted rank",
+                     "of the source's token by the logit lens before the head; 0: the top prediction", 0),
+        table_column(ColumnKind::bar, "logit_change", "logit change",
+                     "direct effect of the head on the logit of the source's token"),
+        table_column(ColumnKind::bar, "pair_logit_change", "by this source", "what this source alone adds of it"),
+        table_column(ColumnKind::number, "rank", "rank", "tokens whose logit the head lowers more; 0: the most suppressed", 0)};
     section.columns[4].group = section.columns[5].group = 1;
     section.empty = QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
     for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_pairs))) {
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.query = p.destination;
         row.key = p.source;
         row.head = id;
@@ -84,18 +74,14 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                      TableCell::of(p.logit_change),
                      TableCell::of(p.pair_logit_change),
                      TableCell::of(double(p.rank))};
-        section.rows.push_back(std::move(row));
     }
-    TableData data;
     data.view = "copy-suppression";
     data.title = with_attention(QStringLiteral("Copy suppression of %1").arg(head_name(id)), attention_name(trace->config()));
     data.description = QStringLiteral(
-        "Pairs that the head attends to, by what it does to the logit of the key's token. A head that suppresses "
-        "copies attends to tokens that the model is about to "
-        "say again (predicted rank near 0) and lowers their logit more than any other (rank near 0). McDougall et al. "
-        "2023, Copy Suppression.");
+        "Pairs that the head attends to, by what it does to the logit of the key's token. A head that suppresses copies "
+        "attends to tokens that the model is about to say again (predicted rank near 0) and lowers their logit more than any "
+        "other (rank near 0). McDougall et al. 2023, Copy Suppression.");
     data.table = [pairs, trace] { return analyze::table_of(pairs, *trace); };
-    data.sections.push_back(std::move(section));
     return table_figure(std::move(data));
 }
 

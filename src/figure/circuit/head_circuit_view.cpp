@@ -67,9 +67,62 @@ Series circle(double radius) {
     return s;
 }
 
-plot::Panel eigenvalue_panel(const analyze::CircuitSpectrum& s, const QString& title) {
+/// What one circuit is called, and its table says in its own words.
+struct CircuitWords {
+    QString name, score, title, note;
+    const char *own_id, *largest_id, *smallest_id;
+    const char *own, *own_tip, *place_tip, *largest, *largest_tip, *smallest, *smallest_tip;
+};
+const CircuitWords kOvWords{
+    .name = QStringLiteral("OV"),
+    .score = QStringLiteral("Copying"),
+    .title = QStringLiteral("What reading a token adds to the logits"),
+    .note = QStringLiteral(
+        "Each row is a token of the text through W_V W_O and the unembedding, without attention. Place: −1 when of "
+        "all tokens its own logit is lowered most, 1 when it is raised most."),
+    .own_id = "own",
+    .largest_id = "promoted",
+    .smallest_id = "suppressed",
+    .own = "own logit",
+    .own_tip = "what reading the token adds to its own logit",
+    .place_tip = "−1: its own logit is lowered most, 1: raised most",
+    .largest = "promotes",
+    .largest_tip = "tokens whose logit it raises most",
+    .smallest = "suppresses",
+    .smallest_tip = "tokens whose logit it lowers most"};
+const CircuitWords kQkWords{
+    .name = QStringLiteral("QK"),
+    .score = QStringLiteral("Matching"),
+    .title = QStringLiteral("What a token attends to"),
+    .note =
+        QStringLiteral("Each row is a token of the text as query, through W_Q W_K^T, with every token of the vocabulary as key; "
+                       "without positions, biases and scale."),
+    .own_id = "itself",
+    .largest_id = "looks_at",
+    .smallest_id = "looks_away",
+    .own = "itself",
+    .own_tip = "score with itself as key",
+    .place_tip = "−1: of all keys it attends to itself least, 1: most",
+    .largest = "attends to",
+    .largest_tip = "keys with the largest score",
+    .smallest = "attends least to",
+    .smallest_tip = "keys with the smallest score"};
+
+const CircuitWords& circuit_words(Circuit circuit) { return circuit == Circuit::ov ? kOvWords : kQkWords; }
+
+QString spectrum_title(const analyze::CircuitSpectrum& s) {
+    const CircuitWords& words = circuit_words(s.circuit);
+    return QStringLiteral("%1  %2 %3").arg(words.name, words.score.toLower(), score_text(s.score));
+}
+
+QString spectrum_text(const analyze::CircuitSpectrum& s) {
+    return QStringLiteral("%1 score %2, between tokens %3. ")
+        .arg(circuit_words(s.circuit).score, score_text(s.score), score_text(s.full_score));
+}
+
+plot::Panel eigenvalue_panel(const analyze::CircuitSpectrum& s) {
     plot::Panel panel;
-    panel.title = title;
+    panel.title = spectrum_title(s);
     panel.x.label = QStringLiteral("real part");
     panel.y.label = QStringLiteral("imaginary part");
     const double size = s.eigenvalues.empty() ? 0 : std::abs(s.eigenvalues.front());
@@ -81,9 +134,8 @@ plot::Panel eigenvalue_panel(const analyze::CircuitSpectrum& s, const QString& t
         panel.x.low = panel.y.low = -room;
         panel.x.high = panel.y.high = room;
         panel.series.push_back(circle(size));
-        panel.series.push_back(eigenvalue_series(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"),
-                                                 s.eigenvalues, {s.score < 0 ? Color::Role::negative : Color::Role::positive},
-                                                 s.head));
+        panel.series.push_back(eigenvalue_series(circuit_words(s.circuit).name, s.eigenvalues,
+                                                 {s.score < 0 ? Color::Role::negative : Color::Role::positive}, s.head));
     } else {
         panel.empty = QStringLiteral("every eigenvalue is 0");
     }
@@ -99,7 +151,7 @@ plot::Panel rank_panel(const analyze::DiagonalRanks& d, const QString& title) {
     panel.x.high = 1;
     panel.y.from_zero = true;
     constexpr std::size_t bins = 20;
-    Series s;
+    Series& s = panel.series.emplace_back();
     s.kind = Series::Kind::steps;
     s.color = {Color::Role::accent};
     s.y.assign(bins, 0);
@@ -115,7 +167,6 @@ plot::Panel rank_panel(const analyze::DiagonalRanks& d, const QString& title) {
             .arg(double(i + 1) / bins)
             .arg(draw::value_text(y[i]));
     };
-    panel.series.push_back(std::move(s));
     return panel;
 }
 
@@ -138,96 +189,31 @@ TableCell entries(const std::vector<analyze::CircuitEntry>& list, const text::To
     return cell;
 }
 
-/// What one circuit's table says in its own words.
-struct CircuitWords {
-    QString title, note;
-    const char *own_id, *largest_id, *smallest_id;
-    QString own, own_tip, place_tip, largest, largest_tip, smallest, smallest_tip;
-};
-
 /// One row a token of the text: its own entry, the place of that among the whole vocabulary, and the ends of the row.
-TableSection circuit_section(const trace::Trace& trace, analyze::Circuit circuit, const std::vector<analyze::CircuitRow>& rows,
-                             const std::vector<Position>& places, const CircuitWords& words) {
+TableSection circuit_section(const trace::Trace& trace, Circuit circuit, const std::vector<analyze::CircuitRow>& rows,
+                             const std::vector<Position>& places) {
+    const CircuitWords& words = circuit_words(circuit);
     TableSection section;
     section.title = words.title;
     section.note = words.note;
-    section.columns = {
-        {.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
-        {.kind = ColumnKind::bar, .id = words.own_id, .title = words.own, .tip = words.own_tip},
-        {.kind = ColumnKind::signed_tint,
-         .id = "place",
-         .title = QStringLiteral("place"),
-         .tip = words.place_tip,
-         .decimals = 2,
-         .limit = 1},
-        {.kind = ColumnKind::text, .id = words.largest_id, .title = words.largest, .tip = words.largest_tip, .decimals = 2},
-        {.kind = ColumnKind::text, .id = words.smallest_id, .title = words.smallest, .tip = words.smallest_tip, .decimals = 2}};
+    section.columns = {table_column(ColumnKind::token, "token", "token"),
+                       table_column(ColumnKind::bar, words.own_id, words.own, words.own_tip),
+                       table_column(ColumnKind::signed_tint, "place", "place", words.place_tip, 2),
+                       table_column(ColumnKind::text, words.largest_id, words.largest, words.largest_tip, 2),
+                       table_column(ColumnKind::text, words.smallest_id, words.smallest, words.smallest_tip, 2)};
+    section.columns[2].limit = 1;
     const auto& tokenizer = *trace.tokenizer();
     const double last = static_cast<double>(trace.config().vocab_size - 1);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const analyze::CircuitRow& row = rows[r];
-        TableRow out;
+        TableRow& out = section.rows.emplace_back();
         // A token is what is read (a key) in the OV circuit, what looks (a query) in the QK circuit.
         (circuit == Circuit::ov ? out.key : out.query) = places[r];
         out.cells = {TableCell::of(label_of(tokenizer, row.id)), TableCell::of(row.diagonal),
                      TableCell::of(2 * double(row.diagonal_rank) / last - 1), entries(row.largest, tokenizer),
                      entries(row.smallest, tokenizer)};
-        section.rows.push_back(std::move(out));
     }
     return section;
-}
-
-TableSection ov_section(const trace::Trace& trace, const std::vector<analyze::CircuitRow>& rows,
-                        const std::vector<Position>& places) {
-    return circuit_section(
-        trace, Circuit::ov, rows, places,
-        {.title = QStringLiteral("What reading a token adds to the logits"),
-         .note = QStringLiteral("Each row is a token of the text through W_V W_O and the unembedding, without "
-                                "attention. Place: −1 when of all tokens its own logit is lowered most, 1 when it is "
-                                "raised most."),
-         .own_id = "own",
-         .largest_id = "promoted",
-         .smallest_id = "suppressed",
-         .own = QStringLiteral("own logit"),
-         .own_tip = QStringLiteral("what reading the token adds to its own logit"),
-         .place_tip = QStringLiteral("−1: its own logit is lowered most, 1: raised most"),
-         .largest = QStringLiteral("promotes"),
-         .largest_tip = QStringLiteral("tokens whose logit it raises most"),
-         .smallest = QStringLiteral("suppresses"),
-         .smallest_tip = QStringLiteral("tokens whose logit it lowers most")});
-}
-
-TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::CircuitRow>& rows,
-                        const std::vector<Position>& places) {
-    return circuit_section(
-        trace, Circuit::qk, rows, places,
-        {.title = QStringLiteral("What a token attends to"),
-         .note = QStringLiteral("Each row is a token of the text as query, through W_Q W_K^T, with every token of the "
-                                "vocabulary as key; without positions, biases and scale."),
-         .own_id = "itself",
-         .largest_id = "looks_at",
-         .smallest_id = "looks_away",
-         .own = QStringLiteral("itself"),
-         .own_tip = QStringLiteral("score with itself as key"),
-         .place_tip = QStringLiteral("−1: of all keys it attends to itself least, 1: most"),
-         .largest = QStringLiteral("attends to"),
-         .largest_tip = QStringLiteral("keys with the largest score"),
-         .smallest = QStringLiteral("attends least to"),
-         .smallest_tip = QStringLiteral("keys with the smallest score")});
-}
-
-QString score_name(const analyze::CircuitSpectrum& s) {
-    return s.circuit == Circuit::ov ? QStringLiteral("Copying") : QStringLiteral("Matching");
-}
-
-QString spectrum_title(const analyze::CircuitSpectrum& s) {
-    return QStringLiteral("%1  %2 %3")
-        .arg(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"), score_name(s).toLower(),
-             score_text(s.score));
-}
-
-QString spectrum_text(const analyze::CircuitSpectrum& s) {
-    return QStringLiteral("%1 score %2, between tokens %3. ").arg(score_name(s), score_text(s.score), score_text(s.full_score));
 }
 
 }  // namespace
@@ -248,7 +234,7 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
         plots.subtitle += QStringLiteral("Reads key/value head %1. ").arg(ov.kv_head);
     plots.focus_fades = false;
     plots.aspect = 0.8;
-    plots.panels = {eigenvalue_panel(ov, spectrum_title(ov)), eigenvalue_panel(qk, spectrum_title(qk))};
+    plots.panels = {eigenvalue_panel(ov), eigenvalue_panel(qk)};
     if (o.diagonal) {
         if (writes_tokens) {
             const auto ranks = analyze::diagonal_ranks(model, Circuit::ov, id, options, cancel, progress);
@@ -273,23 +259,21 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     tables.view = "head-circuit";
     std::vector<Position> places;
     const std::vector<std::int64_t> ids = tokens_of(*trace, places);
-    if (writes_tokens)
-        tables.sections.push_back(
-            ov_section(*trace, analyze::circuit_rows(model, Circuit::ov, id, ids, entries_a_row, options, cancel), places));
-    tables.sections.push_back(
-        qk_section(*trace, analyze::circuit_rows(model, Circuit::qk, id, ids, entries_a_row, options, cancel), places));
+    const auto add_section = [&](Circuit circuit) {
+        const auto rows = analyze::circuit_rows(model, circuit, id, ids, entries_a_row, options, cancel);
+        tables.sections.push_back(circuit_section(*trace, circuit, rows, places));
+    };
+    if (writes_tokens) add_section(Circuit::ov);
+    add_section(Circuit::qk);
 
     StackedParts parts;
     parts.view = "head-circuit";
     parts.title = plots.title;
     parts.description = QStringLiteral(
-        "What a head is wired to do, whatever the text. Above: eigenvalues of W_V W_O (what it writes for what it "
-        "reads) and of W_Q W_K^T (which token attends "
-        "to which). All on the right: it copies, or attends to its like; on the left: it takes away, or attends "
-        "elsewhere; a ring: it turns one thing into "
-        "another. The score is the sum of the real parts over the sum of the sizes. Below: the tokens of the text as "
-        "that wiring sees them. Elhage et al. "
-        "2021, A Mathematical Framework for Transformer Circuits; McDougall et al. 2023, Copy Suppression.");
+        "What a head is wired to do, whatever the text. Above: eigenvalues of W_V W_O (what it writes for what it reads) and of "
+        "W_Q W_K^T (which token attends to which). All on the right: it copies, or attends to its like; on the left: it takes "
+        "away, or attends elsewhere; a ring: it turns one thing into another. The score is the sum of the real parts over the sum "
+        "of the sizes. Below: the tokens of the text as that wiring sees them. Elhage et al. 2021, A Mathematical Framework for Transformer Circuits; McDougall et al. 2023, Copy Suppression.");
     parts.parts.push_back(plot::plot_figure(std::move(plots)));
     parts.parts.push_back(table_figure(std::move(tables)));
     parts.table = [eigenvalues] { return eigenvalues; };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace headlight::figure {
 namespace {
@@ -23,14 +24,6 @@ struct Part {
     std::int64_t first = 0, count = 0;
     const std::vector<text::TokenLabel>* labels = nullptr;
 };
-
-Part source_of(const trace::Trace& trace, const analyze::Importance& r) {
-    return {true, 0, r.source, &trace.part(model::Stack::encoder)->labels()};
-}
-
-Part own_of(const trace::Trace& trace, const analyze::Importance& r) {
-    return {false, r.source, r.tokens - r.source, &trace.labels()};
-}
 
 QString quoted_token(const trace::Trace& trace, std::int64_t id) {
     return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
@@ -54,31 +47,17 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
     section.note = QStringLiteral("Target %1, probability %2%3. ")
                        .arg(quoted_token(trace, r.target), draw::weight_text(r.probability),
                             r.masked ? QStringLiteral(", with the position masked") : QString());
-    section.note +=
-        r.neutral >= 0 ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted_token(trace, r.neutral)) : QString();
+    if (r.neutral >= 0)
+        section.note += QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted_token(trace, r.neutral));
     section.note += part.source ? QStringLiteral("On the right: cross attention of the position in each layer, mean over heads.")
                                 : QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
-    section.columns = {{.kind = ColumnKind::token,
-                        .id = part.source ? "source_token" : "token",
-                        .title = part.source ? QStringLiteral("source") : QStringLiteral("token")},
-                       {.kind = ColumnKind::bar,
-                        .id = "gradient_x_input",
-                        .title = QStringLiteral("gradient × input"),
-                        .tip = QStringLiteral("embedding times the gradient of the target's probability"),
-                        .decimals = 4},
-                       {.kind = ColumnKind::bar,
-                        .id = "blank_out",
-                        .title = QStringLiteral("blank-out"),
-                        .tip = QStringLiteral("target's probability minus the one without this token"),
-                        .decimals = 4},
-                       {.kind = ColumnKind::bar,
-                        .id = "attention",
-                        .title = QStringLiteral("attention"),
-                        .tip = QStringLiteral("from the position, mean over heads and layers")},
-                       {.kind = ColumnKind::bar,
-                        .id = "value_weighted",
-                        .title = QStringLiteral("value-weighted"),
-                        .tip = QStringLiteral("|Σ weight · v W_O| over the heads, mean over layers")}};
+    section.columns = {
+        table_column(ColumnKind::token, part.source ? "source_token" : "token", part.source ? "source" : "token"),
+        table_column(ColumnKind::bar, "gradient_x_input", "gradient × input",
+                     "embedding times the gradient of the target's probability", 4),
+        table_column(ColumnKind::bar, "blank_out", "blank-out", "target's probability minus the one without this token", 4),
+        table_column(ColumnKind::bar, "attention", "attention", "from the position, mean over heads and layers"),
+        table_column(ColumnKind::bar, "value_weighted", "value-weighted", "|Σ weight · v W_O| over the heads, mean over layers")};
     for (Eigen::Index l = 0; l < r.attention.rows(); ++l)
         section.columns.push_back({.kind = ColumnKind::tint,
                                    .id = "attention_layer_" + std::to_string(l),
@@ -90,13 +69,12 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
     for (std::int64_t i = 0; i < part.count; ++i) {
         const std::int64_t j = part.first + i;
         const auto at = static_cast<std::size_t>(j);
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         if (!part.source) row.key = Position(i);  // the selection is of the decoder's own text
         row.cells = {TableCell::of(draw::label_of(*part.labels, Position(i))), TableCell::of(r.gradient_x_input[at]),
                      TableCell::of(r.blank_out[at]), TableCell::of(r.attention.col(j).mean()),
                      TableCell::of(r.value_weighted.col(j).mean())};
         for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.cells.push_back(TableCell::of(r.attention(l, j)));
-        section.rows.push_back(std::move(row));
     }
     return section;
 }
@@ -144,26 +122,19 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
                        .arg(draw::count_text(part.count), o.blank_out ? QStringLiteral(" and blank-out") : QString());
     if (o.permutations > 0)
         section.note += QStringLiteral(
-                            " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "
-                            "layer's weights of the position are put in a "
-                            "random order; median and 10–90 % of %1 shuffles.")
+                            " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the layer's "
+                            "weights of the position are put in a random order; median and 10–90 % of %1 shuffles.")
                             .arg(o.permutations);
-    section.columns = {{.kind = ColumnKind::token, .id = "layer", .title = QStringLiteral("layer")}};
+    section.columns = {table_column(ColumnKind::token, "layer", "layer")};
     const auto pair = [&](const char* id, const QString& over, const QString& against) {
-        section.columns.push_back({.kind = ColumnKind::signed_tint,
-                                   .id = std::string(id) + "_spearman",
-                                   .title = against + QStringLiteral(" ρ"),
-                                   .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Spearman"),
-                                   .decimals = 2,
-                                   .limit = 1,
-                                   .over = over});
-        section.columns.push_back({.kind = ColumnKind::signed_tint,
-                                   .id = std::string(id) + "_kendall",
-                                   .title = against + QStringLiteral(" τ"),
-                                   .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Kendall"),
-                                   .decimals = 2,
-                                   .limit = 1,
-                                   .over = over});
+        for (const auto& [end, sign, name] : {std::tuple("_spearman", u'ρ', "Spearman"), std::tuple("_kendall", u'τ', "Kendall")})
+            section.columns.push_back({.kind = ColumnKind::signed_tint,
+                                       .id = std::string(id) + end,
+                                       .title = against + u' ' + sign,
+                                       .tip = QStringLiteral("%1 against %2: %3").arg(over, against, QLatin1String(name)),
+                                       .decimals = 2,
+                                       .limit = 1,
+                                       .over = over});
     };
     pair("attention_gradient", QStringLiteral("attention"), QStringLiteral("gradient"));
     pair("attention_blank", QStringLiteral("attention"), QStringLiteral("blank-out"));
@@ -181,7 +152,7 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
     const std::vector<analyze::LayerImportance>& layers = part.source ? r.cross_layers : r.layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
         const analyze::LayerImportance& layer = layers[l];
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.cells.push_back(TableCell::of(draw::Label{{}, QStringLiteral("layer %1").arg(l), false}));
         for (const analyze::Agreement& a :
              {layer.attention_gradient, layer.attention_blank, layer.weighted_gradient, layer.weighted_blank}) {
@@ -190,7 +161,6 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
         }
         for (const double v : {layer.shuffled_median, layer.shuffled_low, layer.shuffled_high})
             row.cells.push_back(TableCell::of(v));
-        section.rows.push_back(std::move(row));
     }
     return section;
 }
@@ -218,13 +188,12 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
     data.title = QStringLiteral("What the prediction at %1 depends on")
                      .arg(draw::label_of(trace->labels(), position).with_position(position));
     data.description = QStringLiteral(
-        "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, "
-        "the change when a token is blanked out, and "
-        "attention times what the values write. Below, how well each layer's attention orders the tokens as those do, "
-        "and what happens when the weights are shuffled. "
-        "Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
-    std::vector<Part> parts{own_of(*trace, r)};
-    if (encoder) parts.insert(parts.begin(), source_of(*trace, r));
+        "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, the change "
+        "when a token is blanked out, and attention times what the values write. Below, how well each layer's attention orders "
+        "the tokens as those do, and what happens when the weights are shuffled. Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
+    std::vector<Part> parts;
+    if (encoder) parts.push_back({true, 0, r.source, &encoder->labels()});
+    parts.push_back({false, r.source, r.tokens - r.source, &trace->labels()});
     std::vector<TableSection> tokens, layers;
     for (const Part& part : parts) {
         tokens.push_back(token_section(*trace, r, part));

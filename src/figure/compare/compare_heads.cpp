@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 
 namespace headlight::figure {
 namespace {
@@ -57,16 +57,6 @@ std::shared_ptr<const analyze::HeadTable> table_of_differences(const iv::RunPair
     return table;
 }
 
-TableColumn number_column(const DistanceColumn& column, bool sorted) {
-    const QString title = QString::fromUtf8(column.title);
-    return {.kind = sorted ? ColumnKind::bar : ColumnKind::number,
-            .id = column.id,
-            .title = title,
-            .tip = QString::fromUtf8(column.tip),
-            .sorted = sorted,
-            .click = {{"by", column.id}}};
-}
-
 }  // namespace
 
 std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::string& measure, const iv::CompareOptions& options,
@@ -78,15 +68,13 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
     if (!by) throw Error({.problem = "These runs have no such measure", .item = measure, .hint = "Choose js or another measure"});
     const auto at = [&](const iv::HeadComparison& each) { return (*by)(each.head.layer.value, each.head.head.value); };
     // What differs most stands first: of a cosine that is the smallest.
-    const double sign = measure == "z_cosine" ? -1 : 1;
-    std::vector<std::size_t> order(compared.heads.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto rank = [&](std::size_t i) {
-        const double x = at(compared.heads[i]);
+    const auto rank = [&](const iv::HeadComparison& each) {
+        const double x = at(each);
         if (!std::isfinite(x)) return -HUGE_VAL;
-        return measure == "z_cosine" ? sign * x : std::abs(x);
+        return measure == "z_cosine" ? -x : std::abs(x);
     };
-    std::ranges::stable_sort(order, [&](std::size_t i, std::size_t j) { return rank(i) > rank(j); });
+    std::vector<iv::HeadComparison> sorted_heads = compared.heads;
+    std::ranges::stable_sort(sorted_heads, std::greater(), rank);
 
     TableSection section;
     section.title = QStringLiteral("Heads by how much they differ");
@@ -97,7 +85,15 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
     if (options.without_first) section.note += QStringLiteral(", without the first key");
     section.hint = QStringLiteral("a click selects the head, a double click opens its difference");
     section.columns.push_back({.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")});
-    for (const DistanceColumn& column : kDistanceColumns) section.columns.push_back(number_column(column, measure == column.id));
+    for (const DistanceColumn& column : kDistanceColumns) {
+        const bool sorted = measure == column.id;
+        section.columns.push_back({.kind = sorted ? ColumnKind::bar : ColumnKind::number,
+                                   .id = column.id,
+                                   .title = QString::fromUtf8(column.title),
+                                   .tip = QString::fromUtf8(column.tip),
+                                   .sorted = sorted,
+                                   .click = {{"by", column.id}}});
+    }
     const bool of_measure = std::ranges::none_of(kDistanceColumns, [&](const auto& c) { return measure == c.id; });
     if (of_measure) {
         const auto info = std::ranges::find(table->measures, measure, &analyze::MeasureInfo::id);
@@ -107,18 +103,13 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
                                                              .tip = QString::fromStdString(info->definition),
                                                              .sorted = true});
     }
-    for (const std::size_t i : order) {
-        const iv::HeadComparison& each = compared.heads[i];
+    for (const iv::HeadComparison& each : sorted_heads) {
         TableRow& row = section.rows.emplace_back();
         row.head = each.head;
         row.cells.push_back(TableCell::of(head_name(each.head)));
         if (of_measure) row.cells.push_back(TableCell::of(at(each)));
         for (const DistanceColumn& column : kDistanceColumns) row.cells.push_back(TableCell::of(each.*column.value));
     }
-    TableData list;
-    list.view = "compare-heads";
-    list.title = section.title;
-    list.sections = {std::move(section)};
     StackedParts parts;
     parts.view = "compare-heads";
     parts.title = QStringLiteral("Heads in A and B");
@@ -130,7 +121,7 @@ std::unique_ptr<Figure> compare_heads_view(const Beside& beside, const std::stri
     parts.across = true;
     parts.inset = {8, 20};  // the table's margins, and the line of its title
     parts.parts.push_back(heads_mosaic(table, measure, {}));
-    parts.parts.push_back(table_figure(std::move(list)));
+    parts.parts.push_back(table_figure(one_section("compare-heads", std::move(section))));
     parts.table = [exported = iv::table_of(pair, compared, false, true)] { return exported; };
     parts.arrays = [] { return std::vector<NamedArray>(); };
     return stacked_figure(std::move(parts));

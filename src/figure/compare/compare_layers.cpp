@@ -3,7 +3,7 @@
 #include "figure/compare/compare_views.h"
 #include "figure/pattern/matrix/matrix_view.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace headlight::figure {
 namespace {
@@ -37,16 +37,14 @@ std::unique_ptr<Figure> compare_layers_view(const Beside& beside, const iv::Laye
         data.names.push_back(QStringLiteral("A with A"));
         data.weights.push_back(own.values.cast<float>());
     }
-    const QString kind = QString::fromUtf8(enum_row(options.kind).title.data(), qsizetype(enum_row(options.kind).title.size()));
+    const QString kind = QString::fromUtf8(enum_row(options.kind).title);
     data.weight_name = kind;
     data.value_word = kind;
     data.column = std::string(enum_word(options.kind));
     data.title = kind + QStringLiteral(" of layers");
     data.absent.assign(data.weights.size(),
                        {std::vector<bool>(data.axes.queries.size()), std::vector<bool>(data.axes.keys.size())});
-    bool below_zero = false;
-    for (const analyze::Matrix& map : data.weights) below_zero = below_zero || (map.array() < 0).any();
-    if (below_zero)
+    if (std::ranges::any_of(data.weights, [](const analyze::Matrix& map) { return (map.array() < 0).any(); }))
         data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Zero(across.values.rows()), symmetric_limit(data.weights)};
     data.notes = {"over " + std::to_string(across.rows) + " tokens of both texts" +
                       (options.with_first ? ", position 0 with them" : ", without position 0"),

@@ -2,7 +2,7 @@
 // The differences of all heads as a grid of small maps.
 #include "figure/compare/compare_views.h"
 #include "figure/core/draw.h"
-#include "figure/core/wrapped.h"
+#include "headlight/figure/core/round_step.h"
 
 #include <QImage>
 
@@ -169,16 +169,14 @@ private:
 
     void paint_axes(QPainter& p, const Theme& theme, HeadId focus, bool exporting) const {
         const QFont font = ui_font(10.5);
-        const auto step = [&](double label) {
-            for (const std::int64_t n : {1, 2, 5, 10, 20})
-                if (pitch_ * static_cast<double>(n) >= label) return n;
-            return std::int64_t{50};
+        const auto step = [&](std::int64_t count, double label) {
+            return round_step(count, pitch_ * static_cast<double>(count), label);
         };
         const double side = cell({}).width() / 2;
-        for (std::int64_t h = 0; h < heads_; h += step(16))
+        for (std::int64_t h = 0; h < heads_; h += step(heads_, 16))
             draw::text(p, {cell({Layer(0), Head(h)}).left() + side, maps_top - 6}, QString::number(h), font,
                        !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
-        for (std::int64_t l = 0; l < layers_; l += step(14))
+        for (std::int64_t l = 0; l < layers_; l += step(layers_, 14))
             draw::text(p, {maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)},
                        QString::number(l), font, !exporting && focus.layer.value == l ? theme.accent : theme.muted,
                        draw::Align::right);

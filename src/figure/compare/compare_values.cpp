@@ -67,14 +67,14 @@ Position default_position(const trace::Trace& trace, const std::string& view) {
 
 /// The head that a row is about.
 std::optional<HeadId> head_of(const Table& table, const std::vector<Table::Cell>& cells) {
-    const auto whole = [&](const char* name) -> const std::int64_t* {
+    const auto cell = [&](const char* name) {
         const auto at = std::ranges::find(table.columns, name);
-        return at == table.columns.end() ? nullptr : std::get_if<std::int64_t>(&cells[std::size_t(at - table.columns.begin())]);
+        return at == table.columns.end() ? nullptr : &cells[std::size_t(at - table.columns.begin())];
     };
-    const auto component = std::ranges::find(table.columns, "component");
-    const bool by_component = component != table.columns.end();
-    if (by_component && word_of(cells[std::size_t(component - table.columns.begin())]) != "head") return std::nullopt;
-    const std::int64_t *layer = whole("layer"), *head = whole(by_component ? "index" : "head");
+    const Table::Cell* component = cell("component");
+    if (component && word_of(*component) != "head") return std::nullopt;
+    const auto *layer = std::get_if<std::int64_t>(cell("layer")),
+               *head = std::get_if<std::int64_t>(cell(component ? "index" : "head"));
     if (!layer || !head) return std::nullopt;
     return HeadId{Layer(*layer), Head(*head)};
 }
@@ -158,15 +158,11 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
         section.note += QStringLiteral(" · the %1 that differ most of %2").arg(kMostRows).arg(rows.size());
     if (rows.empty()) section.empty = QStringLiteral("The two runs have no row in common.");
     const std::vector<std::string>& shown = compared.shown.empty() ? compared.names : compared.shown;
-    for (const std::string& column : shown) {
-        QString title = QString::fromStdString(column);
-        section.columns.push_back({.kind = ColumnKind::text, .id = column, .title = title.replace(u'_', u' ')});
-    }
-    const auto number = [&](const char* id, const QString& title, int group) {
-        section.columns.push_back({.kind = ColumnKind::bar, .id = id, .title = title, .group = group});
-    };
-    number("a", QStringLiteral("A"), 0);
-    number("b", QStringLiteral("B"), 0);
+    for (const std::string& column : shown)
+        section.columns.push_back(
+            {.kind = ColumnKind::text, .id = column, .title = QString::fromStdString(column).replace(u'_', u' ')});
+    section.columns.push_back({.kind = ColumnKind::bar, .id = "a", .title = QStringLiteral("A"), .group = 0});
+    section.columns.push_back({.kind = ColumnKind::bar, .id = "b", .title = QStringLiteral("B"), .group = 0});
     section.columns.push_back(
         {.kind = ColumnKind::signed_tint, .id = "difference", .title = QStringLiteral("B − A"), .sorted = !compared.in_order});
     Table exported{compared.names, {}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Maps of two runs on the axes of both texts, and the views of patterns made of them.
 #include "figure/compare/compare_views.h"
-#include "figure/core/heads_text.h"
 #include "figure/pattern/head/head_view.h"
 #include "figure/pattern/matrix/matrix_view.h"
 

@@ -2,7 +2,7 @@
 #include "figure/contribution/contribution_graph.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -24,23 +24,13 @@ QColor edge_color(analyze::EdgeKind kind, const Style& style) {
 
 bool through_heads(analyze::EdgeKind kind) { return kind == analyze::EdgeKind::attention || kind == analyze::EdgeKind::cross; }
 
-std::vector<ContributionToken> touched(const analyze::ContributionGraph& graph) {
-    std::set<ContributionToken> all{{false, graph.target.value}};
-    for (const ContributionEdge& edge : graph.edges) {
-        all.insert(from_token(edge));
-        all.insert(to_token(edge));
-    }
-    return {all.begin(), all.end()};
-}
-
 }  // namespace
 
 ContributionFigure::ContributionFigure(ContributionGraphData data)
-    : data_(std::move(data)), drawn_(data_.graph->edges.size()), reached_(touched(*data_.graph)) {
+    : data_(std::move(data)), drawn_(data_.graph->edges.size()), reached_(touched_tokens(*data_.graph)) {
     std::iota(drawn_.begin(), drawn_.end(), std::size_t{0});
     const auto& edges = data_.graph->edges;
-    std::stable_sort(drawn_.begin(), drawn_.end(),
-                     [&](std::size_t a, std::size_t b) { return edges[a].weight > edges[b].weight; });
+    std::ranges::stable_sort(drawn_, std::greater(), [&](std::size_t i) { return edges[i].weight; });
     if (std::ssize(drawn_) > most_lines) drawn_.resize(static_cast<std::size_t>(most_lines));
     at_ = contribution_layout(data_, {1180, 0});
 }
@@ -80,8 +70,7 @@ void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& st
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     draw::text(painter, {ContributionLayout::margin, 34}, draw::elided(title(), heading, at_.width - 48), heading, theme.text);
-    const auto of_source =
-        std::count_if(reached_.begin(), reached_.end(), [](const ContributionToken& t) { return t.of_source; });
+    const auto of_source = std::ranges::count(reached_, true, &ContributionToken::of_source);
     const auto own = std::ssize(reached_) - of_source;
     QString said =
         at_.two() ? QStringLiteral("%1 of %2 target and %3 of %4 source tokens reach it")
@@ -125,8 +114,7 @@ void ContributionFigure::paint_stems(QPainter& painter, const Style& style) cons
 }
 
 void ContributionFigure::paint_edges(QPainter& painter, const Style& style, const Selection& selection) const {
-    const bool pointing =
-        std::any_of(reached_.begin(), reached_.end(), [&](const ContributionToken& t) { return pointed(t, style, selection); });
+    const bool pointing = std::ranges::any_of(reached_, [&](const ContributionToken& t) { return pointed(t, style, selection); });
     painter.setBrush(Qt::NoBrush);
     for (auto i = drawn_.rbegin(); i != drawn_.rend(); ++i) {
         const ContributionEdge& edge = data_.graph->edges[*i];
@@ -271,8 +259,7 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
     for (const double share : {least, 0.25, 1.0})
         entry(draw::faded(theme.muted, 0.62), contribution_width(share, at_), share_text(share));
     const std::int64_t columns = std::ssize(at_.columns) + std::ssize(at_.source_columns);
-    QString note;
-    if (const QString left = draw::left_out_text(at_.fit, columns); !left.isEmpty()) note = left;
+    QString note = draw::left_out_text(at_.fit, columns);
     if (columns < std::ssize(data_.tokens) + std::ssize(data_.source))
         note += (note.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("tokens that no line reaches are left out");
     draw::text(painter, {ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(),

@@ -52,6 +52,8 @@ struct ContributionToken {
 };
 ContributionToken from_token(const analyze::ContributionEdge&);
 ContributionToken to_token(const analyze::ContributionEdge&);
+/// The target and the tokens at the ends of edges, sorted.
+std::vector<ContributionToken> touched_tokens(const analyze::ContributionGraph&);
 
 /// Columns are the tokens that an edge touches, or all when there is room; layers go up. Behind an encoder the source's columns
 /// stand on the left with the encoder's layers, the target's on the right and above them with the decoder's.

@@ -8,28 +8,23 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
 
 using analyze::ContributionEdge;
 
-}  // namespace
-
 QString ContributionFigure::description() const {
     QString text = QStringLiteral(
-        "Layers go up, tokens stand side by side. A line is a part of the state it leads to: what attention brought "
-        "from a token, what the MLP added, or what was there already. A part p of a whole w weighs |w| − |w − p| in L1 "
-        "norms, never less than next to nothing, over the sum of all parts; head by head and token by token. Parts "
-        "under the threshold are dropped, and what stays sums to 1 again at each state. Only what reaches the chosen "
-        "token's last state is drawn. ");
+        "Layers go up, tokens stand side by side. A line is a part of the state it leads to: what attention brought from a "
+        "token, what the MLP added, or what was there already. A part p of a whole w weighs |w| − |w − p| in L1 norms, never "
+        "less than next to nothing, over the sum of all parts; head by head and token by token. Parts under the threshold are "
+        "dropped, and what stays sums to 1 again at each state. Only what reaches the chosen token's last state is drawn. ");
     if (at_.two())
         text += QStringLiteral(
             "On the right is the target in the decoder, on the left the source in the encoder. The attention to the source is a "
             "step of its own in each layer of the decoder: its lines come from the encoder's last state of a token, which the "
             "thin line carries past the layers, and that state is followed down through the encoder in the same way. ");
     return text + QStringLiteral(
-                      "Click a line of attention for its heads, and for the map of one head's weights "
-                      "beside that of what it contributed. Tufanov et al. 2024, LM Transparency Tool; Ferrando & Voita 2024, "
-                      "Information Flow Routes.");
+                      "Click a line of attention for its heads, and for the map of one head's weights beside that of what it "
+                      "contributed. Tufanov et al. 2024, LM Transparency Tool; Ferrando & Voita 2024, Information Flow Routes.");
 }
 
 Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {

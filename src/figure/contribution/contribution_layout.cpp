@@ -23,15 +23,6 @@ constexpr double with_cross = 1.4;
 
 constexpr std::pair<Attention, std::string_view> kWords[] = {{Attention::cross, "cross:"}, {Attention::encoder, "encoder:"}};
 
-std::vector<std::int64_t> touched_positions(const analyze::ContributionGraph& graph, bool of_source) {
-    std::set<std::int64_t> all;
-    if (!of_source) all.insert(graph.target.value);
-    for (const ContributionEdge& edge : graph.edges)
-        for (const ContributionToken& token : {from_token(edge), to_token(edge)})
-            if (token.of_source == of_source) all.insert(token.position);
-    return {all.begin(), all.end()};
-}
-
 std::vector<std::int64_t> all_of(const std::vector<analyze::AxisItem>& tokens) {
     std::vector<std::int64_t> columns(tokens.size());
     std::iota(columns.begin(), columns.end(), 0);
@@ -44,6 +35,12 @@ ContributionToken from_token(const ContributionEdge& edge) {
     return {edge.in_encoder || edge.kind == analyze::EdgeKind::cross, edge.from};
 }
 ContributionToken to_token(const ContributionEdge& edge) { return {edge.in_encoder, edge.to}; }
+
+std::vector<ContributionToken> touched_tokens(const analyze::ContributionGraph& graph) {
+    std::set<ContributionToken> all{{false, graph.target.value}};
+    for (const ContributionEdge& edge : graph.edges) all.insert({from_token(edge), to_token(edge)});
+    return {all.begin(), all.end()};
+}
 
 std::optional<EdgeName> edge_name(const std::string& text) {
     if (text.empty()) return std::nullopt;
@@ -121,8 +118,8 @@ ContributionLayout contribution_layout(const ContributionGraphData& data, QSizeF
         at.columns = all_of(data.tokens);
         at.source_columns = all_of(data.source);
     } else {
-        at.columns = touched_positions(*data.graph, false);
-        at.source_columns = touched_positions(*data.graph, true);
+        for (const ContributionToken& token : touched_tokens(*data.graph))
+            (token.of_source ? at.source_columns : at.columns).push_back(token.position);
     }
     const auto own = static_cast<double>(at.columns.size()), read = static_cast<double>(at.source_columns.size());
     at.pitch_x = std::clamp(room / (own + read), least_pitch, 96.0);

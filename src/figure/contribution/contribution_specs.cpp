@@ -13,7 +13,6 @@ Position last_or_pinned(const trace::Trace& trace, const ViewState& state) {
 ViewSpec contribution_spec() {
     return {.id = "contribution-graph",
             .title = "Contribution graph",
-            .group = "Prediction",
             .across_texts = true,
             .reads_class = true,
             .needs = {.focus = true, .query = true, .chosen = true},
@@ -48,7 +47,6 @@ ViewSpec neuron_map_spec() {
     return {
         .id = "neuron-map",
         .title = "Neuron map",
-        .group = "Prediction",
         .needs = {.layer = true},
         .options = {choice("order", "Order of the neurons", "neuron-map: order of the neurons", analyze::NeuronOrder::strength),
                     integer_option("rows", "Neurons", "neuron-map: how many of the layer's strongest neurons are rows", "60", 1,
@@ -70,7 +68,6 @@ std::vector<ViewSpec> contribution_view_specs() {
     return {contribution_spec(),
             {.id = "drivers",
              .title = "Drivers of a neuron",
-             .group = "Prediction",
              .reads_class = true,
              .needs = {.focus = true, .query = true, .chosen = true, .neuron = true},
              .options =
@@ -91,7 +88,6 @@ std::vector<ViewSpec> contribution_view_specs() {
             neuron_map_spec(),
             {.id = "experts",
              .title = "Experts",
-             .group = "Prediction",
              .needs = {.layer = true},
              .options = {flag("every-layer", "All layers", "experts: every layer that has experts, under each other")},
              .make = [](TracePtr trace, const ViewState& s, const CancelToken&,

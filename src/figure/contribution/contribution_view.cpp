@@ -5,7 +5,6 @@
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
-#include "headlight/base/error.h"
 #include "headlight/trace/whole.h"
 
 #include <algorithm>
@@ -69,17 +68,12 @@ std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const Contributio
                        {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
                        {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
     for (std::size_t i = 0; i < heads.size(); ++i) {
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         if (!edge.in_encoder) row.head = heads[i];  // heads in focus are the decoder's: the encoder may have more of them
         row.cells = {TableCell::of(head_name(heads[i])), TableCell::of(edge.heads[i].second),
                      TableCell::of(static_cast<double>(weights(static_cast<Eigen::Index>(i), edge.from)))};
-        section.rows.push_back(std::move(row));
     }
-    TableData table;
-    table.view = "contribution-graph";
-    table.title = section.title;
-    table.sections = {std::move(section)};
-    return table_figure(std::move(table));
+    return table_figure(one_section("contribution-graph", std::move(section)));
 }
 
 std::unique_ptr<Figure> map_of(const trace::Trace& trace, HeadId head, const QString& name, analyze::Matrix values, double full,
@@ -148,9 +142,8 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
         data.chosen.reset();
         return std::make_unique<ContributionFigure>(std::move(data));
     }
-    const bool its =
-        !edge->in_encoder && options.head.layer.value == edge->layer &&
-        std::any_of(edge->heads.begin(), edge->heads.end(), [&](const auto& h) { return h.first == options.head.head.value; });
+    const bool its = !edge->in_encoder && options.head.layer.value == edge->layer &&
+                     std::ranges::any_of(edge->heads, [&](const auto& h) { return h.first == options.head.head.value; });
     const HeadId head = its ? options.head : HeadId{Layer(edge->layer), Head(edge->heads.front().first)};
     const trace::Trace& attention = attention_of(*stream, *edge);
     const TracePtr owner = edge->in_encoder ? stream->part(model::Stack::encoder) : stream;

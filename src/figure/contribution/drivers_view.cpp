@@ -25,6 +25,7 @@ using analyze::NeuronId;
 constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers = 4;
 
 QString name_of(NeuronId id) { return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value); }
+
 /// The head that drives most, either way.
 HeadId strongest_head(const analyze::Decomposition& split) {
     HeadId best;
@@ -44,23 +45,15 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
         "Neurons of this and later layers whose pre-activation the head's output at this token changes most along the direct "
         "path.");
     section.hint = QStringLiteral("Click one to see what drives it.");
-    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
-                       {.kind = ColumnKind::bar,
-                        .id = "pre_activation",
-                        .title = QStringLiteral("pre-activation"),
-                        .tip = QStringLiteral("the whole input of the activation function")}};
+    section.columns = {
+        table_column(ColumnKind::text, "neuron", "neuron"), table_column(ColumnKind::bar, "contribution", "the head adds"),
+        table_column(ColumnKind::bar, "pre_activation", "pre-activation", "the whole input of the activation function")};
     for (const analyze::NeuronScore& found : analyze::downstream_neurons(trace, head, position, most_downstream)) {
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.neuron = found.id;
         row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.value), TableCell::of(found.pre)};
-        section.rows.push_back(std::move(row));
     }
-    TableData table;
-    table.view = "drivers";
-    table.title = section.title;
-    table.sections = {std::move(section)};
-    return table_figure(std::move(table));
+    return table_figure(one_section("drivers", std::move(section)));
 }
 
 /// Neurons whose value is most aligned with a token's column of the unembedding, and the heads that drive them here.
@@ -74,41 +67,27 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
                        "Neurons of all layers by what they add to its logit here, with the heads that drive their "
                        "pre-activation most.");
     section.hint = QStringLiteral("Click one to see all that drives it.");
-    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = ColumnKind::bar,
-                        .id = "adds",
-                        .title = QStringLiteral("adds to the logit"),
-                        .tip = QStringLiteral("coefficient times value, read as the model reads the stream")},
-                       {.kind = ColumnKind::bar,
-                        .id = "score",
-                        .title = QStringLiteral("value · token"),
-                        .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
-                       {.kind = ColumnKind::bar,
-                        .id = "coefficient",
-                        .title = QStringLiteral("coefficient"),
-                        .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
-                       {.kind = ColumnKind::text,
-                        .id = "heads",
-                        .title = QStringLiteral("heads that drive it"),
-                        .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
-                        .decimals = 2}};
+    section.columns = {
+        table_column(ColumnKind::text, "neuron", "neuron"),
+        table_column(ColumnKind::bar, "adds", "adds to the logit", "coefficient times value, read as the model reads the stream"),
+        table_column(ColumnKind::bar, "score", "value · token",
+                     "inner product of the neuron's value with the token's column of the unembedding"),
+        table_column(ColumnKind::bar, "coefficient", "coefficient",
+                     "of the neuron at this token; below 0 it writes against the token"),
+        table_column(ColumnKind::text, "heads", "heads that drive it",
+                     "with their parts of the pre-activation, largest amount first", 2)};
     const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
     double& full = section.columns[3].limit = 1;  // inactive neurons get no long bars
     for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
     for (const analyze::NextTokenNeuron& found : neurons) {
         TableCell heads;
         for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, head_name(head), false}, part);
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.neuron = found.id;
         row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.adds), TableCell::of(found.score),
                      TableCell::of(found.coefficient), std::move(heads)};
-        section.rows.push_back(std::move(row));
     }
-    TableData table;
-    table.view = "drivers";
-    table.title = section.title;
-    table.sections = {std::move(section)};
-    return table_figure(std::move(table));
+    return table_figure(one_section("drivers", std::move(section)));
 }
 
 }  // namespace
@@ -121,12 +100,10 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     };
     step(0);
     const model::ModelConfig& c = trace->config();
-    const NeuronId neuron = options.neuron.value_or(NeuronId{layer, {}});
-    NeuronId id = neuron;
+    NeuronId id = options.neuron.value_or(NeuronId{layer, {}});
     if (!options.neuron) id.neuron = analyze::memories(*trace, layer, position, 1).front().neuron;
     const analyze::Branch branch = options.up ? analyze::Branch::up : analyze::Branch::gate;
     AttributionViewData data;
-    data.position = position;
     data.split = analyze::neuron_drivers(*trace, id, position, branch);
     // Later layers cannot drive it; MLPs of its own layer come after it.
     data.heads = data.split.heads(c).topRows(id.layer.value + 1);
@@ -142,7 +119,6 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     data.head = usable ? options.head : strongest_head(data.split);
     data.sources = analyze::neuron_sources(*trace, id, data.head, position, branch);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
-    data.model = c.name;
     data.at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
     const QString which = options.up ? QStringLiteral("linear branch of ") : QString();
     const double m = static_cast<double>(analyze::neuron_activations(*trace, id.layer, id.neuron)[position.value]);

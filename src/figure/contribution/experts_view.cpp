@@ -36,7 +36,7 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
         panel.x.labels.push_back(draw::label_of(token));
         names.push_back(panel.x.labels.back().with_position(token.first));
     }
-    Series chosen;
+    Series& chosen = panel.series.emplace_back();
     chosen.marker = plot::Marker::square;
     std::vector<float> logits;
     for (std::int64_t p = 0; p < tokens; ++p)
@@ -49,19 +49,16 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
             chosen.colors.push_back({Color::Role::ramp, std::min(1.0, static_cast<double>(use.weights(p, e)) / full)});
             logits.push_back(use.logits(p, e));
         }
-    const auto weight = [use](std::int64_t p, std::int64_t e) { return static_cast<double>(use.weights(p, e)); };
-    const auto shared = [use](std::int64_t p) { return static_cast<double>(use.shared[p]); };
-    const bool gated = use.shared.size() > 0;
-    const auto at = chosen.x, of = chosen.y;
-    chosen.tip = [=](std::size_t i) {
+    chosen.tip = [=, at = chosen.x, of = chosen.y](std::size_t i) {
         const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
         QString tip = QStringLiteral("%1  expert %2  weight %3  router logit %4")
-                          .arg(names[static_cast<std::size_t>(p)], QString::number(e), draw::value_text(weight(p, e)),
+                          .arg(names[static_cast<std::size_t>(p)], QString::number(e),
+                               draw::value_text(static_cast<double>(use.weights(p, e))),
                                draw::number_text(static_cast<double>(logits[i]), 3));
-        if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::value_text(shared(p)));
+        if (use.shared.size() > 0)
+            tip += QStringLiteral("  shared expert %1").arg(draw::value_text(static_cast<double>(use.shared[p])));
         return tip;
     };
-    panel.series.push_back(std::move(chosen));
     return panel;
 }
 
@@ -91,10 +88,9 @@ std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layer
     } else if (model::has_experts(trace->config(), layer.value)) {
         take(layer);
     } else {
-        Panel panel;
+        Panel& panel = data.panels.emplace_back();
         panel.title = QStringLiteral("Layer %1").arg(layer.value);
         panel.empty = QStringLiteral("This layer has one MLP for all tokens");
-        data.panels.push_back(std::move(panel));
     }
     data.arrays = [uses] {
         std::vector<NamedArray> arrays;

@@ -44,13 +44,15 @@ void NeuronMapFigure::widen(const std::vector<ScaleEnds>& ends) {
 }
 
 QSizeF NeuronMapFigure::layout(QSizeF available, const Style&, const Selection&) {
+    if (available_ == available) return {at_.width, at_.height};  // another pin moves nothing
+    available_ = available;
     NeuronMapLayout at;
     at.rows = data_.map.coefficients.rows();
     at.columns = data_.map.coefficients.cols();
     const double line = QFontMetricsF(label_font()).height();
     double widest = draw::text_width(QStringLiteral("neuron"), small_font());
-    for (std::size_t i = 0; i < data_.map.neurons.size(); ++i)
-        widest = std::max(widest, draw::number_width(QString::number(data_.map.neurons[i].value), label_font()));
+    for (const Neuron neuron : data_.map.neurons)
+        widest = std::max(widest, draw::number_width(QString::number(neuron.value), label_font()));
     at.width = std::max(available.width(), 360.0);
     const bool wide = at.width >= 640;
     at.left = NeuronMapLayout::margin + widest + 10 + (data_.raised.empty() || !wide ? 0 : 92);
@@ -98,6 +100,7 @@ QImage NeuronMapFigure::picture(const Theme& theme, int width, int height) const
     std::array<QRgb, 511> colors{};
     for (int i = 0; i < 511; ++i) colors[static_cast<std::size_t>(i)] = signed_color(theme, i / 255.0 - 1).rgb();
     std::vector<double> strongest(static_cast<std::size_t>(width));
+    const auto& coefficients = data_.map.coefficients;
     for (int y = 0; y < height; ++y) {
         std::fill(strongest.begin(), strongest.end(), 0.0);
         const std::int64_t r0 = y * at_.rows / height, r1 = std::max<std::int64_t>(r0 + 1, (y + 1) * at_.rows / height);
@@ -105,9 +108,11 @@ QImage NeuronMapFigure::picture(const Theme& theme, int width, int height) const
             for (int x = 0; x < width; ++x) {
                 const std::int64_t c0 = x * at_.columns / width,
                                    c1 = std::max<std::int64_t>(c0 + 1, (x + 1) * at_.columns / width);
+                std::int64_t farthest = c0;
+                for (std::int64_t c = c0 + 1; c < c1; ++c)
+                    if (std::abs(coefficients(r, c)) > std::abs(coefficients(r, farthest))) farthest = c;
                 double& best = strongest[static_cast<std::size_t>(x)];
-                for (std::int64_t c = c0; c < c1; ++c)
-                    if (const double s = strength(r, c); std::abs(s) > std::abs(best)) best = s;
+                if (const double s = strength(r, farthest); std::abs(s) > std::abs(best)) best = s;
             }
         auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
         for (int x = 0; x < width; ++x)
@@ -205,14 +210,14 @@ void NeuronMapFigure::paint_columns(QPainter& painter, const Style& style, const
     const Theme& theme = *style.theme;
     const double line = QFontMetricsF(label_font()).height();
     const auto chosen = [&](Position p) {
-        return std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(), p) != selection.pinned_queries.end() ||
+        return std::ranges::find(selection.pinned_queries, p) != selection.pinned_queries.end() ||
                (!style.exporting && selection.hover_query == p);
     };
     const double room = at_.column_fit.upwards ? line : at_.cell_width;
     std::vector<double> taken;
     const auto put = [&](std::int64_t c, bool on) {
         const double x = at_.cell(0, c).center().x();
-        if (std::any_of(taken.begin(), taken.end(), [&](double other) { return std::abs(other - x) < room * 0.98; })) return;
+        if (std::ranges::any_of(taken, [&](double other) { return std::abs(other - x) < room * 0.98; })) return;
         taken.push_back(x);
         const draw::Label label = draw::label_of(data_.tokens[static_cast<std::size_t>(c)]);
         const QColor color = on ? theme.accent : QColor();

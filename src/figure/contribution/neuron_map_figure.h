@@ -10,6 +10,7 @@
 
 #include <QImage>
 
+#include <optional>
 #include <vector>
 
 namespace headlight::figure {
@@ -48,7 +49,6 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
-    std::optional<QRectF> row_of_query(Position) const override { return std::nullopt; }
     /// The bars', and the colours' unless each neuron has its own.
     std::vector<ScaleEnds> scale_ends() const override;
     void widen(const std::vector<ScaleEnds>&) override;
@@ -67,6 +67,7 @@ private:
     NeuronMapData data_;
     std::vector<double> limit_;  ///< [row]: the coefficient of the full colour
     double most_strength_ = 0;
+    std::optional<QSizeF> available_;  ///< that it is laid out for
     NeuronMapLayout at_;
     mutable QImage kept_;
     mutable const Theme* kept_theme_ = nullptr;

@@ -2,12 +2,14 @@
 // What the commands that make a file again have in common.
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/model/config.h"
 
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,20 @@ namespace headlight::figure {
 using CommandOptions = std::vector<std::pair<std::string, std::string>>;  ///< names and values; of a switch it is empty
 
 std::string number_word(double);
+/// The value of an option as it is typed; of a switch whether it is on.
+template <class T>
+std::string option_words(const T& value) {
+    if constexpr (std::is_enum_v<T>)
+        return std::string(enum_word(value));
+    else if constexpr (std::is_same_v<T, bool>)
+        return value ? "on" : "off";
+    else if constexpr (std::is_same_v<T, std::string>)
+        return value;
+    else if constexpr (std::is_same_v<T, double>)
+        return number_word(value);
+    else
+        return std::to_string(value);
+}
 /// A built-in model by name, any other by its full path, however it was typed.
 std::string model_reference(const std::filesystem::path& folder);
 /// The value of `--attention` for a part of an encoder-decoder model; empty: the default.

@@ -3,7 +3,6 @@
 #include "figure/core/shaped_text.h"
 
 #include <QImage>
-#include <QLocale>
 #include <QPaintDevice>
 #include <QPaintEngine>
 

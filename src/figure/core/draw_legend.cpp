@@ -3,21 +3,16 @@
 #include "figure/core/draw.h"
 #include "figure/core/wrapped.h"
 
-#include <QImage>
 #include <QLinearGradient>
 
 #include <algorithm>
 #include <cmath>
 
 namespace headlight::figure::draw {
-
-std::array<QRgb, 256> ramp_table(Ramp ramp, const Theme& theme) {
-    std::array<QRgb, 256> table{};
-    for (int i = 0; i < 256; ++i) table[static_cast<std::size_t>(i)] = ramp_color(ramp, theme, i / 255.0).rgb();
-    return table;
-}
-
 namespace {
+
+constexpr double label_gap = 4;  ///< least room between neighbouring labels
+constexpr double footer_line = 14, footer_pad = 12;
 
 void fill_gradient(QPainter& painter, const QRectF& rect, const std::function<QColor(double)>& color) {
     QLinearGradient gradient(rect.topLeft(), rect.topRight());
@@ -28,7 +23,37 @@ void fill_gradient(QPainter& painter, const QRectF& rect, const std::function<QC
     painter.setBrush(Qt::NoBrush);  // or SVG repeats the gradient with every later change of state
 }
 
+std::int64_t round_stride(double wanted) {
+    if (wanted <= 1) return 1;
+    for (std::int64_t decade = 1;; decade *= 10)
+        for (std::int64_t step : {1, 2, 3, 4, 5, 6, 8})
+            if (static_cast<double>(step * decade) >= wanted) return step * decade;
+}
+
+double widest(const std::vector<double>& widths) { return widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end()); }
+
+QStringList footer_lines(const Provenance& provenance, double width) {
+    const QFont& font = ui_font(10);
+    QStringList lines;
+    for (const QString& paragraph : provenance.footer().split(u'\n')) {
+        QStringList part = wrapped(paragraph, font, width - 32);
+        // A whole book would be no footer; the file's metadata has all of it.
+        if (part.size() > 3) {
+            part.resize(3);
+            part.last() = elided(part.last() + QStringLiteral(" …"), font, std::max(40.0, width - 32));
+        }
+        lines += part;
+    }
+    return lines;
+}
+
 }  // namespace
+
+std::array<QRgb, 256> ramp_table(Ramp ramp, const Theme& theme) {
+    std::array<QRgb, 256> table{};
+    for (int i = 0; i < 256; ++i) table[static_cast<std::size_t>(i)] = ramp_color(ramp, theme, i / 255.0).rgb();
+    return table;
+}
 
 double bar(QPainter& painter, const QRectF& bar, const std::function<QColor(double)>& color, const QString& low,
            const QString& high, const Theme& theme) {
@@ -85,38 +110,15 @@ void hatch(QPainter& painter, const QRectF& box, double step, const QColor& colo
 
 // --- axes -----------------------------------------------------------------------------------------------------------
 
-namespace {
-
-constexpr double label_gap = 4;  ///< least room between neighbouring labels
-
-std::int64_t round_stride(double wanted) {
-    if (wanted <= 1) return 1;
-    for (std::int64_t decade = 1;; decade *= 10)
-        for (std::int64_t step : {1, 2, 3, 4, 5, 6, 8})
-            if (static_cast<double>(step * decade) >= wanted) return step * decade;
-}
-
-double widest(const std::vector<double>& widths) { return widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end()); }
-
-}  // namespace
-
 AxisFit fit_columns(const std::vector<double>& widths, double cell, double line_height, double most_extent) {
-    AxisFit fit;
-    if (widest(widths) + label_gap <= cell) {
-        fit.extent = line_height;
-        return fit;
-    }
+    if (widest(widths) + label_gap <= cell) return {.extent = line_height};
+    AxisFit fit = fit_rows(widths, cell, line_height, most_extent);
     fit.upwards = true;
-    fit.stride = round_stride(line_height / std::max(cell, 1e-9));
-    fit.extent = std::min(widest(widths), most_extent);
     return fit;
 }
 
 AxisFit fit_rows(const std::vector<double>& widths, double cell, double line_height, double most_extent) {
-    AxisFit fit;
-    fit.stride = round_stride(line_height / std::max(cell, 1e-9));
-    fit.extent = std::min(widest(widths), most_extent);
-    return fit;
+    return {.stride = round_stride(line_height / std::max(cell, 1e-9)), .extent = std::min(widest(widths), most_extent)};
 }
 
 QString left_out_text(const AxisFit& fit, std::int64_t count) {
@@ -129,27 +131,6 @@ QString left_out_text(const AxisFit& fit, std::int64_t count) {
 }
 
 // --- footer ---------------------------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr double footer_line = 14, footer_pad = 12;
-
-QStringList footer_lines(const Provenance& provenance, double width) {
-    const QFont& font = ui_font(10);
-    QStringList lines;
-    for (const QString& paragraph : provenance.footer().split(u'\n')) {
-        QStringList part = wrapped(paragraph, font, width - 32);
-        // A whole book would be no footer; the file's metadata has all of it.
-        if (part.size() > 3) {
-            part.resize(3);
-            part.last() = elided(part.last() + QStringLiteral(" …"), font, std::max(40.0, width - 32));
-        }
-        lines += part;
-    }
-    return lines;
-}
-
-}  // namespace
 
 double footer_height(const Provenance& provenance, double width) {
     return footer_pad + footer_line * static_cast<double>(footer_lines(provenance, width).size()) + 8;

@@ -17,19 +17,11 @@ namespace {
 /// Inter where it is installed, then Noto for the scripts that Inter lacks, then whatever the system calls sans.
 const QStringList& families() {
     static const QStringList list = [] {
-        QStringList wanted{QStringLiteral("Inter"),
-                           QStringLiteral("Inter Variable"),
-                           QStringLiteral("Noto Sans"),
-                           QStringLiteral("Noto Sans CJK SC"),
-                           QStringLiteral("Noto Sans Arabic"),
-                           QStringLiteral("Noto Sans Hebrew"),
-                           QStringLiteral("Noto Sans Devanagari"),
-                           QStringLiteral("Noto Color Emoji"),
-                           QStringLiteral("DejaVu Sans")};
         const QStringList installed = QFontDatabase::families();
         QStringList found;
-        for (const QString& family : wanted)
-            if (installed.contains(family)) found << family;
+        for (const char* wanted : {"Inter", "Inter Variable", "Noto Sans", "Noto Sans CJK SC", "Noto Sans Arabic",
+                                   "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Color Emoji", "DejaVu Sans"})
+            if (const QString family = QString::fromLatin1(wanted); installed.contains(family)) found << family;
         found << QStringLiteral("sans-serif");
         draw_literally(found.front());
         return found;

@@ -2,10 +2,10 @@
 #include "headlight/figure/core/request.h"
 #include "figure/core/command_words.h"
 #include "figure/core/own_scale.h"
-#include "headlight/base/numbers.h"
-
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
@@ -23,15 +23,9 @@ using Options = CommandOptions;
 
 /// 0 1 2 5 -> "0-2,5"
 std::string list(const std::vector<Head>& heads) {
-    std::string text;
-    for (std::size_t i = 0; i < heads.size();) {
-        std::size_t last = i;
-        while (last + 1 < heads.size() && heads[last + 1].value == heads[last].value + 1) ++last;
-        text += (text.empty() ? "" : ",") + std::to_string(heads[i].value);
-        if (last > i) text += "-" + std::to_string(heads[last].value);
-        i = last + 1;
-    }
-    return text;
+    std::vector<std::int64_t> indices;
+    for (const Head head : heads) indices.push_back(head.value);
+    return index_list_text(indices);
 }
 
 void put_what(Options& out, const Request& r) {
@@ -53,68 +47,28 @@ void put_what(Options& out, const Request& r) {
         out.emplace_back(name, spec.option(name)->kind == OptionKind::flag ? "" : value);
 }
 
-/// Collects the shared options as text: of a value, or of its defaults to compare with.
-struct Described {
-    struct Option {
-        std::string flag, value;
-        bool is_switch = false;
-    };
-    std::vector<Option>& out;
-
-    template <class T>
-    void operator()(const CommonOption& option, const T& value) const {
-        if constexpr (std::is_enum_v<T>)
-            out.push_back({option.flag, std::string(enum_word(value))});
-        else if constexpr (std::is_same_v<T, bool>)
-            out.push_back({option.flag, value ? "on" : "off", true});
-        else
-            out.push_back({option.flag, number_word(value)});
-    }
-};
-
-/// `always`: written out even if it is the default.
-void put_changed(Options& out, const std::vector<Described::Option>& now, const std::vector<Described::Option>& initial,
-                 const char* always = "") {
-    for (std::size_t i = 0; i < now.size(); ++i)
-        if (now[i].value != initial[i].value || now[i].flag == always)
-            out.emplace_back(now[i].flag, now[i].is_switch ? "" : now[i].value);
+/// The shared options of `now` that `each` goes through and that are not the default ones. A gamma says nothing under another
+/// curve, and belongs to its own (`with_gamma`) even if it is the default.
+template <class T, class Each>
+void put_changed(Options& out, const T& now, bool with_gamma, const Each& each) {
+    std::vector<std::string> initial;
+    const T defaults;
+    each(defaults, [&](const CommonOption&, const auto& value) { initial.push_back(option_words(value)); });
+    auto default_words = initial.begin();
+    each(now, [&](const CommonOption& option, const auto& value) {
+        const std::string words = option_words(value);
+        const bool changed = words != *default_words++;
+        constexpr bool is_switch = std::is_same_v<std::decay_t<decltype(value)>, bool>;
+        if (std::string_view(option.flag) == "gamma" ? with_gamma : changed)
+            out.emplace_back(option.flag, is_switch ? "" : words);
+    });
 }
 
-void put_pattern(Options& out, const analyze::PatternOptions& pattern) {
-    std::vector<Described::Option> now, initial;
-    const analyze::PatternOptions defaults;
-    visit_pattern(pattern, Described{now});
-    visit_pattern(defaults, Described{initial});
-    put_changed(out, now, initial);
-}
-
-void put_looks(Options& out, const Style& style) {
-    std::vector<Described::Option> now, initial;
-    const Style defaults;
-    visit_looks(style, Described{now});
-    visit_looks(defaults, Described{initial});
-    put_theme(out, style);
-    // A gamma says nothing under another curve, and belongs to its own even if it is the default.
-    const bool gamma = style.transfer.curve == Transfer::Curve::gamma;
-    if (!gamma)
-        for (auto* options : {&now, &initial})
-            std::erase_if(*options, [](const Described::Option& each) { return each.flag == "gamma"; });
-    put_changed(out, now, initial, "gamma");
-}
-
-void put_filter(Options& out, const Request& r) {
-    const auto& filter = r.output.style.filter;
-    if (filter && view_spec(r.view).filters) out.emplace_back("where", filter->expression);
-}
-
-[[noreturn]] void fail_index(const char* what, std::int64_t index, std::int64_t count) {
-    throw Error(ErrorFacts{.problem = std::string("There is no such ") + what,
-                           .item = std::string(what) + " " + std::to_string(index),
-                           .expected = "0 to " + std::to_string(count - 1)});
-}
-
-void check_index(const char* what, std::int64_t index, std::int64_t count) {
-    if (index < 0 || index >= count) fail_index(what, index, count);
+void check_index(const std::string& what, std::int64_t index, std::int64_t count) {
+    if (index < 0 || index >= count)
+        throw Error(ErrorFacts{.problem = "There is no such " + what,
+                               .item = what + " " + std::to_string(index),
+                               .expected = "0 to " + std::to_string(count - 1)});
 }
 
 /// "12 texts, 3456 tokens: Once upon a time"
@@ -209,9 +163,13 @@ Options options_of(const Request& request) {
     put_what(out, request);
     if (request.batch) out.emplace_back("texts", request.batch->file);
     if (request.corpus) out.emplace_back("corpus", request.corpus->folder.string());
-    put_pattern(out, request.pattern);
-    put_looks(out, request.output.style);
-    put_filter(out, request);
+    put_changed(out, request.pattern, false, [](const auto& of, const auto& visit) { visit_pattern(of, visit); });
+    const Style& style = request.output.style;
+    put_theme(out, style);
+    put_changed(out, style, style.transfer.curve == Transfer::Curve::gamma,
+                [](const auto& of, const auto& visit) { visit_looks(of, visit); });
+    if (const auto& filter = style.filter; filter && view_spec(request.view).filters)
+        out.emplace_back("where", filter->expression);
     if (request.beside) {
         out.insert(out.end(), request.beside->options.begin(), request.beside->options.end());
         if (!view_spec(request.view).compares && request.side != Side::a)

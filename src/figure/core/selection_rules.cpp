@@ -29,8 +29,8 @@ void toggle_head(Selection& selection, std::int64_t n_heads, Head head, bool dou
 std::vector<Head> active_heads(const Selection& selection, Layer layer, const std::vector<Head>& available) {
     if (selection.layer != layer) return available;
     std::vector<Head> active;
-    std::copy_if(available.begin(), available.end(), std::back_inserter(active),
-                 [&](Head h) { return std::find(selection.heads.begin(), selection.heads.end(), h) != selection.heads.end(); });
+    std::ranges::copy_if(available, std::back_inserter(active),
+                         [&](Head h) { return std::ranges::find(selection.heads, h) != selection.heads.end(); });
     return active.empty() ? available : active;
 }
 

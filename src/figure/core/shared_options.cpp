@@ -3,9 +3,9 @@
 
 #include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
 
-#include <charconv>
-#include <set>
+#include <numeric>
 
 namespace headlight::figure {
 
@@ -54,36 +54,20 @@ std::optional<analyze::Aggregate> aggregate_of(const ViewState& state) {
 }
 
 std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count, const std::string& option) {
-    std::set<std::int64_t> found;
-    const auto wrong = [&] {
-        return Error(ErrorFacts{.problem = "Not a list of numbers",
-                                .item = option,
-                                .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
-                                .found = text});
-    };
-    const char *at = text.data(), *end = at + text.size();
-    const auto number = [&] {
-        std::int64_t value = -1;
-        const auto [next, problem] = std::from_chars(at, end, value);
-        if (problem != std::errc() || value < 0 || value >= count) throw wrong();
-        at = next;
-        return value;
-    };
-    if (text == "all")
-        for (std::int64_t i = 0; i < count; ++i) found.insert(i);
-    while (text != "all") {
-        const std::int64_t first = number();
-        std::int64_t last = first;
-        if (at < end && *at == '-') {
-            ++at;
-            last = number();
-        }
-        if (last < first) throw wrong();
-        for (std::int64_t i = first; i <= last; ++i) found.insert(i);
-        if (at == end) break;
-        if (*at++ != ',') throw wrong();
+    if (text == "all") {
+        std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+        std::iota(all.begin(), all.end(), std::int64_t{0});
+        return all;
     }
-    return {found.begin(), found.end()};
+    try {
+        std::vector<std::int64_t> found = headlight::index_list(text);
+        if (found.back() < count) return found;
+    } catch (const Error&) {  // names a part of the list alone
+    }
+    throw Error(ErrorFacts{.problem = "Not a list of numbers",
+                           .item = option,
+                           .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
+                           .found = text});
 }
 
 std::vector<HeadId> chosen_heads(const trace::Trace& trace, const ViewState& state) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/theme.h"
 
+#include "figure/core/draw.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,11 +11,6 @@ namespace headlight::figure {
 namespace {
 
 QColor rgb(unsigned value) { return QColor::fromRgb(static_cast<QRgb>(value)); }
-
-QColor mix(const QColor& a, const QColor& b, double t) {
-    auto channel = [t](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * t)); };
-    return QColor(channel(a.red(), b.red()), channel(a.green(), b.green()), channel(a.blue(), b.blue()));
-}
 
 Theme make_light() {
     Theme t;
@@ -69,7 +66,7 @@ constexpr Points cividis_points{0x002051, 0x0a326a, 0x2b446e, 0x4d566d, 0x696970
 QColor along(const Points& points, double t) {
     const double x = std::clamp(t, 0.0, 1.0) * (points.size() - 1);
     const auto i = std::min<std::size_t>(static_cast<std::size_t>(x), points.size() - 2);
-    return mix(rgb(points[i]), rgb(points[i + 1]), x - static_cast<double>(i));
+    return draw::blended(rgb(points[i]), rgb(points[i + 1]), x - static_cast<double>(i));
 }
 
 }  // namespace
@@ -110,7 +107,7 @@ QColor ramp_color(Ramp ramp, const Theme& theme, double t) {
 
 QColor signed_color(const Theme& theme, double t) {
     const double strength = std::clamp(std::abs(t), 0.0, 1.0);
-    return mix(theme.canvas, t < 0 ? theme.negative : theme.positive, strength);
+    return draw::blended(theme.canvas, t < 0 ? theme.negative : theme.positive, strength);
 }
 
 }  // namespace headlight::figure

@@ -34,24 +34,25 @@ void require_basis(ViewSpec& spec) {
 
 std::vector<ViewSpec> all_specs() {
     std::vector<ViewSpec> all;
-    const auto take = [&](std::vector<ViewSpec> some) {
+    const auto take = [&](const char* group, std::vector<ViewSpec> some) {
         for (ViewSpec& spec : some) {
             require_basis(spec);
+            if (spec.group.empty()) spec.group = group;
             all.push_back(std::move(spec));
         }
     };
-    take(pattern_view_specs());
-    take(focus_view_specs());
-    take(heads_view_specs());
-    take(rollout_view_specs());
-    take(prediction_view_specs());
-    take(picture_view_specs());
-    take(contribution_view_specs());
-    take(circuit_view_specs());
-    take(sparsity_view_specs());
-    take(reach_view_specs());
-    take(architecture_view_specs());
-    take(compare_view_specs());
+    take("Attention", pattern_view_specs());
+    take("Focus", focus_view_specs());
+    take("Heads", heads_view_specs());
+    take("Across layers", rollout_view_specs());
+    take("Prediction", prediction_view_specs());
+    take("Attention", picture_view_specs());
+    take("Prediction", contribution_view_specs());
+    take("Circuits", circuit_view_specs());
+    take("Long texts", sparsity_view_specs());
+    take("Long texts", reach_view_specs());
+    take("Model", architecture_view_specs());
+    take("Comparison", compare_view_specs());
     add_differences(all);
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
@@ -107,16 +108,6 @@ std::string expectation(const ViewOption& option, const std::string& value) {
     return {};
 }
 
-}  // namespace
-
-const ViewOption* ViewSpec::option(std::string_view name) const noexcept {
-    for (const ViewOption& each : options)
-        if (each.name == name) return &each;
-    return nullptr;
-}
-
-namespace {
-
 /// What a difference would leave out without a word.
 std::string why_no_difference(const ViewSpec& spec, const ViewState& state) {
     if (!spec.difference) return "This view cannot show a difference. Choose A or B.";
@@ -133,6 +124,11 @@ std::string why_no_difference(const ViewSpec& spec, const ViewState& state) {
 
 }  // namespace
 
+const ViewOption* ViewSpec::option(std::string_view name) const noexcept {
+    const auto at = std::ranges::find(options, name, &ViewOption::name);
+    return at == options.end() ? nullptr : &*at;
+}
+
 std::string why_missing(const ViewSpec& spec, const trace::Trace& trace, const ViewState& state) {
     if (!spec.missing || (spec.compares && state.beside)) return {};
     std::string why = spec.missing(trace);
@@ -148,9 +144,8 @@ std::span<const ViewSpec> view_specs() {
 }
 
 const ViewSpec* find_view(std::string_view id) noexcept {
-    for (const ViewSpec& spec : view_specs())
-        if (spec.id == id) return &spec;
-    return nullptr;
+    const auto at = std::ranges::find(view_specs(), id, &ViewSpec::id);
+    return at == view_specs().end() ? nullptr : &*at;
 }
 
 const ViewSpec& view_spec(std::string_view id) {

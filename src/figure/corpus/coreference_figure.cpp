@@ -16,17 +16,12 @@ namespace {
 
 using corpus::CoreferenceScore;
 
-QString score_title(CoreferenceScore score) {
-    const auto title = enum_row(score).title;
-    return QString::fromUtf8(title.data(), qsizetype(title.size()));
-}
+QString score_title(CoreferenceScore score) { return QString::fromUtf8(enum_row(score).title); }
 
 std::unique_ptr<Figure> coreference_by_layer(const corpus::CoreferenceTable& table, const QString& words) {
     using Role = plot::Color::Role;
-    plot::PlotData out;
-    out.view = "corpus-coreference";
-    out.title = QStringLiteral("Heads that resolve coreference");
-    out.subtitle = plot::joined_words({QStringLiteral("one dot per head, lines are layer means"), words});
+    plot::PlotData out = corpus_plot("corpus-coreference", QStringLiteral("Heads that resolve coreference"),
+                                     QStringLiteral("one dot per head, lines are layer means"), words);
     out.own_legends = true;
     out.focus_fades = out.focus_in_files = false;
     for (const auto& row : corpus::coreference_scores) {
@@ -70,7 +65,7 @@ TableSection cases_of(const corpus::MentionIndex& index, CoreferenceScore score,
     section.note = hits ? QStringLiteral("[The mention] and {the one it attends to}.")
                         : QStringLiteral("[The mention], {the one it attends to} and <the right one>.");
     section.hint = QStringLiteral("A click opens the text with the pair pinned.");
-    section.columns = {{.kind = ColumnKind::number, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3},
+    section.columns = {{.kind = ColumnKind::number, .id = "weight", .title = QStringLiteral("weight")},
                        {.kind = ColumnKind::text, .id = "mention", .title = QStringLiteral("mention")},
                        {.kind = ColumnKind::text, .id = "chosen", .title = QStringLiteral("attends to")}};
     if (!hits) section.columns.push_back({.kind = ColumnKind::text, .id = "correct", .title = QStringLiteral("right one")});
@@ -80,7 +75,7 @@ TableSection cases_of(const corpus::MentionIndex& index, CoreferenceScore score,
         if (one.hit != hits) continue;
         const corpus::IndexedMentions& chunk = index.chunks().at(one.chunk);
         const corpus::Text& text = texts.text(texts.chunk(one.chunk).text);
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.cells = {TableCell::of(one.weight)};
         const auto add = [&](const std::string& words) {
             row.cells.push_back(TableCell::of(QString::fromStdString(words).simplified()));
@@ -101,7 +96,6 @@ TableSection cases_of(const corpus::MentionIndex& index, CoreferenceScore score,
         pin("query", "query_last", one.mention);
         pin("key", "key_last", one.chosen);
         row.tip = QString::fromStdString(text.id);
-        section.rows.push_back(std::move(row));
     }
     return section;
 }

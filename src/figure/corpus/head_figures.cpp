@@ -2,7 +2,7 @@
 // Figures of heads over a corpus: means with their intervals, distances, the map of heads, and examples.
 #include "figure/core/axis_words.h"
 #include "figure/corpus/corpus_figures.h"
-#include "figure/plot/plot_data.h"
+#include "figure/corpus/layer_panel.h"
 #include "figure/table/table_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/distances/head_map.h"
@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace headlight::figure {
 namespace {
@@ -58,26 +57,18 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
             "%1 of every head over a corpus, largest first, with the 95 % interval of a bootstrap over texts. Each text has "
             "weight one; “by query” gives every query the same weight, as where texts are joined. %2.")
             .arg(title, words);
-    TableSection section;
+    TableSection& section = out.sections.emplace_back();
     section.title = title;
     section.note = words;
-    section.columns = {{.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")},
-                       {.kind = ColumnKind::bar, .id = "mean", .title = QStringLiteral("mean"), .decimals = 3, .sorted = true},
-                       {.kind = ColumnKind::number, .id = "low", .title = QStringLiteral("low"), .decimals = 3},
-                       {.kind = ColumnKind::number, .id = "high", .title = QStringLiteral("high"), .decimals = 3},
-                       {.kind = ColumnKind::number,
-                        .id = "by_query",
-                        .title = QStringLiteral("by query"),
-                        .tip = QStringLiteral("every query has the same weight"),
-                        .decimals = 3},
-                       {.kind = ColumnKind::number,
-                        .id = "texts",
-                        .title = QStringLiteral("texts"),
-                        .tip = QStringLiteral("that have the measure"),
-                        .decimals = 0}};
+    section.columns = {table_column(ColumnKind::text, "head", "head"),
+                       {.kind = ColumnKind::bar, .id = "mean", .title = QStringLiteral("mean"), .sorted = true},
+                       table_column(ColumnKind::number, "low", "low"),
+                       table_column(ColumnKind::number, "high", "high"),
+                       table_column(ColumnKind::number, "by_query", "by query", "every query has the same weight"),
+                       table_column(ColumnKind::number, "texts", "texts", "that have the measure", 0)};
     for (const HeadId id : heads) {
         const corpus::Interval& of = means.by_text[at(id)];
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.head = id;
         row.cells = {TableCell::of(head_name(id)),
                      TableCell::of(of.mean),
@@ -85,10 +76,8 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
                      TableCell::of(of.high),
                      TableCell::of(means.by_query[at(id)]),
                      TableCell::of(static_cast<double>(means.with[at(id)]))};
-        section.rows.push_back(std::move(row));
     }
     section.empty = QStringLiteral("No text of the corpus has this measure.");
-    out.sections.push_back(std::move(section));
     out.table = [means] { return corpus::table_of(means); };
     return table_figure(std::move(out));
 }
@@ -96,13 +85,11 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
 std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int64_t layers, HeadId chosen,
                                         const QString& words) {
     const std::int64_t heads = weights.rows() / layers, bins = weights.cols();
-    plot::PlotData out;
-    out.view = "corpus-distance";
-    out.title = QStringLiteral("Attention by distance");
-    out.subtitle = plot::joined_words({QStringLiteral("shares of all attention, lines are layer means"), words});
+    plot::PlotData out = corpus_plot("corpus-distance", QStringLiteral("Attention by distance"),
+                                     QStringLiteral("shares of all attention, lines are layer means"), words);
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "distance", "share"};
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.x.label = QStringLiteral("distance in tokens");
     panel.x.integer = true;
     panel.y.label = QStringLiteral("share of attention");
@@ -114,7 +101,7 @@ std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int
     const Eigen::VectorXd totals = weights.rowwise().sum();
     const auto line_of = [&](const QString& name, const Eigen::RowVectorXd& share, std::optional<HeadId> head, Color color,
                              std::int64_t layer) {
-        Series line;
+        Series& line = panel.series.emplace_back();
         line.kind = Series::Kind::line;
         line.name = name;
         line.color = color;
@@ -132,7 +119,6 @@ std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int
             return std::vector<Table::Cell>{layer, analyze::index_cell(index),
                                             bin_words(static_cast<std::int64_t>(i)).toStdString(), y[i]};
         };
-        panel.series.push_back(std::move(line));
     };
     for (std::int64_t l = 0; l < layers; ++l) {
         Eigen::RowVectorXd mean = Eigen::RowVectorXd::Zero(bins);
@@ -152,7 +138,6 @@ std::unique_ptr<Figure> distance_figure(const Eigen::MatrixXd& weights, std::int
     out.description = QStringLiteral(
         "How far heads attend: the share of all their attention that goes to keys at a distance, in bins that double. Lines are the means "
         "of layers; the marked line is the chosen head.");
-    out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }
 
@@ -184,12 +169,11 @@ std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, c
     Table data;
     data.columns = {"list", "value", "text", "query", "key", "query_token", "key_token", "before", "after"};
     for (const ExampleList& list : lists) {
-        TableSection section;
+        TableSection& section = out.sections.emplace_back();
         section.title = list.title;
         section.note = list.note;
         const bool pairs = std::ranges::any_of(list.examples, [](const corpus::Example& e) { return e.key >= 0; });
-        section.columns = {
-            {.kind = ColumnKind::bar, .id = "value", .title = QStringLiteral("value"), .decimals = 3, .sorted = list.sorted}};
+        section.columns = {{.kind = ColumnKind::bar, .id = "value", .title = QStringLiteral("value"), .sorted = list.sorted}};
         if (pairs)
             section.columns.push_back({.kind = ColumnKind::text, .id = "key_token", .title = QStringLiteral("attends to")});
         section.columns.push_back(
@@ -207,20 +191,18 @@ std::unique_ptr<Figure> examples_figure(const std::vector<ExampleList>& lists, c
                           before = (place.cut_before ? ellipsis + u' ' : QString()) + one_line(place.before),
                           after = one_line(place.after) + (place.cut_after ? u' ' + ellipsis : QString()),
                           key = example.key >= 0 ? one_line(corpus::place_in(chunk, text, example.key, 0, 0).token) : QString();
-            TableRow row;
+            TableRow& row = section.rows.emplace_back();
             row.click = {{"chunk", std::to_string(example.text)}, {"query", std::to_string(example.query)}};
             if (example.key >= 0) row.click.emplace_back("key", std::to_string(example.key));
             row.tip = QStringLiteral("%1, token %2").arg(QString::fromStdString(text.id)).arg(example.query);
             row.cells = {TableCell::of(static_cast<double>(example.value))};
             if (pairs) row.cells.push_back(TableCell::of(key));
             for (const QString& words : {before, token, after}) row.cells.push_back(TableCell::of(words));
-            section.rows.push_back(std::move(row));
             data.add({list.title.toStdString(), static_cast<double>(example.value), text.id, std::int64_t{example.query},
                       analyze::index_cell(example.key), token.toStdString(), key.toStdString(), before.toStdString(),
                       after.toStdString()});
         }
         section.empty = QStringLiteral("There are none.");
-        out.sections.push_back(std::move(section));
     }
     out.table = [data] { return data; };
     return table_figure(std::move(out));

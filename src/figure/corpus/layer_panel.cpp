@@ -7,10 +7,30 @@
 
 namespace headlight::figure {
 
+plot::PlotData corpus_plot(const char* view, const QString& title, const QString& what, const QString& words) {
+    plot::PlotData out;
+    out.view = view;
+    out.title = title;
+    out.subtitle = plot::joined_words({what, words});
+    return out;
+}
+
+QString examples_words(std::int64_t training, std::int64_t test, std::int64_t classes) {
+    return QStringLiteral("%1 training and %2 test examples of %3 classes")
+        .arg(count_text(training), count_text(test), count_text(classes));
+}
+
+std::vector<plot::Reference> label_baselines(double of_word, double of_all) {
+    using Role = plot::Color::Role;
+    return {
+        {.name = QStringLiteral("most frequent label of the word"), .at = of_word, .color = {Role::clark_sea}, .dashed = true},
+        {.name = QStringLiteral("most frequent label"), .at = of_all, .color = {Role::muted}, .dashed = true}};
+}
+
 void add_interval(plot::Panel& panel, const std::string& name, plot::Color color, const std::vector<corpus::Interval>& values,
                   const QString& place) {
     const auto line = [&](double corpus::Interval::*which, bool main) {
-        plot::Series s;
+        plot::Series& s = panel.series.emplace_back();
         s.kind = plot::Series::Kind::line;
         s.color = color;
         s.marked = main;
@@ -21,7 +41,6 @@ void add_interval(plot::Panel& panel, const std::string& name, plot::Color color
         s.tip = [values, place, label = QString::fromStdString(name)](std::size_t l) {
             return QStringLiteral("%1 %2  %3 %4").arg(place).arg(l).arg(label, with_interval(values[l]));
         };
-        panel.series.push_back(std::move(s));
     };
     line(&corpus::Interval::low, false);
     line(&corpus::Interval::high, false);
@@ -47,13 +66,9 @@ QString with_interval(const corpus::Interval& of) {
 
 plot::Panel head_panel(const std::vector<HeadDot>& heads, const QString& title, const QString& label, double even) {
     const std::int64_t layers = heads.empty() ? 1 : heads.back().head.layer.value + 1;
-    plot::Panel panel;
+    plot::Panel panel = layer_panel("", static_cast<std::size_t>(layers));
     panel.title = title;
-    panel.x.label = QStringLiteral("layer");
-    panel.x.integer = true;
-    panel.x.low = -0.2, panel.x.high = static_cast<double>(layers) - 0.8;
     panel.y.label = label;
-    panel.y.from_zero = true;
     plot::Series dots, line;
     dots.color = line.color = {plot::Color::Role::accent};
     line.kind = plot::Series::Kind::line;

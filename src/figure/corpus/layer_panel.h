@@ -11,6 +11,13 @@
 
 namespace headlight::figure {
 
+/// A plot of a corpus. `what` its marks are, and `words`: the source of its numbers.
+plot::PlotData corpus_plot(const char* view, const QString& title, const QString& what, const QString& words);
+/// "900 training and 100 test examples of 17 classes"
+QString examples_words(std::int64_t training, std::int64_t test, std::int64_t classes);
+/// How often the most frequent label of each word is right, and the most frequent label of all.
+std::vector<plot::Reference> label_baselines(double of_word, double of_all);
+
 /// An empty panel with the layers to the right and a share upwards.
 plot::Panel layer_panel(const char* title, std::size_t layers);
 /// A line with its interval as two thin ones, which are absent where low and high are NaN. [layer], or what else `place` names in

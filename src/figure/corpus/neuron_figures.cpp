@@ -19,6 +19,10 @@ namespace {
 using plot::Color;
 using plot::Series;
 
+QString neuron_title(analyze::NeuronId id) {
+    return QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
+}
+
 /// Two digits that count: neighbouring bins differ by a fifth.
 QString bin_text(double middle) {
     const int digits = 1 - static_cast<int>(std::floor(std::log10(std::abs(middle))));
@@ -29,21 +33,19 @@ QString bin_text(double middle) {
 std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::NeuronId id, const QString& words) {
     const auto counts = neurons.histogram(id.layer, id.neuron);
     constexpr std::int64_t half = corpus::kCoefficientBins / 2;
-    plot::PlotData out;
-    out.view = "corpus-neuron";
-    out.title = QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
     const double active = static_cast<double>(neurons.active(id.layer, id.neuron)) /
                           static_cast<double>(std::max<std::int64_t>(neurons.tokens(), 1));
-    out.subtitle = plot::joined_words(
-        {QStringLiteral("m > 0 at %1 % of %2 tokens").arg(100 * active, 0, 'f', 1).arg(count_text(neurons.tokens())), words});
+    plot::PlotData out = corpus_plot(
+        "corpus-neuron", neuron_title(id),
+        QStringLiteral("m > 0 at %1 % of %2 tokens").arg(100 * active, 0, 'f', 1).arg(count_text(neurons.tokens())), words);
     out.columns = {"coefficient", "tokens"};
     out.aspect = 0.25;
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.x.label = QStringLiteral("coefficient m");
     panel.x.integer = true;
     panel.y.label = QStringLiteral("tokens");
     panel.y.from_zero = true;
-    Series bars;
+    Series& bars = panel.series.emplace_back();
     bars.kind = Series::Kind::bars;
     bars.color = {Color::Role::accent};
     std::vector<double> middles;
@@ -68,8 +70,6 @@ std::unique_ptr<Figure> histogram_of(const corpus::Neurons& neurons, analyze::Ne
     };
     bars.row = [middles, y](std::size_t i) { return std::vector<Table::Cell>{middles[i], static_cast<std::int64_t>(y[i])}; };
     if (middles.empty()) panel.empty = QStringLiteral("no token of the corpus was counted");
-    panel.series.push_back(std::move(bars));
-    out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }
 
@@ -87,7 +87,7 @@ std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::
     out.title = QStringLiteral("Triggers without a token");
     out.subtitle = QStringLiteral("one dot a trigger, bars are means over %1 triggers").arg(neuron.triggers.size());
     out.aspect = 0.25;
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.x.integer = true;
     panel.x.low = -0.5, panel.x.high = static_cast<double>(corpus::kRemoved) - 0.5;
     panel.y.label = QStringLiteral("change of m in %");
@@ -101,7 +101,7 @@ std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::
     std::vector<QString> tips, means;
     for (const auto& row : corpus::removed_tokens) {
         const auto r = static_cast<std::size_t>(row.value);
-        panel.x.labels.push_back({{}, QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), false});
+        panel.x.labels.push_back({{}, QString::fromUtf8(row.title), false});
         double sum = 0;
         std::int64_t n = 0;
         for (const corpus::TriggerRemoval& of : neuron.triggers) {
@@ -123,9 +123,7 @@ std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::
     }
     bars.tip = [means](std::size_t i) { return means[i]; };
     dots.tip = [tips](std::size_t i) { return tips[i]; };
-    panel.series.push_back(std::move(bars));
-    panel.series.push_back(std::move(dots));
-    out.panels.push_back(std::move(panel));
+    panel.series = {std::move(bars), std::move(dots)};
     out.table = [table = corpus::table_of(neuron, texts)] { return table; };
     return plot::plot_figure(std::move(out));
 }
@@ -133,16 +131,14 @@ std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::
 }  // namespace
 
 std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& layers, const QString& words) {
-    plot::PlotData out;
-    out.view = "corpus-removal";
-    out.title = QStringLiteral("Triggers without a token");
     std::int64_t neurons = 0, triggers = 0;
     for (const corpus::LayerRemoval& of : layers) neurons += of.neurons, triggers += of.triggers;
-    out.subtitle =
-        plot::joined_words({QStringLiteral("means over %1 neurons with %2 triggers, thin lines: 95 % interval over neurons")
-                                .arg(count_text(neurons), count_text(triggers)),
-                            words});
-    plot::Panel panel = layer_panel("", layers.size());
+    plot::PlotData out =
+        corpus_plot("corpus-removal", QStringLiteral("Triggers without a token"),
+                    QStringLiteral("means over %1 neurons with %2 triggers, thin lines: 95 % interval over neurons")
+                        .arg(count_text(neurons), count_text(triggers)),
+                    words);
+    plot::Panel& panel = out.panels.emplace_back(layer_panel("", layers.size()));
     panel.y.label = QStringLiteral("relative change of m");
     panel.y.from_zero = false;
     panel.references.push_back({.name = {}, .at = 0, .color = {Color::Role::faint}});
@@ -154,7 +150,6 @@ std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& 
         for (const corpus::LayerRemoval& of : layers) values.push_back(of.change[r]);
         add_interval(panel, std::string(row.title) + " removed", {colors[r]}, values);
     }
-    out.panels.push_back(std::move(panel));
     out.table = [table = corpus::table_of(layers)] { return table; };
     out.description = QStringLiteral(
         "How much of a coefficient m a token is worth: the texts that trigger a neuron most are run again up to the trigger, without their "
@@ -169,7 +164,7 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     constexpr std::size_t shown = 20;
     StackedParts out;
     out.view = "corpus-neuron";
-    out.title = QStringLiteral("Layer %1, neuron %2").arg(id.layer.value).arg(id.neuron.value);
+    out.title = neuron_title(id);
     out.description =
         QStringLiteral(
             "What triggers a neuron over a corpus: how its coefficients m are distributed (bins double every four), the chunks of texts with its largest "
@@ -179,14 +174,12 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     std::vector<ExampleList> lists{
         {QStringLiteral("Largest coefficients"), QStringLiteral("One token a chunk."),
          examples_of(neurons.largest(id.layer, id.neuron), shown)},
-        {QStringLiteral("Most negative coefficients"), {}, examples_of(neurons.smallest(id.layer, id.neuron), shown / 2)}};
-    ExampleList drawn{
-        QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}, false};
+        {QStringLiteral("Most negative coefficients"), {}, examples_of(neurons.smallest(id.layer, id.neuron), shown / 2)},
+        {QStringLiteral("Drawn at random, by level of activity"), QStringLiteral("Up to two tokens a level."), {}, false}};
     // From the most active level down to coefficients around 0.
     for (std::int64_t level = corpus::kActivityLevels - 1; level >= corpus::kActivityLevels / 2; --level)
         for (const corpus::Example& each : examples_of(neurons.samples(id.layer, id.neuron, level), 2))
-            drawn.examples.push_back(each);
-    lists.push_back(std::move(drawn));
+            lists.back().examples.push_back(each);
     auto examples = examples_figure(lists, texts, "corpus-neuron", QStringLiteral("Examples"), out.description);
     const auto table = std::make_shared<Table>(examples->table());
     out.parts.push_back(histogram_of(neurons, id, words));
@@ -211,10 +204,8 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
 }
 
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>& layers, const QString& words) {
-    plot::PlotData out;
-    out.view = "corpus-agreement";
-    out.title = QStringLiteral("How layers arrive at the predictions");
-    out.subtitle = plot::joined_words({QStringLiteral("thin lines: 95 % interval over texts"), words});
+    plot::PlotData out = corpus_plot("corpus-agreement", QStringLiteral("How layers arrive at the predictions"),
+                                     QStringLiteral("thin lines: 95 % interval over texts"), words);
     out.own_legends = true;
     const auto column = [&](const corpus::Interval corpus::LayerAgreement::*member) {
         std::vector<corpus::Interval> values;
@@ -236,7 +227,7 @@ std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreemen
     constexpr std::array<Role, 4> colors{Role::clark_grey, Role::clark_blue, Role::clark_orange, Role::clark_sea};
     constexpr std::array<const char*, 4> kinds{"both have it", "the stream's token", "the layer's token", "another token"};
     for (std::size_t part = 0; part < colors.size(); ++part) {
-        Series bars;
+        Series& bars = parts.series.emplace_back();
         bars.kind = Series::Kind::stacked;
         bars.name = QString::fromUtf8(kinds[part]);
         bars.color = {colors[part]};
@@ -244,7 +235,6 @@ std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreemen
             bars.x.push_back(static_cast<double>(l));
             bars.y.push_back(layers[l].parts[part].mean);
         }
-        parts.series.push_back(std::move(bars));
     }
     parts.y.high = 1;
     for (plot::Panel* panel : {&active, &zero, &residual, &parts}) out.panels.push_back(std::move(*panel));

@@ -30,16 +30,10 @@ std::vector<corpus::Interval> by_layer(const corpus::ProbeResult& probe, const a
 
 std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QString& words) {
     using Role = plot::Color::Role;
-    plot::PlotData out;
-    out.view = "corpus-probe";
-    out.title = QStringLiteral("Probes of %1").arg(QString::fromStdString(probe.task));
-    out.subtitle = plot::joined_words(
-        {QStringLiteral("%1 training and %2 test examples of %3 classes")
-             .arg(count_text(probe.n_train), count_text(std::ssize(probe.tested)), count_text(std::ssize(probe.classes))),
-         words});
+    plot::PlotData out = corpus_plot("corpus-probe", QStringLiteral("Probes of %1").arg(QString::fromStdString(probe.task)),
+                                     examples_words(probe.n_train, std::ssize(probe.tested), std::ssize(probe.classes)), words);
     out.own_legends = true;
     plot::Panel accuracy = layer_panel("accuracy", probe.layers.size());
-    accuracy.y.label = QStringLiteral("share of examples");
     accuracy.y.high = 1;
     std::vector<corpus::Interval> values;
     for (const corpus::LayerProbe& layer : probe.layers) values.push_back(layer.accuracy);
@@ -50,12 +44,7 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
         add_interval(accuracy, "random labels", {Role::clark_grey},
                      by_layer(probe, [](const corpus::LayerProbe& of) { return of.random_label; }));
     }
-    accuracy.references = {
-        {.name = QStringLiteral("most frequent label of the word"),
-         .at = probe.most_frequent_label,
-         .color = {Role::clark_sea},
-         .dashed = true},
-        {.name = QStringLiteral("most frequent label"), .at = probe.majority, .color = {Role::muted}, .dashed = true}};
+    accuracy.references = label_baselines(probe.most_frequent_label, probe.majority);
     out.panels.push_back(std::move(accuracy));
     if (std::isfinite(probe.layers.front().code.compression)) {
         plot::Panel code = layer_panel("compression", probe.layers.size());
@@ -74,8 +63,6 @@ QString class_name(const corpus::ProbeResult& probe, std::int32_t label) {
 std::unique_ptr<Figure> heads_of_directions(const corpus::ProbeResult& probe) {
     constexpr std::size_t most = 5;
     const corpus::DirectionHeads& heads = probe.heads;
-    TableData out;
-    out.view = "corpus-probe";
     TableSection section;
     section.title = QStringLiteral("Heads that write the directions of layer %1").arg(heads.layer);
     section.note =
@@ -85,12 +72,9 @@ std::unique_ptr<Figure> heads_of_directions(const corpus::ProbeResult& probe) {
             .arg(heads.layer);
     section.hint = QStringLiteral("A click selects the first head.");
     section.columns = {
-        {.kind = ColumnKind::text, .id = "class", .title = QStringLiteral("class")},
-        {.kind = ColumnKind::bar,
-         .id = "all_heads",
-         .title = QStringLiteral("% of all heads"),
-         .tip = QStringLiteral("sum of the shares of all heads below the layer; the rest is the embedding's and the MLPs'"),
-         .decimals = 1},
+        table_column(ColumnKind::text, "class", "class"),
+        table_column(ColumnKind::bar, "all_heads", "% of all heads",
+                     "sum of the shares of all heads below the layer; the rest is the embedding's and the MLPs'", 1),
         {.kind = ColumnKind::text, .id = "heads", .title = QStringLiteral("largest shares in %"), .stretched = true}};
     for (Eigen::Index c = 0; c < heads.share.rows(); ++c) {
         if (!std::isfinite(heads.stream[c])) continue;
@@ -102,15 +86,13 @@ std::unique_ptr<Figure> heads_of_directions(const corpus::ProbeResult& probe) {
         TableCell list;
         for (const Eigen::Index h : order)
             list.tokens.emplace_back(draw::Label{.continuation = {}, .text = head_name(id(h))}, 100 * heads.share(c, h));
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.head = id(order.front());
         row.cells = {TableCell::of(class_name(probe, static_cast<std::int32_t>(c))),
                      TableCell::of(100 * heads.share.row(c).sum()), std::move(list)};
-        section.rows.push_back(std::move(row));
     }
     section.empty = QStringLiteral("No class has both test examples and others to compare them with.");
-    out.sections.push_back(std::move(section));
-    return table_figure(std::move(out));
+    return table_figure(one_section("corpus-probe", std::move(section)));
 }
 
 /// Test examples of a label that a layer takes for another (or for itself), by word.
@@ -118,6 +100,7 @@ struct Confused {
     std::map<std::string, std::pair<std::int64_t, const corpus::ProbeExample*>> words;  ///< how often, and the first one
     std::int64_t count = 0;
 };
+using CountedWord = std::pair<std::string, std::pair<std::int64_t, const corpus::ProbeExample*>>;
 using Confusions = std::map<std::pair<std::int32_t, std::int32_t>, Confused>;
 
 Confusions confusions_of(const corpus::ProbeResult& probe, const corpus::LayerProbe& layer) {
@@ -133,9 +116,8 @@ Confusions confusions_of(const corpus::ProbeResult& probe, const corpus::LayerPr
 }
 
 /// The words of a cell, the most frequent ones first.
-std::vector<std::pair<std::string, std::pair<std::int64_t, const corpus::ProbeExample*>>> sorted_words(const Confused& of) {
-    std::vector<std::pair<std::string, std::pair<std::int64_t, const corpus::ProbeExample*>>> out(of.words.begin(),
-                                                                                                  of.words.end());
+std::vector<CountedWord> sorted_words(const Confused& of) {
+    std::vector<CountedWord> out(of.words.begin(), of.words.end());
     std::ranges::stable_sort(out, std::greater(), [](const auto& each) { return each.second.first; });
     return out;
 }
@@ -207,11 +189,10 @@ TableSection words_of_cell(const corpus::ProbeResult& probe, const Confusions& c
                                              .arg(most)
                                        : QString();
     for (std::size_t i = 0; i < std::min(words.size(), most); ++i) {
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.cells = {TableCell::of(static_cast<double>(words[i].second.first)),
                      TableCell::of(QString::fromStdString(words[i].first).simplified())};
         row.click = click_on(*words[i].second.second);
-        section.rows.push_back(std::move(row));
     }
     return section;
 }
@@ -232,14 +213,10 @@ TableSection frequent_errors(const corpus::ProbeResult& probe, const Confusions&
     section.hint = QStringLiteral("A click opens the first text.");
     section.columns = {{.kind = ColumnKind::text, .id = "label", .title = QStringLiteral("label")},
                        {.kind = ColumnKind::text, .id = "predicted", .title = QStringLiteral("predicted")},
-                       {.kind = ColumnKind::bar,
-                        .id = "share",
-                        .title = QStringLiteral("% of the label"),
-                        .tip = QStringLiteral("share of the test examples with this label"),
-                        .decimals = 1,
-                        .limit = 100},
+                       table_column(ColumnKind::bar, "share", "% of the label", "share of the test examples with this label", 1),
                        {.kind = ColumnKind::number, .id = "n", .title = QStringLiteral("errors"), .decimals = 0},
                        {.kind = ColumnKind::text, .id = "words", .title = QStringLiteral("words"), .stretched = true}};
+    section.columns[2].limit = 100;
     for (const auto& [pair, cell] : sorted) {
         const auto types = sorted_words(*cell);
         QStringList words;
@@ -248,13 +225,12 @@ TableSection frequent_errors(const corpus::ProbeResult& probe, const Confusions&
             const std::int64_t count = types[i].second.first;
             words << (count > 1 ? QStringLiteral("%1 ×%2").arg(type).arg(count) : type);
         }
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.cells = {TableCell::of(class_name(probe, pair.first)), TableCell::of(class_name(probe, pair.second)),
                      TableCell::of(100 * static_cast<double>(cell->count) /
                                    static_cast<double>(wanted[static_cast<std::size_t>(pair.first)])),
                      TableCell::of(static_cast<double>(cell->count)), TableCell::of(words.join(QStringLiteral(", ")))};
         row.click = click_on(*types.front().second.second);
-        section.rows.push_back(std::move(row));
     }
     section.empty = QStringLiteral("There are none.");
     return section;
@@ -295,15 +271,9 @@ std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult& probe, const std
     out.parts.push_back(confusion_matrix(probe, layer, chosen));
     if (chosen) {
         out.opened = out.parts.size();
-        TableData of_cell;
-        of_cell.view = "corpus-probe";
-        of_cell.sections.push_back(words_of_cell(probe, confusions, *chosen));
-        out.parts.push_back(table_figure(std::move(of_cell)));
+        out.parts.push_back(table_figure(one_section("corpus-probe", words_of_cell(probe, confusions, *chosen))));
     }
-    TableData errors;
-    errors.view = "corpus-probe";
-    errors.sections.push_back(frequent_errors(probe, confusions));
-    out.parts.push_back(table_figure(std::move(errors)));
+    out.parts.push_back(table_figure(one_section("corpus-probe", frequent_errors(probe, confusions))));
     out.table = [probe] { return corpus::table_of(probe); };
     out.arrays = [probe] {
         std::vector<NamedArray> arrays = corpus::arrays_of(probe);

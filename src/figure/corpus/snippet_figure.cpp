@@ -7,7 +7,6 @@
 #include <QPainter>
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::figure {
 namespace {
@@ -32,16 +31,16 @@ public:
         double y = 0;
         for (const SnippetList& list : lists_) {
             y += kSnippetTitle;
-            double tallest = 0;
+            double highest = 0;
             for (std::size_t i = 0; i < list.snippets.size(); ++i) {
                 const auto column = static_cast<std::int64_t>(i) % columns;
-                if (column == 0) y += std::exchange(tallest, 0);
+                if (column == 0) y += std::exchange(highest, 0);
                 const double height = kHead + rows_of(list.snippets[i]) * kRow + 8;
                 cells_.push_back(
                     {&list, i, {kSnippetMargin + static_cast<double>(column) * (kCell + kSnippetGap), y, kCell, height}});
-                tallest = std::max(tallest, height);
+                highest = std::max(highest, height);
             }
-            y += tallest + 4;
+            y += highest + 4;
         }
         return {width, y};
     }

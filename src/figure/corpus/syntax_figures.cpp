@@ -19,52 +19,31 @@ QString interval_words(const corpus::Interval& of) {
     return QStringLiteral("%1–%2").arg(percent(of.low), percent(of.high));
 }
 
-TableColumn number_column(const char* id, const char* title, const char* tip, int decimals) {
-    return {.kind = ColumnKind::number,
-            .id = id,
-            .title = QString::fromUtf8(title),
-            .tip = QString::fromUtf8(tip),
-            .decimals = decimals};
-}
-
 TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirection direction) {
-    const auto title = enum_row(direction).title;
     TableSection section;
-    section.title = QString::fromUtf8(title.data(), qsizetype(title.size()));
+    section.title = QString::fromUtf8(enum_row(direction).title);
     section.note = table.causal
                        ? QStringLiteral(
                              "A causal model covers only arcs whose attending word comes later. All numbers are over these, in "
                              "percent.")
                        : QStringLiteral("All numbers in percent.");
-    section.columns = {{.kind = ColumnKind::text, .id = "relation", .title = QStringLiteral("relation")},
-                       {.kind = ColumnKind::text,
-                        .id = "head",
-                        .title = QStringLiteral("head"),
-                        .tip = QStringLiteral("the best of all heads on half of the sentences")},
-                       {.kind = ColumnKind::bar,
-                        .id = "accuracy",
-                        .title = QStringLiteral("accuracy"),
-                        .tip = QStringLiteral("arcs whose other end is the word attended to most"),
-                        .decimals = 1,
-                        .limit = 100},
-                       {.kind = ColumnKind::text,
-                        .id = "interval",
-                        .title = QStringLiteral("95 %"),
-                        .tip = QStringLiteral("bootstrap over sentences"),
-                        .muted = true},
-                       number_column("held_out", "other half", "accuracy on the sentences that the head was not chosen on", 1),
-                       number_column("baseline", "baseline", "accuracy of the best constant distance", 1),
-                       {.kind = ColumnKind::text,
-                        .id = "offset",
-                        .title = QStringLiteral("distance"),
-                        .tip = QStringLiteral("the best constant distance in words"),
-                        .muted = true},
-                       number_column("n", "arcs", "that the direction covers", 0),
-                       number_column("coverage", "covered", "share of the relation's arcs", 1)};
+    section.columns = {
+        table_column(ColumnKind::text, "relation", "relation"),
+        table_column(ColumnKind::text, "head", "head", "the best of all heads on half of the sentences"),
+        table_column(ColumnKind::bar, "accuracy", "accuracy", "arcs whose other end is the word attended to most", 1),
+        table_column(ColumnKind::text, "interval", "95 %", "bootstrap over sentences"),
+        table_column(ColumnKind::number, "held_out", "other half", "accuracy on the sentences that the head was not chosen on",
+                     1),
+        table_column(ColumnKind::number, "baseline", "baseline", "accuracy of the best constant distance", 1),
+        table_column(ColumnKind::text, "offset", "distance", "the best constant distance in words"),
+        table_column(ColumnKind::number, "n", "arcs", "that the direction covers", 0),
+        table_column(ColumnKind::number, "coverage", "covered", "share of the relation's arcs", 1)};
+    section.columns[2].limit = 100;
+    section.columns[3].muted = section.columns[6].muted = true;
     for (const corpus::RelationRow& row : table.rows) {
         if (row.direction != direction || row.n < corpus::kFewArcs) continue;
         const double coverage = static_cast<double>(row.n) / static_cast<double>(row.arcs);
-        TableRow out;
+        TableRow& out = section.rows.emplace_back();
         out.head = row.head;
         out.cells = {TableCell::of(QString::fromStdString(row.relation)),
                      TableCell::of(head_name(row.head)),
@@ -76,10 +55,15 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
                                    draw::number_text(static_cast<double>(row.offset), 0)),
                      TableCell::of(static_cast<double>(row.n)),
                      TableCell::of(100 * coverage)};
-        section.rows.push_back(std::move(out));
     }
     section.empty = QStringLiteral("No relation has %1 arcs that this direction covers.").arg(corpus::kFewArcs);
     return section;
+}
+
+/// Upper bound of a weight that the index does not hold: the weight of the word attended to.
+QString weight_words(const corpus::WordQuery::Case& one) {
+    const QString known = draw::number_text(one.at_most(), 3);
+    return std::isfinite(one.weight) ? known : QStringLiteral("at most %1").arg(known);
 }
 
 }  // namespace
@@ -100,16 +84,6 @@ std::unique_ptr<Figure> relations_figure(const corpus::RelationTable& table, con
     out.table = [table] { return corpus::table_of(table); };
     return table_figure(std::move(out));
 }
-
-namespace {
-
-/// Upper bound of a weight that the index does not hold: the weight of the word attended to.
-QString weight_words(const corpus::WordQuery::Case& one) {
-    const QString known = draw::number_text(one.at_most(), 3);
-    return std::isfinite(one.weight) ? known : QStringLiteral("at most %1").arg(known);
-}
-
-}  // namespace
 
 std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const std::string& question, HeadId chosen,
                                         const QString& words) {
@@ -134,16 +108,14 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
     const corpus::WordQuery query(question, index);
     const analyze::HeadTable& measures = query.measures();
     for (const analyze::MeasureInfo& measure : measures.measures)
-        heads.columns.push_back(
-            {.kind = ColumnKind::bar, .id = measure.id, .title = QString::fromStdString(measure.title), .decimals = 3});
+        heads.columns.push_back({.kind = ColumnKind::bar, .id = measure.id, .title = QString::fromStdString(measure.title)});
     const std::vector<HeadId> found = query.heads();
     for (const HeadId head : found) {
-        TableRow row;
+        TableRow& row = heads.rows.emplace_back();
         row.head = head;
         row.cells.push_back(TableCell::of(head_name(head)));
         for (const Eigen::MatrixXd& values : measures.values)
             row.cells.push_back(TableCell::of(values(head.layer.value, head.head.value)));
-        heads.rows.push_back(std::move(row));
     }
     QStringList cases;
     for (const auto& condition : query.conditions())
@@ -156,19 +128,17 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
         const HeadId shown = std::ranges::find(found, chosen) != found.end() ? chosen : found.front();
         const Table examples = corpus::examples_of(query, 0, shown, most_examples, index);
         for (const auto& [kind, word, title, note] : corpus::example_kinds) {
-            TableSection section;
-            section.title =
-                QStringLiteral("%1: %2").arg(head_name(shown), QString::fromUtf8(title.data(), qsizetype(title.size())));
+            TableSection& section = out.sections.emplace_back();
+            section.title = QStringLiteral("%1: %2").arg(head_name(shown), QString::fromUtf8(title));
             section.note = QStringLiteral("The word is in brackets, its target in braces.");
             section.hint = QStringLiteral("A click opens the sentence.");
-            section.columns = {
-                {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .decimals = 3, .limit = 1},
-                {.kind = ColumnKind::text, .id = "attended", .title = QStringLiteral("attends to")},
-                {.kind = ColumnKind::text, .id = "text", .title = QStringLiteral("sentence"), .stretched = true}};
+            section.columns = {{.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .limit = 1},
+                               {.kind = ColumnKind::text, .id = "attended", .title = QStringLiteral("attends to")},
+                               {.kind = ColumnKind::text, .id = "text", .title = QStringLiteral("sentence"), .stretched = true}};
             for (const corpus::WordQuery::Case& one : corpus::example_cases(query, 0, shown, kind, most_examples)) {
                 const corpus::IndexedSentence& sentence = index.sentences().at(one.text);
                 const std::string attended = one.attended < 0 ? "" : sentence.words[static_cast<std::size_t>(one.attended)].form;
-                TableRow row;
+                TableRow& row = section.rows.emplace_back();
                 row.cells = {TableCell::of(one.weight), TableCell::of(QString::fromStdString(attended)),
                              TableCell::of(QString::fromStdString(corpus::marked_sentence(sentence, one.word, one.target)))};
                 row.tip = QStringLiteral("%1: %2 on “%3”")
@@ -179,10 +149,8 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
                              {"target", std::to_string(one.target + sentence.first_word)},
                              {"layer", std::to_string(shown.layer.value)},
                              {"head", std::to_string(shown.head.value)}};
-                section.rows.push_back(std::move(row));
             }
             section.empty = QStringLiteral("There are none.");
-            out.sections.push_back(std::move(section));
         }
         out.table = [examples] { return examples; };
     }
@@ -198,10 +166,8 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t tag) { return rows[tag]; });
     order.resize(most);
-    plot::PlotData out;
-    out.view = "corpus-tags";
-    out.title = QStringLiteral("Attention to parts of speech");
-    out.subtitle = plot::joined_words({QStringLiteral("one dot per head, lines are layer means"), words});
+    plot::PlotData out = corpus_plot("corpus-tags", QStringLiteral("Attention to parts of speech"),
+                                     QStringLiteral("one dot per head, lines are layer means"), words);
     out.focus_fades = out.focus_in_files = false;
     for (const std::size_t tag : order) {
         std::vector<HeadDot> heads;
@@ -212,9 +178,8 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
             even = of.base;
         }
         if (heads.empty()) continue;
-        const std::string_view name = corpus::kTokenTags[tag];
-        out.panels.push_back(head_panel(heads, QString::fromUtf8(name.data(), qsizetype(name.size())),
-                                        QStringLiteral("share of attention"), even));
+        out.panels.push_back(
+            head_panel(heads, QString::fromUtf8(corpus::kTokenTags[tag]), QStringLiteral("share of attention"), even));
     }
     out.table = [table = corpus::table_of(shares)] { return table; };
     out.description = QStringLiteral(
@@ -225,10 +190,8 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
 }
 
 std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment>& heads, const QString& words) {
-    plot::PlotData out;
-    out.view = "corpus-alignment";
-    out.title = QStringLiteral("Attention along dependencies");
-    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), words});
+    plot::PlotData out = corpus_plot("corpus-alignment", QStringLiteral("Attention along dependencies"),
+                                     QStringLiteral("one dot a head, the line is the layer mean"), words);
     out.focus_fades = out.focus_in_files = false;
     std::vector<HeadDot> along, far;
     for (const corpus::HeadAlignment& of : heads) {

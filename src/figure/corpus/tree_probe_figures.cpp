@@ -54,7 +54,7 @@ plot::Panel bar_panel(const char* title, const char* label, const std::vector<do
     panel.x.low = -0.5, panel.x.high = static_cast<double>(values.size()) - 0.5;
     panel.y.label = QString::fromUtf8(label);
     panel.y.from_zero = std::ranges::none_of(values, [](double v) { return v < 0; });
-    plot::Series bars;
+    plot::Series& bars = panel.series.emplace_back();
     bars.kind = plot::Series::Kind::bars;
     bars.color = {TreeRole::accent};
     bars.strength = 0.5;  // the mean shows through
@@ -63,10 +63,9 @@ plot::Panel bar_panel(const char* title, const char* label, const std::vector<do
         bars.x.push_back(static_cast<double>(l));
         bars.y.push_back(values[l]);
     }
-    bars.tip = [bars](std::size_t i) {
-        return QStringLiteral("layer %1  %2").arg(bars.x[i], 0, 'f', 0).arg(number_text(bars.y[i], 3));
+    bars.tip = [x = bars.x, y = bars.y](std::size_t i) {
+        return QStringLiteral("layer %1  %2").arg(x[i], 0, 'f', 0).arg(number_text(y[i], 3));
     };
-    panel.series.push_back(std::move(bars));
     if (std::isfinite(mean))
         panel.references.push_back({.name = QStringLiteral("%1 %2").arg(QString::fromUtf8(mean_name), number_text(mean, 2)),
                                     .at = mean,
@@ -109,10 +108,8 @@ std::unique_ptr<Figure> arc_weights(const corpus::ArcResult& result, const std::
 }  // namespace
 
 std::unique_ptr<Figure> structural_figure(const corpus::StructuralResult& result, const QString& words) {
-    plot::PlotData out;
-    out.view = "corpus-structural";
-    out.title = QStringLiteral("Structural probe");
-    out.subtitle = plot::joined_words({sentences_words(result.n_train, result.n_test), words});
+    plot::PlotData out = corpus_plot("corpus-structural", QStringLiteral("Structural probe"),
+                                     sentences_words(result.n_train, result.n_test), words);
     out.own_legends = true;
     out.panels = {tree_panel(result, &corpus::TreeIntervals::uuas, "Arcs found", "UUAS"),
                   tree_panel(result, &corpus::TreeIntervals::distance_spearman, "Distances", "Spearman"),
@@ -131,17 +128,12 @@ std::unique_ptr<Figure> structural_figure(const corpus::StructuralResult& result
 
 std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QString& words) {
     const bool edge = result.kind == corpus::ProbeKind::edge;
-    plot::PlotData out;
-    out.view = edge ? "corpus-edge" : "corpus-mix";
-    out.title = QStringLiteral("%1: %2").arg(edge ? QStringLiteral("Edge probe") : QStringLiteral("Mixed layers"),
-                                             QString::fromStdString(result.task));
-    out.subtitle = plot::joined_words(
-        {QStringLiteral("%1 training and %2 test examples of %3 classes")
-             .arg(count_text(result.n_train), count_text(result.n_test), count_text(std::ssize(result.classes))),
-         words});
+    const QString name = edge ? QStringLiteral("Edge probe") : QStringLiteral("Mixed layers");
+    plot::PlotData out =
+        corpus_plot(edge ? "corpus-edge" : "corpus-mix", name + QStringLiteral(": ") + QString::fromStdString(result.task),
+                    examples_words(result.n_train, result.n_test, std::ssize(result.classes)), words);
     out.own_legends = true;
     plot::Panel score = layer_panel("Up to each layer", result.rows.size());
-    score.y.label = QStringLiteral("share of examples");
     score.y.high = 1;
     std::vector<corpus::Interval> scores;
     std::vector<double> weights, gains;
@@ -151,12 +143,7 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
         gains.push_back(row.gain.mean);
     }
     add_interval(score, "probe", {TreeRole::accent}, scores);
-    score.references = {
-        {.name = QStringLiteral("most frequent label of the word"),
-         .at = result.most_frequent_label,
-         .color = {TreeRole::clark_sea},
-         .dashed = true},
-        {.name = QStringLiteral("most frequent label"), .at = result.majority, .color = {TreeRole::muted}, .dashed = true}};
+    score.references = label_baselines(result.most_frequent_label, result.majority);
     out.panels = {std::move(score), bar_panel("Weights of all layers", "softmax(s)", weights, result.centre, "centre of gravity"),
                   bar_panel("Gain of each layer", "score − the one before", gains, result.expected.mean, "expected layer")};
     out.table = [table = corpus::table_of(result)] { return table; };
@@ -174,10 +161,8 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
 }
 
 std::unique_ptr<Figure> arc_figure(const corpus::ArcResult& result, const QString& words) {
-    plot::PlotData by_layer;
-    by_layer.view = "corpus-arcs";
-    by_layer.title = QStringLiteral("Heads of words from attention");
-    by_layer.subtitle = plot::joined_words({sentences_words(result.n_train, result.n_test), words});
+    plot::PlotData by_layer = corpus_plot("corpus-arcs", QStringLiteral("Heads of words from attention"),
+                                          sentences_words(result.n_train, result.n_test), words);
     by_layer.own_legends = true;
     by_layer.aspect = 0.45;
     std::vector<corpus::Interval> alone;
@@ -187,7 +172,7 @@ std::unique_ptr<Figure> arc_figure(const corpus::ArcResult& result, const QStrin
             all = result.rows[i].accuracy;
         else
             alone.push_back(result.rows[i].accuracy);
-    plot::Panel panel = layer_panel("UAS", std::max<std::size_t>(alone.size(), 1));
+    plot::Panel& panel = by_layer.panels.emplace_back(layer_panel("UAS", std::max<std::size_t>(alone.size(), 1)));
     panel.y.label = QStringLiteral("share of words");
     add_interval(panel, "heads of one layer", {TreeRole::accent}, alone);
     panel.references = {{.name = QStringLiteral("all heads %1").arg(with_interval(all)),
@@ -200,7 +185,6 @@ std::unique_ptr<Figure> arc_figure(const corpus::ArcResult& result, const QStrin
                          .at = result.baseline.mean,
                          .color = {TreeRole::muted},
                          .dashed = true}};
-    by_layer.panels.push_back(std::move(panel));
     StackedParts out;
     out.view = "corpus-arcs";
     out.title = by_layer.title;

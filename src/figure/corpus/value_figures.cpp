@@ -39,14 +39,12 @@ void add_tenths(plot::Panel& panel, const std::array<corpus::ProbabilityTenth, 1
 }  // namespace
 
 std::unique_ptr<Figure> values_figure(const corpus::ValueAgreement& found, const QString& words) {
-    plot::PlotData out;
-    out.view = "corpus-values";
-    out.title = QStringLiteral("Values and the tokens after their triggers");
     std::int64_t triggered = 0, agreeing = 0;
     for (const corpus::LayerValues& layer : found.layers) triggered += layer.triggered, agreeing += layer.agreeing;
-    out.subtitle = plot::joined_words({QStringLiteral("%1 of %2 values agree, thin lines: 95 % intervals or quartiles")
-                                           .arg(count_text(agreeing), count_text(triggered)),
-                                       words});
+    plot::PlotData out = corpus_plot("corpus-values", QStringLiteral("Values and the tokens after their triggers"),
+                                     QStringLiteral("%1 of %2 values agree, thin lines: 95 % intervals or quartiles")
+                                         .arg(count_text(agreeing), count_text(triggered)),
+                                     words);
     out.own_legends = true;
     plot::Panel rate = layer_panel("the value's likeliest token followed its strongest trigger", found.layers.size());
     rate.y.label = QStringLiteral("share of values");
@@ -74,7 +72,7 @@ std::unique_ptr<Figure> value_figure(const corpus::Neurons& neurons, analyze::Ne
     out.title = QStringLiteral("Its value");
     const std::vector<corpus::Trigger> triggers = neurons.largest(id.layer, id.neuron);
     const auto followed = std::ranges::count_if(triggers, [](const corpus::Trigger& t) { return t.next >= 0; });
-    TableSection section;
+    TableSection& section = out.sections.emplace_back();
     section.title = QStringLiteral("Its value promotes");
     section.note = QStringLiteral("Probability in softmax(v E), and of the %1 recorded triggers those that the token follows.")
                        .arg(followed);
@@ -84,12 +82,10 @@ std::unique_ptr<Figure> value_figure(const corpus::Neurons& neurons, analyze::Ne
         {.kind = ColumnKind::number, .id = "follows", .title = QStringLiteral("follows"), .decimals = 0}};
     for (const analyze::TokenScore& token : value.top) {
         const auto follows = std::ranges::count(triggers, token.id, &corpus::Trigger::next);
-        TableRow row;
-        row.cells = {TableCell::of(QString::fromStdString(text::token_label(tokenizer, token.id))),
-                     TableCell::of(static_cast<double>(token.probability)), TableCell::of(static_cast<double>(follows))};
-        section.rows.push_back(std::move(row));
+        section.rows.emplace_back().cells = {TableCell::of(QString::fromStdString(text::token_label(tokenizer, token.id))),
+                                             TableCell::of(static_cast<double>(token.probability)),
+                                             TableCell::of(static_cast<double>(follows))};
     }
-    out.sections.push_back(std::move(section));
     return table_figure(std::move(out));
 }
 

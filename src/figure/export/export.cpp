@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <cmath>
+#include <utility>
 
 namespace headlight::figure {
 
@@ -44,6 +45,9 @@ void Page::paint(QPainter& painter) const {
 QString Page::title() const { return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title()); }
 
 namespace {
+
+constexpr std::pair<const char*, Format> kFormats[] = {{".png", Format::png}, {".svg", Format::svg}, {".pdf", Format::pdf},
+                                                       {".csv", Format::csv}, {".npz", Format::npz}, {".json", Format::json}};
 
 nlohmann::ordered_json provenance_members(const Provenance& p) {
     nlohmann::ordered_json out;
@@ -86,44 +90,17 @@ std::vector<std::pair<std::string, const TokenIds*>> texts_of(const Provenance& 
 }
 
 QString xml_escaped(const QString& text) {
-    QString out;
-    for (QChar c : text) {
-        if (c == u'&')
-            out += QLatin1String("&amp;");
-        else if (c == u'<')
-            out += QLatin1String("&lt;");
-        else if (c == u'>')
-            out += QLatin1String("&gt;");
-        else if (c == u'"')
-            out += QLatin1String("&quot;");
-        else if (c < u' ' && c != u'\n' && c != u'\t')
-            out += QChar(0xFFFD);  // not allowed in XML 1.0
-        else
-            out += c;
-    }
+    QString out = text.toHtmlEscaped();
+    for (QChar& c : out)
+        if (c < u' ' && c != u'\n' && c != u'\t') c = QChar(0xFFFD);  // not allowed in XML 1.0
     return out;
 }
 
-namespace {
-
-struct Known {
-    const char* extension;
-    Format format;
-};
-constexpr std::array<Known, 6> formats{{{".png", Format::png},
-                                        {".svg", Format::svg},
-                                        {".pdf", Format::pdf},
-                                        {".csv", Format::csv},
-                                        {".npz", Format::npz},
-                                        {".json", Format::json}}};
-
-}  // namespace
-
 Format format_of(const std::filesystem::path& path) {
     std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (const Known& known : formats)
-        if (extension == known.extension) return known.format;
+    std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const auto& [known, format] : kFormats)
+        if (extension == known) return format;
     throw Error({.problem = "The file's extension does not say a known format",
                  .file = path.string(),
                  .expected = ".png, .svg, .pdf, .csv, .npz or .json",

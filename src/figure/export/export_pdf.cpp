@@ -9,7 +9,6 @@
 #include <algorithm>
 
 namespace headlight::figure {
-
 namespace {
 
 constexpr double most_points = 14'400;  ///< a page's largest side (PDF 1.4, annex C)

@@ -9,7 +9,6 @@
 #include <cmath>
 
 namespace headlight::figure {
-
 namespace {
 
 constexpr double most_pixels = 400e6;  ///< 1.6 GB

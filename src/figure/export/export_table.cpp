@@ -18,21 +18,6 @@ std::string view_of(const Figure& figure, const Provenance& provenance) {
     return asked != provenance.options.end() ? asked->second : figure.view();
 }
 
-}  // namespace
-
-QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
-    // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
-    return QByteArray::fromStdString("# " + data_provenance_json(provenance) + '\n' + analyze::csv_text(figure.table()));
-}
-
-QByteArray table_json(const Figure& figure, const Provenance& provenance) {
-    return QByteArray::fromStdString("{\"view\": " + nlohmann::ordered_json(view_of(figure, provenance)).dump() +
-                                     ",\n\"provenance\": " + data_provenance_json(provenance) + ",\n" +
-                                     analyze::json_members(figure.table()) + "\n}\n");
-}
-
-namespace {
-
 std::vector<NamedArray> arrays_of(const Figure& figure, const Provenance& provenance) {
     std::vector<NamedArray> arrays = figure.arrays();
     for (const auto& [name, text] : texts_of(provenance)) {
@@ -57,6 +42,17 @@ std::string list_of(std::vector<NamedArray> arrays) {
 }
 
 }  // namespace
+
+QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
+    // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
+    return QByteArray::fromStdString("# " + data_provenance_json(provenance) + '\n' + analyze::csv_text(figure.table()));
+}
+
+QByteArray table_json(const Figure& figure, const Provenance& provenance) {
+    return QByteArray::fromStdString("{\"view\": " + nlohmann::ordered_json(view_of(figure, provenance)).dump() +
+                                     ",\n\"provenance\": " + data_provenance_json(provenance) + ",\n" +
+                                     analyze::json_members(figure.table()) + "\n}\n");
+}
 
 void write_arrays_npz(const Figure& figure, const Provenance& provenance, const std::filesystem::path& path) {
     const std::vector<NamedArray> arrays = arrays_of(figure, provenance);

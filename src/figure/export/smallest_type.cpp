@@ -9,7 +9,6 @@
 #include <limits>
 
 namespace headlight::figure {
-
 namespace {
 
 constexpr double most_mm = 600;

@@ -6,7 +6,6 @@
 #include <QStringList>
 
 namespace headlight::figure {
-
 namespace {
 
 QString attribute(const QString& element, const QString& name) {

@@ -61,8 +61,4 @@ std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFi
     return focus_page(labels, std::move(figures), static_cast<std::int64_t>(traces.size()));
 }
 
-std::unique_ptr<Figure> focus_figure(TracePtr trace, const FocusFigureOptions& options, const CancelToken& cancel) {
-    return focus_figure(std::vector<TracePtr>{std::move(trace)}, options, cancel);
-}
-
 }  // namespace headlight::figure

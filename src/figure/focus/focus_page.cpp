@@ -27,7 +27,7 @@ public:
             "all. Rene Claus, “Attention Focus Plots”, 2023.");
     }
     bool refining() const override {
-        return std::any_of(figures_.begin(), figures_.end(), [](const auto& f) { return f->refining(); });
+        return std::ranges::any_of(figures_, [](const auto& f) { return f->refining(); });
     }
     Sharpening sharpening() override {
         for (const auto& figure : figures_)

@@ -4,8 +4,6 @@
 
 #include "figure/focus/focus_plots.h"
 
-#include <cmath>
-
 namespace headlight::figure::focus {
 
 inline QString text(const std::string& s) { return QString::fromStdString(s); }
@@ -33,8 +31,6 @@ inline QString token_name(const TokenLabels& labels, std::int64_t text_index, st
     if (text_index == 0 && i < labels.size()) return labels[i].with_position(Position(position));
     return QStringLiteral("token %1 of text %2").arg(position).arg(text_index + 1);
 }
-
-inline Table::Cell cell(double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); }
 
 inline plot::Axis token_axis(const TokenLabels& labels, const QString& name, plot::Axis::Stands stands) {
     plot::Axis axis;

@@ -61,7 +61,7 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
         data->facts.notes, {});
     out.subtitle = QStringLiteral("%1 · the %2 target of each query").arg(head_name(data->facts.head), rank);
     out.focus_fades = false;
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     panel.x = token_axis(labels, QStringLiteral("query (attends)"), Axis::Stands::query);
     panel.y.label = QStringLiteral("score before softmax");
     // Of several texts the first one is shown.
@@ -99,7 +99,7 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
         if (!data->facts.terms[t].exists) continue;
         Series s = series_of([&](Eigen::Index r) { return data->terms(r, static_cast<Eigen::Index>(t)); });
         // The bias of a model that has none is a note, not a bar of no height.
-        if (std::all_of(s.y.begin(), s.y.end(), [](double v) { return v == 0 || std::isnan(v); })) continue;
+        if (std::ranges::all_of(s.y, [](double v) { return v == 0 || std::isnan(v); })) continue;
         s.kind = bars ? Series::Kind::stacked : many;
         s.width = 1.2;
         s.radius = cloud_radius;
@@ -114,9 +114,8 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     score.width = 1.2;
     if (!bars) score.radius = cloud_radius;
     panel.series.push_back(std::move(score));
-    const bool any = std::any_of(rows.begin(), rows.end(), [&](std::size_t r) { return data->keys[r] >= 0; });
-    if (!any) panel.empty = QStringLiteral("no query has that many targets");
-    out.panels.push_back(std::move(panel));
+    if (std::ranges::none_of(rows, [&](std::size_t r) { return data->keys[r] >= 0; }))
+        panel.empty = QStringLiteral("no query has that many targets");
     return out;
 }
 
@@ -133,12 +132,12 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
         from.facts.notes, {"key", "key_token", "term", "value"});
     out.subtitle = head_name(from.facts.head) + QStringLiteral(" · the terms that depend on the target alone, mean subtracted");
     out.focus_fades = false;
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     panel.x = token_axis(labels, QStringLiteral("key (attended to)"), Axis::Stands::key);
     panel.y.label = QStringLiteral("score minus its mean");
     const auto add = [&](const Eigen::VectorXd& values, const char* id, const QString& name, std::size_t term) {
         if (values.size() == 0 || !values.array().isFinite().any() || values.isZero(0)) return;
-        Series s;
+        Series& s = panel.series.emplace_back();
         s.kind = Series::Kind::line;
         s.marked = values.size() <= 60;
         s.name = name;
@@ -148,17 +147,14 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
             s.y.push_back(values[k]);
             s.keys.emplace_back(k);
         }
-        const std::vector<double> y = s.y;
-        s.tip = [names, name, y](std::size_t i) {
+        s.tip = [names, name, y = s.y](std::size_t i) {
             return QStringLiteral("%1  %2 %3")
                 .arg(token_name(*names, 0, static_cast<std::int64_t>(i)), name, draw::value_text(y[i]));
         };
-        const std::string column = id;
-        s.row = [names, column, y](std::size_t i) {
+        s.row = [names, column = std::string(id), y = s.y](std::size_t i) {
             const auto k = static_cast<std::int64_t>(i);
-            return std::vector<Table::Cell>{k, label_text(*names, k), column, cell(y[i])};
+            return std::vector<Table::Cell>{k, label_text(*names, k), column, finite_cell(y[i])};
         };
-        panel.series.push_back(std::move(s));
     };
     add(from.position, "position_term", QStringLiteral("position (%1)").arg(text(from.facts.position_kind)), 0);
     add(from.bias, "bias_term", QStringLiteral("bias"), 1);
@@ -167,7 +163,6 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
                           ? QStringLiteral("one token has no course")
                           : QStringLiteral(
                                 "This model has neither a query bias nor ALiBi: no part of a score is the same for every query.");
-    out.panels.push_back(std::move(panel));
     return out;
 }
 
@@ -188,7 +183,7 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
                        .arg(draw::count_text(data->queries),
                             data->texts > 1 ? QStringLiteral(" of %1 texts").arg(draw::count_text(data->texts)) : QString(),
                             data->include_first_row ? QStringLiteral(", the first one too") : QString());
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     const auto n_layers = static_cast<std::int64_t>(data->values.rows()),
                n_heads = static_cast<std::int64_t>(data->values.cols());
     panel.x.label = QStringLiteral("layer");
@@ -203,7 +198,7 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
     else
         panel.y.high = 1;
     for (std::int64_t r = 0; r < n_heads; ++r) {
-        Series line;
+        Series& line = panel.series.emplace_back();
         line.kind = Series::Kind::line;
         line.color = {Color::Role::faint};
         line.width = 1;
@@ -211,9 +206,8 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
             line.x.push_back(static_cast<double>(l));
             line.y.push_back(data->ranked_value(l, r));
         }
-        panel.series.push_back(std::move(line));
     }
-    Series dots;
+    Series& dots = panel.series.emplace_back();
     std::vector<std::int64_t> ranks;
     for (std::int64_t l = 0; l < n_layers; ++l)
         for (std::int64_t r = 0; r < n_heads; ++r) {
@@ -224,21 +218,17 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
             dots.colors.push_back(Color::of_head(head));
             ranks.push_back(r);
         }
-    const bool any = std::any_of(dots.y.begin(), dots.y.end(), [](double v) { return std::isfinite(v); });
-    if (!any) panel.empty = QStringLiteral("one token: no query counts");
-    const std::vector<HeadId> heads = dots.heads;
-    const std::vector<double> y = dots.y;
-    dots.tip = [data, heads, y, ranks](std::size_t i) {
+    if (std::ranges::none_of(dots.y, [](double v) { return std::isfinite(v); }))
+        panel.empty = QStringLiteral("one token: no query counts");
+    dots.tip = [data, heads = dots.heads, y = dots.y, ranks](std::size_t i) {
         return QStringLiteral("%1  %2 %3  rank %4 of %5 in its layer")
             .arg(head_name(heads[i]), text(data->title), draw::value_text(y[i]))
             .arg(ranks[i] + 1)
             .arg(data->values.cols());
     };
-    dots.row = [heads, y, ranks](std::size_t i) {
-        return std::vector<Table::Cell>{heads[i].layer.value, heads[i].head.value, ranks[i] + 1, cell(y[i])};
+    dots.row = [heads = dots.heads, y = dots.y, ranks](std::size_t i) {
+        return std::vector<Table::Cell>{heads[i].layer.value, heads[i].head.value, ranks[i] + 1, finite_cell(y[i])};
     };
-    panel.series.push_back(std::move(dots));
-    out.panels.push_back(std::move(panel));
     return out;
 }
 

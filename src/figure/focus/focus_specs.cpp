@@ -66,10 +66,9 @@ std::vector<ViewSpec> focus_view_specs() {
     std::vector<ViewSpec> out;
     for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
         const FocusRow& row = rows[static_cast<std::size_t>(i)];
-        ViewSpec spec;
+        ViewSpec& spec = out.emplace_back();
         spec.id = i == 0 ? "focus" : "focus-" + std::to_string(i);
         spec.title = row.title;
-        spec.group = "Focus";
         spec.tab = i == 0;
         spec.basis = Basis::terms;
         spec.offers_examples = true;
@@ -81,7 +80,6 @@ std::vector<ViewSpec> focus_view_specs() {
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;      // figures of every head
         if (row.quick) spec.quick = few_texts;
-        out.push_back(std::move(spec));
     }
     return out;
 }

@@ -96,7 +96,7 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
         const double t = static_cast<double>(b) / static_cast<double>(bins);
         edges.push_back(log ? low * std::pow(high / low, t) : low + (high - low) * t);
     }
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     panel.x.label = orientation ? QStringLiteral("orientation cos(u, h)") : magnitude_label(from);
     panel.x.log = log;
     panel.x.tight = true;
@@ -105,7 +105,7 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
     std::int64_t counted = 0;
     double of_heads = 0, of_bias = 0;
     for (std::int64_t c = 0; c < from.entries(); ++c) {
-        Series s = entry_series(from, c);
+        Series& s = panel.series.emplace_back(entry_series(from, c));
         s.kind = Series::Kind::steps;
         s.x = edges;
         s.y.assign(static_cast<std::size_t>(bins), 0);
@@ -118,18 +118,14 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
             ++counted;
         }
         double& highest = c < from.n_heads ? of_heads : of_bias;
-        highest = std::max(highest, *std::max_element(s.y.begin(), s.y.end()));
-        const std::vector<double> y = s.y;
-        const QString name = s.name;
-        const std::int64_t layer = from.layer.value;
-        s.tip = [name, edges, y](std::size_t i) {
+        highest = std::max(highest, *std::ranges::max_element(s.y));
+        s.tip = [name = s.name, edges, y = s.y](std::size_t i) {
             return QStringLiteral("%1  %2 to %3: %4 tokens")
                 .arg(name, draw::value_text(edges[i]), draw::value_text(edges[i + 1]), draw::number_text(y[i], 0));
         };
-        s.row = [name, edges, y, layer](std::size_t i) {
-            return std::vector<Table::Cell>{layer, name.toStdString(), edges[i], edges[i + 1], static_cast<std::int64_t>(y[i])};
+        s.row = [name = s.name.toStdString(), edges, y = s.y, layer = from.layer.value](std::size_t i) {
+            return std::vector<Table::Cell>{layer, name, edges[i], edges[i + 1], static_cast<std::int64_t>(y[i])};
         };
-        panel.series.push_back(std::move(s));
     }
     if (counted == 0) panel.empty = QStringLiteral("no token has a stream to compare with");
     // The bias is nearly the same everywhere: its one high bin would leave the heads flat.
@@ -138,7 +134,6 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
         out.note += QStringLiteral(" Its highest bin, %1 tokens, is above the axis.")
                         .arg(draw::count_text(static_cast<std::int64_t>(of_bias)));
     }
-    out.panels.push_back(std::move(panel));
     return out;
 }
 
@@ -150,13 +145,13 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
         QStringLiteral("One dot for each head's output at each token: its size relative to the stream before it, and its "
                        "direction. On the zero line it is orthogonal to the stream, below it the head takes away."),
         {"layer", "entry", "text", "token", "magnitude", "orientation"});
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     panel.x.label = magnitude_label(from);
     panel.x.log = log;
     panel.y.label = QStringLiteral("orientation cos(u, h)");
     if (!log) panel.x.from_zero = true;
     for (std::int64_t c = 0; c < from.entries(); ++c) {
-        Series s = entry_series(from, c);
+        Series& s = panel.series.emplace_back(entry_series(from, c));
         const bool linked = text_count(from) == 1;
         for (std::size_t i = 0; i < from.tokens.size(); ++i) {
             const auto r = static_cast<Eigen::Index>(i);
@@ -167,13 +162,14 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
         s.tip = [data, names, c](std::size_t i) { return update_tip(*data, *names, i, c); };
         s.row = [data, c](std::size_t i) {
             const auto r = static_cast<Eigen::Index>(i);
-            return std::vector<Table::Cell>{data->layer.value,           data->entry_name(c),
-                                            data->tokens[i].text,        data->tokens[i].position.value,
-                                            cell(data->magnitude(r, c)), cell(data->orientation(r, c))};
+            return std::vector<Table::Cell>{data->layer.value,
+                                            data->entry_name(c),
+                                            data->tokens[i].text,
+                                            data->tokens[i].position.value,
+                                            finite_cell(data->magnitude(r, c)),
+                                            finite_cell(data->orientation(r, c))};
         };
-        panel.series.push_back(std::move(s));
     }
-    out.panels.push_back(std::move(panel));
     return out;
 }
 
@@ -186,7 +182,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
                        "Purple where the token's largest weight is on the first token: do such heads change anything?"),
         {"layer", "head", "text", "token", "magnitude", "on_first"});
     out.focus_fades = false;  // all heads mixed: the colours are what there is to see
-    Panel panel;
+    Panel& panel = out.panels.emplace_back();
     const bool linked = text_count(from) == 1;
     if (linked) {
         panel.x = token_axis(labels, QStringLiteral("token"), Axis::Stands::query);
@@ -199,7 +195,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
     if (!log) panel.y.from_zero = true;
     std::vector<double> medians;
     for (const bool first : {false, true}) {
-        Series s;
+        Series& s = panel.series.emplace_back();
         s.name = first ? QStringLiteral("largest weight on the first token") : QStringLiteral("on another token");
         s.color = {first ? Color::Role::first_target : Color::Role::clark_grey};
         std::vector<std::pair<std::size_t, std::int64_t>> marks;  // token, head
@@ -225,10 +221,9 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
                                             h,
                                             data->tokens[i].text,
                                             data->tokens[i].position.value,
-                                            cell(data->magnitude(static_cast<Eigen::Index>(i), h)),
+                                            finite_cell(data->magnitude(static_cast<Eigen::Index>(i), h)),
                                             std::int64_t{first}};
         };
-        panel.series.push_back(std::move(s));
     }
     if (std::isfinite(medians[0]) && std::isfinite(medians[1])) {
         const QString words = QStringLiteral(
@@ -237,7 +232,6 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
                                   .arg(draw::value_text(medians[1]), draw::value_text(medians[0]));
         out.note = words + (out.note.isEmpty() ? QString() : u' ' + out.note);
     }
-    out.panels.push_back(std::move(panel));
     return out;
 }
 

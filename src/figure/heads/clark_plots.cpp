@@ -63,18 +63,18 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
     const auto y = dots.y, mean = line.y;
     const std::string kind = name.toStdString();
     const auto number = [unit](double v) { return draw::value_text(v) + unit; };
-    const auto cell = [](double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); };
     dots.tip = [heads, y, name, number](std::size_t i) {
         return QStringLiteral("%1  %2 %3").arg(head_name(heads[i]), name, number(y[i]));
     };
-    dots.row = [heads, y, kind, cell](std::size_t i) {
-        return std::vector<Table::Cell>{heads[i].layer.value, heads[i].head.value, kind, cell(y[i])};
+    dots.row = [heads, y, kind](std::size_t i) {
+        return std::vector<Table::Cell>{heads[i].layer.value, heads[i].head.value, kind, finite_cell(y[i])};
     };
     line.tip = [mean, name, number](std::size_t i) {
         return QStringLiteral("layer %1  mean %2 %3").arg(i).arg(name, number(mean[i]));
     };
-    line.row = [mean, kind, cell](std::size_t i) {
-        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), kind + ", mean of the layer", cell(mean[i])};
+    line.row = [mean, kind](std::size_t i) {
+        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), kind + ", mean of the layer",
+                                        finite_cell(mean[i])};
     };
     if (means) panel.series.push_back(std::move(line));
     panel.series.push_back(std::move(dots));
@@ -168,26 +168,23 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
     const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {
         const auto* values = first_of(*table, ids);
         if (!values) return false;
-        plot::Panel panel = layer_panel(*table, QString::fromUtf8(title), QStringLiteral("entropy (nats)"));
+        plot::Panel& panel =
+            out.panels.emplace_back(layer_panel(*table, QString::fromUtf8(title), QStringLiteral("entropy (nats)")));
         add_dots(panel, *values, QStringLiteral("head"), Color::Role::clark_blue, true, QStringLiteral(" nats"));
         if (baseline && std::isfinite(uniform))
             panel.references.push_back({QStringLiteral("uniform attention"), uniform, {Color::Role::muted}, false, true});
-        out.panels.push_back(std::move(panel));
         return true;
     };
     const bool any = add({"entropy"}, "from all tokens", true);
-    if (!any) {
-        plot::Panel panel = layer_panel(*table, {}, QStringLiteral("entropy (nats)"));
-        panel.empty = QStringLiteral("one token: no query counts");
-        out.panels.push_back(std::move(panel));
-    }
+    if (!any)
+        out.panels.emplace_back(layer_panel(*table, {}, QStringLiteral("entropy (nats)"))).empty =
+            QStringLiteral("one token: no query counts");
     if (!add({"entropy_cls"}, "from [CLS]", true) && any)
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
     out.description =
         QStringLiteral(
-            "How broadly heads attend: the entropy of their weights, averaged over the queries. The dashed line is "
-            "uniform attention over all tokens a query may attend to; heads near it attend everywhere, heads at 0 to a "
-            "single token.") +
+            "How broadly heads attend: the entropy of their weights, averaged over the queries. The dashed line is uniform "
+            "attention over all tokens a query may attend to; heads near it attend everywhere, heads at 0 to a single token.") +
         source + QStringLiteral(", figure 4.");
     return plot::plot_figure(std::move(out));
 }

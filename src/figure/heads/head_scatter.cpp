@@ -88,7 +88,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     }
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", x.id, y.id};
-    plot::Panel panel;
+    plot::Panel& panel = out.panels.emplace_back();
     panel.equal_units = !options.title.empty();
     panel.x.label = x.label(), panel.y.label = y.label();
     panel.x.integer = x.integer, panel.y.integer = y.integer;
@@ -98,8 +98,8 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
             return QStringLiteral("%1  %2 · %3").arg(head_name(own[i]), x.said(x.value(own[i])), y.said(y.value(own[i])));
         };
         s.row = [own, x, y](std::size_t i) {
-            const auto cell = [](double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); };
-            return std::vector<Table::Cell>{own[i].layer.value, own[i].head.value, cell(x.value(own[i])), cell(y.value(own[i]))};
+            return std::vector<Table::Cell>{own[i].layer.value, own[i].head.value, finite_cell(x.value(own[i])),
+                                            finite_cell(y.value(own[i]))};
         };
         s.heads = std::move(own);
         panel.series.push_back(std::move(s));
@@ -108,8 +108,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
         for (std::size_t b = 0; b < behaviours.size(); ++b) {
             Series s;
             std::vector<HeadId> own;
-            std::copy_if(heads.begin(), heads.end(), std::back_inserter(own),
-                         [&](HeadId h) { return behaviour_of(*table, h) == b; });
+            std::ranges::copy_if(heads, std::back_inserter(own), [&](HeadId h) { return behaviour_of(*table, h) == b; });
             if (own.empty()) continue;
             s.name = QString::fromUtf8(behaviours[b].name);
             s.color = {behaviours[b].color};
@@ -154,7 +153,6 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
             "numbers, click it to select the head in every view, draw a rectangle to select the heads in it. Markers by behaviour follow Clark et al. 2019, "
             "“What Does BERT Look At?”, section 6.")
             .arg(x.title, y.title);
-    out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }
 

@@ -5,6 +5,7 @@
 #include "figure/core/draw.h"
 #include "figure/pattern/neuron/neuron_view_layout.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/round_step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +17,6 @@ constexpr double mosaic_legend_height = 34, above_legend = 12, most_pitch = 34;
 constexpr double heading_margin = 16, heading_height = 64, most_pitch_alone = 72, least_pitch_of_numbers = 44;
 
 const QFont& index_font() { return ui_font(10.5); }
-
-/// Every n-th index, so that the numbers never touch.
-std::int64_t index_step(double pitch, double label) {
-    for (const std::int64_t step : {1, 2, 5, 10, 20, 50})
-        if (pitch * double(step) >= label) return step;
-    return 100;
-}
 
 QString range_number(double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); }
 
@@ -96,7 +90,7 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
                          bool to_data, std::optional<QString> subtitle)
     : table_(std::move(table)), dimmed_(std::move(dimmed)), subtitle_(std::move(subtitle)) {
     const auto& all = table_->measures;
-    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.id == measure; });
+    const auto at = std::ranges::find(all, measure, &analyze::MeasureInfo::id);
     if (at == all.end()) {
         std::string names;
         for (const auto& m : all) names += (names.empty() ? "" : ", ") + m.id;
@@ -193,7 +187,7 @@ void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, std::optiona
     const QString widest = QString::number(at_.heads - 1);
     const double wide = draw::text_width(widest, index_font()) + 6, tall = 15;
     const auto axis = [&](std::int64_t count, std::optional<std::int64_t> chosen, double pitch, double label, auto put) {
-        const std::int64_t step = index_step(pitch, label);
+        const std::int64_t step = round_step(count, pitch * double(count), label);  // so that the numbers never touch
         for (std::int64_t i = 0; i < count; ++i) {
             const bool own = i == chosen;
             const bool free = !chosen || double(std::abs(i - *chosen)) * pitch >= label;
@@ -275,12 +269,7 @@ Table HeadsMosaic::table() const {
     for (std::int64_t l = 0; l < at_.layers; ++l)
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const HeadId id{Layer{l}, Head{h}};
-            const double x = value(id);
-            auto& row = table.rows.emplace_back();
-            row.emplace_back(l);
-            row.emplace_back(h);
-            std::isfinite(x) ? row.emplace_back(x) : row.emplace_back();
-            row.emplace_back(std::int64_t{dimmed(id) ? 0 : 1});
+            table.add({l, h, finite_cell(value(id)), std::int64_t{dimmed(id) ? 0 : 1}});
         }
     return table;
 }

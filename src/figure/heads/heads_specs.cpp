@@ -8,6 +8,7 @@
 #include "headlight/figure/heads/head_plots.h"
 
 #include <algorithm>
+
 namespace headlight::figure {
 namespace {
 
@@ -24,8 +25,7 @@ ViewOption measure_option(const char* name, const char* title, const char* help,
 
 /// A measure of the random-token probe, which has to be run first.
 bool asks_for_probe(const trace::Trace& trace, const ViewState& state) {
-    const bool asked = std::any_of(state.values.begin(), state.values.end(),
-                                   [](const auto& option) { return analyze::is_of_probe(option.second); });
+    const bool asked = std::ranges::any_of(state.values, [](const auto& option) { return analyze::is_of_probe(option.second); });
     return asked && !analyze::known_probe(*trace.model()) && analyze::probe_plan(*trace.model(), *trace.tokenizer());
 }
 
@@ -65,12 +65,9 @@ std::string without_overview(const trace::Trace& trace) {
 }  // namespace
 
 std::vector<ViewSpec> heads_view_specs() {
-    std::vector<ViewSpec> out;
-    out.push_back(
+    std::vector<ViewSpec> specs = {
         {.id = "head-scatter",
          .title = "Heads by two measures",
-         .group = "Heads",
-         .needs = {.texts = true},
          .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
                      measure_option("color", "Colour", "head-scatter: what the colour shows", "layer", true)},
@@ -79,35 +76,29 @@ std::vector<ViewSpec> heads_view_specs() {
                  return head_scatter(
                      table_of(trace, s, cancel, progress),
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
-             },
-         .quick = is_quick_table,
-         .missing = without_overview,
-         .filters = true});
-    out.push_back({.id = "clark-kinds",
-                   .title = "Attention to kinds of tokens",
-                   .group = "Heads",
-                   .needs = {.texts = true},
-                   .make =
-                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                           return clark_kinds(table_of(trace, s, cancel, progress), texts_of(s), trace->config().causal);
-                       },
-                   .quick = is_quick_table,
-                   .missing = without_overview,
-                   .filters = true});
-    out.push_back({.id = "clark-entropy",
-                   .title = "Entropy by layer",
-                   .group = "Heads",
-                   .needs = {.texts = true},
-                   .make =
-                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                           // Of several texts the table holds the mean of theirs.
-                           const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
-                           return clark_entropy(table_of(trace, s, cancel, progress), uniform, texts_of(s));
-                       },
-                   .quick = is_quick_table,
-                   .missing = without_overview,
-                   .filters = true});
-    return out;
+             }},
+        {.id = "clark-kinds",
+         .title = "Attention to kinds of tokens",
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 return clark_kinds(table_of(trace, s, cancel, progress), texts_of(s), trace->config().causal);
+             }},
+        {.id = "clark-entropy",
+         .title = "Entropy by layer",
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 // Of several texts the table holds the mean of theirs.
+                 const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
+                 return clark_entropy(table_of(trace, s, cancel, progress), uniform, texts_of(s));
+             }},
+    };
+    for (ViewSpec& spec : specs) {
+        spec.needs.texts = true;
+        spec.quick = is_quick_table;
+        spec.missing = without_overview;
+        spec.filters = true;
+    }
+    return specs;
 }
 
 }  // namespace headlight::figure

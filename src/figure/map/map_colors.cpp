@@ -2,6 +2,7 @@
 #include "figure/map/map_colors.h"
 
 #include "figure/core/draw.h"
+#include "figure/map/map_plane.h"
 #include "figure/map/point_cloud.h"
 
 #include <algorithm>
@@ -101,12 +102,7 @@ std::pair<float, float> map_norm_range(const MapPointFacts& facts, const map::He
     for (std::size_t i = 0; i < head.norms.size(); ++i)
         if (!facts.apart[i] && std::isfinite(head.norms[i])) norms.push_back(head.norms[i]);
     if (norms.empty()) return {0.0F, 1.0F};
-    const auto nth = [&](double share) {
-        const auto at = norms.begin() + static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(norms.size() - 1)));
-        std::nth_element(norms.begin(), at, norms.end());
-        return *at;
-    };
-    const float low = nth(0.01), high = nth(0.99);
+    const float low = quantile(norms, 0.01), high = quantile(norms, 0.99);
     return {low, std::max(high, low)};
 }
 

@@ -14,7 +14,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double row_labels = 34, column_labels = 20, gap = 4;  ///< of the matrix, px
+constexpr double row_labels = 34, column_labels = 20, map_gap = 4;  ///< of the matrix, px
 constexpr double least_side = 14, most_side = 230;
 constexpr double caption_line = 16, map_legend_height = 26, title_height = 42;
 constexpr double axis_left = 56, axis_below = 44;
@@ -173,6 +173,11 @@ QPointF MapFigure::Parts::corner() const {
             start(room.top(), room.height(), s * static_cast<double>(layers.size()), look.middle.y())};
 }
 
+QRectF MapFigure::Parts::matrix() const {
+    const double s = side * look.zoom;
+    return {corner(), QSizeF(s * static_cast<double>(columns.size()), s * static_cast<double>(layers.size()))};
+}
+
 QRectF MapFigure::Parts::cell(std::size_t head) const {
     if (single()) return room;
     const auto row = std::ranges::lower_bound(layers, map.heads[head].layer) - layers.begin();
@@ -180,7 +185,7 @@ QRectF MapFigure::Parts::cell(std::size_t head) const {
     const double s = side * look.zoom;
     const QPointF first = corner();
     return QRectF(first.x() + s * static_cast<double>(column), first.y() + s * static_cast<double>(row), s, s)
-        .adjusted(0, 0, -gap, -gap);
+        .adjusted(0, 0, -map_gap, -map_gap);
 }
 
 QRectF MapFigure::Parts::plane(std::size_t head) const {
@@ -211,18 +216,20 @@ CloudView MapFigure::Parts::view(std::size_t head) const {
     return view;
 }
 
+std::optional<QPointF> MapFigure::Parts::in_sight(std::size_t head, QPointF at) const {
+    return (single() ? room : cell(head) & room).adjusted(-1, -1, 1, 1).contains(at) ? std::optional(at) : std::nullopt;
+}
+
 std::optional<QPointF> MapFigure::Parts::place(std::size_t head, std::size_t point) const {
     const MapPlane& p = planes[head];
     if (std::isnan(p.x[point])) return std::nullopt;
-    const QPointF at = view(head).place(p.x[point], p.y[point], p.z.empty() ? 0 : p.z[point]);
-    return (single() ? room : cell(head) & room).adjusted(-1, -1, 1, 1).contains(at) ? std::optional(at) : std::nullopt;
+    return in_sight(head, view(head).place(p.x[point], p.y[point], p.z.empty() ? 0 : p.z[point]));
 }
 
 std::optional<QPointF> MapFigure::Parts::place(std::size_t head, const float* point) const {
     const std::array<float, 3> p = planes[head].placed(point, map.heads[head].dims);
     if (!std::isfinite(p[0]) || !std::isfinite(p[1])) return std::nullopt;
-    const QPointF at = view(head).place(p[0], p[1], p[2]);
-    return (single() ? room : cell(head) & room).adjusted(-1, -1, 1, 1).contains(at) ? std::optional(at) : std::nullopt;
+    return in_sight(head, view(head).place(p[0], p[1], p[2]));
 }
 
 std::size_t MapFigure::Parts::points_on_screen() const {
@@ -237,6 +244,11 @@ double MapFigure::Parts::radius(std::size_t head, bool in_file) const {
     const QRectF at = plane(head);
     const double area = std::min(at.width(), at.height()) * std::min(at.width(), at.height()) * (single() ? look.zoom : 1);
     return std::clamp(0.2 * std::sqrt(area / static_cast<double>(facts.size())), in_file ? 0.4 : 0.8, 4.0);
+}
+
+QString MapFigure::Parts::title() const {
+    return single() ? QStringLiteral("Queries and keys of %1").arg(head_name(*look.single))
+                    : QStringLiteral("Queries and keys of all heads");
 }
 
 QString MapFigure::Parts::head_words() const {
@@ -289,10 +301,7 @@ void MapFigure::paint(QPainter& painter, const QRectF&, const Style& style, cons
     painter.restore();
 }
 
-QString MapFigure::title() const {
-    return parts_->single() ? QStringLiteral("Queries and keys of %1").arg(head_name(*parts_->look.single))
-                            : QStringLiteral("Queries and keys of all heads");
-}
+QString MapFigure::title() const { return parts_->title(); }
 
 QString MapFigure::description() const {
     return QStringLiteral(
@@ -353,9 +362,8 @@ std::vector<std::int32_t> MapFigure::points_in(const QPolygonF& polygon) const {
 }
 
 std::vector<std::uint8_t> MapFigure::drawn_points() const {
-    std::vector<std::uint8_t> drawn;
-    if (!parts_->single()) return drawn;
-    drawn = map_classes(parts_->facts, parts_->map.heads[parts_->shown()], parts_->look);
+    if (!parts_->single()) return {};
+    std::vector<std::uint8_t> drawn = map_classes(parts_->facts, parts_->map.heads[parts_->shown()], parts_->look);
     for (std::uint8_t& color : drawn) color = color == cloud_hidden ? 0 : 1;
     return drawn;
 }
@@ -377,7 +385,7 @@ MapLook MapFigure::zoomed(double factor, QPointF about) const {
         return look;
     }
     look.zoom = std::clamp(look.zoom * factor, 1.0, 60.0);
-    const QRectF whole = matrix();
+    const QRectF whole = parts_->matrix();
     const double ratio = look.zoom / parts_->look.zoom;
     const QPointF content = (about - whole.topLeft()) * ratio - (about - from);  // of the matrix, under the centre of the area
     look.middle = QPointF(content.x() / (whole.width() * ratio), content.y() / (whole.height() * ratio));
@@ -391,7 +399,7 @@ MapLook MapFigure::moved(QPointF by) const {
         look.middle -= QPointF(by.x() / scale, -by.y() / scale);
         return look;
     }
-    const QRectF whole = matrix();
+    const QRectF whole = parts_->matrix();
     const QPointF content = parts_->room.center() - whole.topLeft() - by;
     look.middle = QPointF(std::clamp(content.x() / whole.width(), 0.0, 1.0), std::clamp(content.y() / whole.height(), 0.0, 1.0));
     return look;
@@ -407,12 +415,6 @@ MapLook MapFigure::around(HeadId id) const {
     look.middle = {place(p.columns, id.head), place(p.layers, id.layer)};
     look.zoom = std::max(1.0, 0.75 * std::min(p.room.width(), p.room.height()) / std::max(p.side, least_side));
     return look;
-}
-
-QRectF MapFigure::matrix() const {
-    const QPointF first = parts_->corner();
-    const double s = cell_side();
-    return {first, QSizeF(s * static_cast<double>(parts_->columns.size()), s * static_cast<double>(parts_->layers.size()))};
 }
 
 Hit MapFigure::hit_test(QPointF at, const Style&, const Selection&) const {

@@ -40,15 +40,12 @@ double image_scale(const QPainter& painter, double scale, const QRectF& room) {
 void MapFigure::Parts::paint(const Frame& f) const {
     paint_head_lines(f);
     legend(&f);
-    if (single()) return paint_single(f);
-    paint_matrix(f);
+    single() ? paint_single(f) : paint_matrix(f);
 }
 
 void MapFigure::Parts::paint_head_lines(const Frame& f) const {
-    const QFont title = ui_font(15, QFont::DemiBold), small = ui_font(12), foot = ui_font(11);
-    const QString name = single() ? QStringLiteral("Queries and keys of %1").arg(head_name(*look.single))
-                                  : QStringLiteral("Queries and keys of all heads");
-    draw::text(f.painter, {map_margin, 32}, draw::elided(name, title, size.width() - 2 * map_margin), title, f.theme().text);
+    const QFont large = ui_font(15, QFont::DemiBold), small = ui_font(12), foot = ui_font(11);
+    draw::text(f.painter, {map_margin, 32}, draw::elided(title(), large, size.width() - 2 * map_margin), large, f.theme().text);
     double y = 52;
     for (const QString& line : caption) {
         draw::text(f.painter, {map_margin, y}, line, small, f.theme().muted);
@@ -126,11 +123,7 @@ double MapFigure::Parts::legend(const Frame* f) const {
 
 // --- points ---------------------------------------------------------------------------------------------------------
 
-QRectF MapFigure::Parts::crowd_area() const {
-    if (single()) return room;
-    const double s = side * look.zoom;
-    return QRectF(corner(), QSizeF(s * static_cast<double>(columns.size()), s * static_cast<double>(layers.size()))) & room;
-}
+QRectF MapFigure::Parts::crowd_area() const { return single() ? room : matrix() & room; }
 
 void MapFigure::Parts::paint_heads(QImage& image, double scale, const Style& style, bool front,
                                    const std::vector<std::size_t>& heads) const {
@@ -182,7 +175,7 @@ void MapFigure::Parts::paint_crowd(const Frame& f) const {
     const double scale = f.vector ? image_scale(f.painter, f.scale, on) : f.scale;
     const Kept wanted{scale, f.style.theme, f.style.filter};
     std::vector<std::size_t> heads;
-    const bool all = !kept || !(*kept == wanted);
+    const bool all = kept != wanted;
     if (single()) {
         if (all || changed.contains(shown())) heads.push_back(shown());
     } else {

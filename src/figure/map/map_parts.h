@@ -45,7 +45,9 @@ struct MapFigure::Parts {
     void color_points();
     void color_head(std::size_t, std::array<std::vector<std::uint8_t>, 2>& out) const;
     QString head_words() const;  ///< numbers of the single view's head
-    QPointF corner() const;      ///< of the matrix, at its zoom
+    QString title() const;
+    QPointF corner() const;  ///< of the matrix, at its zoom
+    QRectF matrix() const;   ///< all cells, at this zoom
     QSizeF layout(QSizeF available);
     bool single() const { return look.single.has_value(); }
     std::size_t shown() const { return index.at(*look.single); }  ///< of the single view
@@ -55,6 +57,7 @@ struct MapFigure::Parts {
     QRectF plane(std::size_t head) const;              ///< the area of the points
     QRectF plane_with_border(std::size_t head) const;  ///< and of half a thumbnail around it
     CloudView view(std::size_t head) const;
+    std::optional<QPointF> in_sight(std::size_t head, QPointF) const;  ///< none for a place outside of the head's area
     std::optional<QPointF> place(std::size_t head, std::size_t point) const;
     std::optional<QPointF> place(std::size_t head, const float* point) const;  ///< of the projection's units
     /// px of the points of a head: their discs, or 0.5 for a crowd.

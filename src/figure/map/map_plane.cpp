@@ -19,19 +19,17 @@ struct Extent {
 
 Extent extent_of(std::vector<float>& values) {
     if (values.empty()) return {};
-    const auto last = static_cast<double>(values.size() - 1);
-    const auto nth = [&](double share) {
-        const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::lround(share * last));
-        std::nth_element(values.begin(), at, values.end());
-        return *at;
-    };
-    Extent out{nth(outer_share), nth(1 - outer_share)};
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    out.least = *least, out.most = *most;
-    return out;
+    const auto [least, most] = std::ranges::minmax(values);
+    return {quantile(values, outer_share), quantile(values, 1 - outer_share), least, most};
 }
 
 }  // namespace
+
+float quantile(std::vector<float>& values, double share) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(values.size() - 1)));
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+}
 
 std::array<float, 3> MapPlane::placed(const float* point, int dims) const {
     std::array<float, 3> out{};

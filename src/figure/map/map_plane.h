@@ -20,6 +20,9 @@ struct MapPlane {
     std::array<float, 3> placed(const float* point, int dims) const;
 };
 
+/// The value below which this share of the values lies; reorders them.
+float quantile(std::vector<float>& values, double share);
+
 /// The sides of the box are the 1 % and the 99 % quantile of the points that are not apart, extended to all of them if these
 /// are at most 30 % farther. If all points are equal they are in the middle.
 MapPlane map_plane(const map::HeadMap&, const std::vector<std::uint8_t>& apart);  // apart: [point]

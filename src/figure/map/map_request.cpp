@@ -10,7 +10,6 @@
 #include <limits>
 #include <memory>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 namespace headlight::figure {
@@ -23,15 +22,7 @@ public:
 
     template <class T>
     void option(const char* name, const T& value, const T& initial, bool always = false) const {
-        if (value == initial && !always) return;
-        if constexpr (std::is_enum_v<T>)
-            out_.emplace_back(name, std::string(enum_word(value)));
-        else if constexpr (std::is_same_v<T, std::string>)
-            out_.emplace_back(name, value);
-        else if constexpr (std::is_same_v<T, double>)
-            out_.emplace_back(name, number_word(value));
-        else
-            out_.emplace_back(name, std::to_string(value));
+        if (value != initial || always) out_.emplace_back(name, option_words(value));
     }
     void flag(const char* name, bool on) const {
         if (on) out_.emplace_back(name, "");

@@ -53,12 +53,12 @@ QString map_token_text(const std::string& token) {
 }
 
 QString map_caption(const map::QueryKeyMap& map) {
-    const auto title = [](std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); };
     const auto counted = [](std::int64_t n, const char* what) {
         return QStringLiteral("%1 %2%3").arg(draw::count_text(n), QLatin1String(what), n == 1 ? QString() : QStringLiteral("s"));
     };
     const char* const input = map.pictures ? "picture" : "text";
-    QStringList words{QStringLiteral("%1, preset %2").arg(title(enum_row(map.projection).title), title(enum_word(map.preset))),
+    QStringList words{QStringLiteral("%1, preset %2")
+                          .arg(QString::fromUtf8(enum_row(map.projection).title), QString::fromUtf8(enum_word(map.preset))),
                       QStringLiteral("%1 of %2")
                           .arg(counted(std::ssize(map.tokens.tokens), "token"), counted(std::ssize(map.tokens.names), input))};
     if (map.tokens.left_out > 0) words << counted(map.tokens.left_out, input) + QStringLiteral(" left out");

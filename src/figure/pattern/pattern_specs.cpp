@@ -37,10 +37,6 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
     return aggregate_matrix_view(std::move(trace), of, *together, s.pattern, sums, cancel, "matrix");
 }
 
-ViewOption over_heads_option() {
-    return text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)", "0,2-4 or all");
-}
-
 ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {
     ModelViewOptions options{.cells = choice_value<ModelViewOptions::Cells>(state, "cells"),
                              .mean = flag_value(state, "mean"),
@@ -61,7 +57,6 @@ std::vector<ViewSpec> pattern_view_specs() {
     return {
         {.id = "head",
          .title = "Head",
-         .group = "Attention",
          .tab = true,
          .basis = Basis::patterns,
          .across_texts = true,
@@ -73,7 +68,6 @@ std::vector<ViewSpec> pattern_view_specs() {
          .filters = true},
         {.id = "matrix",
          .title = "Matrix",
-         .group = "Attention",
          .tab = true,
          .basis = Basis::patterns,
          .across_texts = true,
@@ -85,7 +79,6 @@ std::vector<ViewSpec> pattern_view_specs() {
          .quick = few_weights},
         {.id = "model",
          .title = "Model",
-         .group = "Attention",
          .tab = true,
          .basis = Basis::patterns,
          .across_texts = true,
@@ -93,7 +86,9 @@ std::vector<ViewSpec> pattern_view_specs() {
          .needs = {.pattern = true},
          .options = {choice("cells", "Cells", "model view: what a cell holds", ModelViewOptions::Cells::automatic),
                      flag("mean", "Maps pooled by mean", "model view: pool by mean instead of maximum"), aggregate_option(),
-                     layers_option(), over_heads_option()},
+                     layers_option(),
+                     text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)",
+                                 "0,2-4 or all")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  const ModelViewOptions options = model_options(*trace, s);
@@ -108,7 +103,6 @@ std::vector<ViewSpec> pattern_view_specs() {
          .filters = true},
         {.id = "neuron",
          .title = "Neuron",
-         .group = "Attention",
          .tab = true,
          .across_texts = true,
          .needs = {.focus = true, .query = true, .hover = true},

@@ -31,7 +31,7 @@ std::int64_t most_map_bytes() {
 
 /// Cells a side of so many maps; 0: every pair has its own.
 std::int64_t cells_of(const analyze::PatternAxes& axes, std::size_t maps) {
-    const auto pairs = static_cast<std::int64_t>(axes.queries.size()) * static_cast<std::int64_t>(axes.keys.size());
+    const auto pairs = std::ssize(axes.queries) * std::ssize(axes.keys);
     const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, maps));
     if (pairs <= most_map_bytes() / pair_bytes / count) return 0;
     const double side = std::sqrt(static_cast<double>(most_map_bytes() / 4 / pair_bytes / count));
@@ -72,10 +72,6 @@ void require_room(const analyze::PatternAxes& axes) {
                  .hint = "Each head by itself has a map, and the model view shows all"});
 }
 
-}  // namespace
-
-namespace {
-
 /// "first token hidden", "sinks hidden: <s> (0), ·the (6)", "12 sinks hidden".
 QString hidden_sinks(const trace::Trace& trace) {
     constexpr std::size_t most_named = 4;
@@ -105,15 +101,10 @@ QString weight_name(const analyze::PatternOptions& o, const trace::Trace& trace)
 
 namespace {
 
-/// Everything but the weights.
-HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<Head> active,
-                            const analyze::PatternOptions& options) {
-    std::sort(active.begin(), active.end());
-    active.erase(std::unique(active.begin(), active.end()), active.end());
-    HeadViewData data;
-    data.layer = layer;
-    data.n_heads = trace.config().n_heads;
-    data.heads = std::move(active);
+/// What the data of head and matrix view have in common.
+template <class Data>
+Data data_of(const trace::Trace& trace, const analyze::PatternOptions& options) {
+    Data data;
     data.axes = analyze::pattern_axes(trace, options);
     data.words = axis_words(trace);
     data.attention = attention_name(trace.config());
@@ -122,7 +113,23 @@ HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<
     return data;
 }
 
+/// Everything but the weights.
+HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<Head> active,
+                            const analyze::PatternOptions& options) {
+    std::ranges::sort(active);
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    auto data = data_of<HeadViewData>(trace, options);
+    data.layer = layer;
+    data.n_heads = trace.config().n_heads;
+    data.heads = std::move(active);
+    return data;
+}
+
 }  // namespace
+
+MatrixViewData matrix_data(const trace::Trace& trace, const analyze::PatternOptions& options) {
+    return data_of<MatrixViewData>(trace, options);
+}
 
 std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options,
                                   const CancelToken& cancel) {
@@ -149,16 +156,13 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::ve
 
 std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options, bool sums,
                                     const CancelToken& cancel) {
-    MatrixViewData data;
+    Maps maps = maps_of(*trace, heads, options, cancel);
+    MatrixViewData data = matrix_data(*trace, options);
     data.sums = sums;
     data.heads = std::move(heads);
-    Maps maps = maps_of(*trace, data.heads, options, cancel);
     data.axes = std::move(maps.axes);
     data.weights = std::move(maps.weights);
-    data.words = axis_words(*trace);
-    data.attention = attention_name(trace->config());
-    data.causal = trace->config().causal;
-    data.weight_name = weight_name(options, *trace) + maps.pooled;
+    data.weight_name += maps.pooled;
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
     // Only of the plain softmax: merged words have no row in it, and hidden tokens would be missing from the sum.
     const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise} && maps.pooled.isEmpty();

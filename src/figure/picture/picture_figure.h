@@ -58,7 +58,7 @@ private:
         double full = 1;        ///< the weight that is drawn strongest
     };
 
-    std::int64_t tokens() const { return static_cast<std::int64_t>(data_.names_of_tokens.size()); }
+    std::int64_t tokens() const { return std::ssize(data_.names_of_tokens); }
     Position query_of(const Style&, const Selection&) const;
     Shown shown(const Style&, Position) const;
     QString token_name(Position) const;
@@ -67,6 +67,7 @@ private:
     QRectF chip(const QRectF& caption, std::int64_t token) const;
     QImage scaled(const QPainter&, const QRectF&, bool grey) const;
     QColor color(const Style&, double strength) const;
+    QColor over_grey(const Style&, double strength) const;  ///< what it looks like on a picture, for text and the legend
     QString notes(const Style&, const Shown&) const;
 
     void paint_whole(QPainter&, const Style&, const Shown&) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/picture/picture_file.h"
-#include "headlight/base/numbers.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/mapped_file.h"
 
 #include <QBuffer>

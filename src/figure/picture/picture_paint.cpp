@@ -19,6 +19,13 @@ QRectF snapped(const QPainter& painter, const QRectF& r) {
     return QRectF(QPointF(edge(r.left()), edge(r.top())), QPointF(edge(r.right()), edge(r.bottom())));
 }
 
+/// The mark of what looks.
+void outline(QPainter& painter, const QRectF& rect, const QColor& color, double width) {
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(color, width, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+    painter.drawRect(rect);
+}
+
 }  // namespace
 
 QImage PictureFigure::scaled(const QPainter& painter, const QRectF& rect, bool grey) const {
@@ -35,6 +42,12 @@ QImage PictureFigure::scaled(const QPainter& painter, const QRectF& rect, bool g
 }
 
 QColor PictureFigure::color(const Style& style, double strength) const { return ramp_color(style.ramp, *style.theme, strength); }
+
+QColor PictureFigure::over_grey(const Style& style, double strength) const {
+    const QColor grey(128, 128, 128);
+    return data_.reveal ? draw::blended(grey, style.theme->canvas, kMostCover * (1 - strength))
+                        : draw::blended(grey, color(style, strength), kOver);
+}
 
 void PictureFigure::paint_grid(QPainter& painter, const QRectF& picture, const Style& style) const {
     const double side = picture.width() / static_cast<double>(data_.columns);
@@ -58,13 +71,8 @@ void PictureFigure::paint_query(QPainter& painter, const QRectF& picture, const 
     const Theme& theme = *style.theme;
     const bool is_chip = all.query.value < data_.class_tokens;
     const QRectF at = is_chip ? chip(caption, all.query.value).adjusted(-1.5, -1.5, 1.5, 1.5) : patch(picture, all.query.value);
-    painter.setBrush(Qt::NoBrush);
-    if (!is_chip) {
-        painter.setPen(QPen(theme.canvas, 4, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
-        painter.drawRect(at);
-    }
-    painter.setPen(QPen(theme.negative, 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
-    painter.drawRect(at);
+    if (!is_chip) outline(painter, at, theme.canvas, 4);
+    outline(painter, at, theme.negative, 2);
 }
 
 void PictureFigure::paint_whole(QPainter& painter, const Style& style, const Shown& all) const {
@@ -119,11 +127,10 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
                                          : draw::faded(color(style, hidden ? 0 : strength), kOver);
         painter.fillRect(snapped(painter, patch(picture, token)), over);
         if (side < kNumberRoom || hidden) continue;
-        const QColor under = data_.reveal ? draw::blended(QColor(128, 128, 128), theme.canvas, kMostCover * (1 - strength))
-                                          : draw::blended(QColor(128, 128, 128), color(style, strength), kOver);
         const QRectF at = patch(picture, token);
         draw::number(painter, {at.center().x(), draw::centred_baseline(at.center().y(), number_font)},
-                     draw::weight_text(row.weights[token]), number_font, text_on(theme, under), draw::Align::center);
+                     draw::weight_text(row.weights[token]), number_font, text_on(theme, over_grey(style, strength)),
+                     draw::Align::center);
     }
     paint_grid(painter, picture, style);
     paint_query(painter, picture, caption, style, all);
@@ -153,18 +160,10 @@ void PictureFigure::paint_legend(QPainter& painter, const Style& style, const Sh
     draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 6, font)}, amount, font, theme.muted);
     const double left = PictureLayout::margin + draw::text_width(amount, font) + 12 + draw::number_width(ends.low, ui_font(11));
     // As it looks over a middle grey: what is drawn is never the bare colour.
-    const QColor grey(128, 128, 128);
     const double right = draw::bar(
-        painter, QRectF(left, top, 140, 12),
-        [&](double t) {
-            return data_.reveal ? draw::blended(grey, theme.canvas, kMostCover * (1 - t))
-                                : draw::blended(grey, color(style, t), kOver);
-        },
-        ends.low, ends.high, theme);
+        painter, QRectF(left, top, 140, 12), [&](double t) { return over_grey(style, t); }, ends.low, ends.high, theme);
     const QRectF mark(right + 22, top, 12, 12);
-    painter.setPen(QPen(theme.negative, 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(mark);
+    outline(painter, mark, theme.negative, 2);
     draw::text(painter, {mark.right() + 7, draw::centred_baseline(top + 6, font)},
                QStringLiteral("looks: %1").arg(token_name(all.query)), font, theme.text);
     const QString line = notes(style, all);

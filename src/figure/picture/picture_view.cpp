@@ -109,7 +109,7 @@ std::vector<ScaleEnds> PictureFigure::scale_ends() const {
 QSizeF PictureFigure::layout(QSizeF available, const Style&, const Selection&) {
     // Of the model's grid, not of the file: a picture may have been squeezed into a square.
     const double aspect = static_cast<double>(data_.columns) / static_cast<double>(data_.rows);
-    layout_ = picture_layout(static_cast<std::int64_t>(data_.weights.size()) + 1, aspect, available);
+    layout_ = picture_layout(std::ssize(data_.weights) + 1, aspect, available);
     return layout_.size;
 }
 
@@ -126,11 +126,9 @@ PictureFigure::Shown PictureFigure::shown(const Style& style, Position query) co
     for (const analyze::Matrix& map : data_.weights) {
         Row& one = out.rows.emplace_back();
         one.weights = Eigen::VectorXf::Constant(tokens(), std::numeric_limits<float>::quiet_NaN());
-        for (std::int64_t token = 0; row >= 0 && token < tokens(); ++token) {
-            const std::int64_t column = data_.axes.key_column(Position(token));
-            if (column < 0) continue;
-            one.weights[token] = map(row, column);
-        }
+        for (std::int64_t token = 0; row >= 0 && token < tokens(); ++token)
+            if (const std::int64_t column = data_.axes.key_column(Position(token)); column >= 0)
+                one.weights[token] = map(row, column);
     }
     const bool linear = style.transfer.curve == Transfer::Curve::linear;
     if (linear && largest > 0) {  // the largest weight of a patch, rounded up to two digits
@@ -165,7 +163,7 @@ QRectF PictureFigure::chip(const QRectF& caption, std::int64_t token) const {
 Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& selection) const {
     Hit hit;
     const Shown pinned = shown(style, selection.pinned_queries.empty() ? data_.query : selection.pinned_queries.back());
-    for (std::int64_t panel = 0; panel <= static_cast<std::int64_t>(data_.weights.size()); ++panel) {
+    for (std::int64_t panel = 0; panel <= std::ssize(data_.weights); ++panel) {
         const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
         std::int64_t token = -1;
         for (std::int64_t i = 0; i < data_.class_tokens; ++i)
@@ -222,8 +220,8 @@ Table PictureFigure::table() const {
 }
 
 std::vector<NamedArray> PictureFigure::arrays() const {
-    NamedArray weights{"weights", {static_cast<std::int64_t>(data_.weights.size()), data_.rows, data_.columns}, {}};
-    NamedArray classes{"class_weights", {static_cast<std::int64_t>(data_.weights.size()), data_.class_tokens}, {}};
+    NamedArray weights{"weights", {std::ssize(data_.weights), data_.rows, data_.columns}, {}};
+    NamedArray classes{"class_weights", {std::ssize(data_.weights), data_.class_tokens}, {}};
     for (const Row& row : shown({}, data_.query).rows) {
         weights.values.insert(weights.values.end(), row.weights.data() + data_.class_tokens,
                               row.weights.data() + row.weights.size());

@@ -13,7 +13,6 @@ namespace headlight::figure {
 struct PictureViewOptions {
     enum class What { heads, mean, max, rollout } what = What::heads;
     bool reveal = false;  ///< patches are covered where they get little, in place of a colour over them
-    bool operator==(const PictureViewOptions&) const = default;
 };
 inline constexpr EnumRow<PictureViewOptions::What> picture_panels[] = {
     {PictureViewOptions::What::heads, "heads", "Each head"},

@@ -46,7 +46,7 @@ QColor resolved(const Color&, const Style&);
 
 enum class Marker { disc, square, triangle_up, triangle_right, triangle_left, letter_c, letter_s };
 
-/// MarkPainter of one kind. Each may name its head and tokens: then hovering and clicking it works as in any other view, and
+/// Marks of one kind. Each may name its head and tokens: then hovering and clicking it works as in any other view, and
 /// the marks of the chosen head stand out.
 struct Series {
     enum class Kind {

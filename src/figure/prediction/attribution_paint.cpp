@@ -118,9 +118,9 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
                  baseline = draw::centred_baseline(top + AttributionLayout::bar_height / 2, strong);
     painter.fillRect(QRectF(at_.bars_x, top - 4, right - at_.bars_x, 1), theme.line);
     draw::text(painter, {at_.bars_x, baseline},
-               data_.other             ? data_.other->sum
-               : data_.minus.isEmpty() ? QStringLiteral("sum = logit")
-                                       : QStringLiteral("sum = difference"),
+               data_.other        ? data_.other->sum
+               : data_.difference ? QStringLiteral("sum = difference")
+                                  : QStringLiteral("sum = logit"),
                strong, theme.text);
     bar(top, data_.split.total, theme.muted);
     draw::number(painter, {right, baseline}, part_text(data_.split.total), strong, theme.text, draw::Align::right);
@@ -136,9 +136,7 @@ QStringList AttributionFigure::strongest_sources() const {
     order.resize(count);
     QStringList names;
     for (const Eigen::Index j : order)
-        if (size(j) > 0)
-            names << draw::label_of(data_.labels[static_cast<std::size_t>(j)]).with_position(Position(j)) + QStringLiteral(" ") +
-                         part_text(data_.sources[j]);
+        if (size(j) > 0) names << label_at(data_.labels, Position(j)) + QStringLiteral(" ") + part_text(data_.sources[j]);
     return names;
 }
 

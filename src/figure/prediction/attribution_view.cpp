@@ -5,7 +5,6 @@
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
-#include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/whole.h"
 
@@ -63,19 +62,6 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::s
     return parts;
 }
 
-QRectF AttributionLayout::head_cell(std::int64_t layer, std::int64_t head) const {
-    return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * row, cell, row};
-}
-QRectF AttributionLayout::cross_cell(std::int64_t layer, std::int64_t head) const {
-    return head_cell(layer, head).translated(cross_x - map_x, 0);
-}
-QRectF AttributionLayout::mlp_cell(std::int64_t layer) const {
-    return {mlp_x, map_top + static_cast<double>(layer) * row, cell * 1.6, row};
-}
-QRectF AttributionLayout::bar_row(std::int64_t bar) const {
-    return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
-}
-
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
                                      bool cross, double map_height) {
     AttributionLayout at;
@@ -127,8 +113,7 @@ AttributionFigure::AttributionFigure(AttributionViewData data) : data_(std::move
     for (const NamedPart& part : bars_) bar_ends_ = {std::min(bar_ends_.low, part.value), std::max(bar_ends_.high, part.value)};
     decimals_ = draw::decimals_for(std::max(limit_, std::abs(data_.split.total)), 3);
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
-    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180,
-                             data_.cross.size() > 0);
+    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), std::ssize(bars_), 1180, data_.cross.size() > 0);
     flow_.layout(data_.labels, {}, 1100);  // measures the tokens: figures are made by a worker, laid out by the window
 }
 
@@ -141,8 +126,8 @@ void AttributionFigure::widen(const std::vector<ScaleEnds>& ends) {
 
 QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {
     const auto placed = [&](double map_height) {
-        return attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()),
-                                  available.width(), data_.cross.size() > 0, map_height);
+        return attribution_layout(data_.heads.rows(), data_.heads.cols(), std::ssize(bars_), available.width(),
+                                  data_.cross.size() > 0, map_height);
     };
     at_ = placed(0);
     // In a file, which has no height of its own.
@@ -161,19 +146,13 @@ QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection
     return {at_.width, at_.height};
 }
 
-QString AttributionFigure::named(std::int64_t position) const {
-    return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
+QString AttributionFigure::what() const {
+    return data_.other ? data_.other->what : QStringLiteral("the logit of ") + data_.target;
 }
-
-QString AttributionFigure::target() const {
-    return data_.minus.isEmpty() ? data_.token : data_.token + QStringLiteral(" − ") + data_.minus;
-}
-
-QString AttributionFigure::what() const { return data_.other ? data_.other->what : QStringLiteral("the logit of ") + target(); }
 
 QString AttributionFigure::title() const {
     if (data_.other) return data_.other->title;
-    return data_.minus.isEmpty() ? QStringLiteral("Logit of ") + data_.token : QStringLiteral("Logit difference ") + target();
+    return (data_.difference ? QStringLiteral("Logit difference ") : QStringLiteral("Logit of ")) + data_.target;
 }
 
 QString AttributionFigure::description() const {
@@ -209,7 +188,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
     const auto choose_mlp = [&](std::int64_t layer) {
         if (data_.other) return;
         hit.kind = Hit::Kind::option;
-        hit.options = neurons_of(layer);
+        hit.options = {{"mlp", std::to_string(layer)}};
     };
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         for (std::int64_t h = 0; h < at_.heads; ++h) {
@@ -247,8 +226,9 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
         hit.key = Position(*position);
         hit.value = data_.sources[*position];
         hit.area = flow_.box(*position);
-        hit.tip = QStringLiteral("%1 through %2 adds %3")
-                      .arg(named(*position), head_part(data_.head, data_.of_cross), number(*hit.value));
+        hit.tip =
+            QStringLiteral("%1 through %2 adds %3")
+                .arg(label_at(data_.labels, Position(*position)), head_part(data_.head, data_.of_cross), number(*hit.value));
     }
     return hit;
 }
@@ -274,11 +254,8 @@ std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId hea
     const model::ModelConfig& c = trace->config();
     AttributionViewData data;
     data.of_cross = shown->across_texts();
-    data.position = position;
-    analyze::AttributionOptions wanted;
     analyze::require_unembedding(c, "Attribution to a logit");
-    wanted.token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
-    wanted.minus = options.minus;
+    const analyze::AttributionOptions wanted = split_logit(*trace, position, options.token, options.minus);
     data.split = analyze::attribution(*trace, position, wanted);
     data.heads = data.split.heads(c);
     data.cross = data.split.cross_heads(c);
@@ -292,16 +269,11 @@ std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId hea
     data.mlp = options.mlp;
     data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted)
                                  : analyze::head_sources(*trace, head, position, wanted);
-    data.token_id = wanted.token;
-    data.token = QString::fromStdString(text::token_label(*trace->tokenizer(), wanted.token));
-    if (wanted.minus) {
-        data.minus_id = *wanted.minus;
-        data.minus = QString::fromStdString(text::token_label(*trace->tokenizer(), *wanted.minus));
-    }
+    data.target = logit_name(*trace, wanted);
+    data.difference = wanted.minus.has_value();
     const analyze::PatternAxes axes = analyze::pattern_axes(*shown, analyze::PatternOptions{});
     data.labels = axes.keys;
-    data.at = draw::label_of(axes.queries[static_cast<std::size_t>(position.value)]).with_position(position);
-    data.model = c.name;
+    data.at = label_at(axes.queries, position);
     return std::make_unique<AttributionFigure>(std::move(data));
 }
 
@@ -312,23 +284,16 @@ constexpr std::int64_t most_neurons = 12;
 /// The neurons that add most, of one MLP or of all.
 TableData neurons_table(const analyze::AttributionOptions& asked, const std::vector<analyze::Contribution>& neurons,
                         const AttributionViewOptions& options, const trace::Trace& trace, Position position) {
-    const auto label = [&](std::int64_t id) { return QString::fromStdString(text::token_label(*trace.tokenizer(), id)); };
-    const QString target = asked.minus ? label(asked.token) + QStringLiteral(" − ") + label(*asked.minus) : label(asked.token);
     TableSection section;
     section.title = options.mlp ? QStringLiteral("Neurons of the MLP of layer %1").arg(options.mlp->value)
                                 : QStringLiteral("Neurons of all layers");
-    section.note = QStringLiteral("By what each adds to the logit of %1, largest amount first.").arg(target);
+    section.note = QStringLiteral("By what each adds to the logit of %1, largest amount first.").arg(logit_name(trace, asked));
     section.hint = QStringLiteral("Click one to follow it in the MLP view and in Drivers") +
                    (options.mlp ? QStringLiteral(".") : QStringLiteral(", an MLP above for the neurons of its layer."));
-    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = ColumnKind::bar,
-                        .id = "contribution",
-                        .title = QStringLiteral("adds to the logit"),
-                        .tip = QStringLiteral("coefficient times value, through the final norm, as every part above")},
-                       {.kind = ColumnKind::bar,
-                        .id = "coefficient",
-                        .title = QStringLiteral("coefficient m"),
-                        .tip = QStringLiteral("of the neuron at this token")}};
+    section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
+                       table_column(ColumnKind::bar, "contribution", "adds to the logit",
+                                    "coefficient times value, through the final norm, as every part above"),
+                       table_column(ColumnKind::bar, "coefficient", "coefficient m", "of the neuron at this token")};
     for (const analyze::Contribution& part : neurons) {
         const analyze::NeuronId id{Layer(part.layer), Neuron(part.index)};
         TableRow& row = section.rows.emplace_back();
@@ -336,11 +301,7 @@ TableData neurons_table(const analyze::AttributionOptions& asked, const std::vec
         row.cells = {TableCell::of(part_name(part)), TableCell::of(part.value),
                      TableCell::of(static_cast<double>(analyze::neuron_activations(trace, id.layer, id.neuron)[position.value]))};
     }
-    TableData table;
-    table.view = "attribution";
-    table.title = section.title;
-    table.sections = {std::move(section)};
-    return table;
+    return one_section("attribution", std::move(section));
 }
 
 }  // namespace
@@ -354,9 +315,7 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
     step(0);
     auto split = attribution_figure(shown, head, position, options);
     const TracePtr trace = trace::whole_of(shown);
-    analyze::AttributionOptions asked;
-    asked.token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
-    asked.minus = options.minus;
+    const analyze::AttributionOptions asked = split_logit(*trace, position, options.token, options.minus);
     if (options.mlp && options.mlp->value >= trace->config().n_layers)
         throw Error({.problem = "There is no such layer",
                      .item = "--mlp",

@@ -14,20 +14,18 @@
 namespace headlight::figure {
 
 struct AttributionViewData {
-    analyze::Decomposition split;       ///< with whole MLPs
-    Eigen::MatrixXd heads;              ///< [layer, head]
-    Eigen::MatrixXd cross;              ///< the same of the attention to a source; empty: the model has none
-    bool of_cross = false;              ///< `head` is one of these, and what it reads is the source
-    Eigen::VectorXd mlps, attn_biases;  ///< [layer]
-    HeadId head;                        ///< whose sources are shown
-    std::optional<Layer> mlp{};         ///< whose neurons are listed
-    Eigen::VectorXd sources;            ///< [token]; sums to the head's part
-    Position position;
-    QString token, minus;  ///< labels; minus empty: one logit
-    std::int64_t token_id = 0, minus_id = -1;
+    analyze::Decomposition split;           ///< with whole MLPs
+    Eigen::MatrixXd heads;                  ///< [layer, head]
+    Eigen::MatrixXd cross;                  ///< the same of the attention to a source; empty: the model has none
+    bool of_cross = false;                  ///< `head` is one of these, and what it reads is the source
+    Eigen::VectorXd mlps, attn_biases;      ///< [layer]
+    HeadId head;                            ///< whose sources are shown
+    std::optional<Layer> mlp{};             ///< whose neurons are listed
+    Eigen::VectorXd sources;                ///< [token]; sums to the head's part
+    QString target;                         ///< "·nurse", "·nurse − ·doctor"
+    bool difference = false;                ///< of two logits
     std::vector<analyze::AxisItem> labels;  ///< of what the head reads
     QString at;                             ///< the token at the position, where that is in another text
-    std::string model;
     /// A number other than a logit: its name, and the neuron it belongs to.
     struct Other {
         std::string view;
@@ -61,10 +59,16 @@ struct AttributionLayout {
     std::int64_t layers = 0, heads = 0, bars = 0;
 
     static constexpr double margin = page_margin, bar_height = 22, gap = 36, name_width = 118, number_width = 64;
-    QRectF head_cell(std::int64_t layer, std::int64_t head) const;
-    QRectF cross_cell(std::int64_t layer, std::int64_t head) const;
-    QRectF mlp_cell(std::int64_t layer) const;
-    QRectF bar_row(std::int64_t bar) const;
+    QRectF head_cell(std::int64_t layer, std::int64_t head) const {
+        return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * row, cell, row};
+    }
+    QRectF cross_cell(std::int64_t layer, std::int64_t head) const {
+        return head_cell(layer, head).translated(cross_x - map_x, 0);
+    }
+    QRectF mlp_cell(std::int64_t layer) const { return {mlp_x, map_top + static_cast<double>(layer) * row, cell * 1.6, row}; }
+    QRectF bar_row(std::int64_t bar) const {
+        return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
+    }
 };
 /// `cross`: with a second map of heads. `map_height`: what the map may take, so that the tokens below stay in sight; 0: cells
 /// are square.
@@ -88,10 +92,6 @@ public:
     std::vector<ScaleEnds> scale_ends() const override { return {{-limit_, limit_}, {-source_limit_, source_limit_}, bar_ends_}; }
     void widen(const std::vector<ScaleEnds>&) override;
 
-    /// What a click on the MLP of a layer sets; empty: nothing.
-    static std::vector<std::pair<std::string, std::string>> neurons_of(std::int64_t layer) {
-        return {{"mlp", std::to_string(layer)}};
-    }
     const AttributionLayout& places() const { return at_; }
     const std::vector<NamedPart>& bars() const { return bars_; }
 
@@ -101,12 +101,10 @@ private:
     /// Tokens through which the shown head gives most, with their parts.
     QStringList strongest_sources() const;
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
-    QString named(std::int64_t position) const;
     /// Parts of one number: as many decimals everywhere on the figure.
     QString part_text(double part) const { return draw::fixed_text(part, decimals_); }
     void choose_head(Hit&, HeadId, bool cross) const;
-    QString target() const;  ///< "·nurse", "·nurse − ·doctor"
-    QString what() const;    ///< "the logit of ·nurse"
+    QString what() const;  ///< "the logit of ·nurse"
 
     AttributionViewData data_;
     std::vector<NamedPart> bars_;

@@ -23,16 +23,16 @@ QString probability_text(double p) {
     return QStringLiteral("<0.1 %");
 }
 
-QString ends_of(LensColor color, double kl_limit, double vocab, bool low) {
+/// What stands at the ends of the bar of colours.
+draw::ScaleEnds ends_of(LensColor color, double kl_limit, std::int64_t vocab) {
+    const auto nats = [](double x) { return QString::number(x, 'f', 1) + QStringLiteral(" nats"); };
     switch (color) {
-        case LensColor::probability: return low ? QStringLiteral("0") : QStringLiteral("1");
-        case LensColor::rank: return low ? QStringLiteral("last") : QStringLiteral("rank 0");
-        case LensColor::entropy:
-            return low ? QStringLiteral("0") : QString::number(std::log(vocab), 'f', 1) + QStringLiteral(" nats");
-        case LensColor::kl:
-            return low ? QStringLiteral("0") : QStringLiteral("≥ ") + QString::number(kl_limit, 'f', 1) + QStringLiteral(" nats");
+        case LensColor::probability: break;
+        case LensColor::rank: return {QStringLiteral("last"), QStringLiteral("rank 0")};
+        case LensColor::entropy: return {QStringLiteral("0"), nats(std::log(static_cast<double>(vocab)))};
+        case LensColor::kl: return {QStringLiteral("0"), QStringLiteral("≥ ") + nats(kl_limit)};
     }
-    return {};
+    return {QStringLiteral("0"), QStringLiteral("1")};
 }
 
 QString name_of(LensColor color) {
@@ -59,12 +59,6 @@ QSizeF LensFigure::layout(QSizeF available, const Style&, const Selection&) {
     at_ = lens_layout(data_, available.width(), widest + 4);
     seen_ = {0, 0, at_.width, at_.height};
     return {at_.width, at_.height};
-}
-
-QString LensFigure::cell_text(const analyze::LensState& s) const {
-    if (data_.color == LensColor::rank)
-        return s.watched_rank < 0 ? QString() : QStringLiteral("#") + draw::count_text(s.watched_rank);
-    return word(s.top.front().id);
 }
 
 template <class Paint>
@@ -118,7 +112,10 @@ void LensFigure::paint_cells(QPainter& painter, std::int64_t row, bool layers, c
         const QRectF cell(column_x(column) + 1, top + 1, at_.column_width(column) - 2, LensLayout::row_height - 2);
         const QColor color = std::isnan(t) ? theme.panel : ramp_color(style.ramp, theme, t);
         draw::box(painter, cell, 3, color);
-        const QString text = draw::elided(cell_text(s), cell_font(), cell.width() - (cell.width() < 48 ? 4 : 8));
+        const QString whole = data_.color != LensColor::rank ? word(s.top.front().id)
+                              : s.watched_rank < 0           ? QString()
+                                                             : QStringLiteral("#") + draw::count_text(s.watched_rank);
+        const QString text = draw::elided(whole, cell_font(), cell.width() - (cell.width() < 48 ? 4 : 8));
         draw::text(painter, {cell.center().x(), baseline}, text, cell_font(), text_on(theme, color), draw::Align::center);
     });
 }
@@ -165,14 +162,13 @@ void LensFigure::paint_list(QPainter& painter, const Style& style) const {
                    note_font(), theme.text, draw::Align::right);
     }
     paint_candidates(painter, false, style);
-    draw::text(painter,
-               {at_.next_x + output_shift(),
-                draw::centred_baseline(at_.candidate_top(0) + LensLayout::candidate_height / 2, note_font())},
-               QStringLiteral("likeliest in layer %1:").arg(data_.opened_layer), note_font(), theme.muted);
-    draw::text(painter,
-               {at_.next_x + output_shift(),
-                draw::centred_baseline(at_.candidate_top(1) + LensLayout::candidate_height / 2, note_font())},
-               QStringLiteral("probability and rank"), note_font(), theme.muted);
+    const auto note = [&](std::int64_t candidate, const QString& text) {
+        const double y = at_.candidate_top(candidate) + LensLayout::candidate_height / 2;
+        draw::text(painter, {at_.next_x + output_shift(), draw::centred_baseline(y, note_font())}, text, note_font(),
+                   theme.muted);
+    };
+    note(0, QStringLiteral("likeliest in layer %1:").arg(data_.opened_layer));
+    note(1, QStringLiteral("probability and rank"));
 }
 
 void LensFigure::paint_candidates(QPainter& painter, bool layers, const Style& style) const {
@@ -239,11 +235,10 @@ void LensFigure::paint_footer(QPainter& painter, double top, const Style& style)
     const Theme& theme = *style.theme;
     painter.fillRect(QRectF(0, top, at_.width, LensLayout::footer_height), theme.canvas);
     painter.fillRect(QRectF(LensLayout::margin, top, at_.width - 2 * LensLayout::margin, 1), theme.line);
-    const double vocab = static_cast<double>(data_.lens->vocab);
     const double left = tokens_shift() + at_.token_x;
     const QRectF bar(left, top + 13, 150, 10);
-    const double right = draw::ramp_bar(painter, bar, style.ramp, ends_of(data_.color, kl_limit_, vocab, true),
-                                        ends_of(data_.color, kl_limit_, vocab, false), theme);
+    const auto [low, high] = ends_of(data_.color, kl_limit_, data_.lens->vocab);
+    const double right = draw::ramp_bar(painter, bar, style.ramp, low, high, theme);
     QString what = name_of(data_.color);
     if (data_.color == LensColor::rank)
         what += data_.lens->watched ? QStringLiteral(" (%1)").arg(word(*data_.lens->watched))

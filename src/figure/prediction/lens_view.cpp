@@ -54,15 +54,13 @@ std::optional<std::int64_t> LensLayout::row_at(double y) const {
         from_first -= list_height();
     }
     const auto row = static_cast<std::int64_t>(std::floor(from_first / row_height));
-    if (row < 0 || row >= rows) return std::nullopt;
-    return row;
+    return row >= 0 && row < rows ? std::optional(row) : std::nullopt;
 }
 
 std::optional<std::int64_t> LensLayout::candidate_at(double y) const {
     if (opened < 0) return std::nullopt;
     const auto candidate = static_cast<std::int64_t>(std::floor((y - candidate_top(0)) / candidate_height));
-    if (candidate < 0 || candidate >= candidates) return std::nullopt;
-    return candidate;
+    return candidate >= 0 && candidate < candidates ? std::optional(candidate) : std::nullopt;
 }
 
 double LensLayout::cell_x(std::int64_t column) const {
@@ -89,7 +87,7 @@ LensLayout lens_layout(const LensViewData& data, double available_width, double 
     at.layers = data.lens->layers;
     if (data.opened) {
         at.opened = data.opened->value;
-        at.candidates = static_cast<std::int64_t>(data.history.ids.size());
+        at.candidates = std::ssize(data.history.ids);
     }
     constexpr double least_cell = 42, least_output = 72;
     at.token_x = LensLayout::margin + 42;
@@ -149,7 +147,9 @@ QString LensFigure::named(std::int64_t position) const {
     return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-QString LensFigure::title() const { return QStringLiteral("Logit lens"); }
+QString LensFigure::column_name(std::int64_t column) const {
+    return column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column);
+}
 
 QString LensFigure::description() const {
     return QStringLiteral(
@@ -199,8 +199,7 @@ Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& sel
 
 QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {
     const analyze::LensState& s = state(column, row);
-    QString tip = (column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column)) +
-                  QStringLiteral("  %1: ").arg(named(row));
+    QString tip = column_name(column) + QStringLiteral("  %1: ").arg(named(row));
     for (std::size_t k = 0; k < std::min<std::size_t>(5, s.top.size()); ++k)
         tip += (k ? QStringLiteral(", ") : QString()) + word(s.top[k].id) + u' ' +
                QString::number(static_cast<double>(s.top[k].probability), 'f', 4);
@@ -213,16 +212,14 @@ QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {
 }
 
 QString LensFigure::candidate_tip(std::int64_t column, std::int64_t candidate) const {
-    const auto width = static_cast<std::int64_t>(data_.history.ids.size());
+    const auto width = std::ssize(data_.history.ids);
     const auto i = static_cast<std::size_t>(column * width + candidate);
     const analyze::TokenScore& score = data_.history.scores[i];
-    return (column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column)) +
-           QStringLiteral("  %1: probability %2  rank %3  logit %4")
-               .arg(word(score.id), QString::number(static_cast<double>(score.probability), 'g', 4),
-                    QString::number(data_.history.ranks[i]), QString::number(static_cast<double>(score.logit), 'f', 3));
+    return column_name(column) + QStringLiteral("  %1: probability %2  rank %3  logit %4")
+                                     .arg(word(score.id), QString::number(static_cast<double>(score.probability), 'g', 4),
+                                          QString::number(data_.history.ranks[i]),
+                                          QString::number(static_cast<double>(score.logit), 'f', 3));
 }
-
-Table LensFigure::table() const { return data_.table(); }
 
 std::vector<NamedArray> LensFigure::arrays() const {
     const std::vector<std::int64_t> shape{data_.lens->layers + 1, data_.lens->positions};
@@ -260,14 +257,13 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     data.causal = c.causal;
     data.color = options.color;
     data.read_as = read_as(c, options);
-    data.model = c.name;
     const auto& ids = trace->encoding().ids;
     for (std::int64_t p = 0; p < trace->tokens(); ++p) {
         const std::int64_t of = c.causal ? p + 1 : p;
         data.next.push_back(of < trace->tokens() && !model::reads_pictures(c) ? ids[static_cast<std::size_t>(of)] : -1);
     }
     const auto name = [&](std::int64_t id) {
-        if (!data.words.contains(id)) data.words[id] = QString::fromStdString(text::token_label(*trace->tokenizer(), id));
+        if (!data.words.contains(id)) data.words[id] = token_word(*trace, id);
     };
     for (const analyze::LensState& state : data.lens->states) {
         for (std::size_t k = 0; k < std::min<std::size_t>(5, state.top.size()); ++k) name(state.top[k].id);

@@ -25,7 +25,6 @@ struct LensViewData {
     std::optional<Position> opened;  ///< its candidates are listed under its row
     std::int64_t opened_layer = 0;   ///< … those of this layer
     analyze::LensHistory history;    ///< of the opened position's candidates
-    std::string model;
     std::function<Table()> table;
 };
 
@@ -58,9 +57,9 @@ public:
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
-    Table table() const override;
+    Table table() const override { return data_.table(); }
     std::vector<NamedArray> arrays() const override;
-    QString title() const override;
+    QString title() const override { return QStringLiteral("Logit lens"); }
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
     bool begins_at_right() const override { return true; }
@@ -76,7 +75,7 @@ private:
     const analyze::LensState& state(std::int64_t column, std::int64_t row) const;
     QString word(std::int64_t id) const;
     QString named(std::int64_t position) const;
-    QString cell_text(const analyze::LensState&) const;
+    QString column_name(std::int64_t column) const;
     QString cell_tip(std::int64_t column, std::int64_t row) const;
     QString candidate_tip(std::int64_t column, std::int64_t candidate) const;
     /// How far the tokens, and the output, stand from their places so that they stay in sight.

@@ -9,7 +9,6 @@
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
-#include "headlight/analyze/prediction/predictions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,24 +21,18 @@ constexpr std::size_t most_memories = 20;
 struct MlpViewData {
     Layer layer;
     Position position;
-    std::vector<analyze::Memory> memories;              ///< strongest first
-    std::vector<analyze::Promoted> promoted;            ///< of each; empty without unembedding
-    std::vector<std::vector<QString>> raised, lowered;  ///< labels, by what the memory does here (its sign turned in)
-    std::int64_t neurons = 0, active = 0;               ///< of the layer, and with m > 0 at the token
-    Neuron followed;                                    ///< along the text
-    analyze::Vector activations;                        ///< [token]
+    std::vector<analyze::Memory> memories;     ///< strongest first
+    std::vector<analyze::Promoted> promoted;   ///< of each; empty without unembedding
+    std::vector<QStringList> raised, lowered;  ///< labels, by what the memory does here (its sign turned in)
+    std::int64_t neurons = 0, active = 0;      ///< of the layer, and with m > 0 at the token
+    Neuron followed;                           ///< along the text
+    analyze::Vector activations;               ///< [token]
     std::vector<analyze::AxisItem> labels;
     bool gated = false;
     bool experts = false;  ///< the layer has them: a memory belongs to one
     QString target;        ///< token (difference) whose logit the memories add to; empty: a logit is no sum
     MlpOrder order = MlpOrder::strength;
 };
-
-QString joined(const std::vector<QString>& words) { return QStringList(words.begin(), words.end()).join(QStringLiteral("   ")); }
-
-QString named(const std::vector<analyze::AxisItem>& labels, Position position) {
-    return draw::label_of(labels[static_cast<std::size_t>(position.value)]).with_position(position);
-}
 
 QString memory_tip(const MlpViewData& data, std::size_t i) {
     const analyze::Memory& m = data.memories[i];
@@ -60,7 +53,7 @@ QString memory_tip(const MlpViewData& data, std::size_t i) {
 }
 
 std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
-    const auto n = static_cast<std::int64_t>(data.memories.size());
+    const auto n = std::ssize(data.memories);
     NamedArray neuron{"neuron", {n}, {}}, coefficient{"coefficient", {n}, {}}, contribution{"contribution_norm", {n}, {}};
     for (const analyze::Memory& m : data.memories) {
         neuron.integers.push_back(m.neuron.value);
@@ -79,16 +72,12 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
     TableSection section;
     section.title = QStringLiteral("Memories of layer %1").arg(data.layer.value);
     section.note = QStringLiteral("at %1; %2 of %3 are active (%4 %)")
-                       .arg(named(data.labels, data.position), draw::count_text(data.active), draw::count_text(data.neurons),
+                       .arg(label_at(data.labels, data.position), draw::count_text(data.active), draw::count_text(data.neurons),
                             draw::number_text(share, 1));
     if (!data.target.isEmpty()) section.note += QStringLiteral("; logit of %1").arg(data.target);
-    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = ColumnKind::bar, .id = "coefficient", .title = QStringLiteral("coefficient m"), .decimals = 2},
-                       {.kind = ColumnKind::number,
-                        .id = "value_norm",
-                        .title = QStringLiteral("|v|"),
-                        .tip = QStringLiteral("length of the value"),
-                        .decimals = 2},
+    section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
+                       table_column(ColumnKind::bar, "coefficient", "coefficient m", "", 2),
+                       table_column(ColumnKind::number, "value_norm", "|v|", "length of the value", 2),
                        {.kind = ColumnKind::bar,
                         .id = "contribution_norm",
                         .title = QStringLiteral("|m| · |v|"),
@@ -122,13 +111,10 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
                      TableCell::of(m.contribution_norm)};
         if (!data.target.isEmpty()) row.cells.push_back(TableCell::of(m.adds));
         if (data.promoted.empty()) continue;
-        row.cells.push_back(TableCell::of(joined(data.raised[i])));
-        row.cells.push_back(TableCell::of(joined(data.lowered[i])));
+        for (const auto* words : {&data.raised, &data.lowered})
+            row.cells.push_back(TableCell::of((*words)[i].join(QStringLiteral("   "))));
     }
-    TableData table;
-    table.view = "mlp";
-    table.title = section.title;
-    table.sections = {std::move(section)};
+    TableData table = one_section("mlp", std::move(section));
     table.table = [exported = analyze::table_of(data.memories, data.promoted, trace, data.layer, data.position)] {
         return exported;
     };
@@ -187,7 +173,7 @@ public:
         hit.value = static_cast<double>(activations_[*position]);
         hit.area = flow_.box(*position);
         hit.tip = QStringLiteral("%1  coefficient of neuron %2: %3")
-                      .arg(named(labels_, Position(*position)), QString::number(neuron_.value), draw::value_text(*hit.value));
+                      .arg(label_at(labels_, Position(*position)), QString::number(neuron_.value), draw::value_text(*hit.value));
         return hit;
     }
 
@@ -212,15 +198,13 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.memories = analyze::memories(*trace, layer, position, 0);
     cancel.throw_if_cancelled();
     data.neurons = model::mlp_width(c, layer.value);
-    data.active =
-        std::count_if(data.memories.begin(), data.memories.end(), [](const analyze::Memory& m) { return m.coefficient > 0; });
+    data.active = std::ranges::count_if(data.memories, [](const analyze::Memory& m) { return m.coefficient > 0; });
     data.order = analyze::splits_logits(c) ? options.order : MlpOrder::strength;
     if (analyze::splits_logits(c)) {
-        const std::int64_t token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
-        const std::vector<double> adds = analyze::neuron_parts(*trace, position, {.token = token, .minus = options.minus}, layer);
+        const analyze::AttributionOptions logit = split_logit(*trace, position, options.token, options.minus);
+        const std::vector<double> adds = analyze::neuron_parts(*trace, position, logit, layer);
         for (analyze::Memory& m : data.memories) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
-        const auto label = [&](std::int64_t id) { return QString::fromStdString(text::token_label(*trace->tokenizer(), id)); };
-        data.target = options.minus ? label(token) + QStringLiteral(" − ") + label(*options.minus) : label(token);
+        data.target = logit_name(*trace, logit);
     }
     if (data.order == MlpOrder::logit)
         std::ranges::stable_sort(data.memories, std::ranges::greater(),
@@ -238,9 +222,8 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
             analyze::promoted_tokens(*trace->model(), layer, neurons,
                                      {.top = analyze::promoted_listed, .gain = options.gain, .watched = {}}, cancel, progress);
         const auto words = [&](const std::vector<analyze::TokenScore>& list) {
-            std::vector<QString> out;
-            for (const analyze::TokenScore& each : list)
-                out.push_back(QString::fromStdString(text::token_label(*trace->tokenizer(), each.id)));
+            QStringList out;
+            for (const analyze::TokenScore& each : list) out << token_word(*trace, each.id);
             return out;
         };
         for (std::size_t i = 0; i < data.memories.size(); ++i) {

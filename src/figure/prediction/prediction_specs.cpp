@@ -4,8 +4,6 @@
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/attribution.h"
 
-#include <algorithm>
-
 namespace headlight::figure {
 namespace {
 
@@ -13,15 +11,6 @@ namespace {
 Position position_of(const trace::Trace& trace, const ViewState& state) {
     // The class of a picture is read from its first token, the continuation of a text from its last.
     return state.query.value_or(Position(model::reads_pictures(trace.config()) ? 0 : trace.tokens() - 1));
-}
-
-LensViewOptions lens_options(const trace::Trace& trace, const ViewState& state) {
-    LensViewOptions options;
-    options.at = choice_value<analyze::StreamPlace>(state, "at");
-    options.color = choice_value<LensColor>(state, "shade");
-    options.watched = token_value(trace, state, "watch");
-    options.tuned = text_value(state, "tuned");
-    return options;
 }
 
 ViewOption logit_token() {
@@ -67,7 +56,6 @@ std::vector<ViewSpec> prediction_view_specs() {
     return {
         {.id = "lens",
          .title = "Lens",
-         .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true, .chosen = true},
          .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
@@ -79,13 +67,15 @@ std::vector<ViewSpec> prediction_view_specs() {
                                  "path of a .safetensors file")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 const LensViewOptions options = lens_options(*trace, s);
+                 const LensViewOptions options{.at = choice_value<analyze::StreamPlace>(s, "at"),
+                                               .color = choice_value<LensColor>(s, "shade"),
+                                               .watched = token_value(*trace, s, "watch"),
+                                               .tuned = text_value(s, "tuned")};
                  return lens_view(std::move(trace), s.query, s.layer, options, cancel, progress);
              },
          .missing = no_logits},
         {.id = "mlp",
          .title = "MLP",
-         .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},
          .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain"),
@@ -104,7 +94,6 @@ std::vector<ViewSpec> prediction_view_specs() {
              }},
         {.id = "attribution",
          .title = "Attribution",
-         .group = "Prediction",
          .tab = true,
          .across_texts = true,
          .reads_class = true,
@@ -123,17 +112,15 @@ std::vector<ViewSpec> prediction_view_specs() {
          .missing = no_sum},
         {.id = "refinement",
          .title = "Refinement",
-         .group = "Prediction",
          .needs = {},
          .options = {flag("unembedding", "Without the final norm", "refinement: read vectors by the unembedding alone")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel, progress);
+                 return refinement_view(std::move(trace), flag_value(s, "unembedding"), cancel, progress);
              },
          .missing = no_single_read},
         {.id = "predictions",
          .title = "Predictions",
-         .group = "Prediction",
          .needs = {.query = true},
          .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
          .make =

@@ -2,6 +2,7 @@
 // Views of predictions and their origin.
 #pragma once
 
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
@@ -52,11 +53,16 @@ struct MlpViewOptions {
 };
 std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {}, const Progress& = {});
 
-/// Geva's curves for the text, layer by layer (2021, section 5).
-struct RefinementViewOptions {
-    bool unembedding = false;  ///< vectors read without the final norm
-};
-std::unique_ptr<Figure> refinement_view(TracePtr, const RefinementViewOptions&, const CancelToken& = {}, const Progress& = {});
+/// Geva's curves for the text, layer by layer (2021, section 5). `unembedding`: vectors are read without the final norm.
+std::unique_ptr<Figure> refinement_view(TracePtr, bool unembedding, const CancelToken&, const Progress&);
+
+/// The logit that is split: of `token`, else of the likeliest one at the position; with `minus` the difference to its logit.
+analyze::AttributionOptions split_logit(const trace::Trace&, Position, std::optional<std::int64_t> token,
+                                        std::optional<std::int64_t> minus);
+/// "·nurse", "·nurse − ·doctor"
+QString logit_name(const trace::Trace&, const analyze::AttributionOptions&);
+/// "·nurse"
+QString token_word(const trace::Trace&, std::int64_t id);
 
 /// How well every token was predicted and what comes next; of masked-word models: the candidates of one masked token.
 std::unique_ptr<Figure> predictions_view(TracePtr, std::optional<Position>, std::int64_t top, const CancelToken&);

@@ -7,11 +7,24 @@
 #include <cmath>
 
 namespace headlight::figure {
+
+analyze::AttributionOptions split_logit(const trace::Trace& trace, Position position, std::optional<std::int64_t> token,
+                                        std::optional<std::int64_t> minus) {
+    return {.token = token ? *token : analyze::next_tokens(trace, position, 1).front().id, .minus = minus};
+}
+
+QString logit_name(const trace::Trace& trace, const analyze::AttributionOptions& logit) {
+    const QString token = token_word(trace, logit.token);
+    return logit.minus ? token + QStringLiteral(" − ") + token_word(trace, *logit.minus) : token;
+}
+
+QString token_word(const trace::Trace& trace, std::int64_t id) {
+    return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
+}
+
 namespace {
 
-draw::Label label_of_id(const trace::Trace& trace, std::int64_t id) {
-    return {{}, QString::fromStdString(text::token_label(*trace.tokenizer(), id)), false};
-}
+draw::Label label_of_id(const trace::Trace& trace, std::int64_t id) { return {{}, token_word(trace, id), false}; }
 
 double mean_of(const std::vector<analyze::TokenPrediction>& all) {
     double sum = 0;
@@ -45,36 +58,22 @@ TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top,
                   "The first token has nothing before it.")
                   .arg(draw::number_text(mean, 3), draw::number_text(std::exp(-mean), mean < -std::log(1000.0) ? 0 : 1))
             : QStringLiteral("The first token has nothing before it.");
-    section.columns = {{.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
-                       {.kind = ColumnKind::bar,
-                        .id = "log_probability",
-                        .title = QStringLiteral("log-probability"),
-                        .tip = QStringLiteral("of this token given those before it, in nats")},
-                       {.kind = ColumnKind::number,
-                        .id = "rank",
-                        .title = QStringLiteral("rank"),
-                        .tip = QStringLiteral("of this token among all; 0: the likeliest"),
-                        .decimals = 0},
-                       {.kind = ColumnKind::number,
-                        .id = "next_entropy",
-                        .title = QStringLiteral("entropy after"),
-                        .tip = QStringLiteral("of the distribution of the next token, in nats"),
-                        .decimals = 2},
-                       {.kind = ColumnKind::text,
-                        .id = "next",
-                        .title = QStringLiteral("what may come next"),
-                        .tip = QStringLiteral("likeliest tokens after this one, with their probabilities")}};
+    section.columns = {
+        table_column(ColumnKind::token, "token", "token"),
+        table_column(ColumnKind::bar, "log_probability", "log-probability", "of this token given those before it, in nats"),
+        table_column(ColumnKind::number, "rank", "rank", "of this token among all; 0: the likeliest", 0),
+        table_column(ColumnKind::number, "next_entropy", "entropy after", "of the distribution of the next token, in nats", 2),
+        table_column(ColumnKind::text, "next", "what may come next",
+                     "likeliest tokens after this one, with their probabilities")};
     for (std::size_t i = 0; i < all.size(); ++i) {
         const analyze::TokenPrediction& p = all[i];
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.query = Position(static_cast<std::int64_t>(i));
         TableCell next;
         for (const analyze::TokenScore& t : p.next)
             next.tokens.emplace_back(label_of_id(trace, t.id), static_cast<double>(t.probability));
-        row.cells = {TableCell::of(draw::label_of(trace.labels(), Position(static_cast<std::int64_t>(i)))),
-                     TableCell::of(p.log_probability), TableCell::of(p.rank < 0 ? kNaN : static_cast<double>(p.rank)),
-                     TableCell::of(p.entropy), std::move(next)};
-        section.rows.push_back(std::move(row));
+        row.cells = {TableCell::of(draw::label_of(trace.labels(), *row.query)), TableCell::of(p.log_probability),
+                     TableCell::of(p.rank < 0 ? kNaN : static_cast<double>(p.rank)), TableCell::of(p.entropy), std::move(next)};
     }
     return section;
 }
@@ -95,10 +94,9 @@ TableSection masked_token(TableData& data, const TracePtr& run, Position positio
         {.kind = ColumnKind::number, .id = "logit", .title = QStringLiteral("logit"), .decimals = 3}};
     for (std::size_t k = 0; k < found.candidates.size(); ++k) {
         const analyze::TokenScore& t = found.candidates[k];
-        TableRow row;
-        row.cells = {TableCell::of(QString::number(k)), TableCell::of(label_of_id(trace, t.id)),
-                     TableCell::of(static_cast<double>(t.probability)), TableCell::of(static_cast<double>(t.logit))};
-        section.rows.push_back(std::move(row));
+        section.rows.emplace_back().cells = {TableCell::of(QString::number(k)), TableCell::of(label_of_id(trace, t.id)),
+                                             TableCell::of(static_cast<double>(t.probability)),
+                                             TableCell::of(static_cast<double>(t.logit))};
     }
     return section;
 }

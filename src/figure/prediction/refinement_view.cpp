@@ -4,8 +4,6 @@
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/refinement.h"
 
-#include <cmath>
-
 namespace headlight::figure {
 namespace {
 
@@ -34,6 +32,7 @@ Series series(const analyze::Refinement& found, QString name, Series::Kind kind,
     return s;
 }
 
+/// Of shares: from 0 to 1.
 Panel panel(QString title, QString y, std::size_t layers) {
     Panel p;
     p.title = std::move(title);
@@ -45,15 +44,15 @@ Panel panel(QString title, QString y, std::size_t layers) {
     p.y.label = std::move(y);
     p.y.from_zero = true;
     p.y.low = 0;
+    p.y.high = 1;
     return p;
 }
 
 }  // namespace
 
-std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel,
-                                        const Progress& progress) {
+std::unique_ptr<Figure> refinement_view(TracePtr trace, bool unembedding, const CancelToken& cancel, const Progress& progress) {
     const analyze::Refinement found = analyze::refinement(
-        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel, progress);
+        {trace}, {.read_out = unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel, progress);
     using Role = Color::Role;
     plot::PlotData data;
     data.view = "refinement";
@@ -70,12 +69,11 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     data.stacked_panels = data.own_legends = true;
     data.aspect = 0.3;
     data.table = [found] { return analyze::table_of(found); };
-    data.note = options.unembedding         ? QStringLiteral("vectors read by the unembedding alone")
+    data.note = unembedding                 ? QStringLiteral("vectors read by the unembedding alone")
                 : trace->config().post_norm ? QStringLiteral("vectors read by the norm after the layer's sum and the unembedding")
                                             : QStringLiteral("vectors read by the final norm and the unembedding");
 
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
-    who.y.high = 1;
     const auto stacked = Series::Kind::stacked, line = Series::Kind::line;
     who.series = {series(found, QStringLiteral("agreement"), stacked, {Role::clark_grey, 0}, &LayerRefinement::agreement),
                   series(found, QStringLiteral("residual"), stacked, {Role::clark_blue, 0}, &LayerRefinement::residual),
@@ -83,13 +81,11 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
                   series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition)};
     Panel early =
         panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
-    early.y.high = 1;
     early.series = {series(found, QStringLiteral("final token already in the stream"), line, {Role::clark_blue, 0},
                            &LayerRefinement::residual_final),
                     series(found, QStringLiteral("its probability there"), line, {Role::clark_orange, 0},
                            &LayerRefinement::residual_probability)};
     Panel memories = panel(QStringLiteral("Memories"), QStringLiteral("share"), found.layers.size());
-    memories.y.high = 1;
     memories.series = {
         series(found, QStringLiteral("active memories (coefficient > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active),
         series(found, QStringLiteral("tokens without an agreeing memory"), line, {Role::clark_purple, 0},

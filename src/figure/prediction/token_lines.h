@@ -8,6 +8,11 @@
 
 namespace headlight::figure {
 
+/// "·doctor (13)"
+inline QString label_at(const std::vector<analyze::AxisItem>& labels, Position position) {
+    return draw::label_of(labels[static_cast<std::size_t>(position.value)]).with_position(position);
+}
+
 class TokenLines {
 public:
     static constexpr double line_height = 26;

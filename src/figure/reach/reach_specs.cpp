@@ -9,7 +9,6 @@ std::vector<ViewSpec> reach_view_specs() {
     return {
         {.id = "reach",
          .title = "Reach",
-         .group = "Long texts",
          .basis = Basis::patterns,
          .needs = {.focus = true, .key = true},
          .options = {text_option("passage", "Passage",

@@ -6,7 +6,7 @@
 #include "figure/table/table_figure.h"
 #include "headlight/base/numbers.h"
 
-#include <algorithm>
+#include <cmath>
 
 namespace headlight::figure {
 namespace {
@@ -18,8 +18,6 @@ using plot::Color;
 using plot::Panel;
 using plot::Series;
 using ReachPtr = std::shared_ptr<const Reach>;
-
-QString text_of(const std::string& text) { return QString::fromStdString(text); }
 
 /// A line for each head of a layer.
 Panel lines_panel(const ReachPtr& all, Layer layer, std::vector<double> HeadReach::*values, const std::vector<double>& at,
@@ -108,8 +106,8 @@ Panel section_panel(const ReachPtr& all, HeadId id) {
         const analyze::TextSection& section = all->sections[i];
         return QStringLiteral("paragraph %1, tokens %2 to %3: “%4”  %5")
             .arg(i)
-            .arg(draw::count_text(section.first.value), draw::count_text(section.last().value), text_of(section.title),
-                 draw::value_text(y[i]));
+            .arg(draw::count_text(section.first.value), draw::count_text(section.last().value),
+                 QString::fromStdString(section.title), draw::value_text(y[i]));
     };
     panel.series.push_back(std::move(s));
     if (all->sections.size() < 2) panel.empty = QStringLiteral("the text is one paragraph");
@@ -176,21 +174,16 @@ std::unique_ptr<Figure> moved_table(const trace::Trace& trace, HeadId id, const 
     section.columns.push_back(
         {.kind = ColumnKind::bar, .id = "weight", .title = QStringLiteral("weight"), .limit = 1, .sorted = !lengths});
     for (const analyze::MovedToken& m : moved) {
-        TableRow row;
+        TableRow& row = section.rows.emplace_back();
         row.query = m.query, row.key = m.key;
         row.head = id;
         row.cells = {TableCell::of(draw::label_of(trace.labels(), m.query).with_position(m.query)),
                      TableCell::of(draw::label_of(trace.labels(), m.key).with_position(m.key))};
         if (lengths) row.cells.push_back(TableCell::of(m.length));
         row.cells.push_back(TableCell::of(m.weight));
-        section.rows.push_back(std::move(row));
     }
     section.empty = QStringLiteral("Nothing but the first token and the query itself.");
-    TableData table;
-    table.view = "reach";
-    table.title = section.title;
-    table.sections = {std::move(section)};
-    return table_figure(std::move(table));
+    return table_figure(one_section("reach", std::move(section)));
 }
 
 }  // namespace

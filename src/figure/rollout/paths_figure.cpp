@@ -139,7 +139,7 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
     const Theme& theme = *style.theme;
     const QFont font = ui_font(path_label_size), caption = ui_font(11);
     const double line = QFontMetricsF(font).height();
-    const auto columns = static_cast<std::int64_t>(layout_.columns.size());
+    const auto columns = std::ssize(layout_.columns);
     double caption_from = -1e9;
     const double last_caption =
         layout_.columns.back().front().area.center().x() - draw::text_width(column_name(columns - 1), caption) / 2 - 8;
@@ -272,7 +272,7 @@ Table PathsFigure::table() const {
 
 std::vector<NamedArray> PathsFigure::arrays() const {
     const auto& mass = data_.paths.mass;
-    NamedArray levels{"mass", {static_cast<std::int64_t>(mass.size()), mass[0].size()}, {}};
+    NamedArray levels{"mass", {std::ssize(mass), mass[0].size()}, {}};
     for (const Eigen::VectorXd& level : mass)
         for (const double x : level) levels.values.push_back(static_cast<float>(x));
     return {levels};

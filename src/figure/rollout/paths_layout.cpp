@@ -2,7 +2,6 @@
 #include "figure/rollout/paths_view.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 

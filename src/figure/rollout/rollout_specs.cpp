@@ -30,17 +30,18 @@ ViewOption least() {
                          "0.01", 0.0001, 1);
 }
 
-RolloutViewOptions map_options(const ViewState& state, bool flow) {
-    RolloutViewOptions options;
-    options.flow = flow;
-    options.all_layers = flag_value(state, "all-layers");
-    options.by_receptive_field = flag_value(state, "by-receptive-field");
-    options.sums = flag_value(state, "sums");
+template <bool flow>
+std::unique_ptr<Figure> followed(TracePtr trace, const ViewState& state, const CancelToken& cancel, const Progress& progress) {
+    RolloutViewOptions options{.flow = flow,
+                               .all_layers = flag_value(state, "all-layers"),
+                               .by_receptive_field = flag_value(state, "by-receptive-field"),
+                               .sums = flag_value(state, "sums")};
     if (const std::int64_t head = flow ? -1 : integer_value(state, "last-head"); head >= 0) options.head = Head(head);
-    return options;
+    return rollout_view(std::move(trace), state.layer, options, cancel, progress);
 }
 
-std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, bool flow, const CancelToken& cancel) {
+template <bool flow>
+std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, const CancelToken& cancel, const Progress&) {
     const Position query = state.query.value_or(Position(trace->tokens() - 1));
     return paths_view(std::move(trace), state.layer, query, flow ? state.key : std::nullopt,
                       {.flow = flow, .least = number_value(state, "least")}, cancel);
@@ -69,46 +70,34 @@ std::vector<ViewSpec> rollout_view_specs() {
          .make = aggregate},
         {.id = "rollout",
          .title = "Rollout",
-         .group = "Across layers",
          .across_texts = true,
          .needs = {.layer = true},
          .last_layer = true,
          .options = {up_to(), all_layers(), receptive_field(), sums_option(),
                      integer_option("last-head", "Last step by one head",
                                     "rollout: the last step by this head alone; -1: the mean of all", "-1", -1, 4096)},
-         .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return rollout_view(std::move(trace), s.layer, map_options(s, false), cancel, progress);
-             }},
+         .make = followed<false>},
         {.id = "rollout-paths",
          .title = "Rollout from a token",
-         .group = "Across layers",
          .across_texts = true,
          .needs = {.layer = true, .query = true},
          .last_layer = true,
          .options = {up_to(), least()},
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
-                    const Progress&) { return paths(std::move(trace), s, false, cancel); }},
+         .make = paths<false>},
         {.id = "flow",
          .title = "Attention flow",
-         .group = "Across layers",
          .across_texts = true,
          .needs = {.layer = true},
          .last_layer = true,
          .options = {up_to(), all_layers(), receptive_field(), sums_option()},
-         .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel, progress);
-             }},
+         .make = followed<true>},
         {.id = "flow-paths",
          .title = "Attention flow from a token",
-         .group = "Across layers",
          .across_texts = true,
          .needs = {.layer = true, .query = true, .key = true},
          .last_layer = true,
          .options = {up_to(), least()},
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
-                    const Progress&) { return paths(std::move(trace), s, true, cancel); }},
+         .make = paths<true>},
     };
 }
 

@@ -3,7 +3,6 @@
 #include "figure/rollout/rollout_views.h"
 
 #include "figure/core/heads_text.h"
-#include "figure/core/weight_name.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/rollout/paths_view.h"
 #include "headlight/trace/whole.h"
@@ -12,15 +11,6 @@
 #include <cmath>
 
 namespace headlight::figure {
-
-namespace {
-
-const QString what_rollout_is = QStringLiteral(
-    "Row: a token after the layer; column: an input token; the cell is how much of the one comes from the other when "
-    "attention is followed through all layers below. Each layer hands on (A + I) / 2, with A the mean of its heads; "
-    "rows sum to 1. ");
-
-}  // namespace
 
 double full_of(const std::vector<analyze::Matrix>& maps, bool causal, Eigen::Index most) {
     const auto columns = [&](const analyze::Matrix& map, Eigen::Index row) {
@@ -53,16 +43,12 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     what.of_source = trace->across_texts();
     analyze::Rollout found =
         options.flow ? analyze::attention_flow(*run, what, cancel, progress) : analyze::rollout(*run, what, cancel, progress);
-    MatrixViewData data;
+    MatrixViewData data = matrix_data(*trace);
     for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
         data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));
         data.weights.push_back(std::move(found.maps[m]));
     }
-    data.axes = analyze::pattern_axes(*trace, {});
-    data.words = axis_words(*trace);
     data.words.followed = true;
-    data.attention = attention_name(trace->config());
-    data.causal = trace->config().causal;
     data.view = options.flow ? "flow" : "rollout";
     data.table = [trace, layers = std::vector(found.layers.begin(), found.layers.begin() + std::ssize(data.names)),
                   flow = options.flow](const std::vector<analyze::Matrix>& maps) {
@@ -78,7 +64,10 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     data.sums = options.sums;
     data.notes = std::move(found.notes);
     data.description =
-        what_rollout_is +
+        QStringLiteral(
+            "Row: a token after the layer; column: an input token; the cell is how much of the one comes from the other when "
+            "attention is followed through all layers below. Each layer hands on (A + I) / 2, with A the mean of its heads; "
+            "rows sum to 1. ") +
         (has_cross_attention(run->config())
              ? QStringLiteral("This decoder also reads a source: its cross attention hands on (C + I) / 2, with C the mean of "
                               "its heads, and what it read is followed through the encoder to the source's tokens. The map of "
@@ -115,15 +104,11 @@ std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, 
 std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<HeadId>& heads, analyze::Aggregate how,
                                               const analyze::PatternOptions& options, bool sums, const CancelToken& cancel,
                                               const std::string& view) {
-    MatrixViewData data;
     const bool mean = how == analyze::Aggregate::mean;
-    data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
+    std::vector<analyze::Matrix> maps{analyze::aggregate_pattern(*trace, heads, how, options, cancel)};
+    MatrixViewData data = matrix_data(*trace, options);
+    data.weights = std::move(maps);
     data.names.push_back(aggregate_name(how, heads));
-    data.axes = analyze::pattern_axes(*trace, options);
-    data.words = axis_words(*trace);
-    data.attention = attention_name(trace->config());
-    data.causal = trace->config().causal;
-    data.weight_name = weight_name(options, *trace);
     data.view = view;
     data.title = capitalized(data.names[0]);
     data.sums = sums;

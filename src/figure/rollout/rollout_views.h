@@ -20,7 +20,6 @@ struct RolloutViewOptions {
     std::optional<Head> head{};       ///< rollout: this head's own pattern as the last step
     bool by_receptive_field = false;  ///< causal models; others: Error
     bool sums = false;                ///< sums of rows and columns beside the map
-    bool operator==(const RolloutViewOptions&) const = default;
 };
 /// Query x key map of what a token holds after a layer, by the input it is from. Slow: call it from a worker.
 std::unique_ptr<Figure> rollout_view(TracePtr, Layer, const RolloutViewOptions&, const CancelToken& = {}, const Progress& = {});
@@ -32,7 +31,6 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal, Eigen::Ind
 struct PathsViewOptions {
     bool flow = false;
     double least = 0.01;  ///< thinner ribbons and nodes, as a share of the whole, are not drawn but counted
-    bool operator==(const PathsViewOptions&) const = default;
 };
 /// From one token after a layer back to the input: a column a layer, a node a token, a ribbon between them as wide as
 /// what is handed down. Flow: to `key`, by default to the input that most flows to.

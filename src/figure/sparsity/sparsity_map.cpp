@@ -19,6 +19,36 @@ constexpr std::int64_t most_named = 200, most_vector_rects = 40'000;
 constexpr double cost_line = 18;
 const QFont& cost_font() { return ui_font(12.5); }
 
+/// Keys that a scheme reads in one way.
+struct Region {
+    analyze::Matrix analyze::SparseMap::*share;  ///< of the pairs of a cell
+    double analyze::KeptMass::*mass;             ///< of a row
+    int hue;                                     ///< of the heads' colours; -1: muted
+};
+constexpr Region window_region{&analyze::SparseMap::window, &analyze::KeptMass::window, 2},
+    selected_region{&analyze::SparseMap::selected, &analyze::KeptMass::selected, 1},
+    compressed_region{&analyze::SparseMap::compressed, &analyze::KeptMass::compressed, -1};
+
+QColor tint(const Theme& theme, const Region& region) {
+    return region.hue < 0 ? theme.muted : theme.heads[static_cast<std::size_t>(region.hue)];
+}
+
+/// Those of a scheme, with their names.
+std::vector<std::pair<const Region*, QString>> regions_of(const analyze::SparsityOptions& o) {
+    const auto count = [](std::int64_t n) { return draw::count_text(n); };
+    const QString window = QStringLiteral("window of %1").arg(count(o.window));
+    switch (o.scheme) {
+        case SparseScheme::window: return {{&window_region, window}};
+        case SparseScheme::sinks:
+            return {{&selected_region, QStringLiteral("first %1").arg(count(o.sinks))}, {&window_region, window}};
+        case SparseScheme::topk: return {{&selected_region, QStringLiteral("largest %1 of the row").arg(count(o.budget))}};
+        case SparseScheme::nsa: break;
+    }
+    return {{&window_region, window},
+            {&selected_region, QStringLiteral("%1 selected blocks of %2").arg(count(o.top), count(o.select))},
+            {&compressed_region, QStringLiteral("compressed blocks of %1, every %2").arg(count(o.block), count(o.stride))}};
+}
+
 }  // namespace
 
 QString percent_text(double share) {
@@ -48,31 +78,6 @@ QString SparsityMapFigure::description() const {
         "Beltagy et al. 2020, Longformer.");
 }
 
-std::vector<std::pair<SparsityMapFigure::Region, QString>> SparsityMapFigure::regions() const {
-    const analyze::SparsityOptions& o = data_.options;
-    const auto count = [](std::int64_t n) { return draw::count_text(n); };
-    const QString window = QStringLiteral("window of %1").arg(count(o.window));
-    switch (o.scheme) {
-        case SparseScheme::window: return {{Region::window, window}};
-        case SparseScheme::sinks:
-            return {{Region::selected, QStringLiteral("first %1").arg(count(o.sinks))}, {Region::window, window}};
-        case SparseScheme::topk: return {{Region::selected, QStringLiteral("largest %1 of the row").arg(count(o.budget))}};
-        case SparseScheme::nsa: break;
-    }
-    return {{Region::window, window},
-            {Region::selected, QStringLiteral("%1 selected blocks of %2").arg(count(o.top), count(o.select))},
-            {Region::compressed, QStringLiteral("compressed blocks of %1, every %2").arg(count(o.block), count(o.stride))}};
-}
-
-QColor SparsityMapFigure::tint(const Theme& theme, Region region) {
-    switch (region) {
-        case Region::window: return theme.heads[2];
-        case Region::selected: return theme.heads[1];
-        case Region::compressed: break;
-    }
-    return theme.muted;
-}
-
 QSizeF SparsityMapFigure::layout(QSizeF available, const Style&, const Selection&) {
     SparsityMapLayout at;
     at.width = std::max(available.width(), 360.0);
@@ -88,8 +93,7 @@ QSizeF SparsityMapFigure::layout(QSizeF available, const Style&, const Selection
         const double side = std::min({std::max(across, 60.0), std::max(down, least_sparse_map), n * largest_sparse_cell, 720.0});
         at.map = QRectF(left, top, side, side);
     };
-    double widest = 0;
-    for (const double width : label_widths_) widest = std::max(widest, width);
+    const double widest = label_widths_.empty() ? 0 : std::ranges::max(label_widths_);
     place(std::min(widest + 4, most_key_label));
     at.tokens_named = !label_widths_.empty() && at.map.width() / n >= line;
     if (!at.tokens_named) place(draw::number_width(draw::count_text(data_.map.queries), small_font()) + 6);
@@ -107,11 +111,9 @@ QColor SparsityMapFigure::cell_color(std::int64_t row, std::int64_t col, const S
     // What several of them read has the first one's tint: mixed tints would be a colour that the legend does not have.
     QColor ground = theme.canvas;
     double left = tint_strength;
-    for (const auto& [region, share] : {std::pair{Region::window, &data_.map.window},
-                                        {Region::selected, &data_.map.selected},
-                                        {Region::compressed, &data_.map.compressed}}) {
-        const double part = left * std::min(1.0, static_cast<double>((*share)(row, col)));
-        if (part > 0) ground = draw::blended(ground, tint(theme, region), part);
+    for (const Region* region : {&window_region, &selected_region, &compressed_region}) {
+        const double part = left * std::min(1.0, static_cast<double>((data_.map.*region->share)(row, col)));
+        if (part > 0) ground = draw::blended(ground, tint(theme, *region), part);
         left -= part;
     }
     // The weight lies over it: no weight shows the ground alone, whatever the ramp begins with.
@@ -232,10 +234,10 @@ void SparsityMapFigure::paint_legend(QPainter& painter, const Style& style) cons
     draw::text(painter, {x, baseline}, draw::amount_name(style.transfer), small_font(), theme.muted);
     x += draw::text_width(draw::amount_name(style.transfer), small_font()) + 18;
     x = draw::ramp_bar(painter, QRectF(x, y - 5, 80, 10), style.ramp, ends.low, ends.high, theme) + 22;
-    for (const auto& [region, name] : regions()) {
+    for (const auto& [region, name] : regions_of(data_.options)) {
         const double width = 18 + draw::text_width(name, small_font());
         if (x + width > at_.width - page_margin) x = page_margin, y += 18;
-        draw::box(painter, QRectF(x, y - 5, 12, 10), 2, draw::blended(theme.canvas, tint(theme, region), tint_strength),
+        draw::box(painter, QRectF(x, y - 5, 12, 10), 2, draw::blended(theme.canvas, tint(theme, *region), tint_strength),
                   theme.line);
         draw::text(painter, {x + 18, draw::centred_baseline(y, small_font())}, name, small_font(), theme.text);
         x += width + 18;
@@ -273,12 +275,8 @@ Hit SparsityMapFigure::hit_test(QPointF point, const Style&, const Selection&) c
         hit.query = Position(q);
         hit.value = row.kept;
         hit.tip = QStringLiteral("%1  keeps %2").arg(named(q), draw::value_text(row.kept));
-        for (const auto& [region, name] : regions()) {
-            const double mass = region == Region::window     ? row.window
-                                : region == Region::selected ? row.selected
-                                                             : row.compressed;
-            hit.tip += QStringLiteral("  %1: %2").arg(name, draw::value_text(mass));
-        }
+        for (const auto& [region, name] : regions_of(data_.options))
+            hit.tip += QStringLiteral("  %1: %2").arg(name, draw::value_text(row.*region->mass));
         hit.area = QRectF(at_.strip.left(), row_rect(q).top(), at_.strip.width(), row_rect(q).height());
         return hit;
     }
@@ -299,15 +297,12 @@ Hit SparsityMapFigure::hit_test(QPointF point, const Style&, const Selection&) c
                        data_.map.cells < data_.map.queries ? QStringLiteral("largest weight ") : QStringLiteral("weight "),
                        draw::value_text(*hit.value));
     bool read = false;
-    for (const auto& [region, name] : regions()) {
-        const auto& share = region == Region::window     ? data_.map.window
-                            : region == Region::selected ? data_.map.selected
-                                                         : data_.map.compressed;
-        if (!(share(r, c) > 0)) continue;
+    for (const auto& [region, name] : regions_of(data_.options)) {
+        const float share = (data_.map.*region->share)(r, c);
+        if (!(share > 0)) continue;
         read = true;
-        hit.tip += QStringLiteral("  %1%2").arg(
-            name, share(r, c) < 1 ? QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share(r, c))))
-                                  : QString());
+        hit.tip += QStringLiteral("  ") + name;
+        if (share < 1) hit.tip += QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share)));
     }
     if (!read) hit.tip += QStringLiteral("  not read");
     const double cell = at_.map.width() / static_cast<double>(data_.map.cells);

@@ -48,9 +48,6 @@ public:
     const SparsityMapLayout& places() const { return at_; }
 
 private:
-    enum class Region { compressed, selected, window };
-    std::vector<std::pair<Region, QString>> regions() const;
-    static QColor tint(const Theme&, Region);
     QColor cell_color(std::int64_t row, std::int64_t col, const Style&) const;
     void paint_cells(QPainter&, const Style&) const;
     void paint_strip(QPainter&, const Style&) const;

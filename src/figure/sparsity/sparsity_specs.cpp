@@ -19,7 +19,6 @@ std::vector<ViewSpec> sparsity_view_specs() {
     return {
         {.id = "sparsity",
          .title = "Sparse attention",
-         .group = "Long texts",
          .basis = Basis::patterns,
          .needs = {.focus = true},
          .options = {choice("scheme", "Scheme", "sparsity: which keys a query reads", usual.scheme),

@@ -4,7 +4,6 @@
 
 #include "headlight/figure/core/figure.h"
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

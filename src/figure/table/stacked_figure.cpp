@@ -18,21 +18,12 @@ public:
     QString title() const override { return in_.title; }
     QString description() const override { return in_.description; }
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
-        if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size())) {
-            double y = 0, width = 0;
-            const double part = available.width() / static_cast<double>(in_.parts.size());
-            for (std::size_t i = 0; i < in_.parts.size(); ++i) {
-                const QPointF inset = i == 0 ? in_.inset : QPointF();
-                const QSizeF size = in_.parts[i]->layout({part - inset.x(), 0}, style, selection);
-                at_[i] = {QPointF(width, 0) + inset, size};
-                width += inset.x() + size.width();
-                y = std::max(y, inset.y() + size.height());
-            }
-            return {width, y};
-        }
-        const QSizeF size = in_a_column(available, style, selection);
+        if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size()))
+            return arranged({available.width() / static_cast<double>(in_.parts.size()), 0}, true, style, selection);
+        const QSizeF size = arranged(available, false, style, selection);
         // A table may need more room than there is; plots beside it then use as much.
-        return size.width() > available.width() + 1 ? in_a_column({size.width(), available.height()}, style, selection) : size;
+        return size.width() > available.width() + 1 ? arranged({size.width(), available.height()}, false, style, selection)
+                                                    : size;
     }
     void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
@@ -90,17 +81,20 @@ public:
     }
 
 private:
-    QSizeF in_a_column(QSizeF available, const Style& style, const Selection& selection) {
-        double y = 0, width = 0;
+    /// Under or beside each other, each in this room; a height of it is the first part's alone.
+    QSizeF arranged(QSizeF room, bool across, const Style& style, const Selection& selection) {
+        double x = 0, y = 0, width = 0, height = 0;
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             const QPointF inset = i == 0 ? in_.inset : QPointF();
-            const QSizeF size = in_.parts[i]->layout(
-                {available.width() - inset.x(), i == 0 && in_.fits_first ? available.height() - inset.y() : 0}, style, selection);
-            at_[i] = {QPointF(0, y) + inset, size};
-            y += inset.y() + size.height();
-            width = std::max(width, inset.x() + size.width());
+            const double room_below = i == 0 && in_.fits_first && !across ? room.height() - inset.y() : 0;
+            const QSizeF size = in_.parts[i]->layout({room.width() - inset.x(), room_below}, style, selection);
+            at_[i] = {QPointF(x, y) + inset, size};
+            const double wide = inset.x() + size.width(), high = inset.y() + size.height();
+            width = std::max(width, x + wide);
+            height = std::max(height, y + high);
+            (across ? x : y) += across ? wide : high;
         }
-        return {width, y};
+        return {width, height};
     }
 
     StackedParts in_;

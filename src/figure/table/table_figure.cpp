@@ -57,6 +57,7 @@ private:
                     const Style&) const;
 
     const std::vector<TableSection>& sections() const { return split_.empty() ? data_.sections : split_; }
+    const std::vector<TableSection>& exported() const { return data_.files.empty() ? data_.sections : data_.files; }
 
     TableData data_;
     std::vector<TableSection> split_;  ///< the sections where columns of some stand under each other; else empty
@@ -122,19 +123,17 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         y += table_title_height;
     }
     for (const QString& line : at.note) draw::text(painter, {page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
-    if (section.rows.empty()) {
-        draw::text(painter, {page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
-    }
+    if (section.rows.empty()) draw::text(painter, {page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
     const QRectF seen = draw::on_target(painter, exposed);
     const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((seen.top() - at.rows) / row_height)));
-    const auto last = std::min(static_cast<std::int64_t>(section.rows.size()),
-                               static_cast<std::int64_t>(std::ceil((seen.bottom() - at.rows) / row_height)));
+    const auto last =
+        std::min(std::ssize(section.rows), static_cast<std::int64_t>(std::ceil((seen.bottom() - at.rows) / row_height)));
     for (std::int64_t r = first; r < last; ++r) {
         style.cancel.throw_if_cancelled();
         const TableRow& row = section.rows[static_cast<std::size_t>(r)];
         const double top = at.rows + row_height * double(r);
-        const bool pinned = row.query && std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(),
-                                                   *row.query) != selection.pinned_queries.end();
+        const bool pinned =
+            row.query && std::ranges::find(selection.pinned_queries, *row.query) != selection.pinned_queries.end();
         const bool followed = row.marked || (row.neuron && row.neuron == selection.neuron);
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
@@ -156,9 +155,8 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
     const double height = header_height + (at.over ? over_height : 0);
     if (y > at.header) draw::box(painter, {0, y, width_, height}, 0, theme.canvas);
     for (std::size_t c = 0; c < section.columns.size();) {
-        std::size_t end = c + 1;
+        const std::size_t end = end_of_heading(section, c);
         const QString& over = section.columns[c].over;
-        while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
         if (!over.isEmpty()) {
             const double left = at.x[c], right = at.x[end - 1] + at.width[end - 1];
             // Over what has no heading of this kind it may be wider than its columns.
@@ -186,9 +184,7 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
                 if (double(step) * (at.x[c + 1] - at.x[c]) < widest + 4) step = wider;
         }
         if (c > 0 && in_strip(section, c - 1) && (c - strip) % step != 0) continue;
-        const bool left = !has_number(column.kind), middle = column.kind == ColumnKind::tint ||
-                                                             column.kind == ColumnKind::signed_tint ||
-                                                             column.kind == ColumnKind::bar;
+        const bool left = !has_number(column.kind), middle = !left && column.kind != ColumnKind::number;
         const double x = left ? at.x[c] : middle ? at.x[c] + at.width[c] / 2 : at.x[c] + at.width[c];
         const QString title = heading_of(column);
         const double wide = draw::text_width(title, table_head_font());
@@ -312,11 +308,10 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                                               : Hit::Kind::legend;
             hit.area = row_box(at, r);
             const TableCell& first = row.cells.front();
-            QString name =
-                section.columns.front().kind == ColumnKind::token ? first.label.continuation + first.label.text : first.text;
-            if (row.key && section.columns.front().kind == ColumnKind::token) name = first.label.with_position(*row.key);
             const QString heading = (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
-            hit.tip = name;
+            hit.tip = section.columns.front().kind != ColumnKind::token ? first.text
+                      : row.key                                         ? first.label.with_position(*row.key)
+                                                                        : first.label.continuation + first.label.text;
             if (has_number(column.kind)) {
                 if (std::isfinite(cell.value)) hit.value = cell.value;
                 hit.tip += QStringLiteral("  ") + heading + u' ' +
@@ -345,9 +340,8 @@ std::string text_of(ColumnKind kind, const TableCell& cell) {
 Table TableFigure::table() const {
     if (data_.table) return data_.table();
     Table out;
-    const std::vector<TableSection>& sections = data_.files.empty() ? data_.sections : data_.files;
-    if (sections.empty()) return out;
-    const TableSection& section = sections.front();
+    if (exported().empty()) return out;
+    const TableSection& section = exported().front();
     for (const TableColumn& column : section.columns) out.columns.push_back(column.id);
     for (const TableRow& row : section.rows) {
         auto& cells = out.rows.emplace_back();
@@ -366,7 +360,7 @@ Table TableFigure::table() const {
 std::vector<NamedArray> TableFigure::arrays() const {
     if (data_.arrays) return data_.arrays();
     std::vector<NamedArray> all;
-    for (const TableSection& section : data_.files.empty() ? data_.sections : data_.files)
+    for (const TableSection& section : exported())
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             const TableColumn& column = section.columns[c];
             NamedArray a{column.id, {std::ssize(section.rows)}};
@@ -388,6 +382,18 @@ std::vector<NamedArray> TableFigure::arrays() const {
 }
 
 }  // namespace
+
+TableColumn table_column(ColumnKind kind, const char* id, const char* title, const char* tip, int decimals) {
+    return {.kind = kind, .id = id, .title = QString::fromUtf8(title), .tip = QString::fromUtf8(tip), .decimals = decimals};
+}
+
+TableData one_section(std::string view, TableSection section) {
+    TableData data;
+    data.view = std::move(view);
+    data.title = section.title;
+    data.sections = {std::move(section)};
+    return data;
+}
 
 std::unique_ptr<Figure> table_figure(TableData data) { return std::make_unique<TableFigure>(std::move(data)); }
 

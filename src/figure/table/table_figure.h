@@ -35,27 +35,16 @@ struct TableColumn {
     bool sorted = false;     ///< the rows are in its order
     std::vector<std::pair<std::string, std::string>> click{};  ///< the view's options that a click on its head sets
 };
+TableColumn table_column(ColumnKind, const char* id, const char* title, const char* tip = "", int decimals = 3);
 
 struct TableCell {
-    draw::Label label;                                   ///< token
-    QString text;                                        ///< text
-    std::vector<std::pair<draw::Label, double>> tokens;  ///< text: labels with a number behind each, instead of `text`
-    double value = 0;                                    ///< the others; NaN: a gap
-    static TableCell of(double v) {
-        TableCell c;
-        c.value = v;
-        return c;
-    }
-    static TableCell of(QString t) {
-        TableCell c;
-        c.text = std::move(t);
-        return c;
-    }
-    static TableCell of(draw::Label l) {
-        TableCell c;
-        c.label = std::move(l);
-        return c;
-    }
+    draw::Label label{};                                   ///< token
+    QString text{};                                        ///< text
+    std::vector<std::pair<draw::Label, double>> tokens{};  ///< text: labels with a number behind each, instead of `text`
+    double value = 0;                                      ///< the others; NaN: a gap
+    static TableCell of(double v) { return {.value = v}; }
+    static TableCell of(QString t) { return {.text = std::move(t)}; }
+    static TableCell of(draw::Label l) { return {.label = std::move(l)}; }
 };
 
 struct TableRow {
@@ -85,6 +74,8 @@ struct TableData {
     std::function<std::vector<NamedArray>()> arrays;  ///< the columns of numbers when there is none
 };
 
+/// A table of one section, under its title.
+TableData one_section(std::string view, TableSection);
 std::unique_ptr<Figure> table_figure(TableData);
 
 }  // namespace headlight::figure

@@ -18,30 +18,25 @@ constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell
 constexpr std::size_t few_tints = 16;
 constexpr std::size_t most_measured = 256;  ///< rows; more of them would hold the window up
 
-}  // namespace
+/// Columns with one scale.
+bool in_group(const TableColumn& a, const TableColumn& b) { return a.group >= 0 && a.group == b.group; }
 
-std::vector<double> limits_of(const TableSection& section) {
-    std::vector<double> own(section.columns.size(), 0);
-    for (std::size_t c = 0; c < own.size(); ++c)
+/// Of each column, columns of a group together: the largest absolute value.
+std::vector<double> largest_of(const TableSection& section) {
+    const std::size_t n = section.columns.size();
+    std::vector<double> own(n, 0);
+    for (std::size_t c = 0; c < n; ++c)
         for (const TableRow& row : section.rows)
             if (const double v = row.cells[c].value; std::isfinite(v)) own[c] = std::max(own[c], std::abs(v));
-    std::vector<double> limits = own;
-    for (std::size_t c = 0; c < own.size(); ++c) {
-        const TableColumn& column = section.columns[c];
-        if (column.limit > 0) {
-            limits[c] = column.limit;
-        } else if (column.group >= 0) {
-            for (std::size_t d = 0; d < own.size(); ++d)
-                if (section.columns[d].group == column.group) limits[c] = std::max(limits[c], own[d]);
-        }
-    }
-    return limits;
+    std::vector<double> largest = own;
+    for (std::size_t c = 0; c < n; ++c)
+        for (std::size_t d = 0; d < n; ++d)
+            if (in_group(section.columns[c], section.columns[d])) largest[c] = std::max(largest[c], own[d]);
+    return largest;
 }
 
-namespace {
-
 bool any_cell(const TableSection& section, std::size_t c, const std::function<bool(const TableCell&)>& holds) {
-    return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });
+    return std::ranges::any_of(section.rows, [&](const TableRow& row) { return holds(row.cells[c]); });
 }
 
 /// Rows whose cells of a column are measured: all of them, or of a long table those that can be the widest, by letters and by
@@ -76,19 +71,18 @@ std::vector<const TableRow*> rows_to_measure(const TableSection& section, std::s
 double wanted_width(const TableSection& section, std::size_t c) {
     const TableColumn& column = section.columns[c];
     double width = draw::text_width(heading_of(column), table_head_font());
-    for (const TableRow* measured : rows_to_measure(section, c)) {
-        const TableRow& row = *measured;
-        const TableCell& cell = row.cells[c];
+    for (const TableRow* row : rows_to_measure(section, c)) {
+        const TableCell& cell = row->cells[c];
         if (column.kind == ColumnKind::token)
             width =
-                std::max(width, draw::token_width(cell.label, table_cell_font()) + (row.key || row.query ? position_room : 0));
+                std::max(width, draw::token_width(cell.label, table_cell_font()) + (row->key || row->query ? position_room : 0));
         else if (column.kind == ColumnKind::text && cell.tokens.empty())
             width = std::max(width, draw::text_width(cell.text, table_cell_font()));
         else if (has_number(column.kind) && std::isfinite(cell.value))
             width = std::max(width, draw::number_width(draw::fixed_text(cell.value, column.decimals), table_cell_font()));
     }
     switch (column.kind) {
-        case ColumnKind::token: return std::min(width, 180.0);
+        case ColumnKind::token:
         case ColumnKind::text: return std::min(width, 180.0);
         case ColumnKind::number: return width;
         case ColumnKind::bar: return std::max(width, 56.0) + bar_room;
@@ -100,17 +94,15 @@ double wanted_width(const TableSection& section, std::size_t c) {
 
 /// Of every column; tinted cells of one quantity are equally wide.
 std::vector<double> wanted_widths(const TableSection& section) {
-    const auto same = [&](std::size_t c, std::size_t d) {
-        const TableColumn &a = section.columns[c], &b = section.columns[d];
-        return a.kind == ColumnKind::tint && b.kind == ColumnKind::tint && a.group >= 0 && a.group == b.group;
+    const auto same = [](const TableColumn& a, const TableColumn& b) {
+        return a.kind == ColumnKind::tint && b.kind == ColumnKind::tint && in_group(a, b);
     };
-    std::vector<double> own, widths;
+    std::vector<double> own;
     for (std::size_t c = 0; c < section.columns.size(); ++c) own.push_back(wanted_width(section, c));
-    for (std::size_t c = 0; c < own.size(); ++c) {
-        widths.push_back(own[c]);
+    std::vector<double> widths = own;
+    for (std::size_t c = 0; c < own.size(); ++c)
         for (std::size_t d = 0; d < own.size(); ++d)
-            if (same(c, d)) widths[c] = std::max(widths[c], own[d]);
-    }
+            if (same(section.columns[c], section.columns[d])) widths[c] = std::max(widths[c], own[d]);
     return widths;
 }
 
@@ -141,6 +133,11 @@ TableSection with_columns(const TableSection& section, const std::vector<std::si
     return part;
 }
 
+/// Texts and lists of tokens that share the room that is left.
+bool is_stretched(const TableSection& section, std::size_t c) {
+    return section.columns[c].stretched || any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); });
+}
+
 /// Between a column and the next one; a number stands apart from that of a bar.
 double gap_behind(const TableSection& section, std::size_t c) {
     if (c + 1 >= section.columns.size()) return 0;
@@ -151,11 +148,25 @@ double gap_behind(const TableSection& section, std::size_t c) {
 
 }  // namespace
 
+std::vector<double> limits_of(const TableSection& section) {
+    std::vector<double> limits = largest_of(section);
+    for (std::size_t c = 0; c < limits.size(); ++c)
+        if (const double limit = section.columns[c].limit; limit > 0) limits[c] = limit;
+    return limits;
+}
+
 QString heading_of(const TableColumn& column) { return column.title + (column.sorted ? QStringLiteral(" ▾") : QString()); }
 
 bool in_strip(const TableSection& section, std::size_t c) {
     return c + 1 < section.columns.size() && section.columns[c].kind == ColumnKind::tint &&
            section.columns[c + 1].kind == ColumnKind::tint;
+}
+
+std::size_t end_of_heading(const TableSection& section, std::size_t c) {
+    const QString& over = section.columns[c].over;
+    std::size_t end = c + 1;
+    while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
+    return end;
 }
 
 double wanted_width(const TableSection& section) {
@@ -166,18 +177,11 @@ double wanted_width(const TableSection& section) {
 }
 
 void fix_decimals(TableSection& section) {
-    const std::size_t n = section.columns.size();
-    std::vector<double> largest(n, 0);
-    for (std::size_t c = 0; c < n; ++c)
-        for (const TableRow& row : section.rows)
-            if (const double v = row.cells[c].value; std::isfinite(v)) largest[c] = std::max(largest[c], std::abs(v));
-    for (std::size_t c = 0; c < n; ++c) {
+    const std::vector<double> largest = largest_of(section);
+    for (std::size_t c = 0; c < largest.size(); ++c) {
         TableColumn& column = section.columns[c];
         if (!has_number(column.kind) || column.decimals == 0 || column.limit > 0) continue;  // whole numbers, a given scale
-        double most = largest[c];
-        for (std::size_t d = 0; d < n; ++d)
-            if (column.group >= 0 && section.columns[d].group == column.group) most = std::max(most, largest[d]);
-        column.decimals = draw::decimals_for(most, column.decimals);
+        column.decimals = draw::decimals_for(largest[c], column.decimals);
     }
 }
 
@@ -189,7 +193,7 @@ SectionLayout lay_out(const TableSection& section, double top, double width, boo
     at.note = wrapped(hinted ? section.note + u' ' + section.hint : section.note, table_note_font(), room);
     at.header =
         top + (section.title.isEmpty() ? 0 : table_title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
-    at.over = std::any_of(section.columns.begin(), section.columns.end(), [](const TableColumn& c) { return !c.over.isEmpty(); });
+    at.over = std::ranges::any_of(section.columns, [](const TableColumn& column) { return !column.over.isEmpty(); });
     at.rows = at.header + header_height + (at.over ? over_height : 0);
     at.bottom = at.rows + row_height * double(std::max<std::size_t>(1, section.rows.size()));
     at.limit = limits_of(section);
@@ -197,16 +201,11 @@ SectionLayout lay_out(const TableSection& section, double top, double width, boo
     const std::size_t n = section.columns.size();
     double fixed = 0;
     for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
-    for (std::size_t c = 0; c < n; ++c) {
-        const ColumnKind kind = section.columns[c].kind;
-        at.stretched.push_back(
-            section.columns[c].stretched ||
-            (kind == ColumnKind::text && any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); })));
-    }
+    for (std::size_t c = 0; c < n; ++c) at.stretched.push_back(is_stretched(section, c));
     for (std::size_t c = 0; c < n; ++c) {
         bool below = false, above = false;
         for (std::size_t d = 0; d < n; ++d) {  // columns with one scale have one zero
-            if (d != c && (section.columns[c].group < 0 || section.columns[c].group != section.columns[d].group)) continue;
+            if (d != c && !in_group(section.columns[c], section.columns[d])) continue;
             below |= any_cell(section, d, [](const TableCell& cell) { return cell.value < 0; });
             above |= any_cell(section, d, [](const TableCell& cell) { return cell.value > 0; });
         }
@@ -267,17 +266,15 @@ SectionLayout lay_out(const TableSection& section, double top, double width, boo
 std::vector<TableSection> fitted(const TableSection& section, double room) {
     const std::size_t n = section.columns.size();
     std::vector<double> least(n);
-    const auto list = [&](std::size_t c) {
-        return section.columns[c].stretched || any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); });
-    };
     double sum = 0;
     for (std::size_t c = 0; c < n; ++c) {
-        least[c] = (list(c) ? least_list : least_width(section, c, wanted_width(section, c))) + gap_behind(section, c);
+        least[c] =
+            (is_stretched(section, c) ? least_list : least_width(section, c, wanted_width(section, c))) + gap_behind(section, c);
         sum += least[c];
     }
     if (sum <= room || n < 3) return {section};
     std::vector<std::size_t> labels{0};
-    if (!has_number(section.columns[1].kind) && !list(1)) labels.push_back(1);
+    if (!has_number(section.columns[1].kind) && !is_stretched(section, 1)) labels.push_back(1);
     double front = 0;
     for (const std::size_t c : labels) front += least[c];
     const double most = std::max(room - front, 1.0), count = std::ceil((sum - front) / most);
@@ -285,9 +282,7 @@ std::vector<TableSection> fitted(const TableSection& section, double room) {
     std::vector<std::vector<std::size_t>> parts(1, labels);
     double used = front;
     for (std::size_t c = labels.size(); c < n;) {
-        std::size_t end = c + 1;
-        const QString& over = section.columns[c].over;
-        while (end < n && !over.isEmpty() && section.columns[end].over == over) ++end;
+        const std::size_t end = end_of_heading(section, c);
         double together = 0;
         for (std::size_t d = c; d < end; ++d) together += least[d];
         if (used + together > share && parts.back().size() > labels.size()) {

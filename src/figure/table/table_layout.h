@@ -19,6 +19,8 @@ inline bool has_number(ColumnKind kind) { return kind != ColumnKind::token && ki
 QString heading_of(const TableColumn&);
 /// Tinted cells beside each other are a strip.
 bool in_strip(const TableSection&, std::size_t column);
+/// Behind the last column that stands under the same heading as this one.
+std::size_t end_of_heading(const TableSection&, std::size_t column);
 
 struct SectionLayout {
     double top = 0, header = 0, rows = 0, bottom = 0;  ///< y of title, column heads, first row, end

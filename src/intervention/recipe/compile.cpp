@@ -37,7 +37,7 @@ public:
             one.targets = targets_of(edit, sources_, cancel_, progress_, notes_before_);
             one.points = points_of(edit, sources_, one.targets);
             if (edit.source.from == From::text || edit.source.from == From::texts || edit.source.from == From::reference)
-                for (const StackPoint& point : one.points) sources_.wanted.insert(name(point));
+                for (const StackPoint& point : one.points) sources_.wanted.insert(hook_name(*sources_.model, point));
             edits.push_back(std::move(one));
         }
         for (const Resolved& edit : edits) {
@@ -50,14 +50,9 @@ public:
     }
 
 private:
-    std::string name(const StackPoint& point) const {
-        const model::Model& whole = *sources_.model;
-        const bool own = point.stack != model::Stack::encoder && point.stack != model::Stack::cross;
-        return model::name_of(point.point, own ? whole.config() : whole.part(point.stack)->config());
-    }
-
     void hook(const StackPoint& point, std::function<at::Tensor(const at::Tensor&)> fn) {
-        out_.interventions.push_back({name(point), [fn = std::move(fn)](HookPoint, const at::Tensor& t) { return fn(t); }});
+        out_.interventions.push_back(
+            {hook_name(*sources_.model, point), [fn = std::move(fn)](HookPoint, const at::Tensor& t) { return fn(t); }});
     }
 
     ChangeFrom from(const Resolved& r, const StackPoint& point) const {
@@ -103,8 +98,7 @@ private:
             step.queries = rows_at(edit, edit.edges ? edit.edges->queries : edit.positions, queries, recipe_, sources_);
             if (edit.edges) step.keys = rows_at(edit, edit.edges->keys, sources_.keys_of(edit), recipe_, sources_);
             if (edit.operation == Operation::swap) step.other_head = other_head(edit, layer, c.n_heads);
-            if (edit.operation == Operation::patch || edit.operation == Operation::freeze ||
-                edit.operation == Operation::resample) {
+            if (copies_run(edit.operation)) {
                 const StackPoint point{edit.stack, {Hook::pattern, Layer(layer)}};
                 const ChangeFrom source = from(r, point);
                 Donor donor = donor_of(source);
@@ -125,10 +119,7 @@ private:
 
     std::int64_t other_head(const Edit& edit, std::int64_t layer, std::int64_t heads) const {
         const Place& place = edit.source.place;
-        const auto single = [](const std::vector<Span>& spans) {
-            return spans.size() == 1 && spans.front().first == spans.front().last;
-        };
-        if (!single(place.units) || !single(place.layers))
+        if (!names_one(place.units) || !names_one(place.layers))
             fail_edit(edit, "A pattern is taken from one head", "a head such as L9H7", "several");
         if (place.layers.front().first != layer)
             fail_edit(edit, "A pattern is taken from a head of the same layer", "a head of layer " + std::to_string(layer),

@@ -47,10 +47,7 @@ at::Tensor of_file(const Edit& edit) {
 /// Layer and unit of a place that names one.
 std::pair<std::int64_t, std::int64_t> one_of(const Edit& edit) {
     const Place& place = edit.source.place;
-    const auto single = [](const std::vector<Span>& spans) {
-        return spans.size() == 1 && spans.front().first == spans.front().last;
-    };
-    if (!single(place.layers) || !single(place.units))
+    if (!names_one(place.layers) || !names_one(place.units))
         fail_edit(edit, "A direction must name a single neuron or head", "one", "several");
     return {place.layers.front().first, place.units.front().first};
 }

@@ -220,7 +220,7 @@ void PatternEdits::change(Row& row, const PatternStep& step, const std::vector<s
         default: break;
     }
     std::vector<double> set(w.size(), -1);  // what a key gets; below 0: nothing
-    if (o == Operation::patch || o == Operation::freeze || o == Operation::resample) {
+    if (copies_run(o)) {
         const std::int64_t query = step.to_query.at(static_cast<std::size_t>(row.query));
         const at::Tensor there = step.source[row.head][query];
         const double* from = there.data_ptr<double>();

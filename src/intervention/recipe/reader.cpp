@@ -43,6 +43,15 @@ std::vector<Word> words_in(std::string_view text) {
     return words;
 }
 
+std::string in_quotes(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out + "\"";
+}
+
 std::optional<double> number_in(std::string_view word) {
     double value = 0;
     const char* first = word.data();

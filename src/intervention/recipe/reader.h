@@ -22,6 +22,9 @@ struct Word {
 /// Words between spaces; "..." is one word, in which \" and \\ stand for " and \. Error where a quotation mark is never closed.
 std::vector<Word> words_in(std::string_view text);
 
+/// A word that words_in() reads as one, whatever it holds.
+std::string in_quotes(std::string_view text);
+
 /// The whole word as a finite number.
 std::optional<double> number_in(std::string_view word);
 /// The fewest digits that read as the same number.

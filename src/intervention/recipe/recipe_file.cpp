@@ -81,15 +81,6 @@ Json json_of(const Edit& edit) {
     return out;
 }
 
-std::string quote(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-    }
-    return out + "\"";
-}
-
 /// Reads the fields of one object.
 class Fields {
 public:
@@ -161,23 +152,23 @@ std::string edit_words(Fields& fields) {
         where.resize(comma);
     }
     words += " " + (stack.empty() ? "" : stack + ".") + where + (where.empty() || site.empty() ? "" : ".") + site;
-    if (!finder.empty()) words += " where " + quote(finder);
+    if (!finder.empty()) words += " where " + in_quotes(finder);
     if (const auto edge = fields.pair("edge")) words += " " + edge->first + "<-" + edge->second;
     const std::string from = fields.text("from"), to = fields.text("to");
-    if (!from.empty()) words += " from " + quote(from);
-    if (!to.empty()) words += " to " + quote(to);
+    if (!from.empty()) words += " from " + in_quotes(from);
+    if (!to.empty()) words += " to " + in_quotes(to);
     const std::string over = fields.text("over"), set = fields.text("set");
     if (!over.empty() && over != "texts" && over != "reference:per-position")
         fields.fail(fields.name("over"), "texts or reference:per-position", over);
-    if (!over.empty()) words += " over " + quote(set);
+    if (!over.empty()) words += " over " + in_quotes(set);
     if (const nlohmann::json* draw = fields.find("draw")) words += " draw " + draw->dump();
     if (over == "reference:per-position") words += " per position";
     for (const char* field : {"neuron", "ov"})
         if (const std::string of = fields.text(field); !of.empty()) words += std::string(" ") + field + " " + of;
-    if (const std::string token = fields.text("token"); !token.empty()) words += " token " + quote(token);
+    if (const std::string token = fields.text("token"); !token.empty()) words += " token " + in_quotes(token);
     if (const auto difference = fields.pair("difference"))
         words += " difference @" + difference->first + " @" + difference->second;
-    if (const std::string vector = fields.text("vector"); !vector.empty()) words += " " + quote(vector);
+    if (const std::string vector = fields.text("vector"); !vector.empty()) words += " " + in_quotes(vector);
     if (const std::string head = fields.text("head"); !head.empty()) words += " " + head;
     if (const nlohmann::json* by = fields.find("by")) {
         if (!by->is_number()) fields.fail(fields.name("by"), "a number", by->dump());

@@ -36,19 +36,15 @@ void Sources::set_picture_reader(std::function<trace::Prompt(const std::string&)
     internals_->read_picture = std::move(read);
 }
 
+std::string hook_name(const model::Model& model, const StackPoint& p) {
+    const bool own = p.stack != model::Stack::encoder && p.stack != model::Stack::cross;
+    return model::name_of(p.point, own ? model.config() : model.part(p.stack)->config());
+}
+
 namespace {
 
-std::string hook_name(const model::Model& of, const StackPoint& p) {
-    const model::ModelConfig& c = p.stack == model::Stack::decoder ? of.config() : of.part(p.stack)->config();
-    return model::name_of(p.point, c);
-}
-
-at::Tensor wide(const trace::Trace& run, model::HookPoint point) {
-    return trace::tensor(run, point).to(at::kCPU).to(at::kDouble);
-}
-
 at::Tensor wide_of(const std::shared_ptr<const trace::Trace>& run, const StackPoint& p) {
-    return wide(*trace::part_of(run, p.stack), p.point);
+    return trace::tensor(*trace::part_of(run, p.stack), p.point).to(at::kCPU).to(at::kDouble);
 }
 
 }  // namespace

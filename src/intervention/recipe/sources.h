@@ -27,6 +27,12 @@ struct StackPoint {
     auto operator<=>(const StackPoint&) const = default;
 };
 
+/// The name of a hook in a run of the whole model.
+std::string hook_name(const model::Model&, const StackPoint&);
+
+/// One layer or one unit.
+inline bool names_one(const std::vector<Span>& spans) { return spans.size() == 1 && spans.front().first == spans.front().last; }
+
 struct Sources::Internals {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;

@@ -286,8 +286,7 @@ private:
             edit.source = {.from = From::head, .place = other.places.front()};
             return;
         }
-        if (edit.operation == Operation::add || edit.operation == Operation::project || edit.operation == Operation::direct)
-            return read_direction(edit, word);
+        if (has_direction(edit.operation)) return read_direction(edit, word);
         fail(word, "Cannot read this word of the edit", "a number, @POSITIONS, QUERY<-KEY, from, over, where or without",
              nearest(word.text, option_words()));
     }
@@ -311,7 +310,7 @@ private:
     }
 
     void read_file(Edit& edit, const Word& word) {
-        if (edit.operation != Operation::add && edit.operation != Operation::project && edit.operation != Operation::direct)
+        if (!has_direction(edit.operation))
             fail(word, "This operation reads no file", "a number, @POSITIONS or QUERY<-KEY; texts come behind \"from\"");
         edit.source = {.from = From::file, .what = word.text};
     }
@@ -373,16 +372,13 @@ private:
             refuse("The weight of set must be a share of the row", "0 to 1; write takes any number", number_word(edit.value));
         if (edit.operation == Operation::temperature && !(edit.value > 0))
             refuse("Wrong temperature", "more than 0", number_word(edit.value));
-        const bool directed =
-            edit.operation == Operation::add || edit.operation == Operation::project || edit.operation == Operation::direct;
-        if (directed && (edit.source.from == From::none || edit.source.from == From::text || edit.source.from == From::texts ||
-                         edit.source.from == From::reference))
+        const bool texts = edit.source.from == From::texts || edit.source.from == From::reference;
+        if (has_direction(edit.operation) && (texts || edit.source.from == From::none || edit.source.from == From::text))
             missing("a direction: FILE, token \"TEXT\", neuron L3N5, ov L9H6.0 or difference @12 @4");
         if (edit.operation == Operation::patch && edit.source.from != From::text) missing("from \"TEXT\"");
         if (edit.operation == Operation::resample && edit.source.from != From::texts) missing("over FILE");
         if (edit.operation == Operation::swap && edit.source.from != From::head)
             missing("the other head, as in \"swap L9H6 L9H7\"");
-        const bool texts = edit.source.from == From::texts || edit.source.from == From::reference;
         if (texts && edit.operation != Operation::mean && edit.operation != Operation::resample)
             refuse(word + " reads no file of texts", "from \"TEXT\"", "over");
         if (edit.source.from == From::text && edit.operation != Operation::patch && edit.operation != Operation::freeze)
@@ -392,8 +388,8 @@ private:
                    word + " of " + std::string(row_of(edit.site).word));
         if (edit.without_first && edit.operation != Operation::mean) refuse("Only a mean leaves position 0 out", "mean", word);
         if ((edit.site == Site::pattern || edit.site == Site::scores || edit.site == Site::sink) &&
-            !is_of_pattern(edit.operation) && edit.operation != Operation::patch && edit.operation != Operation::freeze &&
-            edit.operation != Operation::resample && edit.operation != Operation::scale && edit.operation != Operation::zero)
+            !is_of_pattern(edit.operation) && !copies_run(edit.operation) && edit.operation != Operation::scale &&
+            edit.operation != Operation::zero)
             refuse(word + " does not apply to attention weights",
                    "one of knockout, set, write, temperature, uniform, diagonal, previous, first, swap", word);
         if (edit.site == Site::norm && edit.operation != Operation::freeze && edit.operation != Operation::scale &&
@@ -441,16 +437,6 @@ std::string position_name_text(const PositionName& name) {
 }
 
 std::string edge_end(const Positions& positions) { return positions.empty() ? "*" : positions_text(positions); }
-
-/// In quotation marks wherever a bare word would be read otherwise.
-std::string in_quotes(std::string_view text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-    }
-    return out + "\"";
-}
 
 std::string source_text(const Edit& edit) {
     const Source& s = edit.source;

@@ -13,7 +13,6 @@
 #include "headlight/trace/tensors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -283,8 +282,7 @@ std::shared_ptr<const MapVectors> gather_texts(const std::shared_ptr<const model
                 continue;
             }
             for (corpus::Chunk& chunk : chunker->chunks(text)) {
-                const auto from = static_cast<std::size_t>(chunk.first_byte), to = static_cast<std::size_t>(chunk.end_byte);
-                std::string part = text.text.substr(from, to - from);
+                std::string part = corpus::bytes_of(chunk, text);
                 const std::string name = beginning_of(part);
                 const std::vector<std::string> tags = tags_of(text, chunk);
                 const auto run = trace::run_encoded(

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace headlight::map {
@@ -18,12 +17,8 @@ namespace {
 constexpr std::int64_t kRowBlock = 256;
 
 std::vector<double> squared_norms(const Rows& rows) {
-    std::vector<double> out(static_cast<std::size_t>(rows.count));
-    for (std::int64_t i = 0; i < rows.count; ++i)
-        for (std::int64_t c = 0; c < rows.width; ++c) {
-            const double v = static_cast<double>(rows.row(i)[c]);
-            out[static_cast<std::size_t>(i)] += v * v;
-        }
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < rows.count; ++i) out.push_back(product_of(rows.row(i), rows.row(i), rows.width));
     return out;
 }
 
@@ -33,12 +28,6 @@ double squared_distance(const float* a, const float* b, std::int64_t width) {
         const double d = static_cast<double>(a[c]) - static_cast<double>(b[c]);
         sum += d * d;
     }
-    return sum;
-}
-
-double product(const float* a, const float* b, std::int64_t width) {
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
     return sum;
 }
 
@@ -121,7 +110,7 @@ NeighbourLists lists_by_products(const Rows& of, const Rows& among, const std::v
                 values[static_cast<std::size_t>(j)] = add[static_cast<std::size_t>(j)] - 2 * row[j];
             if (skip_self) values[static_cast<std::size_t>(i)] = std::numeric_limits<float>::infinity();
             // Rounding of a float32 sum of `width` products.
-            const double own = std::sqrt(product(of.row(i), of.row(i), of.width));
+            const double own = norm_of(of.row(i), of.width);
             const auto slack = static_cast<float>(slack_of_norm * (2 * own + largest) * largest);
             order.clear();
             for (const std::int32_t j : candidates.of(values.data(), among.count, each, slack))
@@ -201,7 +190,7 @@ NeighbourLists largest_products(const Rows& of, const Rows& among, std::int64_t 
     const std::vector<float> none(static_cast<std::size_t>(among.count));
     return lists_by_products(
         of, among, none, slack_of(of.width), norms, each, false,
-        [&](std::int64_t i, std::int64_t j) { return -product(of.row(i), among.row(j), of.width); },
+        [&](std::int64_t i, std::int64_t j) { return -product_of(of.row(i), among.row(j), of.width); },
         [](double negative, double best) { return negative - best; }, cancel);
 }
 

@@ -5,7 +5,6 @@
 #include "headlight/base/lanes.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::map {
 namespace {
@@ -51,6 +50,13 @@ Eigen::MatrixXd covariance(const Rows& rows, const std::vector<double>& mean, st
 }
 
 }  // namespace
+
+std::vector<float> chosen_rows(const Rows& rows, std::span<const std::int32_t> which) {
+    std::vector<float> out;
+    out.reserve(which.size() * static_cast<std::size_t>(rows.width));
+    for (const std::int32_t i : which) out.insert(out.end(), rows.row(i), rows.row(i) + rows.width);
+    return out;
+}
 
 Pca fit_pca(const Rows& rows, std::int64_t dims, std::span<const std::uint8_t> apart) {
     const auto width = static_cast<std::size_t>(rows.width);

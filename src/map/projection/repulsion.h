@@ -2,7 +2,6 @@
 // The repulsive forces of t-SNE: sums over w_ij = 1 / (1 + |y_i - y_j|^2).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/numbers.h"
 #include "headlight/map/projection/embedding.h"
 #include "map/projection/repulsion.h"
 #include "map/projection/repulsion_lanes.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace headlight::map {

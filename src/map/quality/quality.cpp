@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/quality/quality.h"
 
+#include "headlight/analyze/heads/rank_correlation.h"
 #include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
 #include "model/arithmetic/kernels.h"
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace headlight::map {
 namespace {
@@ -71,34 +71,6 @@ Farness distances_of(const Rows& rows) {
     };
 }
 
-/// Ranks from 1, ties share their mean.
-std::vector<double> ranks(const std::vector<double>& values) {
-    std::vector<std::size_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-    std::vector<double> out(values.size());
-    for (std::size_t i = 0; i < order.size();) {
-        std::size_t end = i;
-        while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-        for (std::size_t k = i; k < end; ++k) out[order[k]] = static_cast<double>(i + end + 1) / 2;
-        i = end;
-    }
-    return out;
-}
-
-/// NaN where one of them is constant.
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-    const double n = static_cast<double>(a.size());
-    const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n, mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-    double ab = 0, aa = 0, bb = 0;
-    for (std::size_t k = 0; k < a.size(); ++k) {
-        ab += (a[k] - mean_a) * (b[k] - mean_b);
-        aa += (a[k] - mean_a) * (a[k] - mean_a);
-        bb += (b[k] - mean_b) * (b[k] - mean_b);
-    }
-    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : kNaN;
-}
-
 }  // namespace
 
 RankQuality rank_quality(std::int64_t rows, std::int64_t count, bool own, std::int64_t k, const Farness& original,
@@ -157,19 +129,17 @@ Faithfulness faithfulness(const MapVectors& vectors, const HeadVectors& head, co
         far.clear();
         for (std::int64_t j = legal.first; j < legal.second; ++j) {
             if (key_tokens.apart[static_cast<std::size_t>(j)]) continue;
-            double product = 0, square = 0;
-            for (std::int64_t c = 0; c < head.width; ++c)
-                product += static_cast<double>(queries.row(i)[c]) * static_cast<double>(keys.row(j)[c]);
+            double square = 0;
             for (int d = 0; d < dims; ++d) {
                 const double between = static_cast<double>(points[static_cast<std::size_t>(i * dims + d)]) -
                                        static_cast<double>(points[static_cast<std::size_t>((queries.count + j) * dims + d)]);
                 square += between * between;
             }
-            score.push_back(product * head.score_scale);
+            score.push_back(product_of(queries.row(i), keys.row(j), head.width) * head.score_scale);
             far.push_back(square);
         }
         if (score.size() >= 3) {
-            const double value = -correlation(ranks(score), ranks(far));
+            const double value = -analyze::spearman(score, far);
             if (std::isfinite(value)) {
                 correlations += value;
                 ++correlated;

@@ -2,26 +2,27 @@
 #include "map/run/head_points.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::map {
+
+QueryKeyMap map_without_heads(const MapVectors& vectors, const MapOptions& options) {
+    QueryKeyMap out;
+    out.tokens = vectors.tokens;
+    out.source = vectors.source;
+    out.layers = vectors.layers;
+    out.heads_per_layer = vectors.heads_per_layer;
+    out.preset = options.preset;
+    out.projection = options.projection;
+    out.rotated = vectors.rotated;
+    out.seed = options.seed;
+    out.model = vectors.model;
+    return out;
+}
 
 std::vector<float> norms_of(const HeadVectors& head) {
     std::vector<float> out;
     for (const Rows& rows : {head.query_rows(), head.key_rows()})
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < rows.width; ++c)
-                sum += static_cast<double>(rows.row(i)[c]) * static_cast<double>(rows.row(i)[c]);
-            out.push_back(static_cast<float>(std::sqrt(sum)));
-        }
-    return out;
-}
-
-std::vector<float> rows_of(std::span<const float> all, std::int64_t width, std::span<const std::int32_t> which) {
-    std::vector<float> out;
-    out.reserve(which.size() * static_cast<std::size_t>(width));
-    for (const std::int32_t i : which) out.insert(out.end(), all.begin() + i * width, all.begin() + (i + 1) * width);
+        for (std::int64_t i = 0; i < rows.count; ++i) out.push_back(static_cast<float>(norm_of(rows.row(i), rows.width)));
     return out;
 }
 

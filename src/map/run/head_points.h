@@ -2,6 +2,7 @@
 // What layouts and new points share.
 #pragma once
 
+#include "headlight/map/options.h"
 #include "headlight/map/vectors.h"
 
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace headlight::map {
 inline constexpr std::int64_t kFollowed = 10;  ///< nearest points of its role whose median a point takes
 inline constexpr std::int64_t kFewest = 5;     ///< counted points; with fewer, every projection is PCA
 
+/// Without notes and pictures.
+QueryKeyMap map_without_heads(const MapVectors&, const MapOptions&);
 std::vector<float> norms_of(const HeadVectors&);  ///< queries, then keys
-std::vector<float> rows_of(std::span<const float> all, std::int64_t width, std::span<const std::int32_t> which);
 /// Axis by axis, of the points with these numbers; the mean of the two in the middle for an even number.
 void median_of(const std::vector<float>& points, int dims, std::span<const std::int32_t> which, float* out);
 

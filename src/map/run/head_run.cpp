@@ -89,12 +89,15 @@ struct HeadRun::State {
         find_followed(cancel);
     }
 
+    /// Of the picture.
+    Rows points() const { return {map.points, std::ssize(map.points) / options.dims, options.dims}; }
+
     std::uint64_t head_seed() const { return corpus::draw(options.seed, head.layer.value, head.head.value); }
 
     /// PCA's scores of the counted points, with noise of a hundredth so that equal points can part. t-SNE starts with a
     /// standard deviation of 1e-4 on the first axis.
     std::vector<float> start_points() const {
-        std::vector<float> from = rows_of(map.points, options.dims, all.counted);
+        std::vector<float> from = chosen_rows(points(), all.counted);
         const auto dims = static_cast<std::size_t>(options.dims);
         double sum = 0, square = 0;
         for (std::size_t k = 0; k < from.size(); k += dims) {
@@ -121,7 +124,7 @@ struct HeadRun::State {
             const std::int64_t count = of_keys ? std::ssize(all.counted) - before : all.counted_queries;
             if (apart.empty() || count == 0) continue;
             counted.assign(all.counted.begin() + before, all.counted.begin() + before + count);
-            std::vector<float> a = rows_of(all.points, all.width, apart), c = rows_of(all.points, all.width, counted);
+            std::vector<float> a = chosen_rows(all.rows(), apart), c = chosen_rows(all.rows(), counted);
             if (all.metric == Metric::cosine) {
                 a = unit_rows({a, std::ssize(apart), all.width});
                 c = unit_rows({c, count, all.width});
@@ -155,7 +158,7 @@ struct HeadRun::State {
 
 /// Trust of every point, trustworthiness and continuity. `scores` has two kinds of neighbours, which count alike.
 void HeadRun::State::measure_neighbours(const CancelToken& cancel) {
-    const std::vector<float> shown = rows_of(map.points, options.dims, all.counted);
+    const std::vector<float> shown = chosen_rows(points(), all.counted);
     const std::int64_t n = std::ssize(all.counted), q = all.counted_queries, k = n - q, dims = options.dims;
     const Rows picture{shown, n, dims};
     const std::span<const float> shown_span(shown);
@@ -197,11 +200,11 @@ void HeadRun::State::measure_neighbours(const CancelToken& cancel) {
     }
     // Queries and keys, each towards the other role by score and towards their own by distance.
     const std::vector<float> raw_queries =
-        rows_of(*head.queries, all.width, std::span(all.counted).first(static_cast<std::size_t>(q)));
+        chosen_rows(head.query_rows(), std::span(all.counted).first(static_cast<std::size_t>(q)));
     std::vector<std::int32_t> key_numbers;
     for (std::int64_t i = q; i < n; ++i)
         key_numbers.push_back(all.counted[static_cast<std::size_t>(i)] - static_cast<std::int32_t>(all.queries));
-    const std::vector<float> raw_keys = rows_of(*head.keys, all.width, key_numbers);
+    const std::vector<float> raw_keys = chosen_rows(head.key_rows(), key_numbers);
     const Rows raw[2] = {{raw_queries, q, all.width}, {raw_keys, k, all.width}}, seen[2] = {query_picture, key_picture};
     int counted = 0;
     for (const int own : {0, 1}) {

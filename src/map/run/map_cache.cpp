@@ -71,8 +71,8 @@ void write_cached(const std::filesystem::path& folder, const std::string& key, c
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) throw Error({.problem = "The folder cannot be made: " + failed.message(), .file = folder.string()});
-    const std::vector<float> numbers = {map.scale_c,      map.trustworthiness, map.continuity,
-                                        map.faithfulness, map.attention_near,  map.divergence};
+    std::vector<float> numbers;
+    for (const auto& [name, member] : head_numbers) numbers.push_back(map.*member);
     io::write_safetensors(file_of(folder, key),
                           {array("explained", {std::ssize(map.explained)}, map.explained),
                            array("norms", {std::ssize(map.norms)}, map.norms), array("numbers", {std::ssize(numbers)}, numbers),
@@ -105,12 +105,7 @@ std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const st
         map.trust = floats_of(store, "trust");
         map.explained = floats_of(store, "explained");
         const std::vector<float> numbers = floats_of(store, "numbers");
-        map.scale_c = numbers.at(0);
-        map.trustworthiness = numbers.at(1);
-        map.continuity = numbers.at(2);
-        map.faithfulness = numbers.at(3);
-        map.attention_near = numbers.at(4);
-        map.divergence = numbers.at(5);
+        for (std::size_t i = 0; i < std::size(head_numbers); ++i) map.*head_numbers[i].second = numbers.at(i);
         return map;
     } catch (const std::exception&) {  // a damaged file is recomputed
         return std::nullopt;

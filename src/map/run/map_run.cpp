@@ -2,6 +2,7 @@
 #include "headlight/map/run/map_run.h"
 
 #include "headlight/base/error.h"
+#include "map/run/head_points.h"
 #include "map/run/parallel.h"
 
 #include <algorithm>
@@ -145,16 +146,7 @@ HeadMap MapRun::head(std::size_t i) const {
 }
 
 QueryKeyMap MapRun::map() const {
-    QueryKeyMap out;
-    out.tokens = vectors_->tokens;
-    out.source = vectors_->source;
-    out.layers = vectors_->layers;
-    out.heads_per_layer = vectors_->heads_per_layer;
-    out.preset = options_.preset;
-    out.projection = options_.projection;
-    out.rotated = vectors_->rotated;
-    out.seed = options_.seed;
-    out.model = vectors_->model;
+    QueryKeyMap out = map_without_heads(*vectors_, options_);
     out.notes = vectors_->notes;
     out.pictures = vectors_->pictures;
     const std::lock_guard lock(mutex_);

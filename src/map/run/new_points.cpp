@@ -9,7 +9,6 @@
 #include "map/run/parallel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,16 +57,9 @@ QueryKeyMap NewPoints::place(const MapVectors& text, const QueryKeyMap& map, int
                      .found = std::to_string(map.heads.size())});
     if (text.rotated != vectors_->rotated || text.crossed() != vectors_->crossed())
         throw Error("A text can only be placed into a map with the same choice of queries and keys");
-    QueryKeyMap out;
-    out.tokens = text.tokens;
-    out.source = text.source;
+    QueryKeyMap out = map_without_heads(text, options_);
     out.layers = map.layers;
     out.heads_per_layer = map.heads_per_layer;
-    out.preset = options_.preset;
-    out.projection = options_.projection;
-    out.rotated = text.rotated;
-    out.seed = options_.seed;
-    out.model = text.model;
     std::vector<const HeadVectors*> of(map.heads.size());
     for (std::size_t i = 0; i < of.size(); ++i) {
         const HeadVectors& wanted = vectors_->heads[i];
@@ -114,15 +106,12 @@ HeadMap NewPoints::place(std::size_t at, const HeadVectors& text, const HeadMap&
                            {all.subspan(static_cast<std::size_t>(q * width)), k, width}};
     for (const int role : {0, 1}) {
         const std::vector<std::int32_t>& counted = counted_[role];
-        const std::vector<float> counted_rows = rows_of(old_rows, width, counted);
+        const std::vector<float> counted_rows = chosen_rows({old_rows, std::ssize(old_rows) / width, width}, counted);
         const NeighbourLists near = nearest_among(fresh[role], {counted_rows, std::ssize(counted), width}, kFollowed, cancel);
         std::vector<std::int32_t> followed;
         for (std::int64_t i = 0; i < near.count; ++i) {
             const std::int64_t point = i + (role == 0 ? 0 : q);
-            double square = 0;
-            for (std::int64_t c = 0; c < width; ++c)
-                square += static_cast<double>(fresh[role].row(i)[c]) * static_cast<double>(fresh[role].row(i)[c]);
-            const double same = 1e-5 * std::sqrt(square);
+            const double same = 1e-5 * norm_of(fresh[role].row(i), width);
             const float* distance = near.distance.data() + i * near.each;
             const auto equal =
                 std::count_if(distance, distance + near.each, [&](float value) { return static_cast<double>(value) <= same; });

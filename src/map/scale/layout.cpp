@@ -10,12 +10,6 @@
 namespace headlight::map {
 namespace {
 
-double norm_of(const float* x, std::int64_t width) {
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(x[c]) * static_cast<double>(x[c]);
-    return std::sqrt(sum);
-}
-
 bool any_counts(const std::vector<std::uint8_t>& apart) { return std::count(apart.begin(), apart.end(), 0) > 0; }
 
 double mean_norm(const Rows& rows, const std::vector<std::uint8_t>& apart) {
@@ -49,13 +43,6 @@ std::vector<double> key_move(const MapVectors& vectors, const HeadVectors& head,
     const std::vector<double> keys = mean_row(head.key_rows(), vectors.key_tokens().apart);
     for (std::size_t k = 0; k < move.size(); ++k) move[k] = move[k] * c - keys[k] / c;
     return move;
-}
-
-std::vector<float> chosen_rows(const Rows& rows, std::span<const std::int32_t> which) {
-    std::vector<float> out;
-    out.reserve(which.size() * static_cast<std::size_t>(rows.width));
-    for (const std::int32_t i : which) out.insert(out.end(), rows.row(i), rows.row(i) + rows.width);
-    return out;
 }
 
 /// Exponents of t-SNE: differences of scores as they are, distances squared.

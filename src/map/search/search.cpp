@@ -193,40 +193,4 @@ std::vector<HeadHits> heads_by_tightness(const QueryKeyMap& map, std::span<const
     return out;
 }
 
-std::vector<HeadSigns> head_signs(const MapVectors& vectors, const CancelToken& cancel) {
-    std::vector<HeadSigns> out;
-    const std::vector<TokenRange> ranges = text_ranges(vectors.key_tokens());
-    for (const HeadVectors& head : vectors.heads) {
-        cancel.throw_if_cancelled();
-        const Rows q = head.query_rows(), k = head.key_rows();
-        HeadSigns signs{head.layer, head.head,
-                        analyze::query_key_signs({q.values, vectors.tokens.apart}, {k.values, vectors.key_tokens().apart},
-                                                 head.width, !vectors.crossed())};
-        double first = 0;
-        std::int64_t counted = 0;
-        std::vector<double> score;
-        for (std::int64_t i = 0; i < q.count; ++i) {
-            const TokenRange legal = legal_keys(vectors, head, ranges, i);
-            if (vectors.tokens.position[static_cast<std::size_t>(i)] > 0 && legal.second > legal.first) {
-                score.clear();
-                for (std::int64_t j = legal.first; j < legal.second; ++j) {
-                    double product = 0;
-                    for (std::int64_t c = 0; c < head.width; ++c)
-                        product += static_cast<double>(q.row(i)[c]) * static_cast<double>(k.row(j)[c]);
-                    score.push_back(product * head.score_scale);
-                }
-                const double most = *std::max_element(score.begin(), score.end());
-                double sum = 0;
-                for (double& value : score) sum += value = std::exp(value - most);
-                const TokenRange& text = ranges[static_cast<std::size_t>(vectors.tokens.text[static_cast<std::size_t>(i)])];
-                first += legal.first == text.first ? score.front() / sum : 0;
-                ++counted;
-            }
-        }
-        signs.first_attention = counted > 0 ? first / static_cast<double>(counted) : kNaN;
-        out.push_back(signs);
-    }
-    return out;
-}
-
 }  // namespace headlight::map

@@ -8,7 +8,6 @@
 
 #include <map>
 #include <mutex>
-#include <vector>
 
 namespace headlight::model {
 namespace {

@@ -23,11 +23,11 @@ struct Pass {
     const Model::Internals& model;
     const ForwardInput& input;
     Observer& observer;
-    at::Tensor ids;       ///< [pos] int64 on the device; of a picture the positions
-    at::Tensor type_ids;  ///< [pos] int64, undefined without token types
-    RopeTable rope, local_rope;
-    at::Tensor resid_pre;                    ///< of the current layer; in parallel models the MLP reads it
-    at::Tensor shared_norm;                  ///< ln1's output, where the MLP reads it too
+    at::Tensor ids{};       ///< [pos] int64 on the device; of a picture the positions
+    at::Tensor type_ids{};  ///< [pos] int64, undefined without token types
+    RopeTable rope{}, local_rope{};
+    at::Tensor resid_pre{};                  ///< of the current layer; in parallel models the MLP reads it
+    at::Tensor shared_norm{};                ///< ln1's output, where the MLP reads it too
     at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none
     CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none

@@ -44,11 +44,11 @@ struct WeightRow {
 };
 
 struct WeightMap {
-    std::vector<std::string> prefixes;  ///< tried in this order before every name; "" among them
-    std::vector<WeightRow> rows;
+    std::vector<std::string> prefixes = {};  ///< tried in this order before every name; "" among them
+    std::vector<WeightRow> rows = {};
     QkvLayout qkv = QkvLayout::separate;
-    std::string head_name;             ///< name of the head in the report if it is absent: "MLM head"
-    std::vector<std::string> ignored;  ///< globs of known tensors that are not needed
+    std::string head_name = {};             ///< name of the head in the report if it is absent: "MLM head"
+    std::vector<std::string> ignored = {};  ///< globs of known tensors that are not needed
 };
 
 /// Blocks of the pass, in order. What they do inside follows the configuration. Relative positions are a table that the

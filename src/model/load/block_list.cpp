@@ -6,9 +6,7 @@
 #include "model/internals.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <functional>
+#include <initializer_list>
 #include <utility>
 
 namespace headlight::model {
@@ -125,96 +123,63 @@ BlockInfo norm_block(const Model& model, std::string id, const std::string& begi
 
 BlockInfo block_of(const Model& model, Block block) {
     const ModelConfig& c = model.config();
+    const auto info = [&](const char* id, const char* part, const char* title, std::string detail,
+                          std::initializer_list<std::string> parameters) {
+        return BlockInfo{
+            .id = id, .part = part, .title = title, .detail = std::move(detail), .parameters = numbers(model, parameters)};
+    };
+    const auto adding = [](BlockInfo of_block, std::int64_t layers = 0) {
+        of_block.layers = layers;
+        of_block.adds = true;
+        return of_block;
+    };
     switch (block) {
         case Block::token_embedding:
-            return {.id = "token_embedding",
-                    .part = "embedding",
-                    .title = "Token embedding",
-                    .detail = size_text(c.vocab_size, embedding_width(c)),
-                    .parameters = numbers(model, {"embed.W_E"})};
+            return info("token_embedding", "embedding", "Token embedding", size_text(c.vocab_size, embedding_width(c)),
+                        {"embed.W_E"});
         case Block::position_embedding:
-            return {.id = "position_embedding",
-                    .part = "positions",
-                    .title = "Position embedding",
-                    .detail = size_text(c.context_length, embedding_width(c)),
-                    .parameters = numbers(model, {"pos_embed."})};
+            return info("position_embedding", "positions", "Position embedding", size_text(c.context_length, embedding_width(c)),
+                        {"pos_embed."});
         case Block::token_type_embedding:
-            return {.id = "token_type_embedding",
-                    .part = "embedding",
-                    .title = "Sentence embedding",
-                    .detail = size_text(c.type_vocab_size, embedding_width(c)),
-                    .parameters = numbers(model, {"token_type_embed."})};
+            return info("token_type_embedding", "embedding", "Sentence embedding",
+                        size_text(c.type_vocab_size, embedding_width(c)), {"token_type_embed."});
         case Block::patch_embedding:
-            return {.id = "patch_embedding",
-                    .part = "embedding",
-                    .title = "Patch embedding",
-                    .detail = size_text(patch_rows(c), patch_columns(c)) + " patches of " +
-                              size_text(c.patch_size, c.patch_size) + " pixels, 3 colours, " +
-                              (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
-                    .parameters = numbers(model, {"patch_embed.", "class_embed", "distill_embed"})};
+            return info("patch_embedding", "embedding", "Patch embedding",
+                        size_text(patch_rows(c), patch_columns(c)) + " patches of " + size_text(c.patch_size, c.patch_size) +
+                            " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
+                        {"patch_embed.", "class_embed", "distill_embed"});
         case Block::relative_positions:
-            return {.id = "relative_positions",
-                    .part = "positions",
-                    .title = "Relative positions",
-                    .detail = size_text(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",
-                    .parameters = numbers(model, {"relative_embed."})};
+            return info("relative_positions", "positions", "Relative positions",
+                        size_text(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",
+                        {"relative_embed."});
         case Block::embedding_projection:
-            return {.id = "embedding_projection",
-                    .part = "embedding",
-                    .title = "Projection to the stream",
-                    .detail = size_text(c.d_embed, c.d_model),
-                    .parameters = numbers(model, {"embed_projection."})};
+            return info("embedding_projection", "embedding", "Projection to the stream", size_text(c.d_embed, c.d_model),
+                        {"embed_projection."});
         case Block::embedding_norm: return norm_block(model, "embedding_norm", "embed_ln.");
-        case Block::attention:
-            return {.id = "attention",
-                    .part = "attention",
-                    .title = "Attention",
-                    .detail = attention_text(c),
-                    .parameters = numbers(model, {"blocks.0.attn."}),
-                    .adds = true};
-        case Block::cross_attention:
-            return {.id = "cross_attention",
-                    .part = c.stack == Stack::cross ? "attention" : "cross_attention",
-                    .title = "Cross attention",
-                    .detail = with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head) +
-                              ", from the target to the source",
-                    .parameters = numbers(model, {c.stack == Stack::cross ? "blocks.0.attn." : "blocks.0.cross_attn."}),
-                    .adds = true};
+        case Block::attention: return adding(info("attention", "attention", "Attention", attention_text(c), {"blocks.0.attn."}));
+        case Block::cross_attention: {
+            const bool alone = c.stack == Stack::cross;
+            return adding(info("cross_attention", alone ? "attention" : "cross_attention", "Cross attention",
+                               with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head) +
+                                   ", from the target to the source",
+                               {alone ? "blocks.0.attn." : "blocks.0.cross_attn."}));
+        }
         case Block::mlp:
-            return {.id = "mlp",
-                    .part = "mlp",
-                    .title = c.experts.count > 0 ? "Mixture of experts" : "MLP",
-                    .detail = mlp_text(c),
-                    .parameters = numbers(model, {"blocks." + std::to_string(first_with_experts(c)) + ".mlp."}),
-                    .adds = true};
+            return adding(info("mlp", "mlp", c.experts.count > 0 ? "Mixture of experts" : "MLP", mlp_text(c),
+                               {"blocks." + std::to_string(first_with_experts(c)) + ".mlp."}));
         case Block::convolution:
-            return {.id = "convolution",
-                    .part = "convolution",
-                    .title = "Convolution",
-                    .detail = convolution_text(c),
-                    .parameters = numbers(model, {"blocks.0.conv."}),
-                    .layers = 1,
-                    .adds = true};
+            return adding(info("convolution", "convolution", "Convolution", convolution_text(c), {"blocks.0.conv."}), 1);
         case Block::final_norm: return norm_block(model, "final_norm", "ln_final.");
         case Block::mlm_head:
-            return {.id = "mlm_head",
-                    .part = "unembedding",
-                    .title = "Masked-word head",
-                    .detail = size_text(c.d_model, embedding_width(c)) + ", " + norm_text(c),
-                    .parameters = numbers(model, {"mlm_head."})};
+            return info("mlm_head", "unembedding", "Masked-word head",
+                        size_text(c.d_model, embedding_width(c)) + ", " + norm_text(c), {"mlm_head."});
         case Block::projection:
-            return {.id = "projection",
-                    .part = "unembedding",
-                    .title = "Projection",
-                    .detail = size_text(c.d_model, c.d_projection),
-                    .parameters = numbers(model, {"projection."})};
+            return info("projection", "unembedding", "Projection", size_text(c.d_model, c.d_projection), {"projection."});
         case Block::unembedding:
-            return {.id = "unembedding",
-                    .part = "unembedding",
-                    .title = reads_pictures(c) ? "Classifier" : "Unembedding",
-                    .detail = size_text(embedding_width(c), c.vocab_size) +
-                              (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
-                    .parameters = numbers(model, {"unembed."})};
+            return info("unembedding", "unembedding", reads_pictures(c) ? "Classifier" : "Unembedding",
+                        size_text(embedding_width(c), c.vocab_size) +
+                            (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
+                        {"unembed."});
         default: break;
     }
     throw Error("A block has no description");

@@ -46,11 +46,12 @@ const nlohmann::json& ConfigReader::raw(std::string_view name) const {
 
 bool ConfigReader::mentions(std::string_view name) const { return json_.contains(std::string(name)); }
 
+const nlohmann::json* ConfigReader::find(std::string_view name) const { return has(name) ? &raw(name) : nullptr; }
+
 const nlohmann::json* ConfigReader::find(Names names, std::string_view& used) const {
     for (const std::string_view name : names) {
-        if (!has(name)) continue;
         used = name;
-        return &*json_.find(std::string(name));
+        if (const nlohmann::json* value = find(name)) return value;
     }
     used = *names.begin();
     return nullptr;
@@ -91,8 +92,7 @@ double ConfigReader::signed_number(Names names, double fallback) const {
 }
 
 std::vector<double> ConfigReader::numbers(std::string_view name) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
+    const nlohmann::json* value = find(name);
     const std::string expected = "a list of numbers from 1e-30 to 1e30";
     if (!value) wrong(name, expected, "no such field");
     if (!value->is_array()) wrong(name, expected, shown(*value));
@@ -104,37 +104,28 @@ std::vector<double> ConfigReader::numbers(std::string_view name) const {
     return list;
 }
 
-std::vector<std::string> ConfigReader::texts(std::string_view name, std::int64_t count) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
+template <class T>
+std::vector<T> ConfigReader::list(std::string_view name, std::int64_t count, const char* of,
+                                  bool (nlohmann::json::*is)() const) const {
+    const nlohmann::json* value = find(name);
     if (!value) return {};
-    const std::string expected = "a list of " + std::to_string(count) + " names";
+    const std::string expected = "a list of " + std::to_string(count) + of;
     if (!value->is_array() || static_cast<std::int64_t>(value->size()) != count) wrong(name, expected, shown(*value));
-    std::vector<std::string> list;
-    for (const nlohmann::json& each : *value) {
-        if (!each.is_string()) wrong(name, expected, shown(each));
-        list.push_back(each.get<std::string>());
-    }
-    return list;
+    for (const nlohmann::json& each : *value)
+        if (!(each.*is)()) wrong(name, expected, shown(each));
+    return value->get<std::vector<T>>();
+}
+
+std::vector<std::string> ConfigReader::texts(std::string_view name, std::int64_t count) const {
+    return list<std::string>(name, count, " names", &nlohmann::json::is_string);
 }
 
 std::vector<std::int64_t> ConfigReader::integers(std::string_view name, std::int64_t count) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
-    if (!value) return {};
-    const std::string expected = "a list of " + std::to_string(count) + " whole numbers";
-    if (!value->is_array() || static_cast<std::int64_t>(value->size()) != count) wrong(name, expected, shown(*value));
-    std::vector<std::int64_t> list;
-    for (const nlohmann::json& each : *value) {
-        if (!each.is_number_integer()) wrong(name, expected, shown(each));
-        list.push_back(each.get<std::int64_t>());
-    }
-    return list;
+    return list<std::int64_t>(name, count, " whole numbers", &nlohmann::json::is_number_integer);
 }
 
 bool ConfigReader::flag(std::string_view name, bool fallback) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
+    const nlohmann::json* value = find(name);
     if (!value) return fallback;
     if (!value->is_boolean()) wrong(name, "true or false", shown(*value));
     return value->get<bool>();
@@ -150,16 +141,15 @@ std::string ConfigReader::text(Names names, std::optional<std::string> fallback)
 }
 
 std::string ConfigReader::architecture() const {
-    std::string_view used;
-    const nlohmann::json* value = find({"architectures"}, used);
+    const nlohmann::json* value = find("architectures");
     if (!value) return {};
-    if (!value->is_array() || value->empty() || !value->front().is_string()) wrong(used, "a list of names", shown(*value));
+    if (!value->is_array() || value->empty() || !value->front().is_string())
+        wrong("architectures", "a list of names", shown(*value));
     return value->front().get<std::string>();
 }
 
 std::optional<ConfigReader> ConfigReader::object(std::string_view name) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
+    const nlohmann::json* value = find(name);
     if (!value) return std::nullopt;
     if (!value->is_object()) wrong(name, "an object or null", shown(*value));
     ConfigReader inner(file_, *value);
@@ -168,9 +158,7 @@ std::optional<ConfigReader> ConfigReader::object(std::string_view name) const {
 }
 
 std::optional<ConfigReader> ConfigReader::object_of_kind(std::string_view name) const {
-    std::string_view used;
-    const nlohmann::json* value = find({name}, used);
-    return value && value->is_object() ? object(name) : std::nullopt;
+    return raw(name).is_object() ? object(name) : std::nullopt;
 }
 
 void ConfigReader::unsupported(std::string_view name, const std::string& supported) const {
@@ -215,6 +203,15 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
         list += (list.empty() ? "one of " : ", ") + std::string(known);
     }
     config.unsupported(field, list);
+}
+
+void read_sizes(const ConfigReader& json, ModelConfig& c, ConfigReader::Names layers, ConfigReader::Names width,
+                ConfigReader::Names heads) {
+    c.n_layers = json.size(layers, kMaxLayers);
+    c.d_model = json.size(width, kMaxWidth);
+    c.n_heads = c.n_kv_heads = json.size(heads, kMaxHeads);
+    c.d_head = head_width(json, *heads.begin(), c.d_model, c.n_heads);
+    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
 }
 
 std::int64_t read_kv_heads(const ConfigReader& json, const ModelConfig& c, std::optional<std::int64_t> fallback) {

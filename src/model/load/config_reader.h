@@ -55,6 +55,9 @@ public:
 
 private:
     const nlohmann::json* find(Names, std::string_view& used) const;
+    const nlohmann::json* find(std::string_view name) const;  ///< null when absent or null
+    template <class T>
+    std::vector<T> list(std::string_view name, std::int64_t count, const char* of, bool (nlohmann::json::*is)() const) const;
     std::filesystem::path file_;
     nlohmann::json json_;
     std::string prefix_;
@@ -69,6 +72,9 @@ inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
 
 /// "gelu_new" -> Activation; unsupported() with the list otherwise.
 Activation read_activation(const ConfigReader&, std::string_view field, const std::string& fallback);
+/// Layers, width, heads (as many for keys and values), their width and the scale 1/sqrt(d_head); the spellings of each field.
+void read_sizes(const ConfigReader&, ModelConfig&, ConfigReader::Names layers, ConfigReader::Names width,
+                ConfigReader::Names heads);
 /// Key/value heads: a divisor of the query heads. `fallback`, else the query heads, if the field is absent.
 std::int64_t read_kv_heads(const ConfigReader&, const ModelConfig&, std::optional<std::int64_t> fallback = {});
 /// Rows of "layer_types" turned into windows: `window` for "sliding_attention", 0 for "full_attention"; unsupported() for

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/peek.h"
 
-#include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"

@@ -2,6 +2,7 @@
 #include "model/load/quantization.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "model/load/weight_source.h"
 
 #include <ATen/Parallel.h>
@@ -10,7 +11,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace headlight::model {
@@ -86,12 +86,6 @@ bool is_of_activations(const std::string& name) {
                              const std::string& found) {
     throw Error(ErrorFacts{
         .problem = problem, .file = scale.file.string(), .item = "tensor " + scale.name, .expected = expected, .found = found});
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text;
-    for (const std::int64_t side : shape) text += (text.empty() ? "" : ", ") + std::to_string(side);
-    return "[" + text + "]";
 }
 
 /// Blocks of `weight` as the shape of its scales says.

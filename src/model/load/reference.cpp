@@ -2,6 +2,7 @@
 #include "headlight/model/reference.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
 #include "model/internals.h"
@@ -13,7 +14,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <map>
 
 namespace headlight::model {
 namespace {
@@ -70,11 +70,6 @@ public:
     }
 
 private:
-    static std::string shape_text(const std::vector<std::int64_t>& shape) {
-        std::string text = "[";
-        for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-        return text + "]";
-    }
     const io::TensorStore& store_;
     ReferenceCheck& check_;
 };

@@ -5,7 +5,6 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
-#include "headlight/model/peek.h"
 #include "model/families/registry.h"
 #include "model/load/tower.h"
 

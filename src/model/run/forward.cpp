@@ -57,17 +57,7 @@ void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t p
 Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache,
                 const EarlierRows* earlier) {
     const ModelConfig& c = m.config;
-    Pass pass{.model = m,
-              .input = input,
-              .observer = observer,
-              .ids = {},
-              .type_ids = {},
-              .rope = {},
-              .local_rope = {},
-              .resid_pre = {},
-              .shared_norm = {},
-              .cache = cache,
-              .earlier = earlier};
+    Pass pass{.model = m, .input = input, .observer = observer, .cache = cache, .earlier = earlier};
     if (reads_pictures(c)) {
         check_picture(c, input);
         pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));

@@ -69,6 +69,13 @@ public:
     virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
 
+/// Reads nothing and changes nothing.
+class NoObserver final : public Observer {
+public:
+    bool wants(HookPoint) const override { return false; }
+    at::Tensor visit(HookPoint, at::Tensor tensor) override { return tensor; }
+};
+
 struct ForwardInput {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> type_ids;  ///< used by models with token types

@@ -45,12 +45,6 @@ private:
     std::set<HookPoint> points_;
 };
 
-class NoObserver final : public Observer {
-public:
-    bool wants(HookPoint) const override { return false; }
-    at::Tensor visit(HookPoint, at::Tensor tensor) override { return tensor; }
-};
-
 /// Tokens from which on and up to which the variant has rows of its own.
 RowRange range_of(const ModelConfig& c, const ForwardInput& input, RowRange asked, const Variant& v) {
     const auto tokens = std::ssize(input.ids);

@@ -17,29 +17,6 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// RFC 4648; nothing where the text is not that.
-std::optional<std::string> from_base64(std::string_view text) {
-    std::string bytes;
-    std::uint32_t bits = 0;
-    int have = 0;
-    while (text.ends_with('=')) text.remove_suffix(1);
-    for (const char c : text) {
-        const int value = c >= 'A' && c <= 'Z'   ? c - 'A'
-                          : c >= 'a' && c <= 'z' ? c - 'a' + 26
-                          : c >= '0' && c <= '9' ? c - '0' + 52
-                          : c == '+'             ? 62
-                          : c == '/'             ? 63
-                                                 : -1;
-        if (value < 0) return std::nullopt;
-        bits = bits << 6 | static_cast<std::uint32_t>(value);
-        have += 6;
-        if (have < 8) continue;
-        have -= 8;
-        bytes += static_cast<char>(bits >> have & 0xff);
-    }
-    return bytes;
-}
-
 std::string in_alphabet(std::string_view bytes) {
     std::string out;
     for (const char b : bytes) out += byte_alphabet::of(static_cast<unsigned char>(b));

@@ -75,12 +75,7 @@ json special_tokens(const json& vocab, const Field& config, std::initializer_lis
 json pair_of(const json& vocab, const std::string& name, const std::string& file) {
     const auto it = vocab.find(name);
     if (it == vocab.end()) {
-        throw Error({.problem = "A special token is not in the vocabulary",
-                     .file = file,
-                     .item = name,
-                     .expected = "",
-                     .found = "",
-                     .hint = ""});
+        throw Error({.problem = "A special token is not in the vocabulary", .file = file, .item = name});
     }
     return json::array({name, *it});
 }
@@ -96,17 +91,13 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
             throw Error({.problem = "A vocabulary entry is not valid UTF-8",
                          .file = file,
                          .item = "line " + std::to_string(id + 1),
-                         .expected = "",
-                         .found = "",
                          .hint = "Save the file in UTF-8"});
         }
         if (vocab.contains(line)) {
             throw Error({.problem = "A vocabulary entry appears twice",
                          .file = file,
                          .item = "line " + std::to_string(id + 1),
-                         .expected = "",
-                         .found = "\"" + line + "\", as on line " + std::to_string(vocab[line].get<std::int64_t>() + 1),
-                         .hint = ""});
+                         .found = "\"" + line + "\", as on line " + std::to_string(vocab[line].get<std::int64_t>() + 1)});
         }
         vocab[line] = id++;
     }
@@ -208,21 +199,17 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
             if (!is_there(folder / name))
                 throw Error({.problem = "A tokenizer of two SentencePiece models is incomplete",
                              .file = (folder / name).string(),
-                             .item = "",
                              .expected = "source.spm, target.spm and vocab.json",
-                             .found = "no " + std::string(name),
-                             .hint = ""});
+                             .found = "no " + std::string(name)});
         file = (folder / "source.spm").string();
         return json_from_marian(file);
     }
     throw Error(
         {.problem = "There is no tokenizer in this folder",
          .file = folder.string(),
-         .item = "",
          .expected =
              "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model; source.spm, target.spm and vocab.json)",
-         .found = "none of them",
-         .hint = ""});
+         .found = "none of them"});
 }
 
 }  // namespace headlight::text

@@ -2,7 +2,6 @@
 // BERT's basic cleaning: https://github.com/google-research/bert (tokenization.py, BasicTokenizer).
 #include "text/normalizers/normalizer.h"
 #include "text/unicode/unicode.h"
-#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <array>
@@ -70,11 +69,6 @@ private:
     bool strip_;
 };
 
-class Lowercase final : public Normalizer {
-public:
-    void normalize(Section& s) const override { lowercase(s); }
-};
-
 }  // namespace
 
 void lowercase(Section& s) {
@@ -95,6 +89,6 @@ void lowercase(Section& s) {
 }
 
 NormalizerPtr make_bert_normalizer(const Field& f) { return std::make_unique<BertNormalizer>(f); }
-NormalizerPtr make_lowercase() { return std::make_unique<Lowercase>(); }
+NormalizerPtr make_lowercase() { return normalizer_of(lowercase); }
 
 }  // namespace headlight::text

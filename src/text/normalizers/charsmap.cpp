@@ -2,6 +2,7 @@
 #include "text/normalizers/charsmap.h"
 
 #include "headlight/base/numbers.h"
+#include "text/unicode/byte_alphabet.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
@@ -9,24 +10,6 @@
 
 namespace headlight::text {
 namespace {
-
-std::optional<std::string> decode_base64(std::string_view text) {
-    std::string out;
-    std::uint32_t bits = 0;
-    int have = 0;
-    while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-    for (const char c : text) {
-        static constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const std::size_t value = kAlphabet.find(c);
-        if (value == kAlphabet.npos) return std::nullopt;
-        bits = bits << 6 | static_cast<std::uint32_t>(value);
-        have += 6;
-        if (have < 8) continue;
-        have -= 8;
-        out += static_cast<char>(bits >> have & 0xff);
-    }
-    return out;
-}
 
 std::size_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
@@ -37,7 +20,7 @@ Charsmap::Charsmap(const Field& map) {
     if (map.json().is_binary())
         blob.emplace(map.json().get_binary().begin(), map.json().get_binary().end());
     else
-        blob = decode_base64(map.string());
+        blob = from_base64(map.string());
     std::uint32_t size = 0;
     if (!blob || blob->size() < 4) map.fail("The table of replacements cannot be read", "base64 of a trie and its strings");
     std::memcpy(&size, blob->data(), 4);

@@ -5,6 +5,8 @@
 #include "text/section.h"
 
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace headlight::text {
 
@@ -18,6 +20,20 @@ public:
 };
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
+
+/// A normalizer that does what the function does.
+template <class F>
+NormalizerPtr normalizer_of(F function) {
+    class Of final : public Normalizer {
+    public:
+        explicit Of(F f) : function_(std::move(f)) {}
+        void normalize(Section& s) const override { function_(s); }
+
+    private:
+        F function_;
+    };
+    return std::make_unique<Of>(std::move(function));
+}
 
 /// Builds what a value of the key "normalizer" describes; Error for a type that is not known.
 NormalizerPtr make_normalizer(const Field&);

@@ -2,24 +2,14 @@
 #include "text/normalizers/normalizer.h"
 
 namespace headlight::text {
-namespace {
 
-class Prepend final : public Normalizer {
-public:
-    explicit Prepend(std::string text) : text_(std::move(text)) {}
-    void normalize(Section& s) const override {
+NormalizerPtr make_prepend(const Field& f) {
+    return normalizer_of([text = f.at("prepend").string()](Section& s) {
         if (s.text.empty()) return;
         Rewrite rewrite(s);
-        rewrite.replace(0, 0, text_, s.at(0));  // what is put in front counts as the first character
+        rewrite.replace(0, 0, text, s.at(0));  // what is put in front counts as the first character
         rewrite.apply();
-    }
-
-private:
-    std::string text_;
-};
-
-}  // namespace
-
-NormalizerPtr make_prepend(const Field& f) { return std::make_unique<Prepend>(f.at("prepend").string()); }
+    });
+}
 
 }  // namespace headlight::text

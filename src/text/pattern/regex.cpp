@@ -83,7 +83,7 @@ public:
 
 private:
     [[noreturn]] void fail(const std::string& problem, const std::string& found) const {
-        throw Error({.problem = problem, .file = file_, .item = path_, .expected = "", .found = found, .hint = ""});
+        throw Error({.problem = problem, .file = file_, .item = path_, .found = found});
     }
 
     std::unique_ptr<icu::RegexPattern> pattern_;

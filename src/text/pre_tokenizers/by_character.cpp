@@ -49,51 +49,32 @@ std::array<unsigned char, 128> ascii_table(F class_of) {
 }
 
 template <unsigned char (*ClassOf)(char32_t)>
-class ByClass final : public PreTokenizer {
-public:
-    void split(Section& s) const override {
-        static const auto ascii = ascii_table(ClassOf);
-        cut_by_class(s, ascii, ClassOf);
-    }
-};
+PreTokenizerPtr by_class() {
+    return pre_tokenizer_of([ascii = ascii_table(ClassOf)](Section& s) { cut_by_class(s, ascii, ClassOf); });
+}
 
 unsigned char bert_class(char32_t c) { return unicode::is_space(c) ? Drop : unicode::is_punctuation(c) ? Single : Word; }
 unsigned char space_class(char32_t c) { return unicode::is_space(c) ? Drop : Word; }
 unsigned char word_class(char32_t c) { return unicode::is_word(c) ? Word : unicode::is_space(c) ? Drop : Symbol; }
 
-class ByPredicate final : public PreTokenizer {
-public:
-    ByPredicate(bool (*is_match)(char32_t) noexcept, Behavior behavior) : is_match_(is_match), behavior_(behavior) {}
-    void split(Section& s) const override {
-        std::vector<Span> out;
-        std::vector<Part> parts;
-        for (const Span p : s.spans) {
-            parts.clear();
-            parts_by_character(s.text, p, is_match_, parts);
-            apply_behavior(parts, behavior_, out);
-        }
-        s.spans = std::move(out);
-    }
-
-private:
-    bool (*is_match_)(char32_t) noexcept;
-    Behavior behavior_;
-};
+PreTokenizerPtr by_predicate(bool (*is_match)(char32_t) noexcept, Behavior behavior) {
+    return pre_tokenizer_of([=](Section& s) { cut_at_characters(s, behavior, is_match); });
+}
 
 }  // namespace
 
-PreTokenizerPtr make_bert_pre_tokenizer() { return std::make_unique<ByClass<bert_class>>(); }
-PreTokenizerPtr make_whitespace_split() { return std::make_unique<ByClass<space_class>>(); }
-PreTokenizerPtr make_whitespace() { return std::make_unique<ByClass<word_class>>(); }
+PreTokenizerPtr make_bert_pre_tokenizer() { return by_class<bert_class>(); }
+PreTokenizerPtr make_whitespace_split() { return by_class<space_class>(); }
+PreTokenizerPtr make_whitespace() { return by_class<word_class>(); }
 
 PreTokenizerPtr make_digits(const Field& f) {
     const bool individual = f.boolean_or("individual_digits", false);
-    return std::make_unique<ByPredicate>(unicode::is_numeric, individual ? Behavior::Isolated : Behavior::Contiguous);
+    return by_predicate(unicode::is_numeric, individual ? Behavior::Isolated : Behavior::Contiguous);
 }
 
 PreTokenizerPtr make_punctuation(const Field& f) {
     const auto behavior = f.find("behavior");
-    return std::make_unique<ByPredicate>(unicode::is_punctuation, behavior ? parse_behavior(*behavior) : Behavior::Isolated);
+    return by_predicate(unicode::is_punctuation, behavior ? parse_behavior(*behavior) : Behavior::Isolated);
 }
 
 }  // namespace headlight::text

@@ -26,16 +26,7 @@ public:
 
     void split(Section& s) const override {
         replace_spaces(s);
-        if (!split_) return;
-        std::vector<Span> out;
-        std::vector<Part> parts;
-        for (const Span p : s.spans) {
-            parts.clear();
-            parts_by_character(
-                s.text, p, [this](char32_t c) { return c == character_; }, parts);
-            apply_behavior(parts, Behavior::MergedWithNext, out);
-        }
-        s.spans = std::move(out);
+        if (split_) cut_at_characters(s, Behavior::MergedWithNext, [this](char32_t c) { return c == character_; });
     }
 
 private:

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "text/files/json_fields.h"
-#include "text/pattern/pattern.h"
 #include "text/section.h"
+#include "text/unicode/utf8.h"
 
+#include <cstdint>
 #include <memory>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headlight::text {
@@ -19,6 +20,20 @@ public:
 };
 
 using PreTokenizerPtr = std::unique_ptr<const PreTokenizer>;
+
+/// A pre-tokenizer that does what the function does.
+template <class F>
+PreTokenizerPtr pre_tokenizer_of(F function) {
+    class Of final : public PreTokenizer {
+    public:
+        explicit Of(F f) : function_(std::move(f)) {}
+        void split(Section& s) const override { function_(s); }
+
+    private:
+        F function_;
+    };
+    return std::make_unique<Of>(std::move(function));
+}
 
 /// Builds what a value of the key "pre_tokenizer" describes; Error for a type that is not known.
 PreTokenizerPtr make_pre_tokenizer(const Field&);
@@ -47,28 +62,34 @@ struct Part {
 /// Turns the parts of one span into words, adding them to `out`; empty ones are left out.
 void apply_behavior(const std::vector<Part>& parts, Behavior, std::vector<Span>& out);
 
-/// The parts of [begin, end) by single characters that `is_match` picks.
+/// Cuts every span of the section into the parts that `cut(span, parts)` adds, and those into words.
 template <class F>
-void parts_by_character(std::string_view text, Span span, F is_match, std::vector<Part>& out);
-
-}  // namespace headlight::text
-
-#include "text/unicode/utf8.h"
-
-namespace headlight::text {
-
-template <class F>
-void parts_by_character(std::string_view text, Span span, F is_match, std::vector<Part>& out) {
-    std::uint32_t rest = span.begin;
-    for (std::size_t at = span.begin; at < span.end;) {
-        const auto first = static_cast<std::uint32_t>(at);
-        if (!is_match(utf8::next(text, at))) continue;
-        const auto behind = static_cast<std::uint32_t>(at);
-        if (rest < first) out.push_back({{rest, first}, false});
-        out.push_back({{first, behind}, true});
-        rest = behind;
+void cut_spans(Section& s, Behavior behavior, F cut) {
+    std::vector<Span> out;
+    std::vector<Part> parts;
+    for (const Span span : s.spans) {
+        parts.clear();
+        cut(span, parts);
+        apply_behavior(parts, behavior, out);
     }
-    if (rest < span.end) out.push_back({{rest, span.end}, false});
+    s.spans = std::move(out);
+}
+
+/// The same at single characters that `is_match` picks.
+template <class F>
+void cut_at_characters(Section& s, Behavior behavior, F is_match) {
+    cut_spans(s, behavior, [&](Span span, std::vector<Part>& parts) {
+        std::uint32_t rest = span.begin;
+        for (std::size_t at = span.begin; at < span.end;) {
+            const auto first = static_cast<std::uint32_t>(at);
+            if (!is_match(utf8::next(s.text, at))) continue;
+            const auto behind = static_cast<std::uint32_t>(at);
+            if (rest < first) parts.push_back({{rest, first}, false});
+            parts.push_back({{first, behind}, true});
+            rest = behind;
+        }
+        if (rest < span.end) parts.push_back({{rest, span.end}, false});
+    });
 }
 
 }  // namespace headlight::text

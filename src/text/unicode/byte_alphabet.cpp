@@ -52,3 +52,25 @@ std::optional<std::string> decode(std::string_view token) {
 }
 
 }  // namespace headlight::text::byte_alphabet
+
+namespace headlight::text {
+
+std::optional<std::string> from_base64(std::string_view text) {
+    constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string bytes;
+    std::uint32_t bits = 0;
+    int have = 0;
+    while (text.ends_with('=')) text.remove_suffix(1);
+    for (const char c : text) {
+        const std::size_t value = kAlphabet.find(c);
+        if (value == kAlphabet.npos) return std::nullopt;
+        bits = bits << 6 | static_cast<std::uint32_t>(value);
+        have += 6;
+        if (have < 8) continue;
+        have -= 8;
+        bytes += static_cast<char>(bits >> have & 0xff);
+    }
+    return bytes;
+}
+
+}  // namespace headlight::text

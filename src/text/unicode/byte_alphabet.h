@@ -18,3 +18,10 @@ std::optional<unsigned char> byte_of(char32_t c) noexcept;
 std::optional<std::string> decode(std::string_view token);
 
 }  // namespace headlight::text::byte_alphabet
+
+namespace headlight::text {
+
+/// The bytes of a text in base64 (RFC 4648); nothing where it is not that.
+std::optional<std::string> from_base64(std::string_view text);
+
+}  // namespace headlight::text

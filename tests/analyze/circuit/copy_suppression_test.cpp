@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "tests/analyze/traces.h"
 #include "tests/support/hand_model.h"
 
@@ -11,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace copy_suppression_test {
@@ -57,8 +57,7 @@ TEST(CopySuppression, AHeadThatCopiesIsNotExplained) {
 }
 
 TEST(CopySuppression, AgreesWithNumPy) {
-    std::ifstream file(source_folder() / "tests/golden/copy_suppression.json");
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/copy_suppression.json");
     ASSERT_EQ(golden.size(), 2U);
     for (const auto& [name, of] : golden.items()) {
         const TracePtr trace =

@@ -67,9 +67,7 @@ TEST(DecoderCopySuppression, AblationIsThatOfTheRun) {
                                                  rows.copy_(rows.mean(0, true).expand_as(rows).clone());
                                                  return out;
                                              }};
-            const TracePtr run =
-                trace::run_with_hooks(decoder->model(), decoder->tokenizer(),
-                                      {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {}, {ablate});
+            const TracePtr run = trace::run_with_hooks(decoder->model(), decoder->tokenizer(), pair_prompt(), {}, {ablate});
             const auto logs = [&](const trace::Trace& t) {
                 return at::log_softmax(trace::tensor(t, {Hook::logits, Layer(0)}).narrow(0, first, n).to(at::kDouble), 1);
             };

@@ -4,8 +4,10 @@
 #include "headlight/analyze/circuit/composition.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/weights.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/error_of.h"
 #include "tests/support/hand_model.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +17,6 @@
 #include <Eigen/Eigenvalues>
 
 #include <cmath>
-#include <fstream>
 #include <random>
 
 namespace headlight::analyze {
@@ -259,29 +260,14 @@ TEST_P(EveryFamilyCircuit, CompositionIsTheFrobeniusNormOfTheProduct) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyCircuit, testing::ValuesIn(model_folders()), [](const auto& each) {
-    std::string name = each.param.filename();
-    std::replace_if(
-        name.begin(), name.end(), [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyCircuit, testing::ValuesIn(model_folders()), model_name);
 
 TEST(HeadCircuit, SaysWhatDoesNotExist) {
     const ModelPtr model = load(source_folder() / "tests/fixtures/models/llama-kv2");
-    const auto message = [](const auto& work) -> std::string {
-        try {
-            work();
-        } catch (const Error& e) {
-            return e.what();
-        }
-        return "nothing";
-    };
-    EXPECT_THAT(message([&] {
-                    circuit_spectrum(*model, Circuit::ov, {Layer(2), Head(0)});
-                }),
+    EXPECT_THAT(test::error_of([&] { circuit_spectrum(*model, Circuit::ov, head_id(2, 0)); }),
                 testing::AllOf(testing::HasSubstr("layer 0 to 1"), testing::HasSubstr("L2H0")));
     const std::vector<std::int64_t> ids = {272};
-    EXPECT_THAT(message([&] { circuit_rows(*model, Circuit::ov, first_head, ids, 1); }),
+    EXPECT_THAT(test::error_of([&] { circuit_rows(*model, Circuit::ov, first_head, ids, 1); }),
                 testing::AllOf(testing::HasSubstr("0 to 271"), testing::HasSubstr("272")));
     CancelToken cancel;
     cancel.cancel();
@@ -291,8 +277,7 @@ TEST(HeadCircuit, SaysWhatDoesNotExist) {
 
 /// tests/golden/make_circuit_golden.py: NumPy on the weights as Hugging Face transformers loads them.
 TEST(HeadCircuit, AgreesWithNumPy) {
-    std::ifstream file(source_folder() / "tests/golden/circuit.json");
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/circuit.json");
     ASSERT_EQ(golden.size(), 2U);
     for (const auto& [name, of] : golden.items()) {
         const bool built_in_model = name == "novella-7m";

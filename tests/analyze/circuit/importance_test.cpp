@@ -3,22 +3,22 @@
 
 #include "headlight/analyze/heads/rank_correlation.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/replay.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace importance_test {
 
 using trace::TokenIds;
 
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 using Values = std::vector<double>;
 
 TEST(RankCorrelation, KnownNumbers) {
@@ -44,7 +44,7 @@ class EveryFamilyImportance : public testing::TestWithParam<std::filesystem::pat
 TEST_P(EveryFamilyImportance, GradientBlankOutAndAttentionAreThoseOfTheModel) {
     const auto model = model::Model::load(GetParam(), {.dtype = model::ComputeType::float64});
     const auto tokenizer = text::Tokenizer::load(GetParam());
-    const text::Encoding encoding = tokenizer->encode(sentence);
+    const text::Encoding encoding = tokenizer->encode(cats);
     const std::int64_t at = encoding.size() - 3;
     if (!model->config().has_unembedding) {
         EXPECT_THROW(importance(*model, *tokenizer, encoding, Position(at)), Error);
@@ -101,7 +101,7 @@ TEST_P(EveryFamilyImportance, GradientBlankOutAndAttentionAreThoseOfTheModel) {
 }
 
 TEST_P(EveryFamilyImportance, ValueWeightedIsTheLengthOfWhatIsWritten) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     if (!trace->config().has_unembedding || !trace->config().causal) return;
     const std::int64_t at = trace->tokens() - 1;
     const Importance r = importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(at),
@@ -133,7 +133,7 @@ TEST_P(EveryFamilyImportance, ValueWeightedIsTheLengthOfWhatIsWritten) {
 TEST_P(EveryFamilyImportance, AttentionGradientIsThatOfTheLoss) {
     const auto model = model::Model::load(GetParam(), {.dtype = model::ComputeType::float64});
     const auto tokenizer = text::Tokenizer::load(GetParam());
-    const text::Encoding encoding = tokenizer->encode(sentence);
+    const text::Encoding encoding = tokenizer->encode(cats);
     const auto& c = model->config();
     if (!c.has_unembedding || (!c.causal && !tokenizer->mask_id())) {
         EXPECT_THROW(attention_gradient(*model, *tokenizer, encoding), Error);
@@ -206,13 +206,8 @@ TEST(Importance, OneTokenLeavesGaps) {
 
 TEST(Importance, SaysWhatDoesNotExist) {
     const TracePtr trace = built_in(doctor);
-    const auto message = [&](Position position, const ImportanceOptions& o) -> std::string {
-        try {
-            importance(*trace->model(), *trace->tokenizer(), trace->encoding(), position, o);
-        } catch (const Error& e) {
-            return e.what();
-        }
-        return "nothing";
+    const auto message = [&](Position position, const ImportanceOptions& o) {
+        return test::error_of([&] { importance(*trace->model(), *trace->tokenizer(), trace->encoding(), position, o); });
     };
     EXPECT_THAT(message(Position(99), {}), testing::HasSubstr("99"));
     EXPECT_THAT(message(Position(3), {.target = 8192}), testing::AllOf(testing::HasSubstr("8191"), testing::HasSubstr("8192")));
@@ -221,8 +216,7 @@ TEST(Importance, SaysWhatDoesNotExist) {
 
 /// tests/golden/make_circuit_golden.py: autograd and plain passes of Hugging Face transformers in float64.
 TEST(Importance, AgreesWithTransformers) {
-    std::ifstream file(source_folder() / "tests/golden/importance.json");
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/importance.json");
     ASSERT_EQ(golden.size(), 2U);
     for (const auto& [name, e] : golden.items()) {
         SCOPED_TRACE(name);

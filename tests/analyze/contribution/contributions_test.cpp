@@ -17,7 +17,6 @@ namespace headlight::analyze {
 namespace contributions_test {
 
 using model::Hook;
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 at::Tensor wide(const at::Tensor& t) { return t.to(at::kDouble); }
 
@@ -41,7 +40,7 @@ at::Tensor branch_factor(const trace::Trace& trace, Layer layer) {
 class Shares : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Shares, AreThoseOfTheDefinition) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const at::Tensor factor = branch_factor(*trace, Layer(l));
@@ -82,7 +81,7 @@ TEST_P(Shares, AreThoseOfTheDefinition) {
 }
 
 TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const Position target(trace->tokens() - 1);
     // A convolution beside layer 0 hands on neighbouring tokens, for which the graph has no edges.
     const std::int64_t first = trace->config().convolution.any() ? 1 : 0;
@@ -115,7 +114,7 @@ TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
 }
 
 TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const Layer layer(1);
     const at::Tensor f = written(*trace, layer), pattern = wide(trace::tensor(*trace, {Hook::pattern, layer}));
@@ -160,7 +159,7 @@ TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
 }
 
 TEST_P(Shares, NormsAreWeightingsOfThePatterns) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const Layer layer(1);
     const std::pair<Weighting, MixScope> layered[] = {{Weighting::layer_mix, MixScope::attention},

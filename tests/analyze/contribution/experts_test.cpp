@@ -15,13 +15,12 @@ namespace headlight::analyze {
 namespace experts_test {
 
 using model::Hook;
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 TEST(Experts, AsManyAsTheModelChoosesAreComputedForEveryToken) {
     std::size_t models = 0;
     for (const auto& folder : model_folders()) {
         SCOPED_TRACE(folder.filename().string());
-        const TracePtr trace = run_model(folder, sentence);
+        const TracePtr trace = run_model(folder, cats);
         const model::ModelConfig& c = trace->config();
         models += c.experts.count > 0;
         std::set<std::int64_t> used;

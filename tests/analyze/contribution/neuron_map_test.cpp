@@ -68,7 +68,7 @@ TEST(ClusteredOrder, EveryClusterOfTheDefinitionStandsTogether) {
 class NeuronMaps : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
-    const TracePtr trace = run_model(GetParam(), "The cats asked; the old cat asked.");
+    const TracePtr trace = run_model(GetParam(), cats);
     const Layer layer(1);
     for (const NeuronOrder order : {NeuronOrder::strength, NeuronOrder::peak, NeuronOrder::clustered, NeuronOrder::index}) {
         const NeuronMap map = neuron_map(*trace, layer, order, 9);

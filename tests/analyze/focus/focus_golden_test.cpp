@@ -2,6 +2,7 @@
 // Against tests/golden/focus/*.json: Hugging Face transformers and NumPy in float64 (make_focus_golden.py).
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/analyze/rollout/rollout.h"
+#include "headlight/io/json_file.h"
 #include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,6 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace focus_golden_test {
@@ -60,8 +60,7 @@ class FocusGolden : public testing::TestWithParam<std::filesystem::path> {};
 TEST_P(FocusGolden, AgreesWithTheReference) {
     const auto file = source_folder() / "tests/golden/focus" / (GetParam().filename().string() + ".json");
     ASSERT_TRUE(std::filesystem::exists(file)) << "make it with tests/golden/make_focus_golden.py";
-    std::ifstream stream(file);
-    const json golden = json::parse(stream);
+    const json golden = io::read_json(file);
     const TracePtr trace = run_model(GetParam(), golden["text"]);
     ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
     for (const json& e : golden["breakdowns"]) check_breakdown(trace, e);

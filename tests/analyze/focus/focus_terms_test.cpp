@@ -17,8 +17,6 @@
 namespace headlight::analyze {
 namespace focus_terms_test {
 
-constexpr const char* sentence = "The cats asked; the old cat asked.";
-
 const std::vector<FocusOptions>& all_options() {
     static const std::vector<FocusOptions> options = {
         {}, {.five_terms = true}, {.absolute_positions = true}, {.five_terms = true, .absolute_positions = true}};
@@ -49,7 +47,7 @@ Eigen::VectorXd softmax(const Eigen::VectorXd& score) {
 class FocusTerms : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     for (const HeadId id : heads_of(*trace))
         for (const FocusOptions& options : all_options()) {
             const FocusFacts facts = focus_facts(*trace, id, options);
@@ -95,7 +93,7 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
 }
 
 TEST_P(FocusTerms, FiveAreTheThreeTakenFurtherApart) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const HeadId id = head_id(trace->config().n_layers - 1, trace->config().n_heads - 1);
     std::vector<FocusRow> three;
     for_each_focus_row(*trace, id, {}, [&](const FocusRow& row) { three.push_back(row); });
@@ -112,7 +110,7 @@ TEST_P(FocusTerms, FiveAreTheThreeTakenFurtherApart) {
 
 /// W_q, W_k and the biases applied to what attention reads give the same five terms.
 TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const auto& config = trace->config();
     const HeadId id = head_id(1, 0);
     const trace::AttentionTensors w = trace::attention_weights(*trace->model(), id.layer);
@@ -141,7 +139,7 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
 }
 
 TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     for (const FocusOptions& options : all_options()) {
         const HeadId id = head_id(1, trace->config().n_heads - 1);
         std::vector<FocusRow> rows;
@@ -178,7 +176,7 @@ TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
 }
 
 TEST_P(FocusTerms, MapAndMaximaAreThoseOfTheScores) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const bool causal = trace->config().causal;
     for (const HeadId id : heads_of(*trace)) {
         const FocusMap map = focus_map(*trace, id);
@@ -212,7 +210,7 @@ TEST_P(FocusTerms, MapAndMaximaAreThoseOfTheScores) {
 }
 
 TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const auto& config = trace->config();
     const FocusFacts facts = focus_facts(*trace, head_id(0, 0));
     std::string notes;
@@ -239,7 +237,7 @@ TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
 }
 
 TEST_P(FocusTerms, TrendsAreTheTermsOfTheLastQueryCentred) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const HeadId id = head_id(1, 0);
     const FocusTrend trend = focus_trend(*trace, id);
     const bool alibi = trace->config().positions == model::Positions::alibi;
@@ -279,7 +277,7 @@ TEST_P(FocusTerms, OneTokenLeavesGaps) {
 INSTANTIATE_TEST_SUITE_P(Models, FocusTerms, testing::ValuesIn(model_folders()), model_name);
 
 TEST(FocusAlibi, RelativeAndAbsoluteDifferByANumberOfTheRow) {
-    const TracePtr trace = run_model(source_folder() / "tests/fixtures/models/bloom-h6", sentence);
+    const TracePtr trace = run_model(source_folder() / "tests/fixtures/models/bloom-h6", cats);
     const HeadId id = head_id(0, 5);
     const double slope = focus_facts(*trace, id).alibi_slope;
     EXPECT_NEAR(slope, std::pow(2.0, -3.0), 1e-12) << "head 5 of 6: the third of the slopes between those of 8 heads";
@@ -312,7 +310,7 @@ TEST(FocusWithoutBias, BiasTermIsZero) {
         for (std::int64_t h = 0; h < heads; ++h)
             for (std::int64_t d = 0; d < d_head; ++d) v.set(h * 3 * d_head + d, 0);
     });
-    const TracePtr trace = run_model(copy.folder, sentence);
+    const TracePtr trace = run_model(copy.folder, cats);
     for (const HeadId id : heads_of(*trace))
         EXPECT_TRUE((focus_breakdown(std::array{trace}, id, 0).terms.col(1).array() == 0).all());
 }
@@ -324,7 +322,7 @@ TEST(FocusWithoutQueryWeights, ContentIsZeroAndEveryRowRanksTargetsTheSame) {
         for (std::int64_t h = 0; h < heads; ++h)
             for (std::int64_t d = 0; d < d_head * width; ++d) v.set(h * 3 * d_head * width + d, 0);
     });
-    const TracePtr trace = run_model(copy.folder, sentence);
+    const TracePtr trace = run_model(copy.folder, cats);
     for (const HeadId id : heads_of(*trace)) {
         Eigen::VectorXd before(0);
         for_each_focus_row(*trace, id, {}, [&](const FocusRow& row) {
@@ -351,27 +349,18 @@ TEST(FocusBreakdown, TextsFollowEachOther) {
     EXPECT_EQ(both.queries[static_cast<std::size_t>(a->tokens()) + 2].text, 1);
     EXPECT_EQ(both.queries[static_cast<std::size_t>(a->tokens()) + 2].position, Position(2));
     EXPECT_THROW(focus_breakdown({}, id, 0), Error);
-    const TracePtr other = run_model(source_folder() / "tests/fixtures/models/bloom", sentence);
+    const TracePtr other = run_model(source_folder() / "tests/fixtures/models/bloom", cats);
     EXPECT_THROW(focus_breakdown(std::array{a, other}, id, 0), Error);
 }
 
 TEST(FocusBreakdown, WrongHeadOrRankSaysWhatThereIs) {
     const TracePtr trace = built_in(doctor);
-    try {
-        focus_breakdown(std::array{trace}, head_id(0, 8), 0);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().expected, "layer 0 to 5, head 0 to 7");
-    }
+    EXPECT_EQ(error_facts([&] { focus_breakdown(std::array{trace}, head_id(0, 8), 0); }).expected, "layer 0 to 5, head 0 to 7");
     for (const std::int64_t rank : {-1L, 17L}) {
-        try {
-            focus_breakdown(std::array{trace}, head_id(0, 0), rank);
-            FAIL();
-        } catch (const Error& error) {
-            EXPECT_EQ(error.facts().item, "sort_idx");
-            EXPECT_EQ(error.facts().found, std::to_string(rank));
-            EXPECT_NE(error.facts().expected.find("0 to 16"), std::string::npos);
-        }
+        const ErrorFacts facts = error_facts([&] { focus_breakdown(std::array{trace}, head_id(0, 0), rank); });
+        EXPECT_EQ(facts.item, "sort_idx");
+        EXPECT_EQ(facts.found, std::to_string(rank));
+        EXPECT_NE(facts.expected.find("0 to 16"), std::string::npos);
     }
     CancelToken cancel;
     cancel.cancel();

@@ -16,13 +16,12 @@
 namespace headlight::analyze {
 namespace focus_test {
 
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 constexpr std::array shares = {FocusShare::argmax_self, FocusShare::argmax_first, FocusShare::top1_minus_top2};
 
 class Focus : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Focus, RankedValuesAreTheHeadsValuesAndNeverRise) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const auto& config = trace->config();
     for (const FocusShare share : shares) {
         const FocusShares found = focus_shares(std::array{trace}, share);
@@ -46,7 +45,7 @@ TEST_P(Focus, RankedValuesAreTheHeadsValuesAndNeverRise) {
 
 /// Straight from the patterns, rows counted one by one.
 TEST_P(Focus, SharesOfSeveralTextsCountEveryQueryOnce) {
-    const std::array traces = {run_model(GetParam(), sentence), run_model(GetParam(), "The nurse asked the cats.")};
+    const std::array traces = {run_model(GetParam(), cats), run_model(GetParam(), "The nurse asked the cats.")};
     const auto& config = traces[0]->config();
     for (const bool include_first : {false, true}) {
         const FocusShares self = focus_shares(traces, FocusShare::argmax_self, include_first),
@@ -83,7 +82,7 @@ TEST_P(Focus, SharesOfSeveralTextsCountEveryQueryOnce) {
 }
 
 TEST_P(Focus, UpdatesAndTheOutputBiasSumToWhatAttentionWrites) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const auto& config = trace->config();
     for (std::int64_t l = 0; l < config.n_layers; ++l) {
         const FocusUpdates found = focus_updates(std::array{trace}, Layer(l));
@@ -114,7 +113,7 @@ TEST_P(Focus, UpdatesAndTheOutputBiasSumToWhatAttentionWrites) {
 }
 
 TEST_P(Focus, LiteralMagnitudeIsOfTheContextLayer) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const FocusUpdates plain = focus_updates(std::array{trace}, Layer(1)),
                        literal = focus_updates(std::array{trace}, Layer(1), {.literal = true, .on_first = false});
     const at::Tensor z = trace::tensor(*trace, {model::Hook::z, Layer(1)}),
@@ -139,11 +138,7 @@ TEST_P(Focus, OneTokenLeavesGaps) {
 INSTANTIATE_TEST_SUITE_P(Models, Focus, testing::ValuesIn(model_folders()), model_name);
 
 TEST(FocusShares, OfUniformAttentionIsZeroAndGapsComeLast) {
-    const TracePtr plain = built_in(doctor);
-    const TracePtr flat = trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
-                                                {{"blocks.*.attn.hook_attn_scores", [](model::HookPoint, const at::Tensor& s) {
-                                                      return at::where(at::isfinite(s), at::zeros_like(s), s);
-                                                  }}});
+    const TracePtr flat = flat_attention(doctor);
     EXPECT_TRUE((focus_shares(std::array{flat}, FocusShare::top1_minus_top2).values.array().abs() < 1e-7).all());
     EXPECT_TRUE((focus_shares(std::array{flat}, FocusShare::argmax_first).values.array() == 1).all());
     const FocusUpdates updates = focus_updates(std::array{flat}, Layer(2));

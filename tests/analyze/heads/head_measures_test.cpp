@@ -3,6 +3,7 @@
 #include "analyze/heads/head_measures.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 #include "tests/analyze/heads/naive_measures.h"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
@@ -299,8 +299,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFixture, MeasuresOfFamilies, testing::ValuesIn(mod
 
 /// The built-in model against transformers and NumPy (tests/golden/make_trace_golden.py).
 TEST(HeadMeasures, OfTheBuiltInModelEqualTheReference) {
-    std::ifstream file(source_folder() / "tests/golden/novella_summaries.json");
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/novella_summaries.json");
     const TracePtr trace = built_in(golden["text"]);
     ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
     for (std::int64_t layer = 0; layer < 6; ++layer) {

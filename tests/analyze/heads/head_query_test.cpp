@@ -145,13 +145,9 @@ TEST(HeadQuery, MeasuresAreCalledByIdTitleOrAnyPartThatIsTheirsAlone) {
 
 TEST(HeadQuery, APartOfSeveralNamesListsThem) {
     const HeadTable t = titled();
-    try {
-        HeadQuery::parse("entropy < 1 and share > 0.5", t);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "column 17");
-        EXPECT_EQ(error.facts().expected, "one of share_first, vw_share_first, share_punctuation");
-    }
+    const ErrorFacts facts = error_facts([&] { HeadQuery::parse("entropy < 1 and share > 0.5", t); });
+    EXPECT_EQ(facts.item, "column 17");
+    EXPECT_EQ(facts.expected, "one of share_first, vw_share_first, share_punctuation");
     EXPECT_EQ(HeadQuery::parse("first > 0.5", t).measures(), std::vector<std::string>{"share_first"})
         << "the share on it, not what is said of it besides";
 }
@@ -229,17 +225,16 @@ struct Mistake {
     const char* says;
 };
 
+void expect_mistake(const Mistake& mistake, const HeadTable& of, const trace::Trace* trace = nullptr) {
+    SCOPED_TRACE(mistake.expression);
+    const ErrorFacts facts = error_facts([&] { HeadQuery::parse(mistake.expression, of, trace); });
+    EXPECT_EQ(facts.item, std::string("column ") + mistake.column) << Error(facts).what();
+    EXPECT_THAT(Error(facts).what(), HasSubstr(mistake.says));
+}
+
 class HeadQueryMistake : public testing::TestWithParam<Mistake> {};
 
-TEST_P(HeadQueryMistake, NamesTheColumnAndWhatWouldBeRight) {
-    try {
-        HeadQuery::parse(GetParam().expression, table());
-        FAIL() << GetParam().expression << " was accepted";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, std::string("column ") + GetParam().column) << error.what();
-        EXPECT_THAT(error.what(), HasSubstr(GetParam().says));
-    }
-}
+TEST_P(HeadQueryMistake, NamesTheColumnAndWhatWouldBeRight) { expect_mistake(GetParam(), table()); }
 
 INSTANTIATE_TEST_SUITE_P(
     HeadQuery, HeadQueryMistake,
@@ -403,15 +398,7 @@ TEST_F(TokenQuery, UnknownTokensAndBrokenTermsAreNamedWithTheirColumn) {
         {"attention from `it` to `animal`", "32", "comparison is missing"},
         {"attention from `` to 3 > 0", "16", "No such token"},
     };
-    for (const Mistake& mistake : mistakes) {
-        try {
-            HeadQuery::parse(mistake.expression, measures, trace.get());
-            ADD_FAILURE() << mistake.expression << " was accepted";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.facts().item, std::string("column ") + mistake.column) << error.what();
-            EXPECT_THAT(error.what(), HasSubstr(mistake.says));
-        }
-    }
+    for (const Mistake& mistake : mistakes) expect_mistake(mistake, measures, trace.get());
 }
 
 TEST(TokenAttention, EveryFamilyEqualsThePatternWithAndWithoutWeights) {

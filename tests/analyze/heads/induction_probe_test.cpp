@@ -164,12 +164,7 @@ TEST(InductionProbe, DrawsTheSameTokensForTheSameSeed) {
     // Every token has its turn: with as many as there are, all are drawn.
     const auto tiny = text::Tokenizer::load(source_folder() / "tests/fixtures/models/bert");
     const std::int64_t all = tiny->vocab_size();
-    try {
-        probe_ids(*tiny, all, {.n = all + 1});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "n");
-    }
+    EXPECT_EQ(error_facts([&] { probe_ids(*tiny, all, {.n = all + 1}); }).item, "n");
     EXPECT_THROW(probe_ids(*tiny, all, {.n = 1}), Error);
     EXPECT_THROW(probe_ids(*tiny, all, {.n = 5, .batch = 0}), Error);
 }
@@ -318,13 +313,10 @@ TEST(ModelProbe, PlansWhatTheModelTakesOrNothing) {
 
 TEST(InductionProbe, TooLongForTheModelNamesN) {
     const auto folder = source_folder() / "tests/fixtures/models/gpt2";
-    try {
-        induction_probe(model::Model::load(folder), text::Tokenizer::load(folder), {.n = 30});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "n");
-        EXPECT_EQ(error.facts().expected, "at most 20 random tokens");
-    }
+    const ErrorFacts facts =
+        error_facts([&] { induction_probe(model::Model::load(folder), text::Tokenizer::load(folder), {.n = 30}); });
+    EXPECT_EQ(facts.item, "n");
+    EXPECT_EQ(facts.expected, "at most 20 random tokens");
 }
 
 }  // namespace induction_probe_test

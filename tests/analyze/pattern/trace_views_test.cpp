@@ -19,8 +19,6 @@
 namespace headlight::analyze {
 namespace trace_views_test {
 
-constexpr const char* sentence = "The cats asked; the old cat asked.";
-
 const std::vector<PatternOptions>& many_options() {
     static const std::vector<PatternOptions> options = {
         {},
@@ -42,7 +40,7 @@ std::vector<HeadId> some_heads(const trace::Trace& trace) {
 class EveryFamily : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const std::int64_t n = trace->tokens();
     for (const HeadId id : some_heads(*trace)) {
         const Matrix score_map = scores(*trace, id);
@@ -76,7 +74,7 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
 }
 
 TEST_P(EveryFamily, ChainAgreesWithTheNeuronView) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const Position query(trace->tokens() - 1);
     for (const HeadId id : some_heads(*trace)) {
         const NeuronView view = neuron_view(*trace, id, query);
@@ -100,7 +98,7 @@ TEST_P(EveryFamily, ChainAgreesWithTheNeuronView) {
 }
 
 TEST_P(EveryFamily, PreparedRowsSumToOne) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     for (const HeadId id : some_heads(*trace)) {
         for (const Weighting weighting : {Weighting::attention, Weighting::value_norm, Weighting::output_norm}) {
             for (const bool merge : {false, true}) {
@@ -127,7 +125,7 @@ TEST_P(EveryFamily, PreparedRowsSumToOne) {
 }
 
 TEST_P(EveryFamily, SinksTakeMuchOfManyHeadsAndHandOnLittle) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const auto& config = trace->config();
     const std::int64_t n = trace->tokens();
     std::vector<std::int64_t> heads(static_cast<std::size_t>(n), 0);
@@ -168,7 +166,7 @@ TEST_P(EveryFamily, SinksTakeMuchOfManyHeadsAndHandOnLittle) {
 
 TEST_P(EveryFamily, RowsAndColumnsAreThoseOfTheMap) {
     const bool takes_pairs = run_model(GetParam(), "a")->config().type_vocab_size > 1;
-    const TracePtr trace = run_model(GetParam(), sentence, takes_pairs ? "The cat waited." : "");
+    const TracePtr trace = run_model(GetParam(), cats, takes_pairs ? "The cat waited." : "");
     const std::vector<HeadId> heads = some_heads(*trace);
     for (const PatternOptions& options : many_options()) {
         const PatternAxes axes = pattern_axes(*trace, options);
@@ -229,12 +227,7 @@ TEST_P(EveryFamily, OneTokenIsEnough) {
     EXPECT_EQ(chain.of, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamily, testing::ValuesIn(model_folders()), [](const auto& instance) {
-    std::string name = instance.param.filename().string();
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamily, testing::ValuesIn(model_folders()), model_name);
 
 TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     std::set<std::string> found;
@@ -265,13 +258,9 @@ TEST(WhatDoesNotExist, IsAnErrorThatSaysWhatDoes) {
     EXPECT_THROW(neuron_view(*trace, head_id(0, 0), Position(17)), Error);
     EXPECT_THROW(pair_chain(*trace, head_id(0, 0), Position(0), Position(17)), Error);
     EXPECT_THROW(pooled_pattern(*trace, head_id(0, 0), {}, 0), Error);
-    try {
-        query_vectors(*trace, head_id(6, 0));
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "L6H0");
-        EXPECT_EQ(error.facts().expected, "layer 0 to 5, head 0 to 7");
-    }
+    const ErrorFacts facts = error_facts([&] { query_vectors(*trace, head_id(6, 0)); });
+    EXPECT_EQ(facts.item, "L6H0");
+    EXPECT_EQ(facts.expected, "layer 0 to 5, head 0 to 7");
 }
 
 TEST(FirstSight, IsAnInductionHeadAndAPairThatShowsIt) {

@@ -17,7 +17,6 @@ namespace headlight::analyze {
 namespace attribution_test {
 
 using model::Hook;
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 double sum_of(const Decomposition& split, Component component, std::int64_t layer = -1) {
     double sum = 0;
@@ -42,7 +41,7 @@ std::int64_t all_neurons(const model::ModelConfig& c) {
 class EverySplit : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(EverySplit, OfALogitCloses) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const AttributionOptions plain{.token = 5}, difference{.token = 5, .minus = 9},
         neurons{.token = 5, .minus = {}, .neurons = true};
@@ -75,7 +74,7 @@ TEST_P(EverySplit, OfALogitCloses) {
 }
 
 TEST_P(EverySplit, OfAHeadOverItsSourcesCloses) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding || c.mlm_head || c.post_norm) return;
     const Position p(trace->tokens() - 2);
@@ -94,7 +93,7 @@ TEST_P(EverySplit, OfAHeadOverItsSourcesCloses) {
 }
 
 TEST_P(EverySplit, OfAPreActivationCloses) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     for (std::int64_t l = 0; l < c.n_layers; ++l)
         for (const std::int64_t neuron : {std::int64_t{0}, model::mlp_width(c, l) - 1})
@@ -129,7 +128,7 @@ TEST_P(EverySplit, OfAPreActivationCloses) {
 }
 
 TEST_P(EverySplit, WhatAHeadDrivesIsItsPartInTheNeuron) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const Position p(trace->tokens() - 1);
     const HeadId head = head_id(0, 1);

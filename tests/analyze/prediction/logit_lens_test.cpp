@@ -9,6 +9,7 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/error_of.h"
 #include "tests/support/memory_budget.h"
 #include "tests/support/temp_folder.h"
 
@@ -20,7 +21,6 @@ namespace headlight::analyze {
 namespace logit_lens_test {
 
 using model::Hook;
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 Hook hook_of(StreamPlace place) {
     return place == StreamPlace::resid_pre   ? Hook::resid_pre
@@ -52,7 +52,7 @@ void expect_state(const LensState& state, const at::Tensor& logits, const at::Te
 class Lens : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Lens, ReadsEveryStateAsTheModelWould) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding) {
         EXPECT_THROW(logit_lens(*trace), Error);
@@ -77,7 +77,7 @@ TEST_P(Lens, ReadsEveryStateAsTheModelWould) {
 
 TEST(LensOfLayersMadeAgain, EqualsThatOfLayersKept) {
     std::string text;
-    for (int i = 0; i < 12; ++i) text += sentence + std::string(" ");
+    for (int i = 0; i < 12; ++i) text += cats + std::string(" ");
     const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
     const TracePtr kept = run_model(folder, text);
     const LensOptions options{.at = StreamPlace::resid_mid, .top = 3};
@@ -100,7 +100,7 @@ TEST(LensOfLayersMadeAgain, EqualsThatOfLayersKept) {
 }
 
 TEST_P(Lens, OfTheLastStateIsTheOutput) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     if (!trace->config().has_unembedding) return;
     const LogitLens lens = logit_lens(*trace, {.top = 5});
     for (std::int64_t p = 0; p < trace->tokens(); ++p) {
@@ -153,7 +153,7 @@ struct LensFile {
     }
 };
 
-TracePtr gpt2() { return run_model(source_folder() / "tests/fixtures/models/gpt2", sentence); }
+TracePtr gpt2() { return run_model(source_folder() / "tests/fixtures/models/gpt2", cats); }
 
 LogitLens through(const TracePtr& trace, const LensFile& file, StreamPlace at) {
     const test::TempFolder folder;
@@ -220,12 +220,7 @@ TEST(Tuned, IsAnAffineMapBeforeTheReadOut) {
 
 std::string load_error(const LensFile& file) {
     const test::TempFolder folder;
-    try {
-        TunedLens::load(file.write(folder), gpt2()->config());
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return test::error_of([&] { TunedLens::load(file.write(folder), gpt2()->config()); });
 }
 
 TEST(Tuned, OfAnotherModelIsRefusedByName) {
@@ -252,17 +247,13 @@ TEST(TokenChoice, IdTextAndVocabularyString) {
     EXPECT_EQ(choose_token(tokenizer, vocab, tokenizer.token_of(nurse[0])).id, nurse[0]);
     const TokenChoice plain = choose_token(tokenizer, vocab, "nurse");
     EXPECT_NE(plain.note.find(std::to_string(nurse[0])), std::string::npos) << "says which of the two it took: " << plain.note;
-    try {
-        choose_token(tokenizer, vocab, "handkerchiefs of Brocklehurst", "--token");
-        FAIL();
-    } catch (const Error& error) {
-        const std::string what = error.what();
-        for (const std::int64_t id : tokenizer.encode("handkerchiefs of Brocklehurst", std::nullopt, false).ids)
-            if (what.find("…") == std::string::npos) {
-                EXPECT_NE(what.find("(" + std::to_string(id) + ")"), std::string::npos) << what;
-            }
-        EXPECT_EQ(error.facts().item, "--token");
-    }
+    const ErrorFacts facts = error_facts([&] { choose_token(tokenizer, vocab, "handkerchiefs of Brocklehurst", "--token"); });
+    const std::string what = Error(facts).what();
+    for (const std::int64_t id : tokenizer.encode("handkerchiefs of Brocklehurst", std::nullopt, false).ids)
+        if (what.find("…") == std::string::npos) {
+            EXPECT_NE(what.find("(" + std::to_string(id) + ")"), std::string::npos) << what;
+        }
+    EXPECT_EQ(facts.item, "--token");
     EXPECT_THROW(choose_token(tokenizer, vocab, "999999999"), Error);
     EXPECT_THROW(choose_token(tokenizer, vocab, ""), Error);
 }

@@ -22,7 +22,6 @@ namespace headlight::analyze {
 namespace mlp_test {
 
 using model::Hook;
-constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 void expect_top_tokens(const model::Model& model, Layer layer, bool gain) {
     const std::vector<Promoted> all = promoted_tokens(model, layer, {}, {.top = 1, .gain = gain});
@@ -40,7 +39,7 @@ void expect_top_tokens(const model::Model& model, Layer layer, bool gain) {
 class Memories : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Memories, SumToTheLayersOutput) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const Position p(trace->tokens() - 1);
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
@@ -77,7 +76,7 @@ TEST_P(Memories, SumToTheLayersOutput) {
 }
 
 TEST_P(Memories, PromoteWhatTheirValuesSay) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     const model::Model& model = *trace->model();
     if (!unembeds_stream(c)) {
@@ -110,7 +109,7 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
 }
 
 TEST_P(Memories, ActivationsAreThoseOfTheRun) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const at::Tensor post = trace::tensor(*trace, {Hook::mlp_post, Layer(1)});
     const Matrix map = layer_activations(*trace, Layer(1));
     ASSERT_EQ(map.rows(), model::mlp_width(trace->config(), 1));
@@ -123,7 +122,7 @@ TEST_P(Memories, ActivationsAreThoseOfTheRun) {
 }
 
 TEST_P(Memories, BreakdownOfPredictionsAddsUp) {
-    const TracePtr trace = run_model(GetParam(), sentence);
+    const TracePtr trace = run_model(GetParam(), cats);
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding || c.mlm_head) {
         EXPECT_THROW(refinement({trace}), Error);

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/saved.h"
 #include "tests/analyze/traces.h"
 
@@ -10,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace reach_test {
@@ -19,8 +19,7 @@ class ReachGolden : public testing::TestWithParam<std::filesystem::path> {};
 
 /// tests/golden/make_reach_golden.py: masks over the whole maps of transformers, in float64.
 TEST_P(ReachGolden, EveryHeadAttendsWhereTheReferenceDoes) {
-    std::ifstream file(source_folder() / "tests/golden/reach" / (GetParam().filename().string() + ".json"));
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/reach" / (GetParam().filename().string() + ".json"));
     const TracePtr trace = run_model(GetParam(), golden["text"].get<std::string>());
     ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
     const Passage passage = passage_called(*trace, golden["needle"].get<std::string>());

@@ -2,6 +2,7 @@
 #include "headlight/analyze/sparsity/sparsity.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 namespace headlight::analyze {
 namespace sparsity_test {
@@ -31,8 +31,7 @@ class SparsityGolden : public testing::TestWithParam<std::filesystem::path> {};
 
 /// tests/golden/make_sparsity_golden.py: masks over the whole maps of transformers, in float64.
 TEST_P(SparsityGolden, EveryHeadKeepsWhatTheMasksOfTheReferenceKeep) {
-    std::ifstream file(source_folder() / "tests/golden/sparsity" / (GetParam().filename().string() + ".json"));
-    const auto golden = nlohmann::json::parse(file);
+    const auto golden = io::read_json(source_folder() / "tests/golden/sparsity" / (GetParam().filename().string() + ".json"));
     const TracePtr trace = run_model(GetParam(), golden["text"].get<std::string>());
     ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
     for (const auto& one : golden["cases"]) {

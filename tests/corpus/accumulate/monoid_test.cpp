@@ -25,16 +25,16 @@ std::vector<double> numbers(std::size_t n) {
 
 TEST(FixedSum, RandomSplitsAndOrdersGiveTheSameBits) {
     std::vector<double> values = numbers(1000);
-    FixedMoments once;
+    FixedSum once;
     for (const double x : values) once.add(x);
     std::mt19937 random(3);
     for (int round = 0; round < 20; ++round) {
         std::ranges::shuffle(values, random);
-        std::vector<FixedMoments> parts(7);
+        std::vector<FixedSum> parts(7);
         for (const double x : values) parts[random() % parts.size()].add(x);
         std::ranges::shuffle(parts, random);
-        FixedMoments all;
-        for (const FixedMoments& part : parts) all.merge(part);
+        FixedSum all;
+        for (const FixedSum& part : parts) all.merge(part);
         EXPECT_EQ(all, once);
     }
 }
@@ -74,15 +74,6 @@ TEST(FixedSum, SurvivesItsTwoHalvesAndKeepsWhatIsBroken) {
     }
 }
 
-TEST(FixedMoments, MeanAndVarianceLeaveOutGaps) {
-    FixedMoments moments;
-    EXPECT_TRUE(std::isnan(moments.mean()));
-    for (const double x : {1.0, std::nan(""), 2.0, 4.0}) moments.add(x);
-    EXPECT_EQ(moments.count, 3);
-    EXPECT_NEAR(moments.mean(), 7.0 / 3, 1e-12);
-    EXPECT_NEAR(moments.variance(), 7.0 / 3, 1e-12);
-}
-
 /// Few values, so that there are ties.
 std::vector<Example> examples(std::size_t n) {
     std::vector<Example> all;
@@ -112,23 +103,6 @@ TEST(Examples, TheBestDependOnNeitherOrderNorSplits) {
             }
         }
     }
-}
-
-TEST(Examples, ASampleIsUniformAndTheSameInAnyOrder) {
-    std::vector<Example> all = examples(100);
-    std::mt19937 random(9);
-    std::vector<int> hits(100);
-    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-        SampledExamples once(10, seed), left(10, seed), right(10, seed);
-        for (const Example& each : all) once.add(each);
-        std::ranges::shuffle(all, random);
-        for (const Example& each : all) (random() % 2 ? left : right).add(each);
-        right.merge(left);
-        ASSERT_EQ(right.sorted(), once.sorted());
-        ASSERT_EQ(once.sorted().size(), 10u);
-        for (const Example& each : once.sorted()) ++hits[static_cast<std::size_t>(each.key)];
-    }
-    for (const int n : hits) EXPECT_NEAR(n, 200, 6 * std::sqrt(200 * 0.9));
 }
 
 TEST(Arrays, ComeBackAsTheyWereOrSayWhatIsWrong) {

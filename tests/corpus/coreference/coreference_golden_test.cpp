@@ -1,48 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Heads of the built-in model at mentions, against transformers and NumPy (tests/golden/make_coreference_golden.py).
 #include "headlight/corpus/coreference/coreference.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/corpus/syntax/relations.h"
-#include "headlight/io/json_file.h"
 #include "tests/corpus/runs.h"
 
 namespace headlight::corpus {
 namespace coreference_golden_test {
 
 /// The documents and questions of tests/fixtures/coreference, run once.
-class CoreferenceGolden : public testing::Test {
-protected:
-    /// Removed at exit; the rest of what is made is left alone then.
-    static const test::TempFolder& store_folder() {
-        static const test::TempFolder folder;
-        return folder;
-    }
-    struct Made {
-        const test::TempFolder& folder = store_folder();
-        std::shared_ptr<const StoredCorpus> stored;
-    };
-    static const StoredCorpus& stored() {
-        static const Made* const it = [] {
-            auto* out = new Made;
-            CorpusRun run;
-            run.setup.store = out->folder / "store";
-            run.setup.model = model::Model::load(built_in_model());
-            run.setup.tokenizer = trace::load_tokenizer(built_in_model());
-            run.setup.options.measures = {"words", "mentions"};
-            run.setup.texts.from = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/coreference";
-            run_corpus(run);
-            out->stored = read_store(run.setup.store);
-            return out;
-        }();
-        return *it->stored;
-    }
-    static nlohmann::json golden() {
-        return io::read_json(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/golden/corpus/coreference.json");
-    }
-};
+const StoredCorpus& stored() {
+    static const std::shared_ptr<const StoredCorpus> corpus = [] {
+        const test::TempFolder folder;
+        run_store(run_setup(folder / "store", source_file("tests/fixtures/coreference"), {"words", "mentions"}));
+        return read_store(folder / "store");
+    }();
+    return *corpus;
+}
 
-TEST_F(CoreferenceGolden, EveryHeadAttendsToTheMentionThatNumpyFinds) {
+nlohmann::json golden() { return golden_json("corpus/coreference.json"); }
+
+TEST(CoreferenceGolden, EveryHeadAttendsToTheMentionThatNumpyFinds) {
     const MentionIndex index = MentionIndex::read(stored().merged.arrays);
     std::int64_t decided = 0;
     const nlohmann::json all = golden();
@@ -67,7 +45,7 @@ TEST_F(CoreferenceGolden, EveryHeadAttendsToTheMentionThatNumpyFinds) {
     EXPECT_EQ(decided, 13 * 48);
 }
 
-TEST_F(CoreferenceGolden, ScoresAndBaselinesAreThoseOfNumpy) {
+TEST(CoreferenceGolden, ScoresAndBaselinesAreThoseOfNumpy) {
     const CoreferenceTable table =
         coreference_table(MentionIndex::read(stored().merged.arrays), stored().text_of_chunk, {.draws = 10});
     const nlohmann::json all = golden();
@@ -95,7 +73,7 @@ TEST_F(CoreferenceGolden, ScoresAndBaselinesAreThoseOfNumpy) {
     }
 }
 
-TEST_F(CoreferenceGolden, TheTreesOfDocumentsAreScoredSentenceBySentence) {
+TEST(CoreferenceGolden, TheTreesOfDocumentsAreScoredSentenceBySentence) {
     const WordIndex index = WordIndex::read(stored().merged.arrays);
     ASSERT_EQ(index.sentences().size(), 2u) << "two documents; questions have no words";
     const IndexedSentence& king = std::next(index.sentences().begin())->second;

@@ -36,11 +36,7 @@ struct Made {
     }
     /// `rows`: [head] weights [query, key].
     void add_to(MentionIndex& index, std::int64_t number, const std::vector<std::vector<float>>& heads) const {
-        const TextRun run{.number = number, .text = text, .encoding = encoding};
-        const auto patterns = index.patterns_of(run);
-        for (std::size_t h = 0; patterns && h < heads.size(); ++h)
-            patterns->add({Layer(0), Head(static_cast<std::int64_t>(h))}, {.weights = heads[h], .keys = run.tokens()});
-        index.add(run, patterns.get());
+        add_patterns(index, {.number = number, .text = text, .encoding = encoding}, heads);
     }
 };
 
@@ -204,8 +200,7 @@ TEST(Coreference, TheIndexIsTheSameBytesInAnyOrder) {
 
 TEST(Coreference, WeightsAreThoseOfThePatterns) {
     const Runs& runs = mention_runs();
-    MentionIndex index(6, 8, true);
-    runs.add_all(index);
+    const MentionIndex index = runs.filled(MentionIndex(6, 8, true));
     ASSERT_EQ(index.chunks().size(), 3u);
     for (const auto& [number, chunk] : index.chunks())
         for (std::int64_t l = 0; l < 6; ++l)
@@ -240,10 +235,8 @@ TEST(Coreference, WeightsAreThoseOfThePatterns) {
 }
 
 TEST(Coreference, RefusesADamagedFile) {
-    MentionIndex index(6, 8, true);
-    mention_runs().add_all(index);
-    Arrays sound;
-    index.save(sound);
+    const MentionIndex index = mention_runs().filled(MentionIndex(6, 8, true));
+    const Arrays sound = saved_arrays(index);
     EXPECT_EQ(saved_bytes(MentionIndex::read(sound)), saved_bytes(index));
     EXPECT_THROW(MentionIndex::read(Arrays()), Error);
     const auto spoil = [&](const std::string& name, std::vector<std::int64_t> shape, auto value) {

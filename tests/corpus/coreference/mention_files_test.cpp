@@ -2,9 +2,9 @@
 // Files with mentions: what is read from each format, and where mistakes are.
 #include "headlight/corpus/coreference/mention_files.h"
 
-#include "headlight/base/error.h"
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/corpus/store/text_store.h"
+#include "tests/corpus/fixtures.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -40,12 +40,7 @@ std::vector<std::string> mentions_of(const Text& text) {
 }
 
 std::string mistake(MentionFormat format, const std::string& content) {
-    try {
-        read(format, content);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "none";
+    return message_of([&] { read(format, content); });
 }
 
 std::string row(const std::string& id, const std::string& form, const std::string& head, const std::string& misc) {

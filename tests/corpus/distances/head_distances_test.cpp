@@ -42,8 +42,7 @@ TEST(JensenShannon, IsTheSquareOfScipysDistance) {
 
 TEST(HeadDistances, AtAllQueriesAreBruteForce) {
     const Runs& runs = three_texts();
-    HeadDistances distances(runs.config(), {.queries = 0});
-    runs.add_all(distances);
+    const HeadDistances distances = runs.filled(HeadDistances(runs.config(), {.queries = 0}));
     const Eigen::MatrixXd means = distances.means(), errors = distances.standard_errors();
     ASSERT_EQ(distances.heads(), 48);
     expect_readable_alone(distances);
@@ -108,8 +107,7 @@ TEST(HeadDistances, DrawTheQueriesWithTheSmallestHashes) {
 
 TEST(HeadDistances, TablesOrderPairsAndNameTheNearestHeads) {
     const Runs& runs = three_texts();
-    HeadDistances distances(runs.config());
-    runs.add_all(distances);
+    const HeadDistances distances = runs.filled(HeadDistances(runs.config()));
     const analyze::Table pairs = pairs_table(distances, true);
     ASSERT_EQ(pairs.rows.size(), 48u * 47 / 2);
     for (std::size_t i = 1; i < pairs.rows.size(); ++i)
@@ -138,8 +136,7 @@ TEST(HeadDistances, AreTheSameBytesInAnyOrderAndAnyParts) {
 TEST(HeadDistances, ATextWithoutAQueryIsNoText) {
     Runs runs(built_in_model());
     runs.run({.add_special_tokens = false, .ids = {17}});
-    HeadDistances distances(runs.config());
-    runs.add_all(distances);
+    const HeadDistances distances = runs.filled(HeadDistances(runs.config()));
     EXPECT_EQ(distances.chunks(), 0);
     EXPECT_TRUE(std::isnan(distances.means()(0, 1)));
 }

@@ -2,7 +2,7 @@
 // Measures of a corpus beside those of a text, and what a question means by their names.
 #include "headlight/corpus/heads/corpus_heads.h"
 
-#include "headlight/base/error.h"
+#include "tests/corpus/fixtures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,12 +45,7 @@ std::vector<std::int64_t> found(const std::string& question, const analyze::Head
 }
 
 std::string mistake(const std::string& question, const analyze::HeadTable& table) {
-    try {
-        found(question, table);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return {};
+    return message_of([&] { found(question, table); });
 }
 
 TEST(CorpusHeads, StandBesideTheTextsOwnAndGiveWayToAnotherCorpus) {

@@ -17,7 +17,7 @@ namespace {
 constexpr HeadsShape kBuiltIn{.layers = 6, .heads = 8, .causal = true};
 
 std::vector<std::string> first_sentences(std::size_t count) {
-    std::ifstream in(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/text/sentences.txt");
+    std::ifstream in(source_file("tests/fixtures/text/sentences.txt"));
     std::vector<std::string> out;
     for (std::string line; out.size() < count && std::getline(in, line);) out.push_back(line);
     return out;
@@ -54,9 +54,7 @@ TEST(FirstTokens, HaveTheVariabilityOfAllTextsAtOnce) {
 
 TEST(FirstTokens, AreTheSameBytesInAnyOrderAndOfTheTextsThatAreDrawn) {
     for (const std::int64_t most : {3, 100}) expect_the_same_bytes_in_any_order(some_runs(), FirstTokens(kBuiltIn, 7, most));
-    FirstTokens all(kBuiltIn, 7), three(kBuiltIn, 7, 3);
-    some_runs().add_all(all);
-    some_runs().add_all(three);
+    const FirstTokens all = some_runs().filled(FirstTokens(kBuiltIn, 7)), three = some_runs().filled(FirstTokens(kBuiltIn, 7, 3));
     std::vector<std::int64_t> by_draw = all.chunks();
     std::ranges::sort(by_draw, {}, [](std::int64_t chunk) { return draw(7, chunk, 0); });
     by_draw.resize(3);
@@ -66,8 +64,7 @@ TEST(FirstTokens, AreTheSameBytesInAnyOrderAndOfTheTextsThatAreDrawn) {
     later.begins = false;
     EXPECT_EQ(all.patterns_of(later), nullptr);
 
-    Arrays saved;
-    all.save(saved);
+    Arrays saved = saved_arrays(all);
     EXPECT_TRUE(saved_bytes(FirstTokens(saved, 7)) == saved_bytes(all));
     auto tokens = saved.get<std::int64_t>("variability.tokens", {-1});
     tokens.front() = 11;

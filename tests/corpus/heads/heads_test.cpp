@@ -3,8 +3,6 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/corpus/heads/head_means.h"
-#include "headlight/corpus/run/run.h"
-#include "headlight/io/json_file.h"
 #include "tests/corpus/runs.h"
 
 #include <cmath>
@@ -16,30 +14,22 @@ namespace {
 struct Stored {
     Stored(const std::filesystem::path& store, const std::filesystem::path& texts, std::int64_t context = 512,
            std::int64_t stride = 0) {
-        CorpusRun run;
-        run.setup.store = store;
-        run.setup.model = model::Model::load(built_in_model());
-        run.setup.tokenizer = trace::load_tokenizer(built_in_model());
-        run.setup.texts.from = texts;
-        run.setup.options.measures = {"heads", "variability"};
-        run.setup.options.context = context;
-        run.setup.options.stride = stride;
-        config = run.setup.model->config();
-        const Manifest manifest = run_corpus(run).manifest;
+        RunSetup setup = run_setup(store, texts, {"heads", "variability"});
+        setup.options.context = context;
+        setup.options.stride = stride;
+        const Manifest manifest = run_store(setup);
         merged = read_merged(store, read_manifest(store)).arrays;
         means = head_means(merged, TextStore(store, manifest).text_of_chunk(), {.draws = 200});
     }
-    model::ModelConfig config;
     Arrays merged;
     HeadMeans means;
 };
 
 // NumPy on the attentions of transformers: means by text and by query, and how weights are spread over distances.
 TEST(CorpusHeads, AreThoseOfTheReference) {
-    const std::filesystem::path source = HEADLIGHT_SOURCE_DIR;
-    const nlohmann::json golden = io::read_json(source / "tests/golden/corpus_heads.json");
+    const nlohmann::json golden = golden_json("corpus_heads.json");
     const test::TempFolder folder;
-    const Stored stored(folder / "store", source / "tests/fixtures/treebank/ewt-sentences.txt");
+    const Stored stored(folder / "store", source_file("tests/fixtures/treebank/ewt-sentences.txt"));
     ASSERT_EQ(stored.means.texts, 200);
     std::size_t compared = 0;
     for (const auto& [id, expected] : golden["measures"].items()) {
@@ -90,7 +80,7 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
     for (int i = 0; i < 60; ++i)
         text += (i ? " " : "") + std::string(i % 3 ? "the doctor" : "she asked") + (i % 7 ? "" : ", and");
     const Stored stored(folder / "store", folder.write("a.txt", text + "\n"), 60, 20);
-    const auto tokens = trace::load_tokenizer(built_in_model())->encode(text).size();
+    const auto tokens = built_in().tokenizer->encode(text).size();
     const auto entropy =
         static_cast<std::size_t>(std::ranges::find(stored.means.measures, "entropy") - stored.means.measures.begin());
     EXPECT_EQ(stored.means.rows[stored.means.index(entropy, 0, 0)], tokens - 1);
@@ -112,12 +102,10 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
 
 // Layers of a sliding window count other queries than those that read everything.
 TEST(CorpusHeads, WeighAChunkByTheQueriesThatTheLayerCounted) {
-    Runs runs(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gemma2");
+    Runs runs(fixture_model("gemma2"));
     runs.run_all({"the doctor asked the nurse and the doctor asked the nurse again and again", "the nurse asked the nurse"});
-    Heads heads(runs.config());
-    runs.add_all(heads);
-    Arrays saved;
-    heads.save(saved);
+    const Heads heads = runs.filled(Heads(runs.config()));
+    const Arrays saved = saved_arrays(heads);
     const std::int64_t layers = runs.config().n_layers, n_heads = runs.config().n_heads;
     const auto measures = std::ssize(corpus_measures());
     const auto rows = saved.get<std::int32_t>("heads.rows", {2, measures, layers});
@@ -139,10 +127,8 @@ TEST(CorpusHeads, ExamplesAreTheLargestOfABruteForce) {
         some.run_all({"The doctor asked the nurse because the doctor was late.", "One two three one two three.", "Call me."});
         return some;
     }();
-    Heads heads(runs.config(), 2);
-    runs.add_all(heads);
-    Arrays saved;
-    heads.save(saved);
+    const Heads heads = runs.filled(Heads(runs.config(), 2));
+    const Arrays saved = saved_arrays(heads);
     const auto values = saved.get<float>("heads.top_value", {kHeadExamples, 6, 8, 2});
     const auto texts = saved.get<std::int64_t>("heads.top_text", {kHeadExamples, 6, 8, 2});
     for (std::int64_t l = 0; l < 6; ++l)

@@ -26,10 +26,8 @@ std::shared_ptr<const model::Model> detectors() {
 TEST(Agreement, OfDetectorsWhoseValuesAreTheNextTokenIsComplete) {
     Runs runs(detectors(), analyze::letters());
     runs.run_all({"a b c d e f", "e f g h i j k", "b c d"});
-    Neurons neurons(runs.config());
-    Agreement agreement(runs.config(), {.examples = 100});
-    runs.add_all(neurons);
-    runs.add_all(agreement);
+    const Neurons neurons = runs.filled(Neurons(runs.config()));
+    const Agreement agreement = runs.filled(Agreement(runs.config(), {.examples = 100}));
 
     // Letter b is token 2. It triggers its neuron alone, in the texts that have it behind their first token.
     const std::vector<Trigger> triggers = neurons.largest(Layer(0), Neuron(2));
@@ -61,8 +59,7 @@ TEST(Agreement, OfDetectorsWhoseValuesAreTheNextTokenIsComplete) {
 TEST(Agreement, FindsTheTextsThatBreakTheRule) {
     Runs runs(detectors(), analyze::letters());
     runs.run_all({"a b c", "a c b", "a d a"});
-    Neurons neurons(runs.config());
-    runs.add_all(neurons);
+    const Neurons neurons = runs.filled(Neurons(runs.config()));
     // b -> c and c -> b, d -> a: b's first trigger is in text 0, c's in text 1 (in text 0 it has no next token), d's in text 2.
     const LayerValues layer = value_agreement(neurons, *runs.model()).layers.at(0);
     EXPECT_EQ(layer.triggered, 3);
@@ -93,8 +90,7 @@ const Runs& sentences() {
 
 TEST(Agreement, IntervalsAreOverTextsAndNotOverTheirChunks) {
     const Runs& runs = sentences();
-    Agreement agreement(runs.config(), {.examples = 100});
-    runs.add_all(agreement);
+    const Agreement agreement = runs.filled(Agreement(runs.config(), {.examples = 100}));
     // The first two chunks are one text: a bootstrap of two texts has the means of either and of both together.
     const LayerAgreement two = layer_agreement(agreement, {0, 0, 1}).at(2);
     std::array<double, 2> sum{}, n{};
@@ -110,8 +106,7 @@ TEST(Agreement, IntervalsAreOverTextsAndNotOverTheirChunks) {
 
 TEST(Agreement, AtAllTokensIsTheRefinementOfTheTexts) {
     const Runs& runs = sentences();
-    Agreement agreement(runs.config(), {.examples = 100});
-    runs.add_all(agreement);
+    const Agreement agreement = runs.filled(Agreement(runs.config(), {.examples = 100}));
     std::vector<std::shared_ptr<const trace::Trace>> traces;
     for (std::int64_t i = 0; i < runs.size(); ++i) traces.push_back(runs.shared(i));
     const analyze::Refinement expected = analyze::refinement(traces);

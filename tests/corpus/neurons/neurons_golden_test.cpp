@@ -8,17 +8,14 @@
 #include "tests/corpus/runs.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <numeric>
 
 namespace headlight::corpus {
 namespace neurons_golden_test {
 
 const nlohmann::json& golden() {
-    static const nlohmann::json json =
-        nlohmann::json::parse(std::ifstream(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/neurons.json"));
+    static const nlohmann::json json = golden_json("corpus/neurons.json");
     return json;
 }
 
@@ -32,8 +29,7 @@ const Runs& runs() {
 }
 
 TEST(NeuronsGolden, TriggersAreThoseOfTheReference) {
-    Neurons neurons(runs().config());
-    runs().add_all(neurons);
+    const Neurons neurons = runs().filled(Neurons(runs().config()));
     EXPECT_EQ(neurons.tokens(), golden().at("queries").get<std::int64_t>());
     for (std::int64_t i = 0; i < runs().size(); ++i)
         ASSERT_EQ(nlohmann::json(runs().trace(i).encoding().ids), golden().at("ids")[static_cast<std::size_t>(i)]);
@@ -71,8 +67,7 @@ TEST(NeuronsGolden, TriggersAreThoseOfTheReference) {
 }
 
 TEST(NeuronsGolden, LayersComeToThePredictionAsInTheReference) {
-    Agreement agreement(runs().config(), {.examples = 1000});
-    runs().add_all(agreement);
+    const Agreement agreement = runs().filled(Agreement(runs().config(), {.examples = 1000}));
     std::vector<std::int64_t> text_of_chunk(static_cast<std::size_t>(runs().size()));
     std::iota(text_of_chunk.begin(), text_of_chunk.end(), 0);
     const std::vector<LayerAgreement> layers = layer_agreement(agreement, text_of_chunk);
@@ -92,8 +87,7 @@ TEST(NeuronsGolden, LayersComeToThePredictionAsInTheReference) {
 }
 
 TEST(HeadDistancesGolden, EveryPairIsThatOfScipyAndTheMapNoWorseThanScikitLearns) {
-    HeadDistances distances(runs().config(), {.queries = 0});
-    runs().add_all(distances);
+    const HeadDistances distances = runs().filled(HeadDistances(runs().config(), {.queries = 0}));
     const Eigen::MatrixXd means = distances.means();
     const nlohmann::json& expected = golden().at("divergences");
     std::size_t at = 0;
@@ -109,8 +103,7 @@ TEST(HeadDistancesGolden, EveryPairIsThatOfScipyAndTheMapNoWorseThanScikitLearns
         EXPECT_NEAR(merges[i].distance, golden().at("merges")[i].get<double>(), 1e-6) << i;
 
     // Eight queries a text are an estimate, and most pairs are within two of its standard errors.
-    HeadDistances drawn(runs().config(), {.queries = 8, .seed = 1});
-    runs().add_all(drawn);
+    const HeadDistances drawn = runs().filled(HeadDistances(runs().config(), {.queries = 8, .seed = 1}));
     EXPECT_LT(drawn.drawn(), distances.drawn());
     const Eigen::ArrayXXd off = (drawn.means() - means).array().abs(), errors = drawn.standard_errors().array();
     EXPECT_GT((off <= 2 * errors + 1e-9).cast<double>().mean(), 0.9);

@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -40,8 +39,7 @@ std::vector<std::vector<float>> coefficients(const Runs& runs, std::int64_t laye
 
 TEST(Neurons, TriggersAndHistogramsAreThoseOfBruteForce) {
     const Runs& runs = short_texts();
-    Neurons neurons(runs.config(), {.triggers = 3});
-    runs.add_all(neurons);
+    const Neurons neurons = runs.filled(Neurons(runs.config(), {.triggers = 3}));
     EXPECT_EQ(neurons.texts(), runs.size());
     expect_readable_alone(neurons);
     for (const std::int64_t layer : {0, 5})
@@ -86,8 +84,7 @@ TEST(Neurons, SamplesAreTokensOfTheirLevelAndDifferFromNeuronToNeuron) {
     std::map<std::pair<std::int32_t, std::int32_t>, int> drawn;  // of all neurons and seeds, level of m just below zero
     std::int64_t kept = 0, tokens = 0;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
-        Neurons neurons(runs.config(), {.triggers = 1, .samples = 4, .seed = seed});
-        runs.add_all(neurons);
+        const Neurons neurons = runs.filled(Neurons(runs.config(), {.triggers = 1, .samples = 4, .seed = seed}));
         tokens = neurons.tokens();
         for (std::int64_t n = 0; n < neurons.width(Layer(2)); ++n) {
             const auto m = coefficients(runs, 2, n);
@@ -157,8 +154,7 @@ TEST(CoefficientBins, HoldEveryFloatWithinANinth) {
 
 TEST(Neurons, ATableHasTriggersOfBothSignsAndSamplesFromHighToLow) {
     const Runs& runs = short_texts();
-    Neurons neurons(runs.config(), {.triggers = 3});
-    runs.add_all(neurons);
+    const Neurons neurons = runs.filled(Neurons(runs.config(), {.triggers = 3}));
     const analyze::Table table = neuron_table(neurons, Layer(3), Neuron(40), [&](const Trigger& t) {
         return TriggerContext{.text = "text " + std::to_string(t.text), .before = "", .token = "", .next = ""};
     });

@@ -11,12 +11,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 
 namespace headlight::corpus {
 namespace removal_test_cases {
@@ -71,14 +69,9 @@ TEST(Removal, OfADetectorOfOneTokenIsThatToken) {
     EXPECT_NEAR(layers[0].change[1].high, -1, 1e-6);
 }
 
-nlohmann::json golden() {
-    return nlohmann::json::parse(std::ifstream(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/removal.json"));
-}
-
 TEST(Removal, ChangesAreThoseOfTheReference) {
-    const nlohmann::json expected = golden();
-    const Made made(model::Model::load(built_in_model()), trace::load_tokenizer(built_in_model()),
-                    expected.at("texts").get<std::vector<std::string>>());
+    const nlohmann::json expected = golden_json("corpus/removal.json");
+    const Made made(built_in().model, built_in().tokenizer, expected.at("texts").get<std::vector<std::string>>());
     std::vector<analyze::NeuronId> ids;
     for (const nlohmann::json& each : expected.at("neurons"))
         ids.push_back({Layer(each.at("layer").get<std::int64_t>()), Neuron(each.at("neuron").get<std::int64_t>())});

@@ -3,8 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "tests/corpus/fixtures.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,13 +85,9 @@ TEST(LayerMix, NoiseElsewhereMovesTheExpectedLayerLittleAndTheCentreTowardsWhatI
 
 TEST(LayerMix, HasTheSameBitsOnAnyNumberOfThreads) {
     const MixedStates states(1);
-    const int threads = at::get_num_threads();
     std::vector<LayerMix> mixes;
-    for (const int n : {1, 3}) {
-        at::set_num_threads(n);
-        mixes.push_back(fit_layer_mix(states.task(), {.seeds = 2, .epochs = 3}));
-    }
-    at::set_num_threads(threads);
+    for (const int n : {1, 3})
+        mixes.push_back(on_threads(n, [&] { return fit_layer_mix(states.task(), {.seeds = 2, .epochs = 3}); }));
     for (std::size_t l = 0; l < 6; ++l) {
         EXPECT_EQ(mixes[0].steps[l].weights, mixes[1].steps[l].weights);
         EXPECT_EQ(mixes[0].steps[l].hits, mixes[1].steps[l].hits);
@@ -122,14 +118,6 @@ TEST(LayerMix, RefusesWhatItCannotFitAndStopsWhereItIsCancelled) {
     EXPECT_LT(fits, 18);
     states.states[2](4, 4) = INFINITY;
     EXPECT_THROW(fit_layer_mix(states.task()), Error);
-}
-
-TEST(LayerMix, TableHasARowForEveryLayer) {
-    const analyze::Table table = table_of(fit_layer_mix(MixedStates(0).task(), {.seeds = 1, .learning_rate = 0.02, .batch = 16}));
-    ASSERT_EQ(table.rows.size(), 6u);
-    EXPECT_EQ(std::get<std::int64_t>(table.rows[3][0]), 3);
-    EXPECT_EQ(std::get<double>(table.rows[3][1]), 1.0);
-    EXPECT_TRUE(std::isnan(std::get<double>(table.rows[3][2])));
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/probe/linear_probe.h"
-#include "headlight/base/error.h"
+#include "tests/corpus/fixtures.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace headlight::corpus {
@@ -38,8 +34,7 @@ Toy overlapping() {
 }
 
 TEST(LinearProbe, TheOptimumIsScikitLearns) {
-    std::ifstream in(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/probe.json");
-    const nlohmann::json golden = nlohmann::json::parse(in);
+    const nlohmann::json golden = golden_json("corpus/probe.json");
     const Toy toy = overlapping();
     ASSERT_EQ(nlohmann::json(toy.labels), golden["labels"]);
     const LinearProbe probe = TrainingSet(toy.states).fit(toy.labels, 3, {.penalty = golden["penalty"]});
@@ -101,14 +96,11 @@ TEST(LinearProbe, TheSameBitsOnAnyNumberOfThreads) {
         labels.push_back(states(i, 0) + normal(random) > 0 ? 1 : states(i, 1) > 0 ? 2 : 0);
     }
     std::vector<Eigen::MatrixXd> weights;
-    const int usual = at::get_num_threads();
     for (const int threads : {1, 2, 3}) {
-        at::set_num_threads(threads);
-        const LinearProbe probe = TrainingSet(states).fit(labels, 3, {.penalty = 1e-3});
+        const LinearProbe probe = on_threads(threads, [&] { return TrainingSet(states).fit(labels, 3, {.penalty = 1e-3}); });
         EXPECT_LT(probe.gradient, 1e-5) << "in single precision";
         weights.push_back(probe.weights);
     }
-    at::set_num_threads(usual);
     EXPECT_TRUE(weights[0] == weights[1]);
     EXPECT_TRUE(weights[0] == weights[2]);
 }

@@ -5,13 +5,11 @@
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/probe/layer_mix.h"
-#include "headlight/io/json_file.h"
+#include "tests/corpus/fixtures.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 namespace headlight::corpus {
 namespace mix_edge_test {
@@ -29,7 +27,7 @@ std::vector<float> numbers(std::int64_t count, double root) {
 }
 
 TEST(MixEdge, LossGradientAndStepsAreThoseOfPyTorch) {
-    const nlohmann::json golden = io::read_json(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/edge.json");
+    const nlohmann::json golden = golden_json("corpus/edge.json");
     std::vector<std::vector<float>> values;
     LayerMixTask task{.layers = {}, .labels = {}, .classes = 3, .train = {}, .dev = {}, .test = {}};
     for (const double root : {2, 3, 5}) values.push_back(numbers(9 * 4, root));
@@ -145,16 +143,11 @@ TEST(MixEdge, WhatOnlyLayerThreeKnowsIsExpectedAtLayerThree) {
 
 TEST(MixEdge, HasTheSameBitsOnAnyNumberOfThreadsAndOthersFromAnotherSeed) {
     const Signs signs(3, 1);
-    const int threads = at::get_num_threads();
     LayerMixOptions options = kQuick;
     options.epochs = 3;
     options.seeds = 2;
     std::vector<LayerMix> mixes;
-    for (const int n : {1, 3}) {
-        at::set_num_threads(n);
-        mixes.push_back(fit_layer_mix(signs.task(), options));
-    }
-    at::set_num_threads(threads);
+    for (const int n : {1, 3}) mixes.push_back(on_threads(n, [&] { return fit_layer_mix(signs.task(), options); }));
     options.seed = 1;
     mixes.push_back(fit_layer_mix(signs.task(), options));
     for (std::size_t l = 0; l < 3; ++l) {

@@ -1,78 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Probes of trees, mixed layers and attention over a store, the heads of a direction, and bad input to all of them.
-#include "headlight/base/error.h"
 #include "headlight/corpus/probe/arc_run.h"
 #include "headlight/corpus/probe/direction_heads.h"
 #include "headlight/corpus/probe/mix_run.h"
 #include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/probe/structural_run.h"
 #include "headlight/corpus/probe/trees.h"
-#include "headlight/corpus/run/run.h"
-#include "tests/corpus/runs.h"
+#include "tests/corpus/probe/probed_store.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <numeric>
 
 namespace headlight::corpus {
 namespace probe_kinds_test {
 
 using testing::HasSubstr;
 
-/// Sentences of a treebank through the built-in model, run once.
+/// Sentences of a treebank, run once.
 class ProbeKinds : public testing::Test {
 protected:
-    /// Removed at exit; the rest of what is made is left alone then.
-    static const test::TempFolder& store_folder() {
-        static const test::TempFolder folder;
-        return folder;
+    static const ProbedStore& made() {
+        static const ProbedStore store([](const test::TempFolder&) { return AddTexts{.from = treebank_file(), .limit = 80}; });
+        return store;
     }
-    struct Made {
-        const test::TempFolder& folder = store_folder();
-        std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
-        std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
-        Manifest manifest;
-    };
-    static Made& made() {
-        static Made* const it = [] {
-            auto* out = new Made;
-            CorpusRun run;
-            run.setup.store = out->folder / "store";
-            run.setup.model = out->model;
-            run.setup.tokenizer = out->tokenizer;
-            run.setup.options.measures = {"heads"};
-            run.setup.texts = {.from = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu",
-                               .limit = 80};
-            out->manifest = run_corpus(run).manifest;
-            return out;
-        }();
-        return *it;
-    }
-    static std::filesystem::path store() { return made().folder / "store"; }
-    static StatesOptions states() { return {.store = store(), .model = made().model, .tokenizer = made().tokenizer}; }
-    static LabelledExamples labels(const std::string& of) {
-        TextStore texts(store(), made().manifest);
-        return read_labels(texts, of);
-    }
+    static std::filesystem::path store() { return made().setup.store; }
+    static StatesOptions states() { return made().states(); }
+    static LabelledExamples labels(const std::string& of) { return made().labels(of); }
     static StoredTrees trees() {
-        TextStore texts(store(), made().manifest);
+        TextStore texts = made().texts();
         return read_trees(texts, 0);
-    }
-    template <class Work>
-    static std::string error_of(Work work) {
-        try {
-            work();
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return {};
     }
 };
 
 TEST_F(ProbeKinds, TreesHaveTheWordsAndArcsOfTheirSentences) {
     const StoredTrees all = trees();
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     ASSERT_GT(all.sentences.size(), 40u);
     EXPECT_EQ(all.count(ProbePart::train) + all.count(ProbePart::development) + all.count(ProbePart::test),
               std::ssize(all.sentences));
@@ -104,14 +67,8 @@ TEST_F(ProbeKinds, DocumentsAreCutIntoTheirSentencesAndBrokenTreesLeftOut) {
                "# text = f g\n1\tf\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tg\t_\tX\t_\t_\t0\troot\t_\t_\n\n";
     }
     file.close();
-    CorpusRun run;
-    run.setup.store = folder / "store";
-    run.setup.model = made().model;
-    run.setup.tokenizer = made().tokenizer;
-    run.setup.options.measures = {"heads"};
-    run.setup.texts.from = folder / "d.conllu";
-    const Manifest manifest = run_corpus(run).manifest;
-    TextStore texts(folder / "store", manifest);
+    const ProbedStore documents([&](const test::TempFolder&) { return AddTexts{.from = folder / "d.conllu"}; });
+    TextStore texts = documents.texts();
     const StoredTrees all = read_trees(texts, 0);
     EXPECT_EQ(all.sentences.size(), 120u) << "two trees of each document";
     EXPECT_EQ(all.left_out, 60);
@@ -119,8 +76,7 @@ TEST_F(ProbeKinds, DocumentsAreCutIntoTheirSentencesAndBrokenTreesLeftOut) {
     EXPECT_EQ(all.first_word[1], 5);
     EXPECT_EQ(all.sentences[0].heads, (std::vector<std::int32_t>{1, -1, 1}));
     EXPECT_EQ(all.sentences[1].heads, (std::vector<std::int32_t>{1, -1})) << "counted from the sentence's first word";
-    const StatesOptions source{.store = folder / "store", .model = made().model, .tokenizer = made().tokenizer};
-    EXPECT_THAT(error_of([&] { run_arcs(manifest, source, {}); }), HasSubstr("texts of one sentence"));
+    EXPECT_THAT(message_of([&] { run_arcs(documents.manifest, documents.states(), {}); }), HasSubstr("texts of one sentence"));
 }
 
 TEST_F(ProbeKinds, TheStructuralProbeOfAStoreIsThatOfItsStates) {
@@ -224,7 +180,7 @@ TEST_F(ProbeKinds, MixedLayersOfAStore) {
     write_layer_mix(store(), made().manifest, found);
     EXPECT_EQ(analyze::csv_text(table_of(read_layer_mix(store(), made().manifest, ProbeKind::mix, "upos"))),
               analyze::csv_text(table_of(found)));
-    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::mix, "depth"); }),
+    EXPECT_THAT(message_of([] { read_layer_mix(store(), made().manifest, ProbeKind::mix, "depth"); }),
                 HasSubstr("--probe mix --labels depth"));
     // Pairs of words: both states side by side.
     EXPECT_TRUE(
@@ -239,7 +195,7 @@ TEST_F(ProbeKinds, TheEdgeProbeReadsTheTokensOfSpans) {
     const MixResult kept = read_layer_mix(store(), made().manifest, ProbeKind::edge, "upos");
     EXPECT_EQ(kept.kind, ProbeKind::edge);
     EXPECT_EQ(analyze::csv_text(table_of(kept)), analyze::csv_text(table_of(found)));
-    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::edge, "depth"); }),
+    EXPECT_THAT(message_of([] { read_layer_mix(store(), made().manifest, ProbeKind::edge, "depth"); }),
                 HasSubstr("--probe edge --labels depth"));
     // Words and their heads, which overlap and stand in any order.
     options.fit.epochs = 1;
@@ -259,13 +215,13 @@ TEST_F(ProbeKinds, TheAttentionProbeOfAStoreIsThatOfItsAttention) {
     ASSERT_EQ(found.rows.size(), 7u) << "all heads, and those of six layers";
     EXPECT_EQ(found.probe.to_head.size(), 48u);
     // The same by hand.
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     const StoredTrees all = trees();
     std::vector<std::int64_t> train, test;
     for (std::size_t s = 0; s < all.sentences.size(); ++s)
         (all.parts[s] == ProbePart::test ? test : train).push_back(all.chunks[s]);
-    const auto learn = gather_word_attention(texts, train, made().model, made().tokenizer),
-               score = gather_word_attention(texts, test, made().model, made().tokenizer);
+    const auto learn = gather_word_attention(texts, train, made().setup.model, made().setup.tokenizer),
+               score = gather_word_attention(texts, test, made().setup.model, made().setup.tokenizer);
     const ArcProbe probe = fit_arc_probe(learn, {.iterations = 20});
     double hits = 0, words = 0;
     for (const TextTerm& term : arc_hits(probe, score)) hits += term.sum, words += term.weight;
@@ -287,7 +243,7 @@ TEST_F(ProbeKinds, TheAttentionProbeOfAStoreIsThatOfItsAttention) {
     EXPECT_EQ(json_members(again), json_members(found));
     StatesOptions without = states();
     without.model = nullptr;
-    EXPECT_THAT(error_of([&] { run_arcs(made().manifest, without, {}); }), HasSubstr("--model"));
+    EXPECT_THAT(message_of([&] { run_arcs(made().manifest, without, {}); }), HasSubstr("--model"));
 }
 
 TEST_F(ProbeKinds, HeadsOfADirectionAddUpToTheirBlocks) {
@@ -303,9 +259,9 @@ TEST_F(ProbeKinds, HeadsOfADirectionAddUpToTheirBlocks) {
     u.normalize();
     std::vector<double> own(4), rest(4);  // blocks 0 to 2, then the stream
     double n_own = 0, n_rest = 0;
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     for (const ProbeExample& example : probe.tested) {
-        const auto trace = trace::run(made().model, made().tokenizer, {.text = texts.text(example.text).text},
+        const auto trace = trace::run(made().setup.model, made().setup.tokenizer, {.text = texts.text(example.text).text},
                                       {.globs = {"blocks.*.hook_attn_out", "blocks.3.hook_resid_pre"}});
         const bool is = example.label == noun;
         (is ? n_own : n_rest) += 1;
@@ -339,7 +295,7 @@ TEST_F(ProbeKinds, HeadsOfADirectionAddUpToTheirBlocks) {
 // --- bad input ------------------------------------------------------------------------------------------------------
 
 TEST_F(ProbeKinds, LabelsThatDoNotCoverTheWordsAreCountedAndTheOthersLearnt) {
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     std::ofstream file(made().folder / "some.tsv");
     file << "text\tbegin\tend\tlabel\n";
     for (std::int64_t t = 0; t < texts.texts(); ++t) {
@@ -362,7 +318,7 @@ TEST_F(ProbeKinds, LabelsThatDoNotCoverTheWordsAreCountedAndTheOthersLearnt) {
 }
 
 TEST_F(ProbeKinds, MoreClassesThanExamplesToLearnFromIsAnError) {
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     std::ofstream(made().folder / "own-class.tsv") << [&] {
         std::string rows = "text\tlabel\n";
         for (std::int64_t t = 0; t < texts.texts(); ++t) rows += texts.text(t).id + "\tclass" + std::to_string(t) + "\n";
@@ -370,15 +326,15 @@ TEST_F(ProbeKinds, MoreClassesThanExamplesToLearnFromIsAnError) {
     }();
     const LabelledExamples own = labels(made().folder / "own-class.tsv");
     ASSERT_EQ(own.classes.size(), own.examples.size());
-    const std::string said = error_of([&] { run_probe(made().manifest, states(), own, {}); });
+    const std::string said = message_of([&] { run_probe(made().manifest, states(), own, {}); });
     EXPECT_THAT(said, HasSubstr("fewer examples than classes"));
     EXPECT_THAT(said, HasSubstr(std::to_string(own.classes.size()) + " classes"));
-    EXPECT_THAT(error_of([&] { run_layer_mix(made().manifest, states(), own, {}); }), HasSubstr("fewer examples than classes"));
+    EXPECT_THAT(message_of([&] { run_layer_mix(made().manifest, states(), own, {}); }), HasSubstr("fewer examples than classes"));
 }
 
 TEST_F(ProbeKinds, ALayerOfConstantsGivesTheMajority) {
     const LabelledExamples upos = labels("upos");
-    TextStore texts(store(), made().manifest);
+    TextStore texts = made().texts();
     const ProbeSplit split = split_examples(upos, texts, 0);
     const ProbeRows constant = ProbeRows::Constant(std::ssize(upos.examples), 16, 3.5F);
     const LayerProbe found = probe_layer(0, constant, upos, split, {});
@@ -405,12 +361,12 @@ TEST_F(ProbeKinds, ALayerOfConstantsGivesTheMajority) {
 TEST_F(ProbeKinds, AStoreOfAnotherTokenizerOrModelIsNamed) {
     Manifest other = made().manifest;
     other.tokenizer_hash = "0123";
-    EXPECT_THAT(error_of([&] { for_each_layer(other, states(), [](std::int64_t, const LayerStates&) {}); }),
+    EXPECT_THAT(message_of([&] { for_each_layer(other, states(), [](std::int64_t, const LayerStates&) {}); }),
                 HasSubstr("another tokenizer"));
-    EXPECT_THAT(error_of([&] { run_arcs(other, states(), {}); }), HasSubstr("another tokenizer"));
+    EXPECT_THAT(message_of([&] { run_arcs(other, states(), {}); }), HasSubstr("another tokenizer"));
     other = made().manifest;
     other.model_hash = "4567";
-    EXPECT_THAT(error_of([&] { run_structural(other, states(), {}); }), HasSubstr("another model"));
+    EXPECT_THAT(message_of([&] { run_structural(other, states(), {}); }), HasSubstr("another model"));
 }
 
 TEST_F(ProbeKinds, CancelInTheMiddleLosesNothingAndLeavesNoResult) {

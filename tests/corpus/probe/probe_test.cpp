@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/probe/probe.h"
-#include "headlight/base/error.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/trace/tensors.h"
-#include "tests/corpus/runs.h"
+#include "tests/corpus/probe/probed_store.h"
 
 #include <gtest/gtest.h>
 
@@ -68,59 +66,31 @@ TEST(ControlTask, GivesEveryTypeOneLabelOfTheTrainingDistribution) {
     EXPECT_GT(of_one_type.size(), 1u);
 }
 
-/// A store of a small model over 60 sentences of a treebank, made once.
+/// 60 sentences of a treebank, run once.
 class ProbeStore : public testing::Test {
 protected:
-    /// Removed at exit; the rest of what is made is left alone then.
-    static const test::TempFolder& store_folder() {
-        static const test::TempFolder folder;
-        return folder;
-    }
-    struct Made {
-        const test::TempFolder& folder = store_folder();
-        std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
-        std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
-        Manifest manifest;
-    };
-    static Made& made() {
-        static Made* const it = [] {
-            auto* out = new Made;
-            std::ofstream file(out->folder / "bank.conllu");
-            // The tag follows from the word, so a probe finds it; the number of the subject is a feature.
-            const char* const nouns[] = {"dog", "cat", "king", "house", "door", "night"};
-            const char* const verbs[] = {"sleeps", "waits", "falls", "sings"};
-            for (int s = 0; s < 60; ++s) {
-                const std::string noun = nouns[s % 6], verb = verbs[s / 6 % 4];
-                const std::string text = "The " + noun + " " + verb + " .";
-                file << "# sent_id = s" << s << "\n# text = " << text << "\n1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\t" << noun
-                     << "\t_\tNOUN\tNN\tNumber=Sing|Case=" << (s % 6 < 3 ? "Nom" : "Acc") << "\t3\tnsubj:pass\t_\t_\n3\t" << verb
-                     << "\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_\n\n";
-            }
-            file.close();
-            CorpusRun run{.setup = {.store = out->folder / "store",
-                                    .model = out->model,
-                                    .tokenizer = out->tokenizer,
-                                    .options = {.unit = {}, .field = {}, .seed = {}, .measures = {"heads"}},
-                                    .texts = {.from = out->folder / "bank.conllu"}}};
-            out->manifest = run_corpus(run).manifest;
-            return out;
-        }();
-        return *it;
-    }
-    static StatesOptions states() {
-        return {.store = made().folder / "store", .model = made().model, .tokenizer = made().tokenizer};
-    }
-    static LabelledExamples labels(const std::string& of) {
-        TextStore texts(made().folder / "store", made().manifest);
-        return read_labels(texts, of);
-    }
-    static std::string error_of(const std::string& of) {
-        try {
-            labels(of);
-        } catch (const Error& error) {
-            return error.what();
+    static AddTexts sentences(const test::TempFolder& folder) {
+        std::ofstream file(folder / "bank.conllu");
+        // The tag follows from the word, so a probe finds it; the number of the subject is a feature.
+        const char* const nouns[] = {"dog", "cat", "king", "house", "door", "night"};
+        const char* const verbs[] = {"sleeps", "waits", "falls", "sings"};
+        for (int s = 0; s < 60; ++s) {
+            const std::string noun = nouns[s % 6], verb = verbs[s / 6 % 4];
+            const std::string text = "The " + noun + " " + verb + " .";
+            file << "# sent_id = s" << s << "\n# text = " << text << "\n1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\t" << noun
+                 << "\t_\tNOUN\tNN\tNumber=Sing|Case=" << (s % 6 < 3 ? "Nom" : "Acc") << "\t3\tnsubj:pass\t_\t_\n3\t" << verb
+                 << "\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_\n\n";
         }
-        return {};
+        return {.from = folder / "bank.conllu"};
+    }
+    static const ProbedStore& made() {
+        static const ProbedStore store(sentences);
+        return store;
+    }
+    static StatesOptions states() { return made().states(); }
+    static LabelledExamples labels(const std::string& of) { return made().labels(of); }
+    static std::string error_of(const std::string& of) {
+        return message_of([&] { labels(of); });
     }
 };
 
@@ -176,8 +146,8 @@ TEST_F(ProbeStore, SaysWhatIsWrongWithLabels) {
 
 TEST_F(ProbeStore, StatesAreThoseOfTheRun) {
     const LabelledExamples of = labels("upos");
-    const auto trace =
-        trace::run(made().model, made().tokenizer, {.text = "The house sleeps ."}, {.globs = {"blocks.*.hook_resid*"}});
+    const auto trace = trace::run(made().setup.model, made().setup.tokenizer, {.text = "The house sleeps ."},
+                                  {.globs = {"blocks.*.hook_resid*"}});
     std::int64_t seen = 0;
     for (const std::int64_t budget : {std::int64_t{4} << 30, std::int64_t{1}}) {
         StatesOptions options = states();
@@ -187,7 +157,7 @@ TEST_F(ProbeStore, StatesAreThoseOfTheRun) {
         for_each_layer(made().manifest, options, [&](std::int64_t layer, const LayerStates& states) {
             EXPECT_EQ(layer, seen++);
             const ProbeRows rows = states.pooled(std::span(of.examples).subspan(12, 4));  // sentence s3
-            const std::int64_t blocks = made().model->config().n_layers;
+            const std::int64_t blocks = made().setup.model->config().n_layers;
             const at::Tensor expected =
                 trace::tensor(*trace, layer < blocks ? model::HookPoint{model::Hook::resid_pre, Layer(layer)}
                                                      : model::HookPoint{model::Hook::resid_post, Layer(blocks - 1)});
@@ -200,7 +170,7 @@ TEST_F(ProbeStore, StatesAreThoseOfTheRun) {
                     ASSERT_NEAR(rows(static_cast<Eigen::Index>(w), f), mean.data_ptr<float>()[f], tolerance) << layer << " " << w;
             }
         });
-        EXPECT_EQ(seen, made().model->config().n_layers + 1);
+        EXPECT_EQ(seen, made().setup.model->config().n_layers + 1);
         EXPECT_EQ(std::filesystem::exists(options.store / "states"), budget > 1) << "layers that do not fit leave nothing";
     }
 }
@@ -210,7 +180,7 @@ TEST_F(ProbeStore, FindsWhatTheStatesHoldAndReadsItBack) {
     ProbeOptions options;
     options.seed = 1;
     const ProbeResult found = run_probe(made().manifest, states(), of, options);
-    ASSERT_EQ(std::ssize(found.layers), made().model->config().n_layers + 1);
+    ASSERT_EQ(std::ssize(found.layers), made().setup.model->config().n_layers + 1);
     EXPECT_EQ(found.n_train + found.n_development + std::ssize(found.tested), 240);
     EXPECT_NEAR(found.majority, 0.25, 1e-9) << "all four tags are as frequent";
     EXPECT_NEAR(found.most_frequent_label, 1, 1e-9) << "a word has one tag";
@@ -221,12 +191,12 @@ TEST_F(ProbeStore, FindsWhatTheStatesHoldAndReadsItBack) {
         EXPECT_LT(layer.random_label, 0.6);
         EXPECT_GT(layer.code.compression, 2);
     }
-    write_probe(made().folder / "store", made().manifest, found);
-    EXPECT_EQ(probe_tasks(made().folder / "store"), std::vector<std::string>{"upos"});
-    const ProbeResult again = read_probe(made().folder / "store", made().manifest, "upos");
+    write_probe(made().setup.store, made().manifest, found);
+    EXPECT_EQ(probe_tasks(made().setup.store), std::vector<std::string>{"upos"});
+    const ProbeResult again = read_probe(made().setup.store, made().manifest, "upos");
     EXPECT_EQ(analyze::csv_text(table_of(again)), analyze::csv_text(table_of(found)));
     EXPECT_EQ(json_members(again), json_members(found));
-    EXPECT_THROW(read_probe(made().folder / "store", made().manifest, "xpos"), Error);
+    EXPECT_THROW(read_probe(made().setup.store, made().manifest, "xpos"), Error);
 }
 
 TEST_F(ProbeStore, ACancelledProbeLeavesNoHalfFiles) {

@@ -4,8 +4,8 @@
 #include "corpus/probe/structural_loss.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "tests/corpus/fixtures.h"
 
-#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -85,13 +85,10 @@ TEST(StructuralProbe, FindsAMetricThatIsThere) {
 
 TEST(StructuralProbe, HasTheSameBitsOnAnyNumberOfThreads) {
     const TreeMetric metric(120);
-    const int threads = at::get_num_threads();
     std::vector<StructuralProbe> probes;
-    for (const int n : {1, 3}) {
-        at::set_num_threads(n);
-        probes.push_back(fit_structural_probe(metric.rows(), metric.train, metric.dev, {.epochs = 3, .seed = 2}));
-    }
-    at::set_num_threads(threads);
+    for (const int n : {1, 3})
+        probes.push_back(on_threads(
+            n, [&] { return fit_structural_probe(metric.rows(), metric.train, metric.dev, {.epochs = 3, .seed = 2}); }));
     EXPECT_TRUE(probes[0].b == probes[1].b);
     EXPECT_EQ(probes[0].dev_loss, probes[1].dev_loss);
     EXPECT_FALSE(probes[0].b == fit_structural_probe(metric.rows(), metric.train, metric.dev, {.epochs = 3, .seed = 3}).b);

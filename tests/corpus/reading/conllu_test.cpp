@@ -2,11 +2,9 @@
 // Treebanks: every field as the package `conllu` reads it, words by their bytes, and files that are refused with their line.
 #include "headlight/corpus/reading/conllu.h"
 
-#include "headlight/base/error.h"
+#include "tests/corpus/fixtures.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/support/hostile.h"
-
-#include <nlohmann/json.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +17,6 @@ namespace conllu_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const std::string kTreebank = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu";
 
 ConlluReader reader_of(const std::string& text) {
     auto stream = std::make_shared<std::istringstream>(text);
@@ -52,9 +48,8 @@ std::vector<std::string> pieces(const Text& text) {
 }
 
 TEST(Conllu, ReadsWhatThePackageReads) {
-    std::ifstream in(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/conllu.json");
-    const nlohmann::json golden = nlohmann::json::parse(in);
-    const std::vector<Text> texts = read_conllu(kTreebank);
+    const nlohmann::json golden = golden_json("corpus/conllu.json");
+    const std::vector<Text> texts = read_conllu(treebank_file());
     ASSERT_EQ(texts.size(), golden.size());
     for (std::size_t s = 0; s < texts.size(); ++s) {
         const Text& text = texts[s];
@@ -81,7 +76,7 @@ TEST(Conllu, ReadsWhatThePackageReads) {
 }
 
 TEST(Conllu, CountsWhatItFinds) {
-    ConlluReader reader{std::filesystem::path(kTreebank)};
+    ConlluReader reader(treebank_file());
     for (Text text; reader.next(text);) {
     }
     EXPECT_EQ(reader.counts().sentences, 51);
@@ -92,12 +87,12 @@ TEST(Conllu, CountsWhatItFinds) {
 }
 
 TEST(Conllu, TheTextWithoutItsCommentIsTheSame) {
-    std::ifstream in(kTreebank);
+    std::ifstream in(treebank_file());
     std::ostringstream stripped;
     for (std::string line; std::getline(in, line);)
         if (!line.starts_with("# text =")) stripped << line << "\r\n";
     ConlluReader reader = reader_of("\xEF\xBB\xBF" + stripped.str());
-    for (const Text& text : read_conllu(kTreebank)) {
+    for (const Text& text : read_conllu(treebank_file())) {
         Text rebuilt;
         ASSERT_TRUE(reader.next(rebuilt));
         EXPECT_EQ(rebuilt.text, text.text) << text.id;
@@ -202,8 +197,7 @@ TEST_P(HostileConllu, IsRefusedWithItsLine) {
 INSTANTIATE_TEST_SUITE_P(Files, HostileConllu, testing::ValuesIn(kHostile));
 
 TEST(Conllu, DamagedFilesAreRefusedOrReadWithWordsInTheirText) {
-    std::ifstream in(kTreebank);
-    const std::string sound = std::string(std::istreambuf_iterator<char>(in), {}).substr(0, 4000);
+    const std::string sound = test::slurp(treebank_file()).substr(0, 4000);
     test::Mutator damage;
     int accepted = 0, refused = 0;
     for (int round = 0; round < 3000; ++round) {

@@ -2,8 +2,8 @@
 // Files as people have them: odd ends of lines, quotes, packed, damaged.
 #include "headlight/corpus/reading/read_texts.h"
 
-#include "headlight/base/error.h"
 #include "headlight/text/tokenizer.h"
+#include "tests/corpus/fixtures.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -37,12 +37,7 @@ ReadTexts read(const fs::path& path, const ReadOptions& options = {}) {
 }
 
 std::string error_of(const fs::path& path, const ReadOptions& options = {}) {
-    try {
-        read(path, options);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return message_of([&] { read(path, options); });
 }
 
 std::string gzip(const std::string& content) {

@@ -3,14 +3,9 @@
 #include "headlight/corpus/run/pack.h"
 
 #include "headlight/base/error.h"
-#include "headlight/corpus/run/run.h"
-#include "headlight/model/same_products.h"
 #include "tests/corpus/runs.h"
 
-#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
-
-#include <optional>
 
 namespace headlight::corpus {
 namespace {
@@ -46,12 +41,7 @@ public:
     std::string bytes(const std::vector<std::string>& measures, std::int64_t most_tokens) const {
         Gathered into(measures, context());
         run(into, most_tokens);
-        const test::TempFolder folder;
-        Arrays arrays;
-        into.save(arrays);
-        arrays.write(folder / "a.safetensors", {});
-        std::ifstream file(folder / "a.safetensors", std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
+        return saved_bytes(into);
     }
 
     void run(Gathered& into, std::int64_t most_tokens, const std::function<void(Chunk&)>& change = {}) const {
@@ -70,10 +60,6 @@ private:
     std::vector<Chunk> chunks_;
 };
 
-std::filesystem::path fixture_model(const std::string& name) {
-    return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name;
-}
-
 class PackedStores : public testing::TestWithParam<const char*> {};
 
 /// Learned and rotary positions, ALiBi, relative positions, encoders, windows, grouped queries, latents, experts, a convolution.
@@ -86,10 +72,8 @@ TEST_P(PackedStores, AreTheBytesOfTextsRunAlone) {
     ASSERT_GT(alone.size(), 1000u);
     EXPECT_TRUE(packing.bytes(measures, kPackedTokens) == alone) << "all in one pass";
     EXPECT_TRUE(packing.bytes(measures, 40) == alone) << "several passes";
-    const int threads = at::get_num_threads();
-    at::set_num_threads(threads == 1 ? 2 : 1);
-    EXPECT_TRUE(packing.bytes(measures, kPackedTokens) == alone) << "another number of threads";
-    at::set_num_threads(threads);
+    EXPECT_TRUE(on_threads(at::get_num_threads() == 1 ? 2 : 1, [&] { return packing.bytes(measures, kPackedTokens); }) == alone)
+        << "another number of threads";
 }
 INSTANTIATE_TEST_SUITE_P(Families, PackedStores,
                          testing::Values("gpt2", "gpt-neox", "bloom-h6", "falcon-alibi", "bert", "roberta", "deberta-conv",
@@ -120,9 +104,7 @@ TEST(PackedStores, WhatAMeasureGathersDoesNotDependOnTheOthers) {
     const auto arrays_of = [&](const std::vector<std::string>& measures) {
         Gathered into(measures, packing.context());
         packing.run(into, kPackedTokens);
-        Arrays arrays;
-        into.save(arrays);
-        return arrays;
+        return saved_arrays(into);
     };
     const Arrays all = arrays_of({"heads", "neurons", "distances"}), neurons = arrays_of({"neurons"}),
                  distances = arrays_of({"distances"}), heads = arrays_of({"heads"});

@@ -2,11 +2,9 @@
 // A run gives the same bytes on any number of threads, in any parts, after any interruption.
 #include "headlight/corpus/run/run.h"
 
-#include "headlight/base/error.h"
 #include "headlight/base/memory_account.h"
 #include "tests/corpus/runs.h"
 
-#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -34,15 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-struct BuiltIn {
-    std::shared_ptr<const model::Model> model = model::Model::load(built_in_model());
-    std::shared_ptr<const text::Tokenizer> tokenizer = trace::load_tokenizer(built_in_model());
-};
-const BuiltIn& built_in() {
-    static const BuiltIn one;
-    return one;
-}
-
 /// Sentences of 4 to 60 words, of which some repeat.
 std::string lines(int first, int count) {
     static const char* const words[] = {"the", "doctor", "asked", "nurse", "because", "she", "was", "late", "again", "and"};
@@ -55,33 +44,14 @@ std::string lines(int first, int count) {
 }
 
 CorpusRun run_of(const fs::path& store, const fs::path& texts) {
-    CorpusRun run;
-    run.setup.store = store;
-    run.setup.model = built_in().model;
-    run.setup.tokenizer = built_in().tokenizer;
-    run.setup.texts.from = texts;
+    CorpusRun run{.setup = run_setup(store, texts, {"heads", "neurons"}), .segment_minutes = 0};
     run.setup.options.context = 40;
     run.setup.options.stride = 24;
     run.setup.options.block = 4;
-    run.setup.options.measures = {"heads", "neurons"};
-    run.segment_minutes = 0;
     return run;
 }
 
-std::string bytes_of(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-std::string merged_of(const fs::path& store) { return bytes_of(store / "merged.safetensors"); }
-
-std::string message_of(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
+std::string merged_of(const fs::path& store) { return test::slurp(store / "merged.safetensors"); }
 
 class CorpusRuns : public testing::Test {
 protected:
@@ -97,10 +67,7 @@ protected:
 };
 
 TEST_F(CorpusRuns, AreTheSameBytesOnAnyNumberOfThreads) {
-    const int threads = at::get_num_threads();
-    at::set_num_threads(threads == 1 ? 2 : 1);
-    run_corpus(run_of(folder_ / "threads", texts_));
-    at::set_num_threads(threads);
+    on_threads(at::get_num_threads() == 1 ? 2 : 1, [&] { return run_corpus(run_of(folder_ / "threads", texts_)); });
     EXPECT_TRUE(merged_of(folder_ / "threads") == once_);
 }
 
@@ -129,9 +96,8 @@ TEST_F(CorpusRuns, AreTheSameBytesInPartsOfOneFolderAndOfSeveral) {
 
 // A store holds all that its results are merged from: every kind of them, without the model.
 TEST_F(CorpusRuns, MergeEveryMeasureWithoutTheModel) {
-    const fs::path treebank = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu";
     const auto asked = [&](const char* store) {
-        CorpusRun run = run_of(folder_ / store, treebank);
+        CorpusRun run = run_of(folder_ / store, treebank_file());
         run.setup.options.measures.clear();
         for (const AccumulatorKind& kind : accumulator_kinds())
             if (!kind.of_mentions) run.setup.options.measures.emplace_back(kind.id);
@@ -154,9 +120,9 @@ TEST_F(CorpusRuns, MergeEveryMeasureWithoutTheModel) {
 TEST_F(CorpusRuns, OfAnotherModelOrOptionDoNotMerge) {
     const fs::path once = folder_ / "once";
     CorpusRun other = run_of(folder_ / "other model", texts_);
-    const fs::path gpt2 = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
-    other.setup.model = model::Model::load(gpt2);
-    other.setup.tokenizer = trace::load_tokenizer(gpt2);
+    const OpenedModel gpt2 = opened(fixture_model("gpt2"));
+    other.setup.model = gpt2.model;
+    other.setup.tokenizer = gpt2.tokenizer;
     other.setup.options.context = 30;
     other.setup.options.stride = 20;
     run_corpus(other);
@@ -392,9 +358,8 @@ TEST_F(CorpusRuns, RefuseWhatIsNotTheirs) {
     other.setup.options.measures = {"haeds"};
     other.setup.store = folder_ / "new";
     EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("Did you mean heads?"));
-    const fs::path gpt2 = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
     other = run_of(folder_ / "once", texts_);
-    other.setup.model = model::Model::load(gpt2);
+    other.setup.model = model::Model::load(fixture_model("gpt2"));
     EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store is of another model"));
     EXPECT_THAT(message_of([&] { run_corpus(run_of(folder_ / "none", folder_.write("blank.txt", "\n \n"))); }),
                 HasSubstr("There is no text to run"));

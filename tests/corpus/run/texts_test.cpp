@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The texts of a store: what the same command finds there again, what was not read to its end, and results of other texts.
-#include "headlight/base/error.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/corpus/syntax/tag_attention.h"
 #include "headlight/corpus/syntax/word_index.h"
 #include "tests/corpus/runs.h"
@@ -9,7 +7,6 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <functional>
 
 namespace headlight::corpus {
 namespace texts_test {
@@ -19,30 +16,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-RunSetup setup_of(const fs::path& store, const fs::path& texts, const fs::path& folder = built_in_model()) {
-    RunSetup setup;
-    setup.store = store;
-    setup.model = model::Model::load(folder);
-    setup.tokenizer = trace::load_tokenizer(folder);
-    setup.texts.from = texts;
+RunSetup setup_of(const fs::path& store, const fs::path& texts, const OpenedModel& model = built_in()) {
+    RunSetup setup = run_setup(store, texts, {"heads"}, model);
     setup.options.context = 16;
-    setup.options.measures = {"heads"};
     return setup;
-}
-
-void run(const RunSetup& setup) {
-    CorpusRun run;
-    run.setup = setup;
-    run_corpus(run);
-}
-
-std::string message_of(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
 }
 
 /// `count` records, and a broken one behind them.
@@ -102,8 +79,8 @@ TEST(StoreTexts, HaveNoResultsOfOthers) {
     const test::TempFolder folder;
     const RunSetup a = setup_of(folder / "a", folder.write("a.txt", "The old doctor.\nTwo.\n")),
                    b = setup_of(folder / "b", folder.write("b.txt", "The old nurse.\nTwo.\n"));
-    run(a);
-    run(b);
+    run_store(a);
+    run_store(b);
     const Manifest manifest = read_manifest(a.store);
     EXPECT_EQ(read_merged(a.store, manifest).chunks, 2);
     const auto copy = [&](const char* file) {
@@ -120,7 +97,7 @@ TEST(StoreTexts, HaveNoResultsOfOthers) {
 
     fs::remove(a.store / "manifest.json");
     fs::remove_all(a.store / "texts");
-    EXPECT_THAT(message_of([&] { run(a); }), HasSubstr("results of a store whose manifest.json is missing"));
+    EXPECT_THAT(message_of([&] { run_store(a); }), HasSubstr("results of a store whose manifest.json is missing"));
 }
 
 TEST(StoreTexts, OfAnOlderStoreAreRefused) {
@@ -128,8 +105,7 @@ TEST(StoreTexts, OfAnOlderStoreAreRefused) {
     const RunSetup setup = setup_of(folder / "store", folder.write("a.txt", "One.\n"));
     open_store(setup);
     const fs::path file = setup.store / "manifest.json";
-    std::ifstream in(file);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::string text = test::slurp(file);
     text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
     std::ofstream(file) << text;
     EXPECT_THAT(message_of([&] { open_store(setup); }),
@@ -148,8 +124,8 @@ TEST(StoreTexts, TakeMeasuresInAnyOrder) {
 
 TEST(StoreTexts, WithoutATokenOfTheirOwnAreLeftOut) {
     const test::TempFolder folder;
-    const RunSetup setup = setup_of(folder / "store", folder.write("a.txt", "hello\n\x01\nworld\n"),
-                                    fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/bert");
+    const RunSetup setup =
+        setup_of(folder / "store", folder.write("a.txt", "hello\n\x01\nworld\n"), opened(fixture_model("bert")));
     for (int again = 0; again < 2; ++again) {
         const Manifest manifest = open_store(setup);
         EXPECT_EQ(manifest.texts(), 2);
@@ -214,7 +190,7 @@ TEST(StoreTexts, OfAnUnusualTreebankAreRunAndNoted) {
     EXPECT_EQ(again.noted, first.noted) << "the same texts are noted once";
     EXPECT_EQ(again.noted.at("2 roots: the arcs count as they are"), 2);
     EXPECT_EQ(again.notes.size(), 6u);
-    run(setup);
+    run_store(setup);
     EXPECT_EQ(read_merged(setup.store, again).chunks, 4);
 }
 
@@ -228,7 +204,7 @@ TEST(StoreTexts, ThatAreCutAreCountedOnceAndNeverWhole) {
                                                                 "# text = " + emoji + "\n1\t" + emoji + row + sentence("obj")));
     setup.options.context = 4;
     setup.options.measures = {"words", "tags"};
-    run(setup);
+    run_store(setup);
     const Manifest manifest = read_manifest(setup.store);
     TextStore texts(setup.store, manifest);
     ASSERT_GT(texts.chunks(), 3);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/statistics/bootstrap.h"
 
-#include "headlight/base/error.h"
+#include "tests/corpus/fixtures.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -111,13 +110,9 @@ TEST(Bootstrap, HasNoIntervalForASingleTextAndNoMeanForNone) {
 
 TEST(Bootstrap, TheSameSeedGivesTheSameBitsOnAnyNumberOfThreads) {
     Bootstrap::Columns sums = Bootstrap::Columns::Random(300, 9), weights = Bootstrap::Columns::Random(300, 9).cwiseAbs();
-    const int threads = at::get_num_threads();
-    at::set_num_threads(1);
-    const Bootstrap::Columns once = Bootstrap(300, {.seed = 5}).drawn_means(sums, weights);
-    at::set_num_threads(3);
-    const Bootstrap::Columns again = Bootstrap(300, {.seed = 5}).drawn_means(sums, weights);
-    at::set_num_threads(threads);
-    EXPECT_EQ(once, again);
+    const auto drawn = [&] { return Bootstrap(300, {.seed = 5}).drawn_means(sums, weights); };
+    const Bootstrap::Columns once = on_threads(1, drawn);
+    EXPECT_EQ(once, on_threads(3, drawn));
     EXPECT_NE(once, Bootstrap(300, {.seed = 6}).drawn_means(sums, weights));
 }
 

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <tuple>
 
 namespace headlight::corpus {
 namespace relations_test {
@@ -98,8 +97,7 @@ TEST(WordIndex, LeavesOutWhatItCannotRead) {
 TEST(WordIndex, RefusesADamagedFile) {
     WordIndex index(6, 8, true);
     for (std::int64_t i = 0; i < 3; ++i) treebank_runs().add(index, i);
-    Arrays sound;
-    index.save(sound);
+    const Arrays sound = saved_arrays(index);
     WordIndex(6, 8, true).load(sound);
     EXPECT_THROW(WordIndex(6, 4, true).load(sound), Error) << "another model";
     const auto spoil = [&](const std::string& name, auto value) {
@@ -127,8 +125,7 @@ std::map<std::pair<std::string, ArcDirection>, json> expected_rows() {
 }
 
 TEST(Relations, EveryHeadFindsTheArcsThatTheReferenceFinds) {
-    WordIndex index(6, 8, true);
-    treebank_runs().add_all(index);
+    const WordIndex index = treebank_index();
     EXPECT_EQ(index.counts().shared_tokens, syntax_golden()["shared_tokens"].get<std::int64_t>());
     const auto expected = expected_rows();
     const RelationTable table = relation_table(index, {.all_heads = true, .bootstrap = {.draws = 20}});
@@ -163,11 +160,7 @@ TEST(Relations, EveryHeadFindsTheArcsThatTheReferenceFinds) {
 
 // DEPS: a word counts once for each of its relations, and any of its heads there is right.
 TEST(Relations, OfTheGraphAreThoseOfTheReference) {
-    WordIndex built(6, 8, true);
-    treebank_runs().add_all(built);
-    Arrays saved;
-    built.save(saved);
-    const WordIndex index = WordIndex::read(saved);
+    const WordIndex index = WordIndex::read(saved_arrays(treebank_index()));
     const RelationTable table = relation_table(index, {.enhanced = true, .all_heads = true, .bootstrap = {.draws = 20}});
     EXPECT_TRUE(table.enhanced);
     std::size_t compared = 0;
@@ -197,14 +190,12 @@ TEST(Relations, OfTheGraphAreThoseOfTheReference) {
     Text plain = treebank_runs().text_run(0).text;
     for (Word& word : plain.words) word.enhanced.clear();
     basic.run_text(plain, {.text = plain.text});
-    WordIndex none(6, 8, true);
-    basic.add_all(none);
+    const WordIndex none = basic.filled(WordIndex(6, 8, true));
     EXPECT_THROW(relation_table(none, {.enhanced = true, .bootstrap = {}}), Error);
 }
 
 TEST(Relations, TheShortTableHasTheBestRowsOfTheLongOne) {
-    WordIndex index(6, 8, true);
-    treebank_runs().add_all(index);
+    const WordIndex index = treebank_index();
     const BootstrapOptions bootstrap{.draws = 200};
     const RelationTable all = relation_table(index, {.all_heads = true, .bootstrap = bootstrap}),
                         best = relation_table(index, {.bootstrap = bootstrap});
@@ -247,11 +238,7 @@ TEST(Relations, AHeadOfOneOffsetIsTheBaselineAndItsTransposeToo) {
         const TextRun run = runs.text_run(i);
         const WordTokens tokens = word_tokens(run.text, run.encoding);
         if (tokens.shared > 0) continue;
-        const std::vector<float> back = pattern_to(tokens, -1), on = pattern_to(tokens, 1);
-        const auto patterns = index.patterns_of(run);
-        patterns->add({Layer(0), Head(0)}, {.weights = back, .keys = run.tokens()});
-        patterns->add({Layer(0), Head(1)}, {.weights = on, .keys = run.tokens()});
-        index.add(run, patterns.get());
+        add_patterns(index, run, {pattern_to(tokens, -1), pattern_to(tokens, 1)});
     }
     ASSERT_GT(index.sentences().size(), 40u);
     const RelationTable table = relation_table(index, {.all_heads = true, .bootstrap = {.draws = 10}});
@@ -270,14 +257,13 @@ TEST(Relations, AHeadOfOneOffsetIsTheBaselineAndItsTransposeToo) {
 
 TEST(Relations, AModelOfRandomWeightsGuesses) {
     // The best of its heads on half A is no better than an offset on half B.
-    Runs runs(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/modernbert");
+    Runs runs(fixture_model("modernbert"));
     for (std::int64_t i = 0; i < treebank_runs().size(); ++i) {
         const TextRun run = treebank_runs().text_run(i);
         if (run.text.words.size() < 20) runs.run_text(run.text, {.text = run.text.text});
     }
     const model::ModelConfig& config = runs.config();
-    WordIndex index(config.n_layers, config.n_heads, config.causal);
-    runs.add_all(index);
+    const WordIndex index = runs.filled(WordIndex(config.n_layers, config.n_heads, config.causal));
     const RelationTable table = relation_table(index);
     for (const RelationRow& row : table.rows) {
         if (row.n < kFewArcs) continue;
@@ -295,8 +281,7 @@ TEST(Relations, ArcsInsideASharedSpanAreLeftOutAndCounted) {
     text.words[1].head = 2, text.words[1].relation = "det";
     text.words[2] = {.form = "fin", .relation = "root", .head = -1, .begin = 3, .end = 6};
     runs.run_text(text, {.text = text.text});
-    WordIndex index(6, 8, true);
-    runs.add_all(index);
+    const WordIndex index = runs.filled(WordIndex(6, 8, true));
     const RelationTable table = relation_table(index);
     EXPECT_EQ(table.shared_arcs, 1);
     EXPECT_EQ(table.arcs, 1);
@@ -307,8 +292,7 @@ TEST(Relations, ArcsInsideASharedSpanAreLeftOutAndCounted) {
 }
 
 TEST(Relations, TablesMarkWhatSaysLittle) {
-    WordIndex index(6, 8, true);
-    treebank_runs().add_all(index);
+    const WordIndex index = treebank_index();
     const RelationTable relations = relation_table(index, {.bootstrap = {.draws = 50}});
     const std::string csv = analyze::csv_text(table_of(relations));
     EXPECT_THAT(csv, HasSubstr("relation,direction,layer,head,accuracy,low,high,n,arcs,coverage,baseline,baseline_offset,"));

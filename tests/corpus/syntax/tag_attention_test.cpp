@@ -14,12 +14,8 @@ namespace headlight::corpus {
 namespace tag_attention_test {
 
 const TagAttention& of_treebank() {
-    static const TagAttention* const tags = [] {
-        auto* made = new TagAttention(6, 8, true);
-        treebank_runs().add_all(*made);
-        return made;
-    }();
-    return *tags;
+    static const TagAttention tags = treebank_runs().filled(TagAttention(6, 8, true));
+    return tags;
 }
 
 TEST(TagAttention, SharesAreThoseOfTheReference) {
@@ -59,9 +55,7 @@ TEST(TagAttention, AlignmentLeavesTheFirstTokenOut) {
     ASSERT_EQ(run.tokens(), 4) << "<s> and a token a word";
     const std::vector<float> pattern = {1, 0, 0, 0, .8f, .2f, 0, 0, .5f, .3f, .2f, 0, .4f, .1f, .4f, .1f};
     TagAttention tags(1, 1, true);
-    const auto patterns = tags.patterns_of(run);
-    patterns->add({Layer(0), Head(0)}, {.weights = pattern, .keys = 4});
-    tags.add(run, patterns.get());
+    add_patterns(tags, run, {pattern});
     EXPECT_NEAR(tags.alignment(0), .7 / 1.3, 1e-7);
     EXPECT_NEAR(tags.distance(0), .9 / 1.3, 1e-7);
     EXPECT_NEAR(tags.even_alignment(), (0 + 1.0 / 2 + 1.0 / 3) / 3, 1e-9);
@@ -97,9 +91,7 @@ TagAttention even_heads(std::int64_t texts) {
         const std::int64_t n = run.tokens();
         std::vector<float> even(static_cast<std::size_t>(n * n));
         for (std::int64_t q = 0; q < n; ++q) std::fill_n(even.begin() + q * n, q + 1, 1.0f / static_cast<float>(q + 1));
-        const auto patterns = tags.patterns_of(run);
-        patterns->add({Layer(0), Head(0)}, {.weights = even, .keys = n});
-        tags.add(run, patterns.get());
+        add_patterns(tags, run, {even});
     }
     return tags;
 }

@@ -3,28 +3,22 @@
 #pragma once
 
 #include "headlight/corpus/reading/conllu.h"
+#include "headlight/corpus/syntax/word_index.h"
 #include "tests/corpus/runs.h"
-
-#include <nlohmann/json.hpp>
-
-#include <fstream>
-#include <string>
 
 namespace headlight::corpus {
 
 inline const Runs& treebank_runs() {
     static const Runs* const runs = [] {
         auto* made = new Runs(built_in_model());
-        for (const Text& text : read_conllu(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/treebank/ewt-excerpt.conllu"))
-            made->run_text(text, {.text = text.text});
+        for (const Text& text : read_conllu(treebank_file())) made->run_text(text, {.text = text.text});
         return made;
     }();
     return *runs;
 }
 
-inline nlohmann::json syntax_golden() {
-    std::ifstream in(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/corpus/syntax.json");
-    return nlohmann::json::parse(in);
-}
+inline nlohmann::json syntax_golden() { return golden_json("corpus/syntax.json"); }
+
+inline WordIndex treebank_index() { return treebank_runs().filled(WordIndex(6, 8, true)); }
 
 }  // namespace headlight::corpus

@@ -3,7 +3,6 @@
 #include "headlight/corpus/syntax/word_query.h"
 
 #include "headlight/base/error.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "headlight/corpus/syntax/exact_weights.h"
 #include "headlight/corpus/syntax/relations.h"
@@ -50,11 +49,8 @@ const WordIndex& hand_made() {
                 put(1, 0, sees_she), put(2, 0, it_she), put(2, 1, it_sees);
                 return weights;
             };
-            const auto patterns = made->patterns_of(run);
-            patterns->add({Layer(0), Head(0)}, {.weights = pattern(.8f, .1f, .7f), .keys = n});
-            patterns->add({Layer(0), Head(1)}, {.weights = pattern(i == 0 ? .9f : .04f, .5f, .2f), .keys = n});
-            patterns->add({Layer(0), Head(2)}, {.weights = pattern(0, i == 2 ? .6f : .1f, .3f), .keys = n});
-            made->add(run, patterns.get());
+            add_patterns(*made, run,
+                         {pattern(.8f, .1f, .7f), pattern(i == 0 ? .9f : .04f, .5f, .2f), pattern(0, i == 2 ? .6f : .1f, .3f)});
         }
         return made;
     }();
@@ -77,9 +73,7 @@ WordIndex index_of(const Text& text, const std::vector<Attends>& weights) {
         for (const std::int64_t q : tokens.of_word[static_cast<std::size_t>(from)])
             pattern[static_cast<std::size_t>(q * n + tokens.of_word[static_cast<std::size_t>(to)].front())] += weight;
     WordIndex index(1, 1, false);
-    const auto patterns = index.patterns_of(run);
-    patterns->add({Layer(0), Head(0)}, {.weights = pattern, .keys = n});
-    index.add(run, patterns.get());
+    add_patterns(index, run, {pattern});
     return index;
 }
 
@@ -241,11 +235,7 @@ INSTANTIATE_TEST_SUITE_P(All, WordQueryMistake,
                                          Mistake{"VERB attends to its nsubj > 60 % layer = 1", "column 34", "without a word"}));
 
 TEST(WordQuery, OfTheTreebankIsWhatTheIndexSays) {
-    WordIndex index(6, 8, true);
-    treebank_runs().add_all(index);
-    Arrays arrays;
-    index.save(arrays);
-    const WordIndex read = WordIndex::read(arrays);
+    const WordIndex index = treebank_index(), read = WordIndex::read(saved_arrays(index));
     const WordQuery query("PRON attends to its head >= 0 or nsubj:pass attends to its head >= 0", read);
     ASSERT_EQ(query.heads().size(), 48u);
     for (const HeadId head : {HeadId{Layer(1), Head(2)}, HeadId{Layer(5), Head(7)}}) {
@@ -271,8 +261,7 @@ TEST(WordQuery, OfTheTreebankIsWhatTheIndexSays) {
 }
 
 TEST(WordQuery, TheShareOfARelationsArcsIsThatOfTheRelationTable) {
-    WordIndex index(6, 8, true);
-    treebank_runs().add_all(index);
+    const WordIndex index = treebank_index();
     const WordQuery query("obj attends to its head >= 0 %", index);
     const std::vector<HeadId> heads = query.heads();
     const std::vector<Interval> shares = query.shares(0, heads);
@@ -290,20 +279,15 @@ TEST(WordQuery, TheShareOfARelationsArcsIsThatOfTheRelationTable) {
 TEST(WordQuery, ExactWeightsAreThoseOfThePatterns) {
     const test::TempFolder folder;
     const Runs& runs = treebank_runs();
-    CorpusRun run;
-    run.setup.store = folder / "store";
-    run.setup.model = runs.model();
-    run.setup.tokenizer = runs.tokenizer();
-    run.setup.texts = {.from = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/treebank/ewt-excerpt.conllu"};
-    run.setup.texts.limit = 12;
-    run.setup.options.measures = {"words"};
-    run_corpus(run);
-    const auto stored = read_store(run.setup.store);
+    RunSetup setup = run_setup(folder / "store", treebank_file(), {"words"}, {runs.model(), runs.tokenizer()});
+    setup.texts.limit = 12;
+    run_store(setup);
+    const auto stored = read_store(setup.store);
     const WordIndex index = WordIndex::read(stored->merged.arrays);
-    TextStore texts(run.setup.store, stored->manifest);
+    TextStore texts(setup.store, stored->manifest);
     const HeadId head{Layer(2), Head(1)};
     const WordQuery query("word attends to NOUN > 1 %", index);
-    ExactWeights exact(texts, run.setup.model, run.setup.tokenizer, head);
+    ExactWeights exact(texts, setup.model, setup.tokenizer, head);
     std::int64_t unknown = 0, compared = 0;
     for (WordQuery::Case one : query.cases(0, head)) {
         const WordQuery::Case before = one;
@@ -330,7 +314,7 @@ TEST(WordQuery, ExactWeightsAreThoseOfThePatterns) {
     }
     EXPECT_GT(unknown, 20);
     EXPECT_GT(compared, unknown + 20);
-    ExactWeights none(texts, run.setup.model, run.setup.tokenizer, {Layer(6), Head(0)});
+    ExactWeights none(texts, setup.model, setup.tokenizer, {Layer(6), Head(0)});
     EXPECT_THROW(none.weight(0, 0, 0), Error);
 }
 

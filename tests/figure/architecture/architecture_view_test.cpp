@@ -2,6 +2,7 @@
 #include "figure/architecture/architecture_view.h"
 
 #include "headlight/model/block_list.h"
+#include "tests/support/case_name.h"
 
 #include <gtest/gtest.h>
 
@@ -46,11 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Families, Architecture,
                          testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra",
                                          "falcon", "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert",
                                          "albert", "deberta-conv"),
-                         [](const auto& family) {
-                             std::string name = family.param;
-                             std::erase(name, '-');
-                             return name;
-                         });
+                         [](const auto& family) { return test::case_name(family.param); });
 
 }  // namespace architecture_view_test
 }  // namespace headlight::figure

@@ -7,10 +7,12 @@
 #include "headlight/analyze/circuit/importance.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gtest/gtest.h>
-#include <QImage>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -69,15 +71,9 @@ TEST(TableFigure, ANarrowFileStacksItsColumnsInReadableType) {
     const double points = 11 * 0.75 * column / narrow.width();  // of the smallest type
     EXPECT_GE(points, 4.99);
     EXPECT_GT(narrow.height(), 1.6 * wide.height()) << "the columns that do not fit stand below";
-    QImage image(narrow.toSize(), QImage::Format_ARGB32_Premultiplied);
-    QPainter painter(&image);
-    figure->paint(painter, QRectF(QPointF(), narrow), style, {});
-    std::set<QString> tips;
-    for (double y = 0; y < narrow.height(); y += 5)
-        for (double x = 0; x < narrow.width(); x += 5) tips.insert(figure->hit_test({x, y}, style, {}).tip);
-    std::size_t layers = 0;
-    for (const QString& tip : tips) layers += tip.contains(u"attention by layer");
-    EXPECT_EQ(layers, 30U * 7U) << "every cell is still there";
+    painted_part(*figure, narrow, QRectF({}, narrow), style);
+    const auto is_layer = [](const QString& tip) { return tip.contains(u"attention by layer"); };
+    EXPECT_EQ(std::ranges::count_if(tips_in(*figure, QRectF({}, narrow), 5, 5), is_layer), 30 * 7) << "every cell is still there";
 }
 
 TEST(CompositionGraph, StrongestArcsInOrderByKindThresholdAndHead) {
@@ -141,12 +137,7 @@ TEST(CompositionGraph, WidthSaysTheScore) {
     CompositionGraph graph(some_scores(), {});
     Style style;
     style.exporting = true;
-    const QSizeF size = graph.layout({800, 600}, style, {});
-    QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    graph.paint(painter, image.rect(), style, {});
-    painter.end();
+    const QImage image = painted(graph, {800, 600}, style);
     const CompositionLayout at = composition_layout(3, 4, {800, 600});
     // Pixels across the middle of two arcs that run straight down; Q lies 7 px left of the middle.
     const auto across = [&](HeadId from, HeadId to, double aside) {
@@ -264,11 +255,7 @@ TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {
     style.exporting = true;
     style.ramp = Ramp::viridis;  // none of whose colours is that of a bar
     figure->layout({700, 500}, style, {});
-    QImage image(700, 200, QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    figure->paint(painter, image.rect(), style, {});
-    painter.end();
+    const QImage image = painted_part(*figure, {700, 200}, {0, 0, 700, 200}, style);
     const QColor full = ramp_color(style.ramp, *style.theme, 1);
     // Along the middles of the first two rows: where they are, the hits say.
     const auto along = [&](std::int64_t row, const QColor& color) {
@@ -286,16 +273,10 @@ TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {
     EXPECT_GT(strong, 10) << "1 is the strongest of the group";
 }
 
-TracePtr built_in(const char* text) {
-    static const auto model = model::Model::load(std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m");
-    static const auto tokenizer = text::Tokenizer::load(std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m");
-    return trace::run(model, tokenizer, {.text = text});
-}
-
 constexpr const char* doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
 TEST(CircuitViews, HeadCircuitShowsEigenvaluesAboveTokens) {
-    const TracePtr trace = built_in(doctor);
+    const TracePtr trace = novella(doctor);
     const auto figure = head_circuit_view(trace, head(5, 7), {}, {});
     const Style style;
     const QSizeF size = figure->layout({1000, 700}, style, {});
@@ -313,7 +294,7 @@ TEST(CircuitViews, HeadCircuitShowsEigenvaluesAboveTokens) {
 }
 
 TEST(CircuitViews, ImportanceShowsTheAnalysis) {
-    const TracePtr trace = built_in(doctor);
+    const TracePtr trace = novella(doctor);
     const auto figure = importance_view(trace, Position(10), {.target = "next", .permutations = 0}, {});
     const analyze::Importance r = analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(10),
                                                       {.target = trace->encoding().ids[11], .permutations = 0});
@@ -327,7 +308,7 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     }
     std::string long_text = doctor;
     while (long_text.size() < 1200) long_text += " " + std::string(doctor);
-    const TracePtr longer = built_in(long_text.c_str());
+    const TracePtr longer = novella(long_text);
     const Position last(longer->tokens() - 1);
     const auto shortened = importance_view(longer, last, {.permutations = 0}, {});
     ASSERT_GT(last.value, 200);
@@ -340,12 +321,10 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
 
 TEST(CircuitViews, AreInTheListAndPaintEveryText) {
     for (const char* text : {"a", doctor}) {
-        const TracePtr trace = built_in(text);
+        const TracePtr trace = novella(text);
         for (const char* id : {"head-circuit", "composition", "copy-suppression", "importance"}) {
             const ViewSpec& spec = view_spec(id);
-            if (spec.missing) {
-                EXPECT_EQ(spec.missing(*trace), "");
-            }
+            EXPECT_EQ(why_missing(spec, *trace, {}), "");
             ViewState state;
             state.view = id;
             state.layer = Layer(3);
@@ -356,16 +335,11 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
                 Style style;
                 style.theme = &Theme::dark_theme();
                 const QSizeF size = figure->layout(room, style, selection_of(state));
-                QImage image(int(room.width()), int(room.height()), QImage::Format_ARGB32_Premultiplied);
-                image.fill(style.theme->canvas);
-                QPainter painter(&image);
-                figure->paint(painter, image.rect(), style, selection_of(state));
-                painter.end();
                 EXPECT_GE(size.width(), 320) << id;
-                bool painted = false;
-                for (int y = 0; y < image.height() && !painted; ++y)
-                    for (int x = 0; x < image.width() && !painted; ++x) painted = image.pixelColor(x, y) != style.theme->canvas;
-                EXPECT_TRUE(painted) << id;
+                const QImage image = painted_part(*figure, room, QRectF({}, room), style, selection_of(state));
+                QImage canvas(image.size(), image.format());
+                canvas.fill(style.theme->canvas);
+                EXPECT_NE(image, canvas) << id;
             }
         }
     }

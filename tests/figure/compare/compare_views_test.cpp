@@ -4,15 +4,13 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/core/theme.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/intervention/compare/comparison.h"
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <QImage>
-#include <QPainter>
 
 #include <cmath>
 #include <filesystem>
@@ -27,13 +25,9 @@ constexpr std::int64_t kHe = 4, kWas = 5, kHis = 11, kKeys = 12, kKeysOfB = 13, 
 
 class CompareViews : public testing::Test {
 protected:
-    static TracePtr run(const std::string& text) {
-        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        return trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = text, .pair = {}});
-    }
     static void SetUpTestSuite() {
-        a_ = run("The doctor said he was late because the nurse took his keys.");
-        b_ = run("The doctor said she was late because the nurse took her old keys.");
+        a_ = novella("The doctor said he was late because the nurse took his keys.");
+        b_ = novella("The doctor said she was late because the nurse took her old keys.");
         beside_ = beside(a_, b_);
     }
     static void TearDownTestSuite() {
@@ -50,6 +44,16 @@ protected:
         s.side = Side::difference;
         return s;
     }
+    /// Of every view that has one, with a pinned query.
+    static std::vector<ViewState> differences() {
+        std::vector<ViewState> all;
+        for (const ViewSpec& spec : view_specs()) {
+            if (!spec.difference || !why_missing(spec, *a_, {}).empty()) continue;
+            all.push_back(state(spec.id));
+            all.back().query = Position(kKeys);
+        }
+        return all;
+    }
     static std::string error_of(const ViewState& s, const TracePtr& a = a_) {
         try {
             make_figure(a, s);
@@ -62,6 +66,16 @@ protected:
         return static_cast<std::size_t>(std::ranges::find(table.columns, name) - table.columns.begin());
     }
 
+    /// Of the row with these whole numbers; NaN: there is none.
+    static double number(const Table& table, const std::vector<std::pair<std::string, std::int64_t>>& names,
+                         const std::string& value) {
+        for (const auto& row : table.rows)
+            if (std::ranges::all_of(names,
+                                    [&](const auto& name) { return row[column(table, name.first)] == Table::Cell(name.second); }))
+                return std::get<double>(row[column(table, value)]);
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+
     static inline TracePtr a_, b_;
     static inline std::shared_ptr<const Beside> beside_;
 };
@@ -70,11 +84,7 @@ TEST_F(CompareViews, MatrixAndHeadDrawBMinusAOfThePartners) {
     const analyze::Matrix a = analyze::pattern(*a_, {Layer(4), Head(0)}, {}), b = analyze::pattern(*b_, {Layer(4), Head(0)}, {});
     const Table matrix = make_figure(a_, state("matrix"))->table();
     const auto drawn = [&](std::int64_t query, std::int64_t key) {
-        for (const auto& row : matrix.rows)
-            if (std::get<std::int64_t>(row[column(matrix, "query")]) == query &&
-                std::get<std::int64_t>(row[column(matrix, "key")]) == key)
-                return std::get<double>(row[column(matrix, "difference")]);
-        return std::numeric_limits<double>::quiet_NaN();
+        return number(matrix, {{"query", query}, {"key", key}}, "difference");
     };
     EXPECT_NEAR(drawn(kWas, kHe), b(kWas, kHe) - a(kWas, kHe), 1e-6);
     EXPECT_NEAR(drawn(kKeys, kHe), b(kKeysOfB, kHe) - a(kKeys, kHe), 1e-6);
@@ -96,15 +106,8 @@ TEST_F(CompareViews, MatrixAndHeadDrawBMinusAOfThePartners) {
 
 TEST_F(CompareViews, ARowThatOnlyBHasIsDrawnInB) {
     const auto figure = make_figure(a_, state("compare-head"));
-    Style style;
-    style.theme = &Theme::light();
-    const QSizeF size = figure->layout({900, 0}, style, {});
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    image.fill(style.theme->canvas);
-    {
-        QPainter painter(&image);
-        figure->paint(painter, QRectF(QPointF(), size), style, {});
-    }
+    const Style style;
+    const QImage image = painted(*figure, {900, 0}, style);
     // Head 0 of layer 4 attends to the token itself or the one before it: one dark cell in each row.
     const analyze::Matrix b = analyze::pattern(*b_, {Layer(4), Head(0)}, {});
     ASSERT_GT(b(kOldOfB, kHerOfB), 0.3);
@@ -153,12 +156,9 @@ TEST_F(CompareViews, PredictionsAndMlpSubtractTheNumbersOfA) {
 TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOwnNumbers) {
     const auto same = beside(a_, a_);
     std::size_t tables = 0;
-    for (const ViewSpec& spec : view_specs()) {
-        if (!spec.difference || !why_missing(spec, *a_, {}).empty()) continue;
-        SCOPED_TRACE(spec.id);
-        ViewState s = state(spec.id);
-        s.query = Position(kKeys);
-        if (spec.id == "sparsity")
+    for (ViewState s : differences()) {
+        SCOPED_TRACE(s.view);
+        if (s.view == "sparsity")
             s.values = {{"scheme", "topk"}, {"budget", "2"}};  // the usual numbers keep all of a text so short
         s.beside = same;
         const Table none = make_figure(a_, s)->table();
@@ -192,7 +192,7 @@ TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOw
             largest = std::max(largest, std::abs(b - a));
         }
         // Two texts differ, weights do not depend on them.
-        EXPECT_EQ(largest > 0, spec.id != "composition");
+        EXPECT_EQ(largest > 0, s.view != "composition");
     }
     EXPECT_GE(tables, 20U);
 }
@@ -200,12 +200,9 @@ TEST_F(CompareViews, EveryDifferenceIsZeroBetweenEqualRunsAndSubtractsTheViewsOw
 /// Whichever side is shown: a colour, the length of a bar and a place mean one number.
 TEST_F(CompareViews, AAndBHaveOneScale) {
     std::set<std::string> scaled, wider;
-    for (const ViewSpec& spec : view_specs()) {
-        if (!spec.difference || !why_missing(spec, *a_, {}).empty()) continue;
-        SCOPED_TRACE(spec.id);
-        ViewState s = state(spec.id);
-        s.query = Position(kKeys);
-        if (spec.id == "lens") s.values = {{"shade", "kl"}};
+    for (ViewState s : differences()) {
+        SCOPED_TRACE(s.view);
+        if (s.view == "lens") s.values = {{"shade", "kl"}};
         const auto ends = [&](Side side, bool alone) {
             ViewState of = s;
             of.side = side;
@@ -216,14 +213,14 @@ TEST_F(CompareViews, AAndBHaveOneScale) {
         };
         const auto a = ends(Side::a, false), b = ends(Side::b, false), alone = ends(Side::a, true);
         if (a.empty() || a.size() != b.size()) continue;
-        scaled.insert(spec.id);
+        scaled.insert(s.view);
         EXPECT_EQ(a, b);
         ASSERT_EQ(alone.size(), a.size());
         for (std::size_t i = 0; i < a.size(); ++i) {
             EXPECT_LE(a[i].low, alone[i].low);
             EXPECT_GE(a[i].high, alone[i].high);
         }
-        if (a != alone) wider.insert(spec.id);
+        if (a != alone) wider.insert(s.view);
     }
     for (const char* view : {"attribution", "mlp", "neuron-map", "lens", "rollout", "focus-4"})
         EXPECT_TRUE(scaled.contains(view)) << view;
@@ -231,16 +228,6 @@ TEST_F(CompareViews, AAndBHaveOneScale) {
 }
 
 TEST_F(CompareViews, RowsOfRolloutAndOfDriversAreThoseOfThePartners) {
-    const auto number = [&](const Table& table, const std::vector<std::pair<std::string, std::int64_t>>& names,
-                            const std::string& value) {
-        for (const auto& row : table.rows)
-            if (std::ranges::all_of(names, [&](const auto& name) {
-                    const auto* at = std::get_if<std::int64_t>(&row[column(table, name.first)]);
-                    return at && *at == name.second;
-                }))
-                return std::get<double>(row[column(table, value)]);
-        return std::numeric_limits<double>::quiet_NaN();
-    };
     for (const char* view : {"rollout", "flow"}) {
         ViewState s = state(view);
         s.values["up-to"] = "chosen";
@@ -264,7 +251,7 @@ TEST_F(CompareViews, RefusesWhatHasNoPartner) {
     const std::filesystem::path gpt2 = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
     const TracePtr small =
         trace::run(model::Model::load(gpt2), text::Tokenizer::load(gpt2), {.text = "He was late.", .pair = {}});
-    const TracePtr a = run("He was late.");
+    const TracePtr a = novella("He was late.");
     ViewState other = state("mlp");
     other.beside = beside(a, small);
     EXPECT_THAT(error_of(other, a), testing::HasSubstr("by their numbers")) << "not the last layer of a shallower model";

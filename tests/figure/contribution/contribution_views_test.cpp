@@ -9,8 +9,8 @@
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
-
-#include <QImage>
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gtest/gtest.h>
 
@@ -30,22 +30,14 @@ TracePtr run(const std::filesystem::path& folder, const std::string& text) {
 
 class FlowViews : public testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        trace_ = run(source / "models/novella-7m", "The old doctor asked the nurse to wait, because the old doctor was late.");
-    }
+    static void SetUpTestSuite() { trace_ = novella("The old doctor asked the nurse to wait, because the old doctor was late."); }
     static void TearDownTestSuite() { trace_.reset(); }
 
     /// Pixels that are not the canvas, after a layout for a width.
     static std::int64_t painted(Figure& figure, const Theme& theme, double width = 1180) {
         Style style;
         style.theme = &theme;
-        const QSizeF size = figure.layout({width, 0}, style, {});
-        QImage image(size.toSize(), QImage::Format_RGB32);
-        image.fill(theme.canvas);
-        {
-            QPainter painter(&image);
-            figure.paint(painter, QRectF(QPointF(), size), style, {});
-        }
+        const QImage image = headlight::figure::painted(figure, {width, 0}, style);
         std::int64_t count = 0;
         for (int y = 0; y < image.height(); ++y)
             for (int x = 0; x < image.width(); ++x) count += image.pixel(x, y) != theme.canvas.rgb();
@@ -104,12 +96,7 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
                     .layer = hit.head->layer,
                     .heads = {hit.head->head},
                     .query = Position(13),
-                    .key = {},
-                    .neuron = {},
-                    .detail = {},
-                    .pattern = {},
-                    .values = {}};
-    state.values["edge"] = hit.options.front().second;
+                    .values = {{"edge", hit.options.front().second}}};
     const auto open = make_figure(trace_, state);
     Style style;
     const QSizeF small = closed->layout({1180, 0}, style, {}), large = open->layout({1180, 0}, style, {});
@@ -134,7 +121,7 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
 TEST_F(FlowViews, LongTextsHaveColumnsForTheTokensThatAreReached) {
     std::string text;
     for (int i = 0; i < 40; ++i) text += "The doctor asked the nurse to wait. ";
-    const TracePtr longer = run(source / "models/novella-7m", text);
+    const TracePtr longer = novella(text);
     const auto figure = contribution_graph_view(longer, Position(longer->tokens() - 1), {}, {});
     auto& view = dynamic_cast<ContributionFigure&>(*figure);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
@@ -206,11 +193,7 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
                     .layer = Layer(1),
                     .heads = {Head(2)},
                     .query = Position(12),
-                    .key = {},
-                    .neuron = analyze::NeuronId{Layer(4), Neuron(77)},
-                    .detail = {},
-                    .pattern = {},
-                    .values = {}};
+                    .neuron = analyze::NeuronId{Layer(4), Neuron(77)}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     EXPECT_GT(painted(*figure, Theme::dark_theme(), 330), 2000);
@@ -235,20 +218,14 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
     const auto mine = std::find_if(all.begin(), all.end(), [](const analyze::Memory& m) { return m.neuron == Neuron(77); });
     EXPECT_NEAR(total, mine->pre, 1e-6);
     // A head keeps the neuron; a neuron of the list below is followed.
-    Style style;
-    const QSizeF size = figure->layout({1180, 0}, style, {});
-    std::set<std::int64_t> listed;
-    bool head = false;
-    for (double y = 0; y < size.height(); y += 4)
-        for (double x = 0; x < size.width(); x += 8) {
-            const Hit hit = figure->hit_test({x, y}, style, {});
-            if (hit.kind == Hit::Kind::dimension && hit.neuron)
-                listed.insert(hit.neuron->layer.value * 100000 + hit.neuron->neuron.value);
-            if (hit.kind == Hit::Kind::head) head |= hit.neuron == state.neuron;
-        }
-    EXPECT_TRUE(head);
-    std::set<std::int64_t> expected;
     const auto number = [](analyze::NeuronId n) { return n.layer.value * 100000 + n.neuron.value; };
+    std::set<std::int64_t> listed, expected;
+    bool head = false;
+    each_hit(*figure, QRectF({}, figure->layout({1180, 0}, {}, {})), 8, 4, [&](const Hit& hit) {
+        if (hit.kind == Hit::Kind::dimension && hit.neuron) listed.insert(number(*hit.neuron));
+        if (hit.kind == Hit::Kind::head) head |= hit.neuron == state.neuron;
+    });
+    EXPECT_TRUE(head);
     for (const auto& n : analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15))
         expected.insert(number(n.id));
     const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(12), 1).front().id;
@@ -288,15 +265,7 @@ TEST_F(FlowViews, CellsOfTheNeuronMapAreCoefficients) {
 }
 
 TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
-    ViewState state{.view = "mlp",
-                    .layer = Layer(3),
-                    .heads = {},
-                    .query = Position(5),
-                    .key = {},
-                    .neuron = analyze::NeuronId{Layer(3), Neuron(9)},
-                    .detail = {},
-                    .pattern = {},
-                    .values = {}};
+    ViewState state{.view = "mlp", .layer = Layer(3), .query = Position(5), .neuron = analyze::NeuronId{Layer(3), Neuron(9)}};
     const auto shown = [&] {
         const auto figure = make_figure(trace_, state);
         const auto values = figure->arrays().back().values;
@@ -308,26 +277,15 @@ TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
     EXPECT_TRUE(shown().isApprox(analyze::neuron_activations(*trace_, Layer(3), strongest)))
         << "a neuron of another layer is not this layer's";
     const auto figure = make_figure(trace_, state);
-    Style style;
-    const QSizeF size = figure->layout({1180, 0}, style, {});
     std::set<std::int64_t> rows;
-    for (double y = 0; y < size.height(); y += 5) {
-        const Hit hit = figure->hit_test({60, y}, style, {});
+    each_hit(*figure, {60, 0, 1, figure->layout({1180, 0}, {}, {}).height()}, 1, 5, [&](const Hit& hit) {
         if (hit.neuron) rows.insert(hit.neuron->neuron.value);
-    }
+    });
     EXPECT_EQ(rows.size(), 20U);
 }
 
 TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
-    ViewState state{.view = "predictions",
-                    .layer = {},
-                    .heads = {},
-                    .query = {},
-                    .key = {},
-                    .neuron = {},
-                    .detail = {},
-                    .pattern = {},
-                    .values = {}};
+    ViewState state{.view = "predictions"};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     const auto expected = analyze::predictions(*trace_, 5);

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of the built-in model: what is drawn is what the analyses say.
 #include "headlight/figure/pattern/pattern_views.h"
+#include "tests/figure/novella.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <limits>
 
 namespace headlight::figure {
 namespace from_trace_test {
 
 class FromTrace : public testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
-                            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
-    }
-    static void TearDownTestSuite() { trace_.reset(); }
-
     /// Weight of a pair in a figure's table; NaN when it is not drawn.
     static double weight(const Figure& figure, std::int64_t query, std::int64_t key) {
         const Table table = figure.table();
@@ -26,7 +20,7 @@ protected:
         return std::numeric_limits<double>::quiet_NaN();
     }
 
-    static inline TracePtr trace_;
+    const TracePtr trace_ = novella("The old doctor asked the nurse to wait, because the old doctor was late.");
 };
 
 TEST_F(FromTrace, HeadViewDrawsTheModelsWeights) {

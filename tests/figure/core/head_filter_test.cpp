@@ -3,14 +3,13 @@
 #include "figure/pattern/head/head_figure.h"
 #include "figure/pattern/model/model_view_figure.h"
 #include "figure/plot/plot_figure.h"
-#include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/core/request.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/pattern/model_sample.h"
 #include "tests/figure/plot/plot_sample.h"
 #include "tests/figure/synthetic.h"
 
 #include <gtest/gtest.h>
-
-#include <QImage>
 
 #include <cmath>
 
@@ -24,17 +23,12 @@ std::shared_ptr<const HeadFilter> without(std::vector<HeadId> dimmed) {
     return filter;
 }
 
-QImage painted(Figure& figure, QSizeF canvas, const Style& style, const Selection& selection) {
+/// Painted until nothing coarse is left.
+QImage settled(Figure& figure, QSizeF canvas, const Style& style, const Selection& selection) {
     const QSizeF size = figure.layout(canvas, style, selection);
-    const QRectF all(QPointF(0, 0), size);
-    QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
-    const auto paint = [&] {
-        image.fill(style.theme->canvas);
-        QPainter painter(&image);
-        figure.paint(painter, all, style, selection);
-    };
-    paint();
-    for (int i = 0; i < 200 && figure.refining(); ++i) paint();
+    const auto paint = [&] { return painted_part(figure, size, QRectF({}, size), style, selection); };
+    QImage image = paint();
+    for (int i = 0; i < 200 && figure.refining(); ++i) image = paint();
     return image;
 }
 
@@ -61,11 +55,11 @@ TEST_P(FilteredModel, DimmedThumbnailsHaveAQuarterOfTheirInk) {
         Selection selection;
         selection.focus = {Layer(0), Head(0)};
         const HeadId faint{Layer(1), Head(2)}, full{Layer(2), Head(1)};
-        const QImage before = painted(figure, {800, 600}, style, selection);
+        const QImage before = settled(figure, {800, 600}, style, selection);
         style.filter = without({faint});
         EXPECT_TRUE(style.dims(faint));
         EXPECT_FALSE(style.dims(full));
-        const QImage after = painted(figure, {800, 600}, style, selection);
+        const QImage after = settled(figure, {800, 600}, style, selection);
         const auto cell = [&](HeadId head) { return inside(figure.places().cell_rect(head)); };
         const double whole = ink(before, cell(faint), theme->panel);
         ASSERT_GT(whole, 1000);
@@ -83,9 +77,9 @@ TEST(FilteredHeadView, SquaresOfOtherHeadsAreFaint) {
     selection.layer = Layer(4);
     selection.heads = {Head(0), Head(1), Head(2), Head(3)};
     const QSizeF canvas(900, 400);
-    const QImage before = painted(figure, canvas, style, selection);
+    const QImage before = settled(figure, canvas, style, selection);
     style.filter = without({{Layer(4), Head(2)}, {Layer(5), Head(1)}});
-    const QImage after = painted(figure, canvas, style, selection);
+    const QImage after = settled(figure, canvas, style, selection);
     const auto square = [&](std::int64_t head) -> QRect {
         for (int y = 2; y < 60; ++y)
             for (int x = 2; x < 900; ++x) {
@@ -118,9 +112,9 @@ TEST(FilteredPlot, DotsAndLinesOfOtherHeadsAreFaint) {
     style.exporting = true;
     Selection elsewhere;
     elsewhere.focus = {Layer(0), Head(0)};
-    const QImage before = painted(figure, {600, 400}, style, elsewhere);
+    const QImage before = settled(figure, {600, 400}, style, elsewhere);
     style.filter = without({{Layer(1), Head(2)}});
-    const QImage after = painted(figure, {600, 400}, style, elsewhere);
+    const QImage after = settled(figure, {600, 400}, style, elsewhere);
     const auto around = [&](std::int64_t head) {
         for (int y = 0; y < before.height(); ++y)
             for (int x = 0; x < before.width(); ++x) {

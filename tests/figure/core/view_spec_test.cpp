@@ -74,23 +74,14 @@ TEST(ViewSpecs, NoIdStandsOutsideItsRow) {
     EXPECT_GT(files, 60U);
 }
 
-ViewOption option(const char* name, OptionKind kind, const char* initial, double low = 0, double high = 0) {
-    ViewOption made;
-    made.name = name;
-    made.kind = kind;
-    made.initial = initial;
-    made.low = low;
-    made.high = high;
-    return made;
-}
-
 ViewSpec sample() {
     ViewSpec spec;
     spec.id = "sample";
-    spec.options = {option("top", OptionKind::integer, "5", 1, 100), option("share", OptionKind::number, "0.5", 0, 10),
-                    option("word", OptionKind::choice, "a"), option("on", OptionKind::flag, ""),
-                    option("free", OptionKind::text, "")};
-    spec.options[2].choices = {{"a", "A"}, {"b", "B"}};
+    spec.options = {{.name = "top", .kind = OptionKind::integer, .initial = "5", .low = 1, .high = 100},
+                    {.name = "share", .kind = OptionKind::number, .initial = "0.5", .low = 0, .high = 10},
+                    {.name = "word", .kind = OptionKind::choice, .initial = "a", .choices = {{"a", "A"}, {"b", "B"}}},
+                    {.name = "on", .kind = OptionKind::flag},
+                    {.name = "free", .kind = OptionKind::text}};
     return spec;
 }
 

@@ -3,6 +3,7 @@
 #include "figure/corpus/corpus_figures.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/export/export.h"
+#include "tests/figure/painting.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -25,11 +26,10 @@ using Marks = std::map<QString, std::vector<QPointF>>;
 Marks marks_of(Figure& figure) {
     const QSizeF size = figure.layout({900, 0}, {}, {});
     Marks marks;
-    for (double y = 1; y < size.height(); y += 3)
-        for (double x = 1; x < size.width(); x += 3)
-            if (const Hit hit = figure.hit_test({x, y}, {}, {}); !hit.tip.isEmpty())
-                if (auto& at = marks[hit.tip]; std::ranges::find(at, hit.area.center()) == at.end())
-                    at.push_back(hit.area.center());
+    each_hit(figure, QRectF({1, 1}, QPointF(size.width(), size.height())), 3, 3, [&](const Hit& hit) {
+        if (hit.tip.isEmpty()) return;
+        if (auto& at = marks[hit.tip]; std::ranges::find(at, hit.area.center()) == at.end()) at.push_back(hit.area.center());
+    });
     for (auto& [tip, at] : marks) std::ranges::sort(at, {}, [](QPointF p) { return p.y(); });
     return marks;
 }

@@ -13,12 +13,10 @@
 #include "headlight/figure/export/export.h"
 #include "headlight/io/json_file.h"
 #include "headlight/trace/trace.h"
+#include "tests/figure/painting.h"
 #include "tests/support/temp_folder.h"
 
-#include <gtest/gtest.h>
-
-#include <QImage>
-#include <QPainter>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <map>
@@ -28,6 +26,12 @@ namespace headlight::figure {
 namespace corpus_views_test {
 
 namespace fs = std::filesystem;
+
+/// Ends in an Error whose hint has these words.
+auto hints_at(const char* words) {
+    using namespace testing;
+    return Throws<Error>(Property(&Error::facts, Field(&ErrorFacts::hint, HasSubstr(words))));
+}
 
 /// Made once: sentences of a treebank through the built-in model.
 class CorpusViews : public testing::Test {
@@ -203,10 +207,9 @@ TEST_F(CorpusViews, ACellOfTheConfusionMatrixListsItsWords) {
     QSizeF size = figure->layout({1000, 0}, {}, {});
     // Every cell says what it is of, and how many examples it has.
     std::map<std::pair<std::string, std::string>, QString> cells;
-    for (double y = 0; y < size.height(); y += 4)
-        for (double x = 0; x < size.width(); x += 4)
-            if (const Hit hit = figure->hit_test({x, y}, {}, {}); !hit.options.empty() && hit.options.front().first == "label")
-                cells[cell_of(hit)] = hit.tip;
+    each_hit(*figure, QRectF({}, size), 4, 4, [&](const Hit& hit) {
+        if (!hit.options.empty() && hit.options.front().first == "label") cells[cell_of(hit)] = hit.tip;
+    });
     ASSERT_EQ(std::ssize(cells), confusion.size());
     const auto name = [&](Eigen::Index c) { return probe.classes[static_cast<std::size_t>(c)]; };
     for (Eigen::Index label = 0; label < confusion.rows(); ++label)
@@ -236,12 +239,7 @@ TEST_F(CorpusViews, ACellOfTheConfusionMatrixListsItsWords) {
     EXPECT_GT(shown.size(), 1u);
     EXPECT_FALSE(words.empty());
     request.label = "NUON";
-    try {
-        corpus_figure(stored_, request);
-        FAIL() << "there is no such class";
-    } catch (const Error& error) {
-        EXPECT_NE(error.facts().hint.find("NOUN"), std::string::npos);
-    }
+    EXPECT_THAT([&] { corpus_figure(stored_, request); }, hints_at("NOUN")) << "there is no such class";
 }
 
 TEST_F(CorpusViews, ProbesOfTheStoreOnly) {
@@ -250,11 +248,10 @@ TEST_F(CorpusViews, ProbesOfTheStoreOnly) {
     EXPECT_THROW(corpus_figure(stored_, {.view = "corpus-mix", .labels = "xpos"}), Error);
     // The attention probe's weights are heads that can be selected.
     const auto figure = corpus_figure(stored_, {.view = "corpus-arcs"});
-    const QSizeF size = figure->layout({700, 0}, {}, {});
     std::set<HeadId> heads;
-    for (double y = 0; y < size.height(); y += 5)
-        for (double x = 0; x < size.width(); x += 5)
-            if (const Hit hit = figure->hit_test({x, y}, {}, {}); hit.head) heads.insert(*hit.head);
+    each_hit(*figure, QRectF({}, figure->layout({700, 0}, {}, {})), 5, 5, [&](const Hit& hit) {
+        if (hit.head) heads.insert(*hit.head);
+    });
     EXPECT_EQ(heads.size(), 48u);
 }
 
@@ -268,12 +265,9 @@ TEST_F(CorpusViews, MistakesAreNamed) {
                  Error);
     corpus::StoredCorpus bare = *stored_;
     bare.manifest.options.measures = {"heads"};
-    try {
-        corpus_figure(std::make_shared<const corpus::StoredCorpus>(bare), {.view = "corpus-relations"});
-        FAIL() << "the store has no words";
-    } catch (const Error& error) {
-        EXPECT_NE(error.facts().hint.find("--measure words"), std::string::npos);
-    }
+    EXPECT_THAT([&] { corpus_figure(std::make_shared<const corpus::StoredCorpus>(bare), {.view = "corpus-relations"}); },
+                hints_at("--measure words"))
+        << "the store has no words";
 }
 
 }  // namespace corpus_views_test

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/export/export.h"
 
-#include "figure/export/svg_tidy.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/stacked_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/io/npz.h"
 #include "tests/figure/synthetic.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 
@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace headlight::figure {
@@ -29,8 +28,6 @@ namespace fs = std::filesystem;
 class Export : public testing::Test {
 protected:
     void SetUp() override {
-        folder_ = fs::temp_directory_path() / ("headlight-export-" + std::to_string(::getpid()));
-        fs::create_directories(folder_);
         selection_.layer = Layer(4);
         selection_.heads = {Head(1)};
         selection_.pinned_queries = {Position(3)};
@@ -44,7 +41,6 @@ protected:
                        .options = {{"view", "head"}, {"layer", "4"}},
                        .command = "headlight render tiny --view head"};
     }
-    void TearDown() override { fs::remove_all(folder_); }
 
     std::string exported(const std::string& name, const ExportOptions& options = {}) {
         HeadViewData data = synthetic::heads(6, 2, [](int h, int i, int j) {
@@ -53,10 +49,7 @@ protected:
         data.axes.queries[3].label = data.axes.keys[3].label = "·doctor";
         const auto figure = head_figure(std::move(data));
         export_figure(*figure, selection_, provenance_, options, folder_ / name);
-        std::ifstream in(folder_ / name, std::ios::binary);
-        std::ostringstream out;
-        out << in.rdbuf();
-        return out.str();
+        return test::slurp(folder_ / name);
     }
 
     static ExportOptions wide(double mm) {
@@ -65,7 +58,7 @@ protected:
         return options;
     }
 
-    fs::path folder_;
+    const test::TempFolder folder_;
     Selection selection_;
     Provenance provenance_;
 };
@@ -279,11 +272,9 @@ TEST_F(Export, MatrixBecomesRectanglesInVectorFiles) {
     data.axes = source.axes;
     const auto figure = matrix_figure(std::move(data));
     export_figure(*figure, {}, provenance_, {}, folder_ / "m.svg");
-    std::ifstream in(folder_ / "m.svg");
-    std::ostringstream out;
-    out << in.rdbuf();
-    EXPECT_THAT(out.str(), Not(HasSubstr("<image")));
-    EXPECT_THAT(out.str(), HasSubstr(">t5</text>"));
+    const std::string svg = test::slurp(folder_ / "m.svg");
+    EXPECT_THAT(svg, Not(HasSubstr("<image")));
+    EXPECT_THAT(svg, HasSubstr(">t5</text>"));
 }
 
 }  // namespace export_test

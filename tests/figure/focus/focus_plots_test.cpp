@@ -7,11 +7,11 @@
 #include "figure/plot/plot_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
-
-#include <QImage>
 
 #include <filesystem>
 #include <map>
@@ -20,6 +20,7 @@ namespace headlight::figure {
 namespace focus_plots_test {
 
 const Style style;
+constexpr const char* kTerms[] = {"position_term", "bias_term", "quadratic_term"};  // that sum to a score
 
 double number(const Table::Cell& cell) {
     if (const auto* d = std::get_if<double>(&cell)) return *d;
@@ -33,26 +34,12 @@ std::size_t column(const Table& table, const char* name) {
 
 class FocusPlots : public testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        folder_ = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        model_ = model::Model::load(folder_);
-        tokenizer_ = text::Tokenizer::load(folder_);
-        trace_ = run("The old doctor asked the nurse to wait, because the old doctor was late.");
-    }
-    static void TearDownTestSuite() { trace_.reset(), model_.reset(), tokenizer_.reset(); }
-    static TracePtr run(const std::string& text, bool special = true) {
-        return trace::run(model_, tokenizer_, {.text = text, .pair = {}, .add_special_tokens = special});
-    }
+    static void SetUpTestSuite() { trace_ = novella("The old doctor asked the nurse to wait, because the old doctor was late."); }
+    static void TearDownTestSuite() { trace_.reset(); }
     static std::unique_ptr<Figure> figure(int number, const TracePtr& trace = trace_) {
-        FocusFigureOptions options;
-        options.figure = number;
-        options.head = head_;
-        return focus_figure(trace, options);
+        return focus_figure({trace}, {.figure = number, .head = head_, .terms = {}});
     }
 
-    static inline std::filesystem::path folder_;
-    static inline std::shared_ptr<const model::Model> model_;
-    static inline std::shared_ptr<const text::Tokenizer> tokenizer_;
     static inline TracePtr trace_;
     static inline const HeadId head_{Layer(4), Head(5)};
 };
@@ -95,15 +82,11 @@ TEST_F(FocusPlots, Figure1MarksTheLargestScoreOfEachRow) {
                         numbers.score(static_cast<Eigen::Index>(number(row[2])), static_cast<Eigen::Index>(number(row[4]))));
     // The outline of a row's largest has the colour of what it falls on; the corner of its cell is part of it.
     const QSizeF size = map->layout({900, 900}, style, {});
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    image.fill(Qt::white);
-    QPainter painter(&image);
-    map->paint(painter, QRectF(QPointF(0, 0), size), style, {});
+    const QImage image = painted_part(*map, size, QRectF({}, size), style);
     std::map<std::pair<std::int64_t, std::int64_t>, QRectF> cells;
-    for (double y = 1; y < size.height(); y += 5)
-        for (double x = 1; x < size.width(); x += 5)
-            if (const Hit hit = map->hit_test({x, y}, style, {}); hit.kind == Hit::Kind::pair)
-                cells[{hit.query->value, hit.key->value}] = hit.area;
+    each_hit(*map, QRectF({1, 1}, QPointF(size.width(), size.height())), 5, 5, [&](const Hit& hit) {
+        if (hit.kind == Hit::Kind::pair) cells[{hit.query->value, hit.key->value}] = hit.area;
+    });
     ASSERT_EQ(cells.size(), 17U * 17);
     std::size_t seen[3] = {};
     for (std::int64_t i = 0; i < 17; ++i) {
@@ -133,8 +116,7 @@ TEST_F(FocusPlots, Figure2StacksTermsThatSumToTheScore) {
     const auto score = column(table, "score"), key = column(table, "key");
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         double sum = 0;
-        for (const char* term : {"position_term", "bias_term", "quadratic_term"})
-            sum += number(table.rows[r][column(table, term)]);
+        for (const char* term : kTerms) sum += number(table.rows[r][column(table, term)]);
         EXPECT_NEAR(sum, number(table.rows[r][score]), 1e-5);
         EXPECT_EQ(number(table.rows[r][key]), static_cast<double>(numbers.keys[r]));
     }
@@ -149,15 +131,12 @@ TEST_F(FocusPlots, Figure2StacksTermsThatSumToTheScore) {
 }
 
 TEST_F(FocusPlots, RanksBeyondARowAreGaps) {
-    FocusFigureOptions options;
-    options.figure = 2;
-    options.head = head_;
-    options.sort_idx = 5;
-    const Table table = focus_figure(trace_, options)->table();
+    FocusFigureOptions options{.figure = 2, .head = head_, .sort_idx = 5, .terms = {}};
+    const Table table = focus_figure({trace_}, options)->table();
     for (std::size_t r = 0; r < table.rows.size(); ++r)
         EXPECT_EQ(std::isnan(number(table.rows[r][column(table, "score")])), r < 5) << r;
     options.sort_idx = 17;
-    EXPECT_THROW(focus_figure(trace_, options), Error);
+    EXPECT_THROW(focus_figure({trace_}, options), Error);
 }
 
 TEST_F(FocusPlots, SortedLinesNeverCrossAndDotsAreTheHeads) {
@@ -188,12 +167,7 @@ TEST_F(FocusPlots, HistogramsCountEveryTokenOnce) {
             EXPECT_EQ(s.y.size(), 50U);
         }
     }
-    FocusFigureOptions options;
-    options.figure = 7;
-    options.head = head_;
-    options.log_magnitude = true;
-    options.bins = 7;
-    const auto log = focus_figure(trace_, options);
+    const auto log = focus_figure({trace_}, {.figure = 7, .head = head_, .terms = {}, .log_magnitude = true, .bins = 7});
     const auto& series = dynamic_cast<plot::PlotFigure&>(*log).data().panels[0].series[0];
     EXPECT_EQ(series.y.size(), 7U);
     EXPECT_NEAR(series.x[1] / series.x[0], series.x[7] / series.x[6], 1e-9) << "equal steps of the logarithm";
@@ -260,11 +234,9 @@ TEST_F(FocusPlots, Figures9And10PointAtHeadAndToken) {
 }
 
 TEST_F(FocusPlots, SeveralTextsArePooledAndOnlyOneIsLinked) {
-    FocusFigureOptions options;
-    options.head = head_;
-    const std::vector<TracePtr> two{trace_, run("She was late.")};
+    FocusFigureOptions options{.figure = 9, .head = head_, .terms = {}};
+    const std::vector<TracePtr> two{trace_, novella("She was late.")};
     const auto tokens = static_cast<std::size_t>(17 + two[1]->tokens());
-    options.figure = 9;
     const auto scatter = focus_figure(two, options);
     const auto& series = dynamic_cast<plot::PlotFigure&>(*scatter).data().panels[0].series[0];
     EXPECT_EQ(series.size(), tokens);
@@ -276,14 +248,12 @@ TEST_F(FocusPlots, SeveralTextsArePooledAndOnlyOneIsLinked) {
 }
 
 TEST_F(FocusPlots, OneTokenGivesGaps) {
-    const TracePtr one = run("The", false);
+    const TracePtr one =
+        trace::run(trace_->model(), trace_->tokenizer(), {.text = "The", .pair = {}, .add_special_tokens = false});
     ASSERT_EQ(one->tokens(), 1);
     for (int f = 0; f <= 10; ++f) {
         const auto drawn = figure(f, one);
-        const QSizeF size = drawn->layout({700, 500}, style, {});
-        QImage image(size.toSize(), QImage::Format_RGB32);
-        QPainter painter(&image);
-        EXPECT_NO_THROW(drawn->paint(painter, QRectF(QPointF(0, 0), size), style, {})) << f;
+        EXPECT_NO_THROW(painted(*drawn, {700, 500}, style)) << f;
     }
     for (int f : {4, 5, 6}) {
         const Table table = figure(f, one)->table();
@@ -297,9 +267,7 @@ TEST_F(FocusPlots, ThePageHoldsAllTenAndLinksThem) {
         const QSizeF size = page->layout({width, 800}, style, {});
         EXPECT_EQ(size.width(), width);
         EXPECT_GT(size.height(), width > 1040 ? 1500 : 3000);
-        QImage image(size.toSize(), QImage::Format_RGB32);
-        QPainter painter(&image);
-        page->paint(painter, QRectF(QPointF(0, 0), size), style, {});
+        painted_part(*page, size, QRectF({}, size), style);
         bool pair = false, head = false;
         Hit token = page->hit_test({30, 58}, style, {});
         EXPECT_EQ(token.kind, Hit::Kind::query);
@@ -354,18 +322,15 @@ TEST(FocusFamilies, EveryFamilyHasAllTenAndItsTermsSumToTheScore) {
         FocusFigureOptions options;
         options.head = {Layer(1), Head(1)};
         for (options.figure = 1; options.figure <= 10; ++options.figure) {
-            const auto drawn = focus_figure(trace, options);
-            const QSizeF size = drawn->layout({500, 400}, style, {});
-            QImage image(size.toSize(), QImage::Format_RGB32);
-            QPainter painter(&image);
-            EXPECT_NO_THROW(drawn->paint(painter, QRectF(QPointF(0, 0), size), style, {})) << entry.path();
+            const auto drawn = focus_figure({trace}, options);
+            EXPECT_NO_THROW(painted(*drawn, {500, 400}, style)) << entry.path();
         }
         options.figure = 2;
-        const Table table = focus_figure(trace, options)->table();
+        const Table table = focus_figure({trace}, options)->table();
         ASSERT_EQ(table.rows.size(), static_cast<std::size_t>(trace->tokens()));
         for (const auto& row : table.rows) {
             double sum = 0;
-            for (const char* term : {"position_term", "bias_term", "quadratic_term"})
+            for (const char* term : kTerms)
                 if (const double v = number(row[column(table, term)]); std::isfinite(v)) sum += v;
             if (const double cap = trace->config().score_softcap; cap > 0) sum = cap * std::tanh(sum / cap);  // as the notes say
             const double score = number(row[column(table, "score")]);
@@ -381,7 +346,7 @@ TEST(FocusFamilies, EveryFamilyHasAllTenAndItsTermsSumToTheScore) {
             std::size_t pairs = 0;
             for (std::int64_t q = 0; q < n; ++q)
                 pairs += static_cast<std::size_t>(model::legal_keys(q, n, false, window).count());
-            EXPECT_EQ(focus_figure(trace, options)->table().rows.size(), pairs) << entry.path();
+            EXPECT_EQ(focus_figure({trace}, options)->table().rows.size(), pairs) << entry.path();
         }
     }
     EXPECT_GE(families, 3U);

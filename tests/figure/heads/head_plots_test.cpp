@@ -13,10 +13,12 @@
 namespace headlight::figure {
 namespace head_plots_test {
 
+using Eigen::MatrixXd;
+
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const Style style;
 
-std::shared_ptr<analyze::HeadTable> table(std::vector<std::pair<const char*, Eigen::MatrixXd>> measures) {
+std::shared_ptr<analyze::HeadTable> table(std::vector<std::pair<const char*, MatrixXd>> measures) {
     auto out = std::make_shared<analyze::HeadTable>();
     out->n_layers = measures.front().second.rows(), out->n_heads = measures.front().second.cols();
     for (auto& [id, values] : measures) {
@@ -26,22 +28,11 @@ std::shared_ptr<analyze::HeadTable> table(std::vector<std::pair<const char*, Eig
     return out;
 }
 
-Eigen::MatrixXd matrix(std::initializer_list<std::initializer_list<double>> rows) {
-    Eigen::MatrixXd out(rows.size(), rows.begin()->size());
-    Eigen::Index r = 0;
-    for (const auto& row : rows) {
-        Eigen::Index c = 0;
-        for (double v : row) out(r, c++) = v;
-        ++r;
-    }
-    return out;
-}
-
 const plot::PlotData& data_of(const Figure& figure) { return dynamic_cast<const plot::PlotFigure&>(figure).data(); }
 
 TEST(HeadScatter, APointIsAHeadAndItsMeasures) {
     const auto figure = head_scatter(
-        table({{"entropy", matrix({{1, 2, 3}, {0.5, nan, 2.5}})}, {"share_self", matrix({{.1, .2, .3}, {.4, .5, .6}})}}),
+        table({{"entropy", MatrixXd{{1, 2, 3}, {0.5, nan, 2.5}}}, {"share_self", MatrixXd{{.1, .2, .3}, {.4, .5, .6}}}}),
         {.x = "share_self", .y = "entropy", .color = "layer"});
     figure->layout({600, 400}, style, {});
     const auto& panel = dynamic_cast<plot::PlotFigure&>(*figure).frame().panels[0];
@@ -55,19 +46,18 @@ TEST(HeadScatter, APointIsAHeadAndItsMeasures) {
 }
 
 TEST(HeadScatter, UnknownMeasuresAreNamedWithThoseThatExist) {
-    try {
-        head_scatter(table({{"entropy", matrix({{1}})}}), {.x = "entrpy", .y = "entropy"});
-        FAIL();
-    } catch (const Error& e) {
-        EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("entrpy"), testing::HasSubstr("layer, head, entropy")));
-    }
+    EXPECT_THAT(
+        [] {
+            head_scatter(table({{"entropy", MatrixXd{{1}}}}), {.x = "entrpy", .y = "entropy"});
+        },
+        testing::ThrowsMessage<Error>(testing::AllOf(testing::HasSubstr("entrpy"), testing::HasSubstr("layer, head, entropy"))));
 }
 
 TEST(HeadScatter, OfSeveralBehavioursTheLaterRuleWins) {
     // Clark 2019, section 6: next, previous, entropy, first, special, punctuation
-    const auto figure = head_scatter(table({{"entropy", matrix({{4, 1, 4, 1}})},
-                                            {"share_next", matrix({{0.9, 0.6, 0, 0.5}})},
-                                            {"share_special", matrix({{0.7, 0, 0, 0.6}})}}),
+    const auto figure = head_scatter(table({{"entropy", MatrixXd{{4, 1, 4, 1}}},
+                                            {"share_next", MatrixXd{{0.9, 0.6, 0, 0.5}}},
+                                            {"share_special", MatrixXd{{0.7, 0, 0, 0.6}}}}),
                                      {.x = "entropy", .y = "share_next", .color = "behaviour"});
     std::map<std::int64_t, std::string> names;
     for (const plot::Series& s : data_of(*figure).panels[0].series)
@@ -78,7 +68,7 @@ TEST(HeadScatter, OfSeveralBehavioursTheLaterRuleWins) {
 
 TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
     const auto figure =
-        clark_kinds(table({{"share_first", matrix({{0.2, 0.4}, {0.6, nan}})}, {"share_next", matrix({{0, 0}, {0, 0.5}})}}));
+        clark_kinds(table({{"share_first", MatrixXd{{0.2, 0.4}, {0.6, nan}}}, {"share_next", MatrixXd{{0, 0}, {0, 0.5}}}}));
     const auto& data = data_of(*figure);
     ASSERT_EQ(data.panels.size(), 2U);
     const auto& kinds = data.panels[0].series;
@@ -90,11 +80,11 @@ TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
 }
 
 TEST(ClarkKinds, WhatCannotBeAttendedToIsLeftOut) {
-    const auto first = matrix({{0.2, 0.4}, {0.6, 0.1}});
+    const auto first = MatrixXd{{0.2, 0.4}, {0.6, 0.1}};
     const auto figure = clark_kinds(table({{"share_first", first},
                                            {"share_special", first},
-                                           {"share_punctuation", matrix({{0, 0}, {0, 0}})},
-                                           {"share_next", matrix({{0, 0}, {0, 0}})},
+                                           {"share_punctuation", MatrixXd{{0, 0}, {0, 0}}},
+                                           {"share_next", MatrixXd{{0, 0}, {0, 0}}},
                                            {"share_self", first}}),
                                     1, true);
     const auto& data = data_of(*figure);
@@ -110,7 +100,7 @@ TEST(ClarkEntropy, TheDashedLineIsUniformOverWhatAQueryMaySee) {
     EXPECT_DOUBLE_EQ(uniform_entropy(4, false), std::log(4.0));
     EXPECT_DOUBLE_EQ(uniform_entropy(3, true), (std::log(2.0) + std::log(3.0)) / 2);
     EXPECT_TRUE(std::isnan(uniform_entropy(1, true)));
-    const auto figure = clark_entropy(table({{"entropy", matrix({{1, 2}, {0.5, 1.5}})}}), 2.25);
+    const auto figure = clark_entropy(table({{"entropy", MatrixXd{{1, 2}, {0.5, 1.5}}}}), 2.25);
     const auto& panel = data_of(*figure).panels[0];
     ASSERT_EQ(panel.references.size(), 1U);
     EXPECT_EQ(panel.references[0].at, 2.25);
@@ -121,7 +111,7 @@ TEST(ClarkEntropy, TheDashedLineIsUniformOverWhatAQueryMaySee) {
 }
 
 TEST(ClarkEntropy, NothingToSeeSaysSo) {
-    const auto figure = clark_entropy(table({{"entropy", matrix({{nan, nan}})}}), nan);
+    const auto figure = clark_entropy(table({{"entropy", MatrixXd{{nan, nan}}}}), nan);
     EXPECT_FALSE(data_of(*figure).panels[0].empty.isEmpty());
     EXPECT_NO_THROW(figure->layout({500, 300}, style, {}));
 }

@@ -3,10 +3,10 @@
 
 #include "headlight/base/error.h"
 #include "headlight/figure/export/export.h"
+#include "tests/figure/painting.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
-#include <QImage>
 
 #include <cmath>
 
@@ -84,13 +84,8 @@ TEST(HeadsMosaic, LegendAndNumbersStayInSightWhileItScrolls) {
     const QSizeF room(228, 300);
     figure.layout(room, style, {});
     const HeadId last{Layer{95}, Head{127}};
-    QImage image(228, 300, QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->panel);
-    QPainter painter(&image);
     const QRectF cell = *figure.place_of_head(last), seen(cell.bottomRight() - QPointF(224, 250), room);
-    painter.translate(-seen.topLeft());
-    figure.paint(painter, seen, style, {});
-    painter.end();
+    const QImage image = painted_part(figure, room, seen, style);
     EXPECT_EQ(figure.hit_test(cell.center(), style, {}).head, last);
     const Hit legend = figure.hit_test({seen.left() + 40, seen.bottom() - 25}, style, {});
     EXPECT_EQ(legend.kind, Hit::Kind::legend);
@@ -141,11 +136,7 @@ TEST(HeadsMosaic, TintIsTheRampOfTheMeasure) {
     HeadsMosaic figure(table, "induction", {});
     Style style;
     figure.layout({228, 0}, style, {});
-    QImage image(228, 240, QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->panel);
-    QPainter painter(&image);
-    figure.paint(painter, image.rect(), style, {});
-    painter.end();
+    const QImage image = painted_part(figure, {228, 240}, {0, 0, 228, 240}, style);
     const MosaicLayout at = mosaic_layout(6, 8, {228, 0});
     for (const HeadId id : {HeadId{Layer{1}, Head{0}}, HeadId{Layer{5}, Head{7}}}) {
         const QColor wanted = ramp_color(style.ramp, *style.theme, table->values[0](id.layer.value, id.head.value));
@@ -155,13 +146,10 @@ TEST(HeadsMosaic, TintIsTheRampOfTheMeasure) {
 }
 
 TEST(HeadsMosaic, UnknownMeasureIsNamedWithTheKnownOnes) {
-    try {
-        HeadsMosaic figure(head_values(1, 1), "inductoin", {});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "inductoin");
-        EXPECT_EQ(error.facts().expected, "induction, distance");
-    }
+    EXPECT_THAT([] { HeadsMosaic(head_values(1, 1), "inductoin", {}); },
+                testing::Throws<Error>(testing::Property(
+                    &Error::facts, testing::AllOf(testing::Field(&ErrorFacts::item, "inductoin"),
+                                                  testing::Field(&ErrorFacts::expected, "induction, distance")))));
 }
 
 }  // namespace heads_mosaic_test

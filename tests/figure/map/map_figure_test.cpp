@@ -6,11 +6,9 @@
 #include "headlight/base/error.h"
 #include "headlight/map/pictures.h"
 #include "tests/figure/map/synthetic_map.h"
+#include "tests/figure/painting.h"
 
-#include <gtest/gtest.h>
-
-#include <QImage>
-#include <QPainter>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <limits>
@@ -24,11 +22,7 @@ const Selection selection;
 
 QImage painted(MapFigure& figure) {
     figure.layout({900, 700}, style, selection);
-    QImage image(900, 700, QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    figure.paint(painter, QRectF(0, 0, 900, 700), style, selection);
-    return image;
+    return painted_part(figure, {900, 700}, {0, 0, 900, 700}, style, selection);
 }
 
 void show(MapFigure& figure, const MapLook& look) {
@@ -341,12 +335,8 @@ TEST(MapFigure, TheMatrixAroundAHeadHasItsCellInTheMiddle) {
 TEST(MapFigure, WrongMapsAreRefused) {
     map::QueryKeyMap map = synthetic_map(1, 2, 1, 6);
     map.heads[1].points.pop_back();
-    try {
-        MapFigure figure(map);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.facts().item, "L0H1");
-    }
+    EXPECT_THAT([&] { MapFigure figure(map); },
+                testing::Throws<Error>(testing::Property(&Error::facts, testing::Field(&ErrorFacts::item, "L0H1"))));
     EXPECT_THROW(MapFigure(map::QueryKeyMap()), Error);
 }
 

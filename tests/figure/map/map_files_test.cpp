@@ -4,14 +4,11 @@
 #include "headlight/figure/map/map_figure.h"
 #include "headlight/figure/map/map_request.h"
 #include "tests/figure/map/synthetic_map.h"
+#include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <variant>
 
 namespace headlight::figure {
@@ -22,19 +19,15 @@ protected:
     std::string written(MapFigure& figure, const char* name, std::optional<double> mm = {}) {
         ExportOptions options;
         options.width_mm = mm;
-        const std::string path = folder.filePath(QString::fromUtf8(name)).toStdString();
-        export_figure(figure, {}, {}, options, path);
-        std::ifstream in(path, std::ios::binary);
-        std::stringstream bytes;
-        bytes << in.rdbuf();
-        return bytes.str();
+        export_figure(figure, {}, {}, options, folder / name);
+        return test::slurp(folder / name);
     }
     static MapLook single() {
         MapLook look;
         look.single = HeadId{Layer(1), Head(1)};
         return look;
     }
-    QTemporaryDir folder;
+    test::TempFolder folder;
 };
 
 TEST_F(MapFiles, VectorFilesHaveOneBitmapAndMarkedPointsAsShapes) {

@@ -4,11 +4,12 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/figure/heads/head_plots.h"
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 namespace headlight::figure {
@@ -22,14 +23,8 @@ const Style style;
 
 class Together : public testing::Test {
 protected:
-    static TracePtr run(const std::string& text) { return trace::run(model_, tokenizer_, {.text = text, .pair = {}}); }
-    static void SetUpTestSuite() {
-        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        model_ = model::Model::load(folder);
-        tokenizer_ = text::Tokenizer::load(folder);
-        trace_ = run("The old doctor asked the nurse to wait.");
-    }
-    static void TearDownTestSuite() { trace_.reset(), tokenizer_.reset(), model_.reset(); }
+    static void SetUpTestSuite() { trace_ = novella("The old doctor asked the nurse to wait."); }
+    static void TearDownTestSuite() { trace_.reset(); }
 
     static ViewState state(const std::string& view, ViewValues values = {}) {
         ViewState s;
@@ -40,8 +35,6 @@ protected:
         return s;
     }
 
-    static inline std::shared_ptr<const model::Model> model_;
-    static inline std::shared_ptr<const text::Tokenizer> tokenizer_;
     static inline TracePtr trace_;
 };
 
@@ -68,20 +61,16 @@ TEST_F(Together, TheHeadViewsSquaresStayAndItsLinesBelongToNoHead) {
     Selection selection;
     selection.layer = Layer(4);
     selection.heads = {Head(1), Head(5)};
-    const QSizeF size = figure->layout({800, 600}, style, selection);
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    QPainter painter(&image);
-    figure->paint(painter, QRectF(QPointF(0, 0), size), style, selection);
+    const QSizeF size = painted(*figure, {800, 600}, style, selection).size();
     int squares = 0, pairs = 0;
-    for (double y = 0; y < size.height(); y += 4)
-        for (double x = 0; x < size.width(); x += 4) {
-            const Hit hit = figure->hit_test({x, y}, style, selection);
-            squares += hit.kind == Hit::Kind::head_square;
-            if (hit.kind != Hit::Kind::pair) continue;
-            ++pairs;
-            EXPECT_FALSE(hit.head);
-            EXPECT_THAT(hit.tip.toStdString(), HasSubstr("mean of L4H1, L4H5"));
-        }
+    const auto count = [&](const Hit& hit) {
+        squares += hit.kind == Hit::Kind::head_square;
+        if (hit.kind != Hit::Kind::pair) return;
+        ++pairs;
+        EXPECT_FALSE(hit.head);
+        EXPECT_THAT(hit.tip.toStdString(), HasSubstr("mean of L4H1, L4H5"));
+    };
+    each_hit(*figure, {{}, size}, 4, 4, count, selection);
     EXPECT_GT(squares, 0);
     EXPECT_GT(pairs, 0);
 }
@@ -91,10 +80,8 @@ TEST_F(Together, SumsStandBesideThePlainMatrix) {
     const QSizeF size = figure->layout({900, 600}, style, {});
     const analyze::Matrix map = analyze::pattern(*trace_, {Layer(4), Head(1)}, {});
     const QString wanted = QStringLiteral("sum of the column ") + draw::number_text(map.col(0).cast<double>().sum(), 4);
-    bool found = false;
-    for (double y = 0; y < size.height() && !found; y += 3)
-        for (double x = 0; x < size.width() && !found; x += 3) found = figure->hit_test({x, y}, style, {}).tip.endsWith(wanted);
-    EXPECT_TRUE(found) << wanted.toStdString();
+    const auto named = [&](const QString& tip) { return tip.endsWith(wanted); };
+    EXPECT_TRUE(std::ranges::any_of(tips_in(*figure, {{}, size}, 3, 3), named)) << wanted.toStdString();
 }
 
 /// ALiBi: content and position, and the scores that they sum to; blank where a key may not be seen.
@@ -118,11 +105,8 @@ TEST_F(Together, PartsOfTheScoreAreMapsThatSumToIt) {
     EXPECT_EQ(table.columns, (std::vector<std::string>{"map", "query", "query_token", "key", "key_token", "part"}));
     EXPECT_EQ(std::get<std::string>(table.rows.front()[0]), "L4H1 content");
     EXPECT_EQ(static_cast<std::int64_t>(table.rows.size()), 6 * n * (n + 1) / 2);
-    bool found = false;
-    for (double y = 0; y < size.height() && !found; y += 5)
-        for (double x = 0; x < size.width() && !found; x += 5)
-            found = figure->hit_test({x, y}, style, {}).tip.startsWith(QStringLiteral("L4H5 position"));
-    EXPECT_TRUE(found);
+    const auto named = [](const QString& tip) { return tip.startsWith(QStringLiteral("L4H5 position")); };
+    EXPECT_TRUE(std::ranges::any_of(tips_in(*figure, {{}, size}, 5, 5), named));
 }
 
 TEST_F(Together, TheModelViewGetsAColumnAndARowMore) {
@@ -143,21 +127,16 @@ TEST_F(Together, TheModelViewGetsAColumnAndARowMore) {
     for (int l = 0; l < 3; ++l) corner += one(l, 1) + one(l, 5);
     EXPECT_TRUE(cell(layers, heads).isApprox(corner / 6));
 
-    const QSizeF size = figure->layout({900, 700}, style, {});
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    QPainter painter(&image);
-    figure->paint(painter, QRectF(QPointF(0, 0), size), style, {});
+    const QSizeF size = painted(*figure, {900, 700}).size();
     std::size_t together = 0;
-    for (double y = 0; y < size.height(); y += 5)
-        for (double x = 0; x < size.width(); x += 5) {
-            const Hit hit = figure->hit_test({x, y}, style, {});
-            if (hit.head) {
-                EXPECT_LT(hit.head->head.value, heads);
-            }
-            if (!hit.tip.startsWith(QStringLiteral("mean of "))) continue;
-            ++together;
-            EXPECT_FALSE(hit.head);
+    each_hit(*figure, {{}, size}, 5, 5, [&](const Hit& hit) {
+        if (hit.head) {
+            EXPECT_LT(hit.head->head.value, heads);
         }
+        if (!hit.tip.startsWith(QStringLiteral("mean of "))) return;
+        ++together;
+        EXPECT_FALSE(hit.head);
+    });
     EXPECT_GT(together, 0U);
     const Table table = figure->table();
     EXPECT_TRUE(std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
@@ -183,7 +162,7 @@ TEST_F(Together, LongTextsArePooledFromTheWholeMap) {
 
 TEST_F(Together, BatchesOfTextsReachFiguresCaptionsAndTheCommand) {
     auto batch = std::make_shared<TextBatch>();
-    batch->traces = {run("She was late."), run("Rain fell all night, and the river rose.")};
+    batch->traces = {novella("She was late."), novella("Rain fell all night, and the river rose.")};
     batch->file = "texts.txt";
     Request request;
     static_cast<ViewState&>(request) = state("focus-4");

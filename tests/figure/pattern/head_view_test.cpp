@@ -6,14 +6,10 @@
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
-
-#include <QImage>
-
-#include <cmath>
-#include <set>
 
 namespace headlight::figure {
 namespace head_view_test {
@@ -22,14 +18,11 @@ using testing::ElementsAre;
 
 constexpr QSizeF canvas(884, 732);
 
-QImage painted(Figure& figure, const Style& style, const Selection& selection, double ratio = 1) {
-    const QSizeF size = figure.layout(canvas, style, selection);
-    QImage image((size * ratio).toSize(), QImage::Format_RGB32);
-    image.setDevicePixelRatio(ratio);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    figure.paint(painter, QRectF(QPointF(0, 0), size), style, selection);
-    return image;
+Selection of_heads(std::vector<Head> heads) {
+    Selection selection;
+    selection.layer = Layer(4);
+    selection.heads = std::move(heads);
+    return selection;
 }
 
 HeadLayout layout_of(const HeadViewData& data) {
@@ -57,11 +50,9 @@ TEST(HeadView, BoxesOfThoseWhoLookAreAsStrongAsTheirLines) {
     const auto figure = head_figure(synthetic::heads(3, 1, [](int, int i, int j) { return j ? 0.F : i == 2 ? 0.2F : 0.9F; }));
     Style style;
     style.transfer.curve = Transfer::Curve::per_row;
-    Selection selection;
-    selection.layer = Layer(4);
-    selection.heads = {Head(0)};
+    Selection selection = of_heads({Head(0)});
     selection.pinned_keys = {Position(0)};
-    const QImage image = painted(*figure, style, selection);
+    const QImage image = painted(*figure, canvas, style, selection);
     const QColor hue = head_color(*style.theme, style.palette, 0);
     for (const std::int64_t query : {1, 2}) {
         const auto box = figure->row_of_query(Position(query));
@@ -73,23 +64,15 @@ TEST(HeadView, BoxesOfThoseWhoLookAreAsStrongAsTheirLines) {
 TEST(HeadView, APinnedKeyBeyondTheEdgeIsNamedThere) {
     const auto figure = head_figure(synthetic::heads(200, 1, [](int, int i, int j) { return j == 6 && i > 6 ? 0.75F : 0.F; }));
     const Style style;
-    Selection selection;
-    selection.layer = Layer(4);
-    selection.heads = {Head(0)};
+    Selection selection = of_heads({Head(0)});
     selection.pinned_queries = {Position(150)};
     selection.pinned_keys = {Position(6)};
     const QSizeF size = figure->layout(canvas, style, selection);
     ASSERT_GT(size.height(), 2000);
-    QImage image(canvas.toSize(), QImage::Format_RGB32);
     const auto tips_at = [&](double top) {
-        image.fill(style.theme->canvas);
-        QPainter painter(&image);
-        painter.translate(0, -top);
-        figure->paint(painter, {0, top, canvas.width(), canvas.height()}, style, selection);
-        std::set<QString> tips;
-        for (double y = 0; y < canvas.height(); y += 4)
-            for (double x = 0; x < canvas.width(); x += 12) tips.insert(figure->hit_test({x, top + y}, style, selection).tip);
-        return tips;
+        const QRectF seen(QPointF(0, top), canvas);
+        painted_part(*figure, canvas, seen, style, selection);
+        return tips_in(*figure, seen, 12, 4, selection);
     };
     const QString key = QStringLiteral("↑ t6 (6) 0.750  (beyond the edge: scroll to it)");
     EXPECT_TRUE(tips_at(figure->row_of_query(Position(150))->top() - 300).contains(key));
@@ -117,25 +100,19 @@ TEST(HeadLines, CountWhatIsTooFaintAmongTheLegalPairs) {
     EXPECT_EQ(both.pairs, 2 * 16);
 }
 
-TEST(HeadView, IdentityAttentionGivesOnlyHorizontalLines) {
-    const HeadViewData data = synthetic::heads(6, 1, [](int, int i, int j) { return i == j ? 1.F : 0.F; });
-    const HeadLayout l = layout_of(data);
-    const QImage image = painted(*head_figure(data), {}, {});
-    for (double u : {0.1, 0.37, 0.5, 0.9}) {
-        const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
-        ASSERT_EQ(marks.size(), 6U) << u;
-        for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i)), 1) << u;
-    }
-}
-
-TEST(HeadView, ShiftedIdentityGivesParallelSlantedLines) {
-    const HeadViewData data = synthetic::heads(6, 1, [](int, int i, int j) { return i - 1 == j ? 1.F : 0.F; });
-    const HeadLayout l = layout_of(data);
-    const QImage image = painted(*head_figure(data), {}, {});
-    for (double u : {0.25, 0.5, 0.75}) {
-        const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
-        ASSERT_EQ(marks.size(), 5U) << u;
-        for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i) + 1) - u * l.row_height, 1.5) << u;
+TEST(HeadView, AttentionToTheTokenSoFarBackGivesParallelLines) {
+    const std::vector<double> along_level{0.1, 0.37, 0.5, 0.9}, along_slanted{0.25, 0.5, 0.75};
+    for (const int back : {0, 1}) {
+        const HeadViewData data = synthetic::heads(6, 1, [back](int, int i, int j) { return i - back == j ? 1.F : 0.F; });
+        const HeadLayout l = layout_of(data);
+        const QImage image = painted(*head_figure(data), canvas);
+        for (const double u : back == 0 ? along_level : along_slanted) {
+            SCOPED_TRACE(testing::Message() << back << " back, at " << u);
+            const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
+            ASSERT_EQ(marks.size(), static_cast<std::size_t>(6 - back));
+            for (std::size_t i = 0; i < marks.size(); ++i)
+                EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i) + back) - u * back * l.row_height, back == 0 ? 1 : 1.5);
+        }
     }
 }
 
@@ -143,10 +120,8 @@ TEST(HeadView, TheColourAtALineIsTheHeadsAtItsOpacity) {
     const HeadViewData data = synthetic::heads(4, 2, [](int h, int i, int j) { return h == 1 && i == j ? 0.6F : 0.F; });
     const HeadLayout l = layout_of(data);
     const Style style;
-    Selection selection;
-    selection.layer = data.layer;
-    selection.heads = {Head(1)};
-    const QImage image = painted(*head_figure(data), style, selection, 2);
+    const Selection selection = of_heads({Head(1)});
+    const QImage image = painted(*head_figure(data), canvas, style, selection, 2);
     const auto x = static_cast<int>((l.line_x0 + l.line_x1)), y = static_cast<int>(2 * l.row_y(2));
     const QColor expected = draw::blended(style.theme->canvas, head_color(*style.theme, style.palette, 1), 0.6);
     const QColor found = image.pixelColor(x, y);
@@ -159,11 +134,9 @@ TEST(HeadView, OthersFadeToAQuarterBesideAPinnedQuery) {
     const HeadViewData data = synthetic::heads(5, 1, [](int, int i, int j) { return i == j ? 1.F : 0.F; });
     const HeadLayout l = layout_of(data);
     const Style style;
-    Selection selection;
-    selection.layer = data.layer;
-    selection.heads = {Head(0)};
+    Selection selection = of_heads({Head(0)});
     selection.pinned_queries = {Position(3)};
-    const QImage image = painted(*head_figure(data), style, selection, 2);
+    const QImage image = painted(*head_figure(data), canvas, style, selection, 2);
     const QColor hue = head_color(*style.theme, style.palette, 0);
     const auto x = static_cast<int>((l.line_x0 + l.line_x1));
     EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(3))).red(), hue.red(), 2);
@@ -178,9 +151,9 @@ TEST(HeadView, HoverIsNotExported) {
     hovering.hover_query = Position(3);
     Style style;
     style.exporting = true;
-    EXPECT_EQ(painted(*figure, style, hovering), painted(*figure, style, {}));
+    EXPECT_EQ(painted(*figure, canvas, style, hovering), painted(*figure, canvas, style));
     style.exporting = false;
-    EXPECT_NE(painted(*figure, style, hovering), painted(*figure, style, {}));
+    EXPECT_NE(painted(*figure, canvas, style, hovering), painted(*figure, canvas, style));
 }
 
 TEST(HeadView, HitsWhatIsUnderThePointer) {
@@ -190,9 +163,7 @@ TEST(HeadView, HitsWhatIsUnderThePointer) {
     const HeadLayout l = layout_of(data);
     const auto figure = head_figure(data);
     const Style style;
-    Selection selection;
-    selection.layer = data.layer;
-    selection.heads = {Head(2)};
+    const Selection selection = of_heads({Head(2)});
     figure->layout(canvas, style, selection);
 
     const Hit square = figure->hit_test(l.square(3).center(), style, selection);
@@ -226,10 +197,7 @@ TEST(HeadView, HeaderKeepsToTheVisiblePart) {
     const Style style;
     const QSizeF size = figure->layout(canvas, style, {});
     EXPECT_GT(size.height(), 200 * 20);
-    QImage image(canvas.toSize(), QImage::Format_RGB32);
-    QPainter painter(&image);
-    painter.translate(0, -1000);
-    figure->paint(painter, QRectF(QPointF(0, 1000), canvas), style, {});
+    painted_part(*figure, canvas, QRectF(QPointF(0, 1000), canvas), style);
     const Hit hit = figure->hit_test(layout_of(data).square(1).center() + QPointF(0, 1000), style, {});
     EXPECT_EQ(hit.kind, Hit::Kind::head_square);
 }
@@ -249,12 +217,7 @@ struct Screen {
 
     QImage at(double top, bool exporting = false) {
         style.exporting = exporting;
-        QImage image(canvas.toSize(), QImage::Format_RGB32);
-        image.fill(style.theme->canvas);
-        QPainter painter(&image);
-        painter.translate(0, -top);
-        figure.paint(painter, QRectF(QPointF(0, top), canvas), style, selection);
-        return image;
+        return painted_part(figure, canvas, QRectF(QPointF(0, top), canvas), style, selection);
     }
     /// What the canvas does until nothing is coarse; counts the frames that were.
     QImage settled(double top, int* coarse = nullptr) {
@@ -326,8 +289,7 @@ TEST(HeadView, TheHeaderOfALongTextChangesWithItsLines) {
     const HeadViewData data = synthetic::heads(800, 2, [](int h, int i, int j) { return j == (h == 0 ? i : 0) ? 1.F : 0.F; });
     const auto figure = head_figure(data);
     Screen screen{*figure};
-    screen.selection.layer = data.layer;
-    screen.selection.heads = {Head(0)};
+    screen.selection = of_heads({Head(0)});
     figure->layout(canvas, screen.style, screen.selection);
     screen.settled(0);
     const QImage old = screen.settled(0);
@@ -395,7 +357,7 @@ TEST(HeadView, OneTokenIsAPicture) {
     const HeadViewData data = synthetic::heads(1, 1, [](int, int, int) { return 1.F; });
     Selection selection;
     selection.pinned_queries = {Position(0)};
-    const QImage image = painted(*head_figure(data), {}, selection);
+    const QImage image = painted(*head_figure(data), canvas, {}, selection);
     EXPECT_FALSE(image.isNull());
 }
 

@@ -8,11 +8,10 @@
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
-
-#include <QImage>
 
 namespace headlight::figure {
 namespace matrix_view_test {
@@ -29,14 +28,8 @@ MatrixViewData matrices(const HeadViewData& from) {
 
 float causal_weight(int, int i, int j) { return j > i ? 0.F : j == i ? 0.75F : 0.25F / static_cast<float>(std::max(i, 1)); }
 
-QImage painted(const Figure& figure, const QRectF& exposed, const Style& style, const Selection& selection = {}) {
-    QImage image((exposed.size() * style.zoom).toSize(), QImage::Format_RGB32);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    painter.scale(style.zoom, style.zoom);
-    painter.translate(-exposed.topLeft());
-    figure.paint(painter, exposed, style, selection);
-    return image;
+QImage painted(const Figure& figure, const QRectF& seen, const Style& style) {
+    return painted_part(figure, seen.size() * style.zoom, seen, style);
 }
 
 /// Where a cell is, found by asking: the middle of its area.

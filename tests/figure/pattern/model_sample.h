@@ -3,20 +3,18 @@
 #pragma once
 
 #include "figure/pattern/model/model_view_store.h"
-
 #include "tests/figure/pattern/neuron_sample.h"
 
 #include <cmath>
 
 namespace headlight::figure::sample {
 
-inline analyze::Matrix made_up_pattern(HeadId head, std::int64_t tokens, bool causal) {
+inline analyze::Matrix made_up_pattern(HeadId head, std::int64_t tokens) {
     analyze::Matrix p = analyze::Matrix::Zero(tokens, tokens);
     const double back = double(head.head.value % 5), sink = double((head.layer.value * 3 + head.head.value) % 7) / 7;
     const double period = 11 + double(head.layer.value);
     for (std::int64_t i = 0; i < tokens; ++i) {
-        const auto end = causal ? i + 1 : tokens;
-        for (std::int64_t j = 0; j < end; ++j) {
+        for (std::int64_t j = 0; j <= i; ++j) {
             const double d = double(i - j) - back, wave = std::cos(2 * M_PI * double(i - j) / period);
             p(i, j) = float(std::exp(-std::abs(d) / (1 + double(head.layer.value))) + (wave > 0.97 ? 0.6 : 0) +
                             (j == 0 ? sink * 2 : 0) + 0.003);
@@ -37,20 +35,18 @@ inline analyze::Matrix pool(const analyze::Matrix& m, std::int64_t side, bool me
     return out;
 }
 
-inline ModelViewData model(std::int64_t layers, std::int64_t heads, std::int64_t tokens, std::int64_t kv_heads = 0,
-                           bool causal = true) {
+inline ModelViewData model(std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
     ModelViewData data;
     data.axes.queries = data.axes.keys = axis_items(tokens);
-    data.causal = causal;
-    data.shape = {layers, heads, kv_heads > 0 ? kv_heads : heads, tokens, tokens, tokens <= 40};
-    data.pattern = [=](HeadId head) { return made_up_pattern(head, tokens, causal); };
+    data.shape = {layers, heads, heads, tokens, tokens, tokens <= 40};
+    data.pattern = [=](HeadId head) { return made_up_pattern(head, tokens); };
     // One pooled map a head is made at once, as a trace's overview would hold it.
     auto maps = std::make_shared<std::map<HeadId, analyze::PooledMap>>();
     if (tokens > 40)
         for (std::int64_t l = 0; l < layers; ++l)
             for (std::int64_t h = 0; h < heads; ++h) {
                 const HeadId head{Layer{l}, Head{h}};
-                const auto full = made_up_pattern(head, tokens, causal);
+                const auto full = made_up_pattern(head, tokens);
                 (*maps)[head] = {head, pool(full, 128, false), pool(full, 128, true)};
             }
     data.pooled = [maps](HeadId head) { return maps->at(head); };

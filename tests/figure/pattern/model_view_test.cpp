@@ -3,11 +3,11 @@
 
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/pattern/model_sample.h"
 #include "tests/support/memory_budget.h"
 
 #include <gtest/gtest.h>
-#include <QImage>
 
 #include <atomic>
 #include <future>
@@ -22,14 +22,21 @@ std::shared_ptr<ModelViewStore> store(std::int64_t layers, std::int64_t heads, s
     return std::make_shared<ModelViewStore>(sample::model(layers, heads, tokens));
 }
 
-QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style, const Selection& selection) {
-    QImage image(canvas.toSize(), QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    painter.scale(style.zoom, style.zoom);
-    painter.translate(-seen.topLeft());
-    figure.paint(painter, seen, style, selection);
+/// Paints what is `seen`, and makes what is coarse, until nothing is.
+QImage settled(Figure& figure, const QRectF& seen, const Style& style, int most_frames = 500) {
+    QImage image;
+    for (int i = 0; i < most_frames && (i == 0 || figure.refining()); ++i) {
+        image = painted_part(figure, {900, 700}, seen, style);
+        if (const Sharpening work = figure.sharpening()) work({})();
+    }
+    EXPECT_FALSE(figure.refining());
     return image;
+}
+
+/// First and last layer, first and last head in sight where only the inside of a cell is.
+std::vector<std::int64_t> heads_inside(const ModelLayout& at, HeadId id) {
+    const auto range = at.touching(at.cell_rect(id).adjusted(1, 1, -1, -1));
+    return {range.first_layer, range.last_layer, range.first_head, range.last_head};
 }
 
 TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
@@ -74,7 +81,7 @@ TEST(ModelView, AMiniatureSaysWhereOneIs) {
     const QRectF part(size.width() / 4, size.height() / 4, size.width() / 4, size.height() / 4);
     Selection selection;
     selection.focus = {Layer(39), Head(0)};
-    const QImage zoomed = painted(figure, size, part, style, selection);
+    const QImage zoomed = painted_part(figure, size, part, style, selection);
     std::int64_t accents = 0;
     for (int y = zoomed.height() / 2; y < zoomed.height(); ++y)
         for (int x = zoomed.width() / 2; x < zoomed.width(); ++x) accents += zoomed.pixelColor(x, y) == style.theme->accent;
@@ -98,11 +105,7 @@ TEST(ModelView, DeepModelsPutLayersAcrossWhereThatMakesLargerCells) {
         for (int h = 0; h < 9; ++h) {
             const HeadId id{Layer{l}, Head{h}};
             ASSERT_EQ(at.head_at(at.cell_rect(id).center()), id);
-            const auto range = at.touching(at.cell_rect(id).adjusted(1, 1, -1, -1));
-            ASSERT_EQ(range.first_layer, l);
-            ASSERT_EQ(range.last_layer, l);
-            ASSERT_EQ(range.first_head, h);
-            ASSERT_EQ(range.last_head, h);
+            ASSERT_EQ(heads_inside(at, id), (std::vector<std::int64_t>{l, l, h, h}));
         }
 }
 
@@ -114,8 +117,7 @@ TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
         ModelFigure figure(shared, {.detail = open, .together = {}});
         Selection selection;
         selection.focus = focus;
-        const QSizeF size = figure.layout({700, 500}, style, selection);
-        return painted(figure, size, QRectF(QPointF(0, 0), size), style, selection);
+        return painted(figure, {700, 500}, style, selection);
     };
     const HeadId first{Layer{0}, Head{0}}, other{Layer{1}, Head{2}};
     EXPECT_EQ(picture(first, {}), picture(other, {})) << "the focus is no part of the command that makes the file again";
@@ -125,12 +127,7 @@ TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
 
 TEST(ModelView, OnlyCellsInSightAreAsked) {
     const ModelLayout at = model_layout({12, 12, 12, 60, 60, false}, {900, 700});
-    const QRectF one = at.cell_rect({Layer{3}, Head{7}}).adjusted(1, 1, -1, -1);
-    const auto range = at.touching(one);
-    EXPECT_EQ(range.first_layer, 3);
-    EXPECT_EQ(range.last_layer, 3);
-    EXPECT_EQ(range.first_head, 7);
-    EXPECT_EQ(range.last_head, 7);
+    EXPECT_EQ(heads_inside(at, {Layer{3}, Head{7}}), (std::vector<std::int64_t>{3, 3, 7, 7}));
     const auto none = at.touching({0, 0, 10, 10});
     EXPECT_LT(none.last_layer, none.first_layer);
 }
@@ -155,8 +152,7 @@ TEST(ModelView, DetailPaneStaysInsideTheCanvasAndOffItsCell) {
 }
 
 TEST(ModelView, PaneStaysInTheVisiblePartWhenZoomedAndPanned) {
-    ModelViewOptions options;
-    options.detail = HeadId{Layer{4}, Head{5}};
+    const ModelViewOptions options{.detail = HeadId{Layer{4}, Head{5}}, .together = {}};
     ModelFigure figure(store(6, 8, 17), options);
     Style style;
     style.zoom = 3;
@@ -164,15 +160,14 @@ TEST(ModelView, PaneStaysInTheVisiblePartWhenZoomedAndPanned) {
     const QRectF cell = figure.places().cell_rect(*options.detail);
     for (const QPointF corner : {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
         const QRectF seen(corner, QSizeF(300, 700 / 3.0));
-        painted(figure, {900, 700}, seen, style, {});
+        painted_part(figure, {900, 700}, seen, style, {});
         EXPECT_TRUE(seen.contains(figure.pane(3))) << corner.x() << " " << corner.y();
         EXPECT_NEAR(figure.pane(3).width() * 3, 348, 1e-6);
     }
 }
 
 TEST(ModelView, PaneAnswersOnBothSidesAndItsHeadingCloses) {
-    ModelViewOptions options;
-    options.detail = HeadId{Layer{0}, Head{0}};
+    const ModelViewOptions options{.detail = HeadId{Layer{0}, Head{0}}, .together = {}};
     ModelFigure figure(store(6, 8, 17), options);
     const Style style;
     figure.layout({900, 700}, style, {});
@@ -242,17 +237,13 @@ TEST(ModelView, ZoomBringsTheRealPatternItsNumbersAndItsPairs) {
     EXPECT_GT(parts.row_px, 60);
     const QPointF spot(parts.area.left() + 100.5 / 300 * parts.area.width(), row_middle(parts.area, 200, 300));
     const QRectF seen(spot - QPointF(450, 350) / style.zoom, canvas / style.zoom);
-    for (int i = 0; i < 500 && (i == 0 || figure.refining()); ++i) {
-        painted(figure, canvas, seen, style, {});
-        if (const Sharpening work = figure.sharpening()) work({})();
-    }
-    EXPECT_FALSE(figure.refining());
+    settled(figure, seen, style);
     const Hit hit = figure.hit_test(spot, style, {});
     EXPECT_EQ(hit.kind, Hit::Kind::pair);
     EXPECT_EQ(hit.head, head);
     EXPECT_EQ(hit.query, Position{200});
     EXPECT_EQ(hit.key, Position{100});
-    EXPECT_FLOAT_EQ(float(*hit.value), sample::made_up_pattern(head, 300, true)(200, 100));
+    EXPECT_FLOAT_EQ(float(*hit.value), sample::made_up_pattern(head, 300)(200, 100));
 }
 
 TEST(ModelView, ManyLargeMapsInSightSettle) {
@@ -271,7 +262,7 @@ TEST(ModelView, ManyLargeMapsInSightSettle) {
     Style style;
     figure.layout({900, 700}, style, {});
     style.zoom = 1.5;
-    for (int i = 0; i < 50 && (i == 0 || figure.refining()); ++i) painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
+    for (int i = 0; i < 50 && (i == 0 || figure.refining()); ++i) painted_part(figure, {900, 700}, {0, 0, 600, 466}, style, {});
     EXPECT_FALSE(figure.refining());
     EXPECT_EQ(fetched, 0);
 }
@@ -294,11 +285,7 @@ TEST(ModelView, APatternTooLargeForTheBudgetIsShownInCells) {
     figure.layout({900, 700}, style, {});
     style.zoom = figure.max_zoom();
     const QRectF seen(QPointF(100, 100), QSizeF(900, 700) / style.zoom);
-    for (int i = 0; i < 20 && (i == 0 || figure.refining()); ++i) {
-        painted(figure, {900, 700}, seen, style, {});
-        if (const Sharpening work = figure.sharpening()) work({})();
-    }
-    EXPECT_FALSE(figure.refining());
+    settled(figure, seen, style, 20);
     EXPECT_GT(side, 1000);
     EXPECT_EQ(whole, 0);
 }
@@ -307,24 +294,18 @@ TEST(ModelView, PicturesAreGivenUpBeyondTheBudgetAndMadeAgain) {
     ModelFigure figure(store(4, 4, 300), {});
     Style style;
     figure.layout({900, 700}, style, {});
-    const QRectF all(0, 0, 900, 700);
-    const auto settled = [&](double zoom) {
+    const auto settled_at = [&](double zoom) {
         style.zoom = zoom;
-        QImage image;
-        do {
-            image = painted(figure, {900, 700}, QRectF(all.topLeft(), all.size() / zoom), style, {});
-            if (const Sharpening work = figure.sharpening()) work({})();
-        } while (figure.refining());
-        return image;
+        return settled(figure, QRectF({}, QSizeF(900, 700) / zoom), style);
     };
     const std::int64_t before = memory_in_use(MemoryUse::pictures);
-    const QImage first = settled(1);
+    const QImage first = settled_at(1);
     const std::int64_t of_first = memory_in_use(MemoryUse::pictures) - before;
     EXPECT_GT(of_first, 0);
-    settled(8);
+    settled_at(8);
     EXPECT_GT(memory_in_use(MemoryUse::pictures) - before, of_first);
     keep_to_budget(memory_budget());
-    EXPECT_EQ(settled(1), first);
+    EXPECT_EQ(settled_at(1), first);
     EXPECT_EQ(memory_in_use(MemoryUse::pictures) - before, of_first);
 }
 
@@ -332,18 +313,18 @@ TEST(ModelView, PaintingComputesNothingThatTakesLong) {
     auto data = sample::model(2, 2, 300);
     data.pooled_at_hand = false;
     std::set<std::thread::id> threads;
-    data.pattern = [&threads, one = data.pattern](HeadId head) {
-        threads.insert(std::this_thread::get_id());
-        return one(head);
+    const auto watched = [&threads](auto one) {
+        return [&threads, one](HeadId head) {
+            threads.insert(std::this_thread::get_id());
+            return one(head);
+        };
     };
-    data.pooled = [&threads, one = data.pooled](HeadId head) {
-        threads.insert(std::this_thread::get_id());
-        return one(head);
-    };
+    data.pattern = watched(data.pattern);
+    data.pooled = watched(data.pooled);
     ModelFigure figure(std::make_shared<ModelViewStore>(std::move(data)), {});
     Style style;
     figure.layout({900, 700}, style, {});
-    const auto blank = painted(figure, {900, 700}, {0, 0, 900, 700}, style, {});
+    const auto blank = painted_part(figure, {900, 700}, {0, 0, 900, 700}, style, {});
     EXPECT_TRUE(figure.refining());
     EXPECT_TRUE(threads.empty());
     for (int i = 0; i < 50 && figure.refining(); ++i) {
@@ -353,10 +334,10 @@ TEST(ModelView, PaintingComputesNothingThatTakesLong) {
         EXPECT_FALSE(figure.sharpening()) << "one at a time";
         std::thread([&] { keep = work({}); }).join();
         keep();
-        painted(figure, {900, 700}, {0, 0, 900, 700}, style, {});
+        painted_part(figure, {900, 700}, {0, 0, 900, 700}, style, {});
     }
     EXPECT_FALSE(figure.refining());
-    EXPECT_NE(painted(figure, {900, 700}, {0, 0, 900, 700}, style, {}), blank);
+    EXPECT_NE(painted_part(figure, {900, 700}, {0, 0, 900, 700}, style, {}), blank);
     EXPECT_FALSE(threads.empty());
     EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
 }
@@ -374,7 +355,7 @@ TEST(ModelView, AFigureThatIsDroppedWaitsForNoPattern) {
     Style style;
     figure->layout({900, 700}, style, {});
     style.zoom = figure->max_zoom();
-    painted(*figure, {900, 700}, figure->places().cell_rect({Layer{0}, Head{0}}), style, {});
+    painted_part(*figure, {900, 700}, figure->places().cell_rect({Layer{0}, Head{0}}), style, {});
     Sharpening work = figure->sharpening();
     ASSERT_TRUE(work);
     const CancelToken cancel;
@@ -387,15 +368,12 @@ TEST(ModelView, AFigureThatIsDroppedWaitsForNoPattern) {
 }
 
 TEST(ModelView, ExportNeedsNoSecondFrameAndIsTheSameEveryTime) {
-    const Style style = [] {
-        Style s;
-        s.exporting = true;
-        return s;
-    }();
+    Style style;
+    style.exporting = true;
     const auto once = [&] {
         ModelFigure figure(store(3, 4, 150), {});
         const QSizeF size = figure.layout({800, 600}, style, {});
-        const QImage image = painted(figure, {800, 600}, QRectF(QPointF(0, 0), size), style, {});
+        const QImage image = painted_part(figure, {800, 600}, QRectF(QPointF(0, 0), size), style, {});
         EXPECT_FALSE(figure.refining());
         return image;
     };
@@ -412,9 +390,7 @@ TEST(ModelView, TableAndArrayAreTheWeightsThatAreDrawn) {
         EXPECT_FLOAT_EQ(float(std::get<double>(row.back())), array.values[static_cast<std::size_t>(index)]);
         EXPECT_GE(std::get<double>(row.back()), 1.0 / 255);
     }
-    ModelViewOptions mean;
-    mean.mean = true;
-    ModelFigure maps(store(2, 2, 260), mean);
+    ModelFigure maps(store(2, 2, 260), {.mean = true, .detail = {}, .together = {}});
     EXPECT_EQ(maps.arrays().front().shape, (std::vector<std::int64_t>{2, 2, 128, 128}));
     EXPECT_EQ(maps.table().columns.back(), "mean_weight");
 }
@@ -424,7 +400,7 @@ TEST(ModelView, OneTokenAndNoTokenArePainted) {
         ModelFigure figure(store(2, 2, tokens), {});
         const Style style;
         figure.layout({600, 400}, style, {});
-        EXPECT_NO_THROW(painted(figure, {600, 400}, {0, 0, 600, 400}, style, {}));
+        EXPECT_NO_THROW(painted_part(figure, {600, 400}, {0, 0, 600, 400}, style, {}));
         const Hit hit = figure.hit_test(figure.places().cell_rect({Layer{1}, Head{1}}).center(), style, {});
         EXPECT_EQ(hit.kind, tokens == 1 ? Hit::Kind::head : Hit::Kind::none);
     }

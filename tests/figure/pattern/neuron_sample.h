@@ -12,7 +12,6 @@ namespace headlight::figure::sample {
 struct NeuronShape {
     std::int64_t tokens = 17, query = 13, d_head = 32;
     double slope = 1.0 / 64;  ///< ALiBi; 0: no additive term
-    std::int64_t group_size = 1;
 };
 
 inline std::vector<analyze::AxisItem> axis_items(std::int64_t tokens) {
@@ -38,8 +37,7 @@ inline NeuronViewData neuron(const NeuronShape& shape) {
     data.dtype = "fp32";
     auto& v = data.view;
     v.head = {Layer{4}, Head{5}};
-    v.group_size = shape.group_size;
-    v.kv_head = 5 / shape.group_size;
+    v.kv_head = 5;
     v.query = Position{shape.query};
     v.scale = 1 / std::sqrt(double(shape.d_head));
     v.position_kind = shape.slope > 0 ? "ALiBi" : "rotary";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/neuron/neuron_view_figure.h"
 
+#include "tests/figure/painting.h"
 #include "tests/figure/pattern/neuron_sample.h"
 
 #include <gtest/gtest.h>
-#include <QImage>
 
 #include <set>
 
@@ -88,22 +88,27 @@ TEST(NeuronView, SortedOrderPutsTheLargestContributionOfTheStrongestKeyFirst) {
     EXPECT_EQ(figure.table().columns[13], "k_" + std::to_string(order[0]));
 }
 
+/// `dot`: room for the numbers of the first column.
+void expect_columns_apart(const NeuronLayout& at, double dot, bool position) {
+    EXPECT_GT(at.key_x, at.token_x + at.token_width);
+    EXPECT_GT(at.product_x, at.key_x + at.strip_width);
+    EXPECT_GT(at.dot_right - dot, at.product_x + at.strip_width);
+    if (position) {
+        EXPECT_GT(at.position_right - 50, at.dot_right);
+    }
+    EXPECT_GT(at.score_right - 50, at.position_right);
+    EXPECT_GT(at.bar_x, at.score_right);
+    EXPECT_LT(at.weighted_right, at.width - NeuronLayout::margin);
+}
+
 TEST(NeuronView, ColumnsDoNotOverlapAndEndInsideTheWidth) {
     for (const double width : {400.0, 884.0, 1180.0, 1800.0})
         for (const std::int64_t d_head : {4, 32, 64, 256})
             for (const double slope : {0.0, 0.25}) {
                 const auto data = sample::neuron({.d_head = d_head, .slope = slope});
                 const NeuronLayout at = neuron_layout(data, width, 60);
-                EXPECT_GT(at.key_x, at.token_x + at.token_width);
-                EXPECT_GT(at.product_x, at.key_x + at.strip_width);
-                EXPECT_GT(at.dot_right - 50, at.product_x + at.strip_width);
-                if (slope > 0) {
-                    EXPECT_GT(at.position_right - 50, at.dot_right);
-                }
-                EXPECT_GT(at.score_right - 50, at.position_right);
-                EXPECT_GT(at.bar_x, at.score_right);
+                expect_columns_apart(at, 50, slope > 0);
                 EXPECT_GT(at.value_right - 40, at.weight_x + 38);
-                EXPECT_LT(at.weighted_right, at.width - NeuronLayout::margin);
                 if (width >= 884) {
                     EXPECT_LE(at.width, width + 1e-9) << width << " " << d_head;
                 }
@@ -115,15 +120,9 @@ TEST(NeuronView, AFileOfOneColumnOfAJournalHasTypeThatCanBeRead) {
     const auto data = sample::neuron({.d_head = 64, .slope = 0.25});
     const NeuronLayout at = neuron_layout(data, column, 90, true);
     EXPECT_GT(10.5 * 0.75 * column / at.width, 4.2) << "pt of the smallest type, at a width of " << at.width;
-    EXPECT_GT(at.key_x, at.token_x + at.token_width);
-    EXPECT_GT(at.product_x, at.key_x + at.strip_width);
-    EXPECT_GT(at.dot_right - 45, at.product_x + at.strip_width);
-    EXPECT_GT(at.position_right - 50, at.dot_right);
-    EXPECT_GT(at.score_right - 50, at.position_right);
-    EXPECT_GT(at.bar_x, at.score_right);
+    expect_columns_apart(at, 45, true);
     EXPECT_GE(at.value_right - 36, at.weight_x + 46) << "\"<0.001\" stands there";
     EXPECT_GT(at.weighted_right - 40, at.value_right);
-    EXPECT_LT(at.weighted_right, at.width - NeuronLayout::margin);
 }
 
 /// Content and rotary stand between the products and their sum, and what is exported has both.
@@ -152,13 +151,7 @@ TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
     std::vector<std::string> names;
     for (const NamedArray& array : figure.arrays()) names.push_back(array.name);
     EXPECT_EQ(std::count(names.begin(), names.end(), "content") + std::count(names.begin(), names.end(), "rotary"), 2);
-    Style style;
-    const QSizeF size = figure.layout({1400, 700}, style, {});
-    QImage with(size.toSize(), QImage::Format_ARGB32_Premultiplied);
-    with.fill(Qt::white);
-    QPainter painter(&with);
-    figure.paint(painter, QRectF({0, 0}, size), style, {});
-    painter.end();
+    const QImage with = painted(figure, {1400, 700});
     // The line between the two stands in every row, also above the numbers.
     const NeuronLayout& places = figure.places();
     const double x = places.key_x + places.cell(0, 24).left();
@@ -197,12 +190,7 @@ TEST(NeuronView, ScrolledRowsUnderTheQueryBandAreNotHit) {
     const Selection selection;
     const QSizeF size = figure.layout({1180, 600}, style, selection);
     EXPECT_GT(size.height(), 500 * 30);
-    QImage image(1180, 600, QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::white);
-    QPainter painter(&image);
-    painter.translate(0, -6000);
-    figure.paint(painter, QRectF(0, 6000, 1180, 600), style, selection);
-    painter.end();
+    const QImage image = painted_part(figure, {1180, 600}, QRectF(0, 6000, 1180, 600), style);
     // The band with the query has moved to the top of what is seen: its soft blue, not a row, is painted there.
     EXPECT_EQ(image.pixelColor(900, 30), style.theme->accent_soft);
     EXPECT_EQ(figure.hit_test({900, 6030}, style, selection).kind, Hit::Kind::query);
@@ -215,11 +203,7 @@ TEST(NeuronView, OneTokenIsItsOwnWholeTable) {
     const Table table = figure.table();
     ASSERT_EQ(table.rows.size(), 1u);
     EXPECT_EQ(cell_number(table, 0, "weight"), 1);
-    Style style;
-    QImage image(1200, 300, QImage::Format_ARGB32_Premultiplied);
-    QPainter painter(&image);
-    figure.layout({1200, 300}, style, {});
-    EXPECT_NO_THROW(figure.paint(painter, QRectF(0, 0, 1200, 300), style, {}));
+    EXPECT_NO_THROW(painted(figure, {1200, 300}));
 }
 
 }  // namespace neuron_view_test

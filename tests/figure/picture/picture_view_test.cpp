@@ -8,10 +8,9 @@
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/trace.h"
+#include "tests/figure/painting.h"
 
 #include <gtest/gtest.h>
-
-#include <QImage>
 
 #include <set>
 
@@ -114,12 +113,13 @@ TEST(PictureView, APatchIsPointedAtWhereItIsPainted) {
     figure->layout({900, 500}, style, {});
     const PictureLayout l = picture_layout(3, 4.0 / 3, {900, 500});
     const QRectF second = l.picture(2);
-    const Hit hit = figure->hit_test(second.topLeft() + QPointF(second.width() * 0.9, second.height() * 0.5), style, {});
+    const QPointF at = second.topLeft() + QPointF(second.width() * 0.9, second.height() * 0.5);
+    const Hit hit = figure->hit_test(at, style, {});
     EXPECT_EQ(hit.kind, Hit::Kind::query);
     EXPECT_EQ(hit.query->value, 1 + 1 * 4 + 3);
     EXPECT_FLOAT_EQ(static_cast<float>(*hit.value), analyze::pattern(*trace, {Layer(0), Head(1)}, {})(0, 8));
     EXPECT_TRUE(hit.tip.contains(QStringLiteral("r2c4")));
-    EXPECT_TRUE(hit.area.contains(second.topLeft() + QPointF(second.width() * 0.9, second.height() * 0.5)));
+    EXPECT_TRUE(hit.area.contains(at));
     EXPECT_EQ(figure->hit_test(l.caption_of(1).topLeft() + QPointF(3, 12), style, {}).head, (HeadId{Layer(0), Head(0)}));
 }
 
@@ -134,9 +134,7 @@ TEST(PictureView, EveryViewIsThereOrSaysWhy) {
             try {
                 const auto figure = make_figure(trace, state_of(spec.id, *trace));
                 const QSizeF size = figure->layout({900, 600}, style, {});
-                QImage image(size.toSize().boundedTo({1200, 1200}), QImage::Format_RGB32);
-                QPainter painter(&image);
-                figure->paint(painter, QRectF(QPointF(0, 0), size), style, {});
+                painted_part(*figure, size.boundedTo({1200, 1200}), QRectF({}, size), style);
                 drawn.insert(spec.id);
             } catch (const Error& error) {
                 ADD_FAILURE() << error.what();

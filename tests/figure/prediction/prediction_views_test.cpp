@@ -8,15 +8,14 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/core/opened_part.h"
 #include "headlight/figure/core/view_spec.h"
-
-#include <QImage>
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 #include <set>
 
 namespace headlight::figure {
@@ -24,21 +23,13 @@ namespace prediction_views_test {
 
 class PredictionViews : public testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
-                            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
-    }
+    static void SetUpTestSuite() { trace_ = novella("The old doctor asked the nurse to wait, because the old doctor was late."); }
     static void TearDownTestSuite() { trace_.reset(); }
 
     static void paint(Figure& figure, const Theme& theme) {
         Style style;
         style.theme = &theme;
-        const QSizeF size = figure.layout({1180, 760}, style, {});
-        QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
-        image.fill(theme.canvas);
-        QPainter painter(&image);
-        figure.paint(painter, QRectF(QPointF(), size), style, {});
+        painted(figure, {1180, 760}, style);
     }
 
     static inline TracePtr trace_;
@@ -85,13 +76,7 @@ TEST_F(PredictionViews, LensKeepsTokensAndOutputInSightWhileLayersScroll) {
     ASSERT_GT(size.width(), 421) << "too narrow for six layers";
     EXPECT_TRUE(figure->begins_at_right());
     const LensLayout& at = dynamic_cast<LensFigure&>(*figure).places();
-    QImage image(420, 500, QImage::Format_ARGB32_Premultiplied);
-    image.fill(style.theme->canvas);
-    const auto look = [&](double left) {
-        QPainter painter(&image);
-        painter.translate(-left, 0);
-        figure->paint(painter, {left, 0, 420, 500}, style, {});
-    };
+    const auto look = [&](double left) { painted_part(*figure, {420, 500}, {left, 0, 420, 500}, style); };
     for (const double left : {0.0, size.width() - 420}) {
         look(left);
         const double y = at.row_top(2) + 5;
@@ -218,10 +203,9 @@ TEST_F(PredictionViews, MemoriesCanBeSortedByWhatTheyAddToTheLogit) {
     }
     const QSizeF size = figure->layout({1180, 0}, {}, {});
     std::set<std::string> orders;
-    for (double x = 0; x < size.width(); x += 4)
-        for (double y = 0; y < 120; y += 4)
-            if (const Hit hit = figure->hit_test({x, y}, {}, {}); hit.kind == Hit::Kind::option)
-                orders.insert(hit.options.front().second);
+    each_hit(*figure, {0, 0, size.width(), 120}, 4, 4, [&](const Hit& hit) {
+        if (hit.kind == Hit::Kind::option) orders.insert(hit.options.front().second);
+    });
     EXPECT_EQ(orders, (std::set<std::string>{"logit", "strength"})) << "by a click on the heads of the columns";
 }
 

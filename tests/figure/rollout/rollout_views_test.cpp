@@ -4,15 +4,12 @@
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/rollout/paths_view.h"
 #include "headlight/base/error.h"
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 #include "tests/figure/synthetic.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <QImage>
-
-#include <cmath>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -119,12 +116,8 @@ TEST(PathsLayout, LayersInWhichLittleMovesAreFoldedWhereAllDoNotFit) {
 TEST(PathsFigure, HitsTellNodesRibbonsAndTheRest) {
     const auto figure = paths_figure(three_tokens());
     const QSizeF size = figure->layout({800, 600}, {}, {});
-    std::set<QString> tips;
-    for (double y = 0; y < size.height(); y += 2)
-        for (double x = 0; x < size.width(); x += 4) {
-            const Hit hit = figure->hit_test({x, y}, {}, {});
-            if (!hit.tip.isEmpty()) tips.insert(hit.tip);
-        }
+    std::set<QString> tips = tips_in(*figure, {{}, size}, 4, 2);
+    tips.erase(QString());
     EXPECT_TRUE(tips.count(QStringLiteral("after L1  t2 (2)  100.0 %")));
     EXPECT_TRUE(tips.count(QStringLiteral("layer 1  t2 (2) → t1 (1)  20.0 %")));
     EXPECT_TRUE(tips.count(QStringLiteral("after L0  1 other together  5.0 %")));
@@ -143,13 +136,8 @@ TEST(MatrixSums, StandBesideTheMapAndSayTheirNumbers) {
     for (int i = 0; i < 4; ++i) data.weights[0].row(i).head(i + 1).setConstant(1.0F / static_cast<float>(i + 1));
     data.sums = true;
     const auto figure = matrix_figure(data);
-    const QSizeF size = figure->layout({700, 600}, {}, {});
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    QPainter painter(&image);
-    figure->paint(painter, QRectF(QPointF(0, 0), size), {}, {});
-    std::set<QString> tips;
-    for (double y = 0; y < size.height(); y += 3)
-        for (double x = 0; x < size.width(); x += 3) tips.insert(figure->hit_test({x, y}, {}, {}).tip);
+    const QSizeF size = painted(*figure, {700, 600}).size();
+    const std::set<QString> tips = tips_in(*figure, {{}, size}, 3, 3);
     EXPECT_TRUE(tips.count(QStringLiteral("t3 (3)  sum of the row 1.0000")));
     EXPECT_TRUE(tips.count(QStringLiteral("t0 (0)  sum of the column 2.0833")));
     EXPECT_TRUE(tips.count(QStringLiteral("mean of 2 heads  t1 (1) → t0 (0)  0.5000")));
@@ -159,11 +147,7 @@ TEST(MatrixSums, StandBesideTheMapAndSayTheirNumbers) {
 
 class RolloutViews : public testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
-                            {.text = "The old doctor asked the nurse to wait.", .pair = {}});
-    }
+    static void SetUpTestSuite() { trace_ = novella("The old doctor asked the nurse to wait."); }
     static void TearDownTestSuite() { trace_.reset(); }
     static inline TracePtr trace_;
 };

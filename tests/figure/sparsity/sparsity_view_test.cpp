@@ -3,23 +3,16 @@
 #include "figure/sparsity/sparsity_views.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/core/round_step.h"
-
-#include <QImage>
+#include "tests/figure/novella.h"
+#include "tests/figure/painting.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 namespace headlight::figure {
 namespace sparsity_view_test {
 
-TracePtr trace_of(const std::string& text) {
-    const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-    static const auto model = model::Model::load(folder);
-    static const auto tokenizer = text::Tokenizer::load(folder);
-    return trace::run(model, tokenizer, {.text = text});
-}
 const std::string doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
 SparsityMapFigure figure_of(const TracePtr& trace, HeadId id, const analyze::SparsityOptions& options, std::int64_t cells) {
@@ -45,13 +38,13 @@ TEST(SparsityView, SaysWhereTheSchemeCoversTheWholeText) {
     EXPECT_EQ(notes({.scheme = SparseScheme::topk, .budget = 64}, 65), "");
     EXPECT_NE(notes({.scheme = SparseScheme::topk, .budget = 64}, 64), "");
     // What the note says is so.
-    const TracePtr trace = trace_of(doctor);
+    const TracePtr trace = novella(doctor);
     const auto found = analyze::sparsity(*trace, {.select = 8, .top = 3});
     EXPECT_NEAR(found->of({Layer(4), Head(5)}).mean.kept, 1, 1e-5);
 }
 
 TEST(SparsityView, CellsBarsAndTipsAreTheMap) {
-    const TracePtr trace = trace_of(doctor);
+    const TracePtr trace = novella(doctor);
     const HeadId id{Layer(4), Head(5)};
     SparsityMapFigure figure = figure_of(trace, id, {.scheme = analyze::SparseScheme::window, .window = 3}, 512);
     const Style style;
@@ -82,15 +75,10 @@ TEST(SparsityView, CellsBarsAndTipsAreTheMap) {
 
 /// What a scheme reads stands on a tint, what it does not read on the canvas.
 TEST(SparsityView, TintsSayWhatIsRead) {
-    const TracePtr trace = trace_of(doctor);
+    const TracePtr trace = novella(doctor);
     SparsityMapFigure figure = figure_of(trace, {Layer(0), Head(0)}, {.scheme = analyze::SparseScheme::window, .window = 3}, 512);
     const Style style;
-    const QSizeF size = figure.layout({900, 700}, style, {});
-    QImage image(size.toSize(), QImage::Format_RGB32);
-    image.fill(style.theme->canvas);
-    QPainter painter(&image);
-    figure.paint(painter, QRectF({}, size), style, {});
-    painter.end();
+    const QImage image = painted(figure, {900, 700}, style);
     const SparsityMapLayout& at = figure.places();
     const double cell = at.map.width() / double(trace->tokens());
     const auto weights = analyze::pattern(*trace, {Layer(0), Head(0)}, {});
@@ -111,7 +99,7 @@ TEST(SparsityView, TintsSayWhatIsRead) {
 TEST(SparsityView, ALongTextIsPooledAndHasNumbersForLabels) {
     std::string text;
     for (int i = 0; i < 20; ++i) text += doctor + " ";
-    const TracePtr trace = trace_of(text);
+    const TracePtr trace = novella(text);
     SparsityMapFigure figure = figure_of(trace, {Layer(4), Head(5)}, {.window = 16}, 64);
     const QSizeF size = figure.layout({900, 700}, Style(), {});
     EXPECT_FALSE(figure.places().tokens_named);
@@ -121,7 +109,7 @@ TEST(SparsityView, ALongTextIsPooledAndHasNumbersForLabels) {
 }
 
 TEST(SparsityView, TheViewHasAllHeadsBelow) {
-    const TracePtr trace = trace_of(doctor);
+    const TracePtr trace = novella(doctor);
     ViewState state;
     state.view = "sparsity";
     state.layer = Layer(4);
@@ -138,11 +126,8 @@ TEST(SparsityView, TheViewHasAllHeadsBelow) {
                               .arg(trace->tokens() - 1)
                               .arg(draw::value_text(found->of({Layer(4), Head(5)}).by_length[1]));
     const QSizeF size = figure->layout({1000, 700}, Style(), {});
-    bool is_named = false;
-    for (double y = 400; y < size.height(); y += 3)
-        for (double x = 1; x < size.width(); x += 3)
-            is_named = is_named || figure->hit_test({x, y}, Style(), {}).tip == QStringLiteral("L4H5  ") + words;
-    EXPECT_TRUE(is_named) << words.toStdString();
+    const auto tips = tips_in(*figure, {1, 400, size.width() - 1, size.height() - 400}, 3, 3);
+    EXPECT_TRUE(tips.contains(QStringLiteral("L4H5  ") + words)) << words.toStdString();
 }
 
 TEST(SparsityView, PercentagesHaveADigitMoreBelowTenAndADashWithoutANumber) {

@@ -2,6 +2,7 @@
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/intervention/compare/layers.h"
 #include "tests/intervention/compare/runs.h"
+#include "tests/support/case_name.h"
 
 #include <Eigen/QR>
 
@@ -127,13 +128,8 @@ TEST_P(EveryFamily, SwappingTheRunsChangesTheSignAlone) {
     }
 }
 
-std::string family_name(const testing::TestParamInfo<std::filesystem::path>& instance) {
-    std::string name = instance.param.filename().string();
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-}
-INSTANTIATE_TEST_SUITE_P(Fixtures, EveryFamily, testing::ValuesIn(family_folders()), family_name);
+INSTANTIATE_TEST_SUITE_P(Fixtures, EveryFamily, testing::ValuesIn(family_folders()),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Comparison, OfTwoTokenizersPoolsTokensWhereBothHaveABoundary) {
     const RunPair pair =

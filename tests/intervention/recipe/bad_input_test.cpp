@@ -2,6 +2,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/npz.h"
 #include "tests/intervention/recipe/edited.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -17,12 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string error_of(const Fixture& f, const std::string& words, Recipe recipe = {}) {
-    try {
-        f.edited({words}, std::move(recipe));
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return test::error_of([&] { f.edited({words}, std::move(recipe)); });
 }
 
 TEST(BadEdits, NameTheEditAndWhatTheModelHas) {
@@ -121,8 +117,7 @@ TEST(Generation, EachNewTokenIsThatOfAWholePassUnderTheRecipe) {
                                                    {"knockout L0 END<-1", "write L1H0 *<-0 0.4", "previous L1H1"},
                                                    {"zero L1.attn @END"},
                                                    {"freeze norm @1"}}) {
-            Recipe recipe;
-            for (const std::string& each : words) recipe.edits.push_back(parse_edit(each));
+            Recipe recipe = recipe_of(words);
             const auto prompt = f.tokenizer->encode(f.prompt.text).ids;
             Sources sources(f.model, f.tokenizer, f.prompt);
             const auto made = generate_under(sources, recipe, prompt, {.tokens = 4}).made.ids;

@@ -45,6 +45,11 @@ inline trace::Prompt picture(int shift) {
     return {.image = "picture " + std::to_string(shift), .picture = picture};
 }
 
+inline Recipe recipe_of(const std::vector<std::string>& words, Recipe recipe = {}) {
+    for (const std::string& each : words) recipe.edits.push_back(parse_edit(each));
+    return recipe;
+}
+
 struct Fixture {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
@@ -69,11 +74,10 @@ struct Fixture {
     }
     std::shared_ptr<const trace::Trace> edited(const std::vector<std::string>& words, Recipe recipe = {},
                                                const trace::CapturePlan& plan = trace::CapturePlan::everything()) const {
-        for (const std::string& each : words) recipe.edits.push_back(parse_edit(each));
         Sources sources(model, tokenizer, prompt);
         sources.set_picture_reader(
             [](const std::string& shift) { return picture(std::filesystem::path(shift).filename() == kText ? 0 : 90); });
-        return run_recipe(sources, recipe, plan);
+        return run_recipe(sources, recipe_of(words, std::move(recipe)), plan);
     }
 };
 

@@ -16,8 +16,7 @@ TEST(Effects, AreThoseOfEachEditAloneAndOfAllUpToIt) {
     for (const char* name : {"models/gpt2", "encoder_decoders/t5"}) {
         const Fixture f(name);
         const std::vector<std::string> words = {"zero L0H1", "off zero L1.mlp_out", "scale L1H0 -2"};
-        Recipe recipe;
-        for (const std::string& each : words) recipe.edits.push_back(parse_edit(each));
+        const Recipe recipe = recipe_of(words);
         Sources sources(f.model, f.tokenizer, f.prompt);
         const std::int64_t at = f.plain()->tokens() - 1, token = 7;
         const RecipeEffects found = effects_of(sources, recipe, Position(at), token);

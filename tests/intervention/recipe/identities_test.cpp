@@ -4,6 +4,7 @@
 #include "headlight/io/npz.h"
 #include "headlight/trace/weights.h"
 #include "tests/intervention/recipe/edited.h"
+#include "tests/support/case_name.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -278,13 +279,8 @@ TEST_P(Identities, LayerNormDoesNotSeeAConstant) {
         EXPECT_GT(moved, 1e-6);
 }
 
-std::string name_of_case(const testing::TestParamInfo<std::string>& info) {
-    std::string name = info.param;
-    for (char& c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    return name;
-}
-INSTANTIATE_TEST_SUITE_P(Models, Identities, testing::ValuesIn(all_fixtures()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Models, Identities, testing::ValuesIn(all_fixtures()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(OutputDirections, AreTheSingularVectorsOfAHeadsCircuitInTheirOrder) {
     for (const char* name : {"models/gpt2", "models/llama-kv2"}) {
@@ -314,8 +310,7 @@ TEST(FrozenModel, IsAffineInTheEmbedding) {
         const Fixture f(name);
         // The embeddings of two texts and their middle, with patterns, scales and MLPs frozen to a third text's.
         const auto x = f.plain(kText), y = f.plain(kOther);
-        Recipe recipe;
-        for (const char* words : {"freeze pattern", "freeze norm", "freeze mlp"}) recipe.edits.push_back(parse_edit(words));
+        const Recipe recipe = recipe_of({"freeze pattern", "freeze norm", "freeze mlp"});
         const auto logits = [&](const at::Tensor& embedding) {
             Sources sources(f.model, f.tokenizer, f.prompt);
             Compiled compiled = compile(sources, recipe);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/intervention/recipe/words.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -65,12 +66,7 @@ TEST(RecipeFile, GoesRoundWithOneLineAnEdit) {
 
 TEST(RecipeFile, ErrorsNameTheField) {
     const auto error = [](const std::string& edits, const std::string& version = "recipe 1") {
-        try {
-            parse_recipe("{\"headlight\":\"" + version + "\",\"edits\":" + edits + "}", "r.json");
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("no error");
+        return test::error_of([&] { parse_recipe("{\"headlight\":\"" + version + "\",\"edits\":" + edits + "}", "r.json"); });
     };
     using testing::HasSubstr;
     EXPECT_THAT(error("[]", "recipe 2"), HasSubstr("\"recipe 1\""));

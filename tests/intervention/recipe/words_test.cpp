@@ -2,6 +2,7 @@
 #include "headlight/intervention/recipe/words.h"
 
 #include "headlight/base/error.h"
+#include "tests/support/error_of.h"
 
 #include <gtest/gtest.h>
 
@@ -9,15 +10,6 @@
 
 namespace headlight::intervention {
 namespace words_test {
-
-std::string error_of(const std::string& words) {
-    try {
-        parse_edit(words);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return {};
-}
 
 TEST(EditWords, ReadAsTyped) {
     const Edit zero = parse_edit("zero L9H6");
@@ -104,7 +96,7 @@ TEST(EditWords, GoRound) {
 
 TEST(EditWords, UnreadableOnesNameThePlaceAndTheNearestRightWord) {
     const auto says = [](const char* words, const std::vector<std::string>& parts) {
-        const std::string error = error_of(words);
+        const std::string error = test::error_of([&] { parse_edit(words); });
         for (const std::string& part : parts) EXPECT_NE(error.find(part), std::string::npos) << words << " -> " << error;
     };
     says("knokout L9H6 12<-4", {"column 1 ", "Did you mean \"knockout\"?"});

@@ -3,6 +3,8 @@
 #include "headlight/base/error.h"
 #include "headlight/intervention/sweep/sweep.h"
 #include "headlight/trace/replay.h"
+#include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/case_name.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,18 +17,14 @@ namespace attribution_test {
 
 using model::Hook;
 using model::HookPoint;
+using testing_support::result_at;
 using ModelOf = std::shared_ptr<const model::Model>;
 
-ModelOf fixture(const std::string& name) {
-    return model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name,
-                              {.dtype = model::ComputeType::float64});
-}
+ModelOf fixture(const std::string& name) { return testing_support::fixture("models/" + name); }
 
 SweepPair pair_for(const model::Model& model) {
     const std::int64_t vocab = model.config().vocab_size;
-    SweepPair pair{.answers = {3}, .wrong = {11}};
-    for (std::int64_t i = 0; i < 7; ++i) pair.clean.ids.push_back((7 * i * i + 3 * i + 5) % vocab);
-    pair.clean.end = 6;
+    SweepPair pair{.clean = {.ids = testing_support::ids_of_length(7, vocab), .end = 6}, .answers = {3}, .wrong = {11}};
     pair.corrupt = pair.clean;
     for (const std::size_t i : {2, 4}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % vocab;
     return pair;
@@ -58,10 +56,6 @@ at::Tensor tensor_at(const model::Model& model, const std::vector<std::int64_t>&
                      }});
     trace::replay(model, {ids, {}}, hooks);
     return found;
-}
-
-const SweepCellResult& result_at(const SweepResult& r, const SweepCell& cell) {
-    return r.results.at(static_cast<std::size_t>(std::ranges::find(r.cells, cell) - r.cells.begin()));
 }
 
 class EveryShape : public testing::TestWithParam<const char*> {
@@ -170,11 +164,7 @@ TEST_P(EveryShape, TheErrorIsTheEstimateMinusTheEffect) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, EveryShape, testing::Values("gpt2", "llama-kv2", "gpt-oss", "bloom", "gemma2", "bert-mlm"),
-                         [](const auto& each) {
-                             std::string name = each.param;
-                             std::ranges::replace(name, '-', '_');
-                             return name;
-                         });
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(Attribution, RefusesWhatHasNoGradient) {
     const ModelOf model = fixture("gpt2");

@@ -2,6 +2,8 @@
 // Sweeps of the cross attention against whole passes, in every encoder-decoder family.
 #include "headlight/base/error.h"
 #include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,11 +128,7 @@ TEST_P(CrossAttention, AttributionIsExactForSmallEdits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, CrossAttention, testing::Values("bart", "marian", "mbart", "mt5", "t5", "t5-v1_1"),
-                         [](const auto& each) {
-                             std::string name = each.param;
-                             std::ranges::replace(name, '-', '_');
-                             return name;
-                         });
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(CrossAttentionSweep, SourcesOfUnequalLengthAreAligned) {
     const auto model = fixture("encoder_decoders/t5");
@@ -150,14 +148,7 @@ TEST(CrossAttentionSweep, SourcesOfUnequalLengthAreAligned) {
 TEST(CrossAttentionSweep, ErrorsNameWhatThereIs) {
     const auto model = fixture("encoder_decoders/t5"), decoder = fixture("models/gpt2");
     const auto message = [](const std::shared_ptr<const model::Model>& of, const std::vector<SweepPair>& pairs,
-                            const SweepOptions& options) {
-        try {
-            run_sweep(of, pairs, options);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
-    };
+                            const SweepOptions& options) { return test::error_of([&] { run_sweep(of, pairs, options); }); };
     const std::vector pairs(2, testing_support::some_pair(*model));
     const model::Stack cross = model::Stack::cross;
     EXPECT_THAT(message(decoder, {testing_support::some_pair(*decoder)}, {.attention = cross}), testing::HasSubstr("no cross"));

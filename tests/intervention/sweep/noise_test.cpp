@@ -4,6 +4,8 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,11 +78,8 @@ TEST_P(CausalTracing, RestoresWhatTransformersRestores) {
     EXPECT_NEAR(std::sqrt(square / numbers) / (3 * of["deviation"].get<double>()), 1, 0.03);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, CausalTracing, testing::Values("gpt2", "llama-mha", "gpt-neox", "bloom"), [](const auto& each) {
-    std::string name = each.param;
-    std::ranges::replace(name, '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Shapes, CausalTracing, testing::Values("gpt2", "llama-mha", "gpt-neox", "bloom"),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(Noise, IsOfItsPlaceSeededAndNormal) {
     const auto model = fixture("models/gpt2");
@@ -150,12 +149,7 @@ TEST(Noise, ErrorsNameThePlace) {
     const auto model = fixture("models/gpt2");
     const SweepPair text = text_with_subject({5, 9, 31}, {1}, 3);
     const auto message = [&](const SweepPair& pair, const SweepOptions& options, const std::shared_ptr<const model::Model>& of) {
-        try {
-            run_sweep(of, {pair}, options);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
+        return test::error_of([&] { run_sweep(of, {pair}, options); });
     };
     EXPECT_THAT(message(text, {.noise = "object"}, model),
                 testing::AllOf(testing::HasSubstr("object"), testing::HasSubstr("--at")));

@@ -2,6 +2,7 @@
 // Path patching through queries, keys and values against its definition.
 #include "headlight/base/error.h"
 #include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/case_name.h"
 
 #include <gtest/gtest.h>
 
@@ -121,12 +122,7 @@ TEST(Path, EndsInQueriesKeysOrValues) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Paths,
                          testing::Values("models/gpt2", "models/llama-kv2", "models/gpt-neox", "models/bloom", "models/gemma2",
                                          "models/gpt-oss", "models/bert-mlm", "encoder_decoders/t5"),
-                         [](const auto& each) {
-                             std::string name = each.param;
-                             std::ranges::replace_if(
-                                 name, [](char c) { return c == '-' || c == '/'; }, '_');
-                             return name;
-                         });
+                         [](const auto& each) { return test::case_name(each.param); });
 
 }  // namespace paths_test
 }  // namespace headlight::intervention

@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/intervention/sweep/cell_edit.h"
 #include "tests/intervention/recipe/edited.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -31,13 +32,8 @@ SweepPair pair_in(const Fixture& f, SweepRequest asked) {
 
 TEST(SweepRequest, OfAPictureNeedsClassesAndNamesThem) {
     const Fixture f("models/vit"), plain("models/vit-base");
-    const auto why_not = [](const Fixture& of, const SweepRequest& asked) -> std::string {
-        try {
-            pairs_of(asked, *of.model, *of.tokenizer, read_picture);
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return {};
+    const auto why_not = [](const Fixture& of, const SweepRequest& asked) {
+        return test::error_of([&] { pairs_of(asked, *of.model, *of.tokenizer, read_picture); });
     };
     using testing::HasSubstr;
     const SweepRequest asked{.clean = kText, .answers = {"golden retriver"}, .options = {.ablation = Ablation::zero}};

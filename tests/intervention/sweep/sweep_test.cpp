@@ -3,6 +3,8 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@ namespace sweep_test {
 namespace fs = std::filesystem;
 using testing_support::HeadOutputs;
 using testing_support::kTests;
+using testing_support::result_at;
 using testing_support::some_pair;
 
 std::shared_ptr<const model::Model> fixture(const std::string& name) { return testing_support::fixture("models/" + name); }
@@ -40,10 +43,6 @@ std::vector<double> effects_of(const SweepResult& r) {
     std::vector<double> values;
     for (const SweepCellResult& cell : r.results) values.push_back(cell.effect);
     return values;
-}
-
-const SweepCellResult& at(const SweepResult& r, const SweepCell& cell) {
-    return r.results.at(static_cast<std::size_t>(std::ranges::find(r.cells, cell) - r.cells.begin()));
 }
 
 class AgainstTransformerLens : public testing::TestWithParam<std::string> {};
@@ -76,11 +75,8 @@ TEST_P(AgainstTransformerLens, EveryGrid) {
     EXPECT_EQ(grids, model->config().parallel ? 17u : 18u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AgainstTransformerLens, testing::Values("gpt2", "llama-mha", "gpt-neox"), [](const auto& each) {
-    std::string name = each.param;
-    std::ranges::replace(name, '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Shapes, AgainstTransformerLens, testing::Values("gpt2", "llama-mha", "gpt-neox"),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(Sweep, TheToyCellByCellInBothDirections) {
     const nlohmann::json golden = io::read_json(kTests / "golden/sweep/toy/cells.json");
@@ -175,7 +171,8 @@ TEST_P(EveryFamilySweep, TheFirstStreamKnowsOnlyTheTokensThatDiffer) {
     const SweepResult r = run_sweep(model_, {pair}, {.grid = Grid::resid_pre, .layers = {0}});
     if (has_convolution(model_->config(), 0)) return;
     for (std::int64_t p = 0; p < 9; ++p)
-        EXPECT_NEAR(at(r, {Site::resid_pre, 0, -1, p}).effect, p == 3 ? r.clean.front() - r.corrupt.front() : 0, scale(r)) << p;
+        EXPECT_NEAR(result_at(r, {Site::resid_pre, 0, -1, p}).effect, p == 3 ? r.clean.front() - r.corrupt.front() : 0, scale(r))
+            << p;
 }
 
 TEST_P(EveryFamilySweep, EffectsThatCausalityForbidsAreExactlyZero) {
@@ -209,12 +206,8 @@ std::vector<fs::path> family_folders() {
     std::ranges::sort(found);
     return found;
 }
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilySweep, testing::ValuesIn(family_folders()), [](const auto& each) {
-    std::string name = each.param.filename();
-    std::ranges::replace_if(
-        name, [](char c) { return c == '-' || c == '.'; }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilySweep, testing::ValuesIn(family_folders()),
+                         [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Sweep, MetricsAreThoseOfTheLogits) {
     const auto model = fixture("gpt2");
@@ -308,7 +301,7 @@ TEST(Sweep, KnockingOutAMaskedOrEveryKeyIsDefined) {
     const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::pattern_by_edge, .ablation = Ablation::knockout});
     for (const double effect : effects_of(r)) EXPECT_TRUE(std::isfinite(effect));
     // The only key of row 0: the row is empty, and not NaN.
-    EXPECT_NE(at(r, {Site::pattern, 0, 0, 0, 0}).effect, 0);
+    EXPECT_NE(result_at(r, {Site::pattern, 0, 0, 0, 0}).effect, 0);
     EXPECT_THROW(run_sweep(model, {pair}, {.grid = Grid::z, .ablation = Ablation::knockout}), Error);
 }
 
@@ -333,11 +326,11 @@ TEST(Sweep, EdgesBetweenNamedGroupsAreCutInAllHeadsOfAWindow) {
         return (last[3] - last[11]).item<double>();
     };
     // Of two layers, the window of layer 0 is layer 0, that of layer 1 both.
-    EXPECT_NEAR(at(r, {Site::pattern, 1, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0, 1}), 1e-9);
-    EXPECT_NEAR(at(r, {Site::pattern, 0, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0}), 1e-9);
-    EXPECT_NEAR(at(r, {Site::pattern, 1, -1, 1, 1}).value, cut({8}, {8}, {0, 1}), 1e-9);
-    EXPECT_EQ(at(r, {Site::pattern, 1, -1, 0, 1}).effect, 0) << "a masked edge";
-    EXPECT_GT(std::abs(at(r, {Site::pattern, 1, -1, 1, 0}).effect), 1e-4);
+    EXPECT_NEAR(result_at(r, {Site::pattern, 1, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0, 1}), 1e-9);
+    EXPECT_NEAR(result_at(r, {Site::pattern, 0, -1, 1, 0}).value, cut({8}, {1, 2, 3}, {0}), 1e-9);
+    EXPECT_NEAR(result_at(r, {Site::pattern, 1, -1, 1, 1}).value, cut({8}, {8}, {0, 1}), 1e-9);
+    EXPECT_EQ(result_at(r, {Site::pattern, 1, -1, 0, 1}).effect, 0) << "a masked edge";
+    EXPECT_GT(std::abs(result_at(r, {Site::pattern, 1, -1, 1, 0}).effect), 1e-4);
 }
 
 TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
@@ -369,8 +362,10 @@ TEST(Sweep, AWindowIsTheLayersAroundEach) {
                       one = run_sweep(model, {pair}, {.grid = Grid::resid_pre});
     // Every layer's window begins with layer 0 here; a stream patched later at the same position replaces an earlier patch.
     for (std::int64_t p = 0; p < 4; ++p)
-        EXPECT_NEAR(at(wide, {Site::resid_pre, 0, -1, p}).value, at(wide, {Site::resid_pre, 2, -1, p}).value, 1e-12);
-    EXPECT_GT(std::abs(at(wide, {Site::resid_pre, 1, -1, 1}).effect - at(one, {Site::resid_pre, 1, -1, 1}).effect), 1e-6);
+        EXPECT_NEAR(result_at(wide, {Site::resid_pre, 0, -1, p}).value, result_at(wide, {Site::resid_pre, 2, -1, p}).value,
+                    1e-12);
+    EXPECT_GT(std::abs(result_at(wide, {Site::resid_pre, 1, -1, 1}).effect - result_at(one, {Site::resid_pre, 1, -1, 1}).effect),
+              1e-6);
 }
 
 TEST(Sweep, IntervalsOfPairs) {
@@ -467,12 +462,7 @@ TEST(Sweep, ErrorsNameWhatIsWrong) {
     const auto model = fixture("gpt2");
     SweepPair pair = some_pair(*model);
     const auto message = [&](const std::vector<SweepPair>& pairs, const SweepOptions& options) {
-        try {
-            run_sweep(model, pairs, options);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
+        return test::error_of([&] { run_sweep(model, pairs, options); });
     };
     EXPECT_THAT(message({}, {}), testing::HasSubstr("no pair"));
     EXPECT_THAT(message({pair}, {.grid = Grid::neuron}), testing::HasSubstr("layers"));
@@ -489,12 +479,8 @@ TEST(Sweep, ErrorsNameWhatIsWrong) {
     SweepPair longer = pair;
     for (SweepText* text : {&longer.clean, &longer.corrupt}) text->ids.push_back(4);
     EXPECT_THAT(message({pair, longer}, {.grid = Grid::resid_pre}), testing::HasSubstr("unequal length"));
-    try {
-        run_sweep(fixture("gpt-neox"), {pair}, {.grid = Grid::resid_mid});
-        ADD_FAILURE() << "ran";
-    } catch (const Error& error) {
-        EXPECT_THAT(std::string(error.what()), testing::HasSubstr("No block of this model reads"));
-    }
+    EXPECT_THAT(test::error_of([&] { run_sweep(fixture("gpt-neox"), {pair}, {.grid = Grid::resid_mid}); }),
+                testing::HasSubstr("No block of this model reads"));
     const auto masked = fixture("bert-mlm");
     EXPECT_THROW(run_sweep(masked, {some_pair(*masked)}, {.metric = Metric::loss}), Error);
     CancelToken cancel;

@@ -2,6 +2,8 @@
 // Sweeps that go on in another process, from their file.
 #include "headlight/base/error.h"
 #include "headlight/intervention/sweep/sweep.h"
+#include "tests/intervention/sweep/whole_passes.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -19,20 +21,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::shared_ptr<const model::Model> fixture(const std::string& name) {
-    return model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name);
+    return testing_support::fixture("models/" + name, model::ComputeType::float32);
 }
 
 std::vector<SweepPair> some_pairs(const model::Model& model, std::size_t count) {
     std::vector<SweepPair> pairs;
-    for (std::size_t n = 0; n < count; ++n) {
-        SweepPair& pair = pairs.emplace_back(SweepPair{.answers = {3}, .wrong = {11}});
-        const auto shift = static_cast<std::int64_t>(13 * n);
-        for (std::int64_t i = 0; i < 9; ++i)
-            pair.clean.ids.push_back((7 * i * i + 3 * i + 5 + shift) % model.config().vocab_size);
-        pair.clean.end = 8;
-        pair.corrupt = pair.clean;
-        for (const std::size_t i : {3, 6}) pair.corrupt.ids[i] = (pair.corrupt.ids[i] + 17) % model.config().vocab_size;
-    }
+    for (std::size_t n = 0; n < count; ++n) pairs.push_back(testing_support::some_pair(model, static_cast<std::int64_t>(13 * n)));
     return pairs;
 }
 
@@ -143,13 +137,7 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
         run_some(run, file, 20);
     }
     const auto message = [&](const std::vector<SweepPair>& of, const SweepFacts& facts) {
-        try {
-            SweepRun run(model, of, options);
-            run.keep_in(file, facts);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
+        return test::error_of([&] { SweepRun(model, of, options).keep_in(file, facts); });
     };
     EXPECT_EQ(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}), "no error");
     EXPECT_THAT(message(pairs, {{"model", "that"}, {"site", "z_by_position"}}),

@@ -43,6 +43,10 @@ inline SweepPair some_pair(const model::Model& model, std::int64_t shift = 0) {
 
 inline trace::TokenIds tokens_of(const SweepText& text) { return {text.ids, text.type_ids, {}, text.source}; }
 
+inline const SweepCellResult& result_at(const SweepResult& r, const SweepCell& cell) {
+    return r.results.at(static_cast<std::size_t>(std::ranges::find(r.cells, cell) - r.cells.begin()));
+}
+
 inline double difference_of(const at::Tensor& logits, const SweepPair& pair) {
     const at::Tensor last = logits[pair.clean.end];
     return (last[pair.answers.front()] - last[pair.wrong.front()]).item<double>();

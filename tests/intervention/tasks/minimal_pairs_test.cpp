@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/trace/trace.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -15,6 +16,7 @@ namespace headlight::intervention {
 namespace minimal_pairs_test {
 
 namespace fs = std::filesystem;
+using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 const fs::path kSource = HEADLIGHT_SOURCE_DIR;
@@ -65,29 +67,21 @@ TEST(MinimalPairs, LikelihoodsAreThoseOfTransformers) {
 
 TEST(MinimalPairs, ErrorsNameFileLineAndField) {
     const test::TempFolder folder;
-    const auto message = [](const auto& work) {
-        try {
-            work();
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
-    };
     const fs::path lacks = folder.write("lacks.jsonl",
                                         "{\"sentence_good\": \"a\", \"sentence_bad\": \"b\"}\n{\"sentence_good\": \"a\"}\n"),
                    number = folder.write("number.jsonl", "{\"sentence_good\": 3, \"sentence_bad\": \"b\"}\n"),
                    list = folder.write("list.jsonl", "[1]\n");
-    EXPECT_THAT(message([&] { read_paradigm(lacks); }),
+    EXPECT_THAT(error_of([&] { read_paradigm(lacks); }),
                 AllOf(HasSubstr("lacks.jsonl"), HasSubstr("line 2, sentence_bad"), HasSubstr("nothing")));
-    EXPECT_THAT(message([&] { read_paradigm(number); }), AllOf(HasSubstr("line 1, sentence_good"), HasSubstr("3")));
-    EXPECT_THAT(message([&] { read_paradigm(list); }), HasSubstr("not a JSON object"));
+    EXPECT_THAT(error_of([&] { read_paradigm(number); }), AllOf(HasSubstr("line 1, sentence_good"), HasSubstr("3")));
+    EXPECT_THAT(error_of([&] { read_paradigm(list); }), HasSubstr("not a JSON object"));
     EXPECT_EQ(read_paradigm(folder.write("name.jsonl", "{\"sentence_good\": \"a\", \"sentence_bad\": \"b\"}\n")).name, "name");
     EXPECT_EQ(paradigm_files({folder.path().string()}).size(), 4u);
     fs::create_directory(folder / "empty");
-    EXPECT_THAT(message([&] { paradigm_files({(folder / "empty").string()}); }), HasSubstr("*.jsonl"));
+    EXPECT_THAT(error_of([&] { paradigm_files({(folder / "empty").string()}); }), HasSubstr("*.jsonl"));
     const auto masked = model::Model::load(kSource / "tests/fixtures/models/bert-mlm");
     const auto tokenizer = trace::load_tokenizer(kSource / "models/novella-7m");
-    EXPECT_THAT(message([&] { likelihood_of(*masked, *tokenizer, "the nurse"); }), HasSubstr("no probability"));
+    EXPECT_THAT(error_of([&] { likelihood_of(*masked, *tokenizer, "the nurse"); }), HasSubstr("no probability"));
 }
 
 }  // namespace minimal_pairs_test

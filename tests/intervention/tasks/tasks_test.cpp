@@ -3,8 +3,10 @@
 
 #include "headlight/base/error.h"
 #include "headlight/intervention/tasks/task_pairs.h"
+#include "headlight/io/json_file.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/trace.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +14,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 namespace headlight::intervention {
@@ -45,7 +46,7 @@ TEST(Tasks, EveryTaskHasPairsThatAreEachOthersOpposite) {
 
 TEST(Tasks, OfTheBuiltInModelAreThoseOfTransformers) {
     const Opened novella = opened("models/novella-7m");
-    const nlohmann::json golden = nlohmann::json::parse(std::ifstream(root / "tests/golden/tasks.json"));
+    const nlohmann::json golden = io::read_json(root / "tests/golden/tasks.json");
     for (const auto& [id, expected] : golden.items()) {
         SCOPED_TRACE(id);
         const FittedTask fitted = fit(task_called(id), *novella.model, *novella.tokenizer);
@@ -66,9 +67,7 @@ TEST(Tasks, OfTheBuiltInModelAreThoseOfTransformers) {
 
 /// A built-in task by its name: the mean metric of its pairs is what check-tasks gives.
 TEST(Tasks, ArePairsOfASweepByTheirName) {
-    const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-    const auto model = model::Model::load(folder);
-    const auto tokenizer = trace::load_tokenizer(folder);
+    const auto [model, tokenizer] = opened("models/novella-7m");
     for (const char* id : {"ioi", "induction"}) {
         SCOPED_TRACE(id);
         const FittedTask fitted = fit(task_called(id), *model, *tokenizer);
@@ -83,12 +82,8 @@ TEST(Tasks, ArePairsOfASweepByTheirName) {
         EXPECT_FALSE(pair.answers.empty()) << "a later year is one token";
         EXPECT_FALSE(pair.wrong.empty());
     }
-    try {
-        asked_pairs({.pairs = "masked-agreement"}, *model, *tokenizer);
-        ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("fills in no mask"));
-    }
+    EXPECT_THAT(test::error_of([&] { asked_pairs({.pairs = "masked-agreement"}, *model, *tokenizer); }),
+                testing::HasSubstr("fills in no mask"));
 }
 
 TEST(Tasks, SayWhyAModelHasNone) {

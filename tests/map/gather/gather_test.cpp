@@ -2,10 +2,9 @@
 #include "headlight/map/gather/gather.h"
 
 #include "headlight/base/error.h"
-#include "headlight/corpus/run/run.h"
 #include "headlight/map/pictures.h"
 #include "headlight/trace/tensors.h"
-#include "tests/support/temp_folder.h"
+#include "tests/corpus/runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,15 +14,9 @@
 namespace headlight::map {
 namespace {
 
-struct Opened {
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const headlight::text::Tokenizer> tokenizer;
-};
-Opened open(const std::string& folder) {
-    const std::filesystem::path path = HEADLIGHT_SOURCE_DIR "/" + folder;
-    return {model::Model::load(path), trace::load_tokenizer(path)};
-}
-Opened fixture(const std::string& name) { return open("tests/fixtures/models/" + name); }
+using corpus::OpenedModel;
+
+OpenedModel fixture(const std::string& name) { return corpus::opened(corpus::fixture_model(name)); }
 
 std::vector<corpus::Text> lines(const std::vector<std::string>& texts) {
     std::vector<corpus::Text> out;
@@ -49,17 +42,12 @@ TEST(ChooseTexts, TakesWholeTextsInTheSeedsOrderUntilTheBudgetIsFull) {
 }
 
 TEST(ChooseTexts, OfTextsLongerThanTheBudgetIsAnError) {
-    try {
-        choose_texts(
-            2, [](std::int64_t t) { return 3000 + t; }, 2500, 0);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("3,000 in the shortest text"));
-    }
+    const auto longer = [](std::int64_t t) { return 3000 + t; };
+    EXPECT_THAT(corpus::message_of([&] { choose_texts(2, longer, 2500, 0); }), testing::HasSubstr("3,000 in the shortest text"));
 }
 
 TEST(Gather, GivesQueriesAndKeysOfEveryHeadTextByText) {
-    const Opened gpt2 = fixture("gpt2");
+    const OpenedModel gpt2 = fixture("gpt2");
     const auto texts = lines({"The doctor asked the nurse.", "A nurse was late."});
     const auto found = gather_texts(gpt2.model, gpt2.tokenizer, texts);
     const model::ModelConfig& c = gpt2.model->config();
@@ -88,7 +76,7 @@ TEST(Gather, GivesQueriesAndKeysOfEveryHeadTextByText) {
 }
 
 TEST(Gather, OfRotaryModelsIsTheScoreAtDistanceZeroBeforeTheRotation) {
-    const Opened llama = fixture("llama-kv2");
+    const OpenedModel llama = fixture("llama-kv2");
     const auto texts = lines({"The doctor asked the nurse."});
     const auto before = gather_texts(llama.model, llama.tokenizer, texts),
                behind = gather_texts(llama.model, llama.tokenizer, texts, {.rotated = true});
@@ -115,7 +103,7 @@ TEST(Gather, OfRotaryModelsIsTheScoreAtDistanceZeroBeforeTheRotation) {
 }
 
 TEST(Gather, OfLatentAttentionIsTheContentPart) {
-    const Opened deepseek = fixture("deepseek-v2");
+    const OpenedModel deepseek = fixture("deepseek-v2");
     const auto texts = lines({"The doctor asked the nurse."});
     const std::int64_t content = deepseek.model->config().latent.content;
     EXPECT_EQ(gather_texts(deepseek.model, deepseek.tokenizer, texts)->heads[0].width, content);
@@ -123,7 +111,7 @@ TEST(Gather, OfLatentAttentionIsTheContentPart) {
 }
 
 TEST(Gather, MarksFirstAndSpecialTokensApart) {
-    const Opened bert = fixture("bert");
+    const OpenedModel bert = fixture("bert");
     const auto found = gather_texts(bert.model, bert.tokenizer, lines({"the nurse was late"}));
     EXPECT_EQ(found->tokens.apart.front(), 1);
     EXPECT_EQ(found->tokens.apart.back(), 1);
@@ -133,7 +121,7 @@ TEST(Gather, MarksFirstAndSpecialTokensApart) {
 }
 
 TEST(Gather, OfACrossAttentionHasQueriesOfTheTargetAndKeysOfTheSource) {
-    const Opened t5 = open("tests/fixtures/encoder_decoders/t5");
+    const OpenedModel t5 = corpus::opened(corpus::source_file("tests/fixtures/encoder_decoders/t5"));
     const auto texts = lines({"the doctor asked the nurse\tthe nurse was late", "a nurse\ta doctor was late"});
     const auto cross = gather_texts(t5.model, t5.tokenizer, texts, {.stack = model::Stack::cross}),
                encoder = gather_texts(t5.model, t5.tokenizer, texts, {.stack = model::Stack::encoder}),
@@ -162,14 +150,10 @@ TEST(Gather, OfACrossAttentionHasQueriesOfTheTargetAndKeysOfTheSource) {
 }
 
 TEST(Gather, KnowsPartsOfSpeechOfTreebanksAndOfTheirStores) {
-    const std::filesystem::path treebank = HEADLIGHT_SOURCE_DIR "/tests/fixtures/treebank/ewt-excerpt.conllu";
-    const Opened novella = open("models/novella-7m");
+    const std::filesystem::path treebank = corpus::treebank_file();
+    const OpenedModel& novella = corpus::built_in();
     const test::TempFolder folder;
-    corpus::RunSetup setup;
-    setup.store = folder / "store";
-    setup.model = novella.model;
-    setup.tokenizer = novella.tokenizer;
-    setup.texts.from = treebank;
+    const corpus::RunSetup setup = corpus::run_setup(folder / "store", treebank, {});
     corpus::open_store(setup);
     const GatherOptions options{.heads = {{Layer(1), Head(0)}}, .budget = 0};
     const auto found = gather_texts(novella.model, novella.tokenizer, texts_of(treebank), options),
@@ -193,7 +177,7 @@ TEST(Gather, KnowsPartsOfSpeechOfTreebanksAndOfTheirStores) {
 }
 
 TEST(Gather, OfChosenHeadsAloneAndNamesThoseThatDoNotExist) {
-    const Opened gpt2 = fixture("gpt2");
+    const OpenedModel gpt2 = fixture("gpt2");
     const auto texts = lines({"The doctor asked the nurse."});
     const auto found = gather_texts(gpt2.model, gpt2.tokenizer, texts, {.heads = {{Layer(1), Head(0)}}});
     ASSERT_EQ(found->heads.size(), 1u);
@@ -204,7 +188,7 @@ TEST(Gather, OfChosenHeadsAloneAndNamesThoseThatDoNotExist) {
 }
 
 TEST(Gather, CutsATextThatIsLongerThanTheContextIntoParts) {
-    const Opened gpt2 = fixture("gpt2");
+    const OpenedModel gpt2 = fixture("gpt2");
     std::string text = "The";
     for (std::int64_t i = 0; i < gpt2.model->config().context_length + 5; ++i) text += " doctor";
     const auto found = gather_texts(gpt2.model, gpt2.tokenizer, lines({text}), {.budget = 0});
@@ -213,7 +197,7 @@ TEST(Gather, CutsATextThatIsLongerThanTheContextIntoParts) {
 }
 
 TEST(Gather, OfPicturesHasTheirPatchesAndThePixelsThatTheyAreOf) {
-    const Opened vit = fixture("vit");
+    const OpenedModel vit = fixture("vit");
     const auto read = [](const std::string& file) {
         auto picture = std::make_shared<model::Picture>();
         picture->width = picture->height = 40;
@@ -240,7 +224,7 @@ TEST(Gather, OfPicturesHasTheirPatchesAndThePixelsThatTheyAreOf) {
     const auto one =
         gather_pictures(vit.model, vit.tokenizer, {"a.png", "b.png", "c.png"}, read, {.budget = static_cast<std::int64_t>(each)});
     EXPECT_EQ(one.vectors->tokens.left_out, 2);
-    const Opened gpt2 = fixture("gpt2");
+    const OpenedModel gpt2 = fixture("gpt2");
     EXPECT_THROW(gather_pictures(gpt2.model, gpt2.tokenizer, {"a.png"}, read), Error);
 }
 

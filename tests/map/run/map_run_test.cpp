@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/map/run/map_run.h"
 
-#include "headlight/map/projection/neighbours.h"
 #include "tests/map/heads.h"
 #include "tests/support/temp_folder.h"
 
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 namespace headlight::map {
@@ -30,19 +28,13 @@ std::shared_ptr<const MapVectors> four_heads() {
     return out;
 }
 
-QueryKeyMap made(const std::shared_ptr<const MapVectors>& vectors, const MapOptions& options, int threads) {
-    MapRun run(vectors, options);
-    run.run(threads);
-    return run.map();
-}
-
 TEST(MapRun, GivesTheSameBytesOnOneTwoAndEightThreads) {
     for (const Projection projection : {Projection::tsne, Projection::umap}) {
         MapOptions options{.projection = projection, .iterations = 80, .seed = 5};
-        const QueryKeyMap one = made(four_heads(), options, 1), two = made(four_heads(), options, 2),
-                          eight = made(four_heads(), options, 8);
+        const QueryKeyMap one = finished_map(four_heads(), options, 1), two = finished_map(four_heads(), options, 2),
+                          eight = finished_map(four_heads(), options, 8);
         options.seed = 6;
-        const QueryKeyMap other = made(four_heads(), options, 1);
+        const QueryKeyMap other = finished_map(four_heads(), options, 1);
         for (std::size_t h = 0; h < 4; ++h) {
             EXPECT_EQ(one.heads[h].points, two.heads[h].points);
             EXPECT_EQ(one.heads[h].points, eight.heads[h].points);
@@ -122,11 +114,7 @@ TEST(MapRun, TakesFinishedHeadsFromTheCacheAndRefusesOtherVersions) {
     const std::string key = cache_key(*vectors, 0, options);
     ASSERT_TRUE(read_cached(folder.path(), key));
     const auto file = folder.path() / (key + ".safetensors");
-    std::string bytes;
-    {
-        std::ifstream in(file, std::ios::binary);
-        bytes.assign(std::istreambuf_iterator<char>(in), {});
-    }
+    const std::string bytes = test::slurp(file);
     std::string other = bytes;
     other.replace(other.find("headlight map 2"), 15, "headlight map 0");
     std::ofstream(file, std::ios::binary | std::ios::trunc) << other;
@@ -171,23 +159,20 @@ TEST(MapRun, DrawsWhatHasNoExtentAndSaysWhatIsBroken) {
         for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
             const MapOptions options{.preset = preset, .projection = projection, .iterations = 20};
             auto one = std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8));  // one text of one token
-            auto equal = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
-            equal->heads[0].queries = equal->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 1.5F);
-            auto constant = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            auto equal = equal_head(), constant = small_head(), shifted = small_head();
             constant->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 0.0F);
-            auto shifted = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
             shifted->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 0.75F);
             for (const auto& vectors : {one, equal, constant, shifted}) {
-                const QueryKeyMap map = made(vectors, options, 1);
+                const QueryKeyMap map = finished_map(vectors, options);
                 ASSERT_EQ(map.heads[0].points.size(), point_count(map) * 2);
                 for (const float value : map.heads[0].points) ASSERT_TRUE(std::isfinite(value));
             }
-            auto broken = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
+            auto broken = small_head();
             auto queries = std::make_shared<std::vector<float>>(*broken->heads[0].queries);
             (*queries)[3 * 8 + 2] = std::numeric_limits<float>::quiet_NaN();
             broken->heads[0].queries = queries;
             broken->heads[0].broken = not_finite(broken->heads[0]);
-            EXPECT_EQ(made(broken, options, 1).heads[0].poor, "The query of token 3 holds NaN");
+            EXPECT_EQ(finished_map(broken, options).heads[0].poor, "The query of token 3 holds NaN");
         }
 }
 

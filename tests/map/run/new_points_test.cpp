@@ -3,7 +3,6 @@
 
 #include "headlight/base/error.h"
 #include "headlight/map/quality/quality.h"
-#include "headlight/map/run/map_run.h"
 #include "tests/map/heads.h"
 
 #include <gtest/gtest.h>
@@ -38,12 +37,6 @@ MapVectors texts_of(const MapVectors& all, std::int32_t first, std::int32_t last
     return out;
 }
 
-QueryKeyMap finished(const std::shared_ptr<const MapVectors>& vectors, const MapOptions& options) {
-    MapRun run(vectors, options);
-    run.run(1);
-    return run.map();
-}
-
 double side_of(const std::vector<float>& points) {
     const auto [least, most] = std::minmax_element(points.begin(), points.end());
     return static_cast<double>(*most - *least);
@@ -55,7 +48,7 @@ TEST(NewPoints, OfATextOfTheMapLieWhereTheMapHasThem) {
         for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz})
             for (const int dims : {2, 3}) {
                 const MapOptions options{.preset = preset, .projection = projection, .dims = dims, .iterations = 120};
-                const QueryKeyMap map = finished(all, options);
+                const QueryKeyMap map = finished_map(all, options);
                 const NewPoints places(all, options);
                 const QueryKeyMap placed = places.place(texts_of(*all, 5, 7), map, 2);
                 const HeadMap &old = map.heads[0], &found = placed.heads[0];
@@ -81,7 +74,8 @@ TEST(NewPoints, KeepTheAttentionOfATextThatTheMapHasNotSeen) {
     for (const Projection projection : {Projection::tsne, Projection::umap}) {
         const MapOptions options{.projection = projection};
         const NewPoints places(seen, options);
-        const QueryKeyMap map = finished(seen, options), one = places.place(unseen, map, 1), two = places.place(unseen, map, 2);
+        const QueryKeyMap map = finished_map(seen, options), one = places.place(unseen, map, 1),
+                          two = places.place(unseen, map, 2);
         EXPECT_EQ(one.heads[0].points, two.heads[0].points);
         const Faithfulness found = faithfulness(unseen, unseen.heads[0], one.heads[0].points, 2);
         EXPECT_GT(found.correlation, static_cast<double>(map.heads[0].faithfulness) - 0.15);
@@ -93,7 +87,7 @@ TEST(NewPoints, OfOtherVectorsAreAnErrorAndBrokenHeadsSaySo) {
     const auto all = std::make_shared<const MapVectors>(random_head(6, 10, true, 3, 16));
     for (const Projection projection : {Projection::pca, Projection::umap}) {
         const MapOptions options{.projection = projection, .iterations = 20};
-        const QueryKeyMap map = finished(all, options);
+        const QueryKeyMap map = finished_map(all, options);
         const NewPoints places(all, options);
         EXPECT_THROW(places.place(random_head(1, 5, true, 3, 8), map), Error) << "another width";
         MapVectors other = random_head(1, 5, true, 3, 16);
@@ -114,13 +108,9 @@ TEST(NewPoints, StandInMapsOfFewPointsAndOfNoExtent) {
     for (const Projection projection : {Projection::pca, Projection::tsne, Projection::umap})
         for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
             const MapOptions options{.preset = preset, .projection = projection, .iterations = 20};
-            auto equal = std::make_shared<MapVectors>(random_head(4, 9, false, 3, 8));
-            equal->heads[0].queries = equal->heads[0].keys = std::make_shared<std::vector<float>>(36 * 8, 1.5F);
-            const auto one = std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8));
-            for (const std::shared_ptr<const MapVectors>& vectors :
-                 {std::shared_ptr<const MapVectors>(equal), std::shared_ptr<const MapVectors>(one)}) {
+            for (const auto& vectors : {equal_head(), std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8))}) {
                 const QueryKeyMap placed =
-                    NewPoints(vectors, options).place(random_head(1, 7, true, 3, 8), finished(vectors, options));
+                    NewPoints(vectors, options).place(random_head(1, 7, true, 3, 8), finished_map(vectors, options));
                 for (const float value : placed.heads[0].points) EXPECT_TRUE(std::isfinite(value));
             }
         }

@@ -2,12 +2,10 @@
 #include "headlight/map/search/search.h"
 
 #include "headlight/base/error.h"
-#include "tests/map/heads.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <memory>
 
 namespace headlight::map {
 namespace {
@@ -77,27 +75,6 @@ TEST(Search, RanksHeadsByHowTightlyHitsStand) {
     EXPECT_NEAR(ranked[0].dispersion, 1 / ((1 + 5 + 9 + 4 + 8 + 4) / 6.0), 1e-9);
     EXPECT_NEAR(ranked[1].dispersion, 9 / ((9 + 3 + 6 + 6 + 3 + 3) / 6.0), 1e-9);
     EXPECT_TRUE(std::isnan(heads_by_tightness(map, Hits{1, 0, 0, 0})[0].dispersion)) << "one hit";
-}
-
-TEST(Signs, OfAHeadThatLooksAtFirstTokensAndAtItself) {
-    MapVectors v = random_head(2, 3, false, 1, 2);
-    v.tokens.apart.assign(6, 0);
-    HeadVectors& head = v.heads[0];
-    head.score_scale = 1;
-    head.queries = std::make_shared<std::vector<float>>(std::vector<float>{3, 4, -3, 4, 0, -5, 3, 4, -3, 4, 0, -5});
-    head.keys = head.queries;
-    HeadSigns found = head_signs(v)[0];
-    EXPECT_NEAR(found.vectors.norm_gap, 0, 1e-6);
-    EXPECT_NEAR(found.vectors.centre_distance, 0, 1e-6);
-    EXPECT_NEAR(found.vectors.similarity, 1, 1e-6);
-    // Query 1: scores 7 and 25; query 2: -20, -20 and 25.
-    EXPECT_NEAR(found.first_attention, (std::exp(-18) / (1 + std::exp(-18)) + std::exp(-45)) / 2, 1e-9);
-    std::vector<float> keys = *head.keys;
-    for (float& value : keys) value *= -2;
-    head.keys = std::make_shared<std::vector<float>>(keys);
-    found = head_signs(v)[0];
-    EXPECT_NEAR(found.vectors.norm_gap, -5, 1e-5);
-    EXPECT_NEAR(found.vectors.similarity, -1, 1e-6);
 }
 
 }  // namespace

@@ -3,12 +3,10 @@
 #include "model/blocks/experts.h"
 #include "model/load/weight_source.h"
 #include "tests/model/run_all.h"
-#include "tests/model/scratch_model.h"
+#include "tests/support/case_name.h"
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-
-#include <map>
 
 namespace headlight::model {
 namespace experts_test {
@@ -28,15 +26,7 @@ protected:
         Collector seen;
         seen.replace = replace;
         const ForwardInput nothing;
-        Pass pass{.model = model->internals(),
-                  .input = nothing,
-                  .observer = seen,
-                  .ids = {},
-                  .type_ids = {},
-                  .rope = {},
-                  .local_rope = {},
-                  .resid_pre = {},
-                  .shared_norm = {}};
+        Pass pass{.model = model->internals(), .input = nothing, .observer = seen};
         std::int64_t layer = 0;
         while (!has_experts(model->config(), layer)) ++layer;
         experts(pass, Layer(layer), golden("input"));
@@ -92,15 +82,10 @@ TEST(RouterCorrection, IsNotRounded) {
         }
 }
 
-std::string test_name(const testing::TestParamInfo<const char*>& info) {
-    std::string name = info.param;
-    std::ranges::replace(name, '-', '_');
-    return name;
-}
 INSTANTIATE_TEST_SUITE_P(Fixtures, Router,
                          testing::Values("mixtral", "qwen2-moe", "qwen2-moe-step", "gpt-oss", "deepseek-v2", "deepseek-v2-groups",
                                          "deepseek-v3", "deepseek-v3-halves"),
-                         test_name);
+                         [](const auto& each) { return test::case_name(each.param); });
 
 }  // namespace experts_test
 }  // namespace headlight::model

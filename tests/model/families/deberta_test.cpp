@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the goldens of tiny models do not reach: far distances, the two heads, and what is refused.
-#include "headlight/base/error.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
@@ -30,27 +29,17 @@ TEST(Deberta, RowsOfDistancesAreThoseOfTransformers) {
     EXPECT_EQ(relative_row(plain, -90), 0);
 }
 
-std::string refusal(const char* field, const nlohmann::json& value, const char* name = "deberta") {
-    const ScratchModel copy(name);
-    copy.edit_config([&](nlohmann::json& config) { config[field] = value; });
-    try {
-        Model::load(copy.folder);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was refused";
-}
-
 TEST(Deberta, WhatIsNotBuiltIsRefusedByName) {
-    EXPECT_THAT(refusal("conv_kernel_size", 4, "deberta-conv"),
+    EXPECT_THAT(config_failure("deberta-conv", "conv_kernel_size", 4),
                 AllOf(HasSubstr("conv_kernel_size"), HasSubstr("odd"), HasSubstr("4")));
-    EXPECT_THAT(refusal("conv_groups", 3, "deberta-conv"), AllOf(HasSubstr("conv_groups"), HasSubstr("16")));
-    EXPECT_THAT(refusal("conv_act", "mish", "deberta-conv"), AllOf(HasSubstr("conv_act"), HasSubstr("tanh")));
-    EXPECT_THAT(refusal("conv_groups", 2, "deberta-conv"), AllOf(HasSubstr("encoder.conv.conv.weight"), HasSubstr("[16, 8, 3]")));
-    EXPECT_THAT(refusal("embedding_size", 8), AllOf(HasSubstr("embedding_size"), HasSubstr("16")));
-    EXPECT_THAT(refusal("pos_att_type", "c2p|p2p"), AllOf(HasSubstr("pos_att_type"), HasSubstr("p2c")));
-    EXPECT_THAT(refusal("norm_rel_ebd", "rms_norm"), HasSubstr("norm_rel_ebd"));
-    EXPECT_THAT(refusal("max_relative_positions", 4), HasSubstr("position_buckets"));
+    EXPECT_THAT(config_failure("deberta-conv", "conv_groups", 3), AllOf(HasSubstr("conv_groups"), HasSubstr("16")));
+    EXPECT_THAT(config_failure("deberta-conv", "conv_act", "mish"), AllOf(HasSubstr("conv_act"), HasSubstr("tanh")));
+    EXPECT_THAT(config_failure("deberta-conv", "conv_groups", 2),
+                AllOf(HasSubstr("encoder.conv.conv.weight"), HasSubstr("[16, 8, 3]")));
+    EXPECT_THAT(config_failure("deberta", "embedding_size", 8), AllOf(HasSubstr("embedding_size"), HasSubstr("16")));
+    EXPECT_THAT(config_failure("deberta", "pos_att_type", "c2p|p2p"), AllOf(HasSubstr("pos_att_type"), HasSubstr("p2c")));
+    EXPECT_THAT(config_failure("deberta", "norm_rel_ebd", "rms_norm"), HasSubstr("norm_rel_ebd"));
+    EXPECT_THAT(config_failure("deberta", "max_relative_positions", 4), HasSubstr("position_buckets"));
 }
 
 /// Old files write the terms as one text.
@@ -68,9 +57,7 @@ TEST(Deberta, WithoutRelativePositionsTheScaleStays) {
     const auto model = Model::load(copy.folder);
     EXPECT_FALSE(model->config().disentangled.any());
     EXPECT_DOUBLE_EQ(model->config().score_scale, 1 / std::sqrt(3.0 * 8));
-    Collector seen;
-    forward(*model, some_text(model->config(), 5), seen, {}, {});
-    EXPECT_FALSE(seen.tensors.contains("blocks.0.attn.hook_c2p"));
+    EXPECT_FALSE(run_all(*model, some_text(model->config(), 5)).tensors.contains("blocks.0.attn.hook_c2p"));
 }
 
 /// The authors' files hold their own head, whatever `legacy` says of transformers' one.
@@ -80,10 +67,8 @@ TEST(Deberta, TheHeadThatIsThereIsRead) {
     const auto model = Model::load(copy.folder);
     ASSERT_TRUE(model->config().mlm_head);
     EXPECT_TRUE(model->report().unused.empty());
-    Collector ours, theirs;
     const ForwardInput input = some_text(model->config(), 6);
-    forward(*model, input, ours, {}, {});
-    forward(*Model::load(fixture("deberta-c2p")), input, theirs, {}, {});
+    const Collector ours = run_all(*model, input), theirs = run_all(*Model::load(fixture("deberta-c2p")), input);
     EXPECT_TRUE(at::equal(ours.tensors.at("logits"), theirs.tensors.at("logits")));
 }
 
@@ -99,8 +84,7 @@ TEST(Deberta, TheConvolutionIsThatOfItsDefinition) {
         };
         const at::Tensor weight = stored("weight"), bias = stored("bias");
         for (const std::int64_t tokens : {1, 2, 7}) {
-            Collector seen;
-            forward(*model, some_text(c, tokens), seen, {}, {});
+            const Collector seen = run_all(*model, some_text(c, tokens));
             const at::Tensor x = seen.tensors.at("blocks.0.hook_resid_pre"), pre = seen.tensors.at("blocks.0.conv.hook_pre");
             const std::int64_t width = c.d_model / c.convolution.groups, reach = c.convolution.width / 2;
             for (std::int64_t p = 0; p < tokens; ++p)
@@ -123,14 +107,7 @@ TEST(Deberta, TheConvolutionIsThatOfItsDefinition) {
 TEST(Deberta, EveryParameterIsCounted) {
     for (const char* name : {"deberta", "deberta-c2p", "deberta-p2c", "deberta-conv", "deberta-conv-groups"}) {
         const auto model = Model::load(fixture(name));
-        std::int64_t stored = 0, counted = 0;
-        for (const LoadedParameter& loaded : model->report().loaded) {
-            std::int64_t n = 1;
-            for (const std::int64_t side : loaded.shape) n *= side;
-            stored += n;
-        }
-        for (const auto& [part, n] : model->parameter_counts()) counted += n;
-        EXPECT_EQ(counted, stored) << name;
+        EXPECT_EQ(counted_parameters(*model), stored_parameters(*model)) << name;
     }
 }
 

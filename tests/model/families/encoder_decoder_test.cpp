@@ -5,6 +5,7 @@
 #include "headlight/model/generate.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
+#include "tests/support/case_name.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,28 +28,21 @@ std::vector<std::string> names() {
 }
 
 struct Expected {
-    std::map<std::string, at::Tensor> tensors;
+    Tensors tensors;
     std::vector<std::int64_t> source, target;
 };
 
 Expected read(const std::string& name, const std::string& precision) {
     Expected e;
-    const io::TensorStore store =
-        io::TensorStore::open_file(tests_folder() / "golden" / "encoder_decoders" / (name + "." + precision + ".safetensors"));
-    for (const auto& [tensor, view] : store.tensors()) e.tensors[tensor] = tensor_of(view);
-    const auto take = [&](const char* ids) {
-        const at::Tensor t = e.tensors.at(ids);
-        e.tensors.erase(ids);
-        return std::vector<std::int64_t>(t.data_ptr<std::int64_t>(), t.data_ptr<std::int64_t>() + t.numel());
-    };
-    e.source = take("source_ids");
-    e.target = take("ids");
+    e.tensors = tensors_in(tests_folder() / "golden" / "encoder_decoders" / (name + "." + precision + ".safetensors"));
+    e.source = take_ids(e.tensors, "source_ids");
+    e.target = take_ids(e.tensors, "ids");
     return e;
 }
 
 /// Both passes, all hooks by their full names.
 struct Both {
-    std::map<std::string, at::Tensor> tensors;
+    Tensors tensors;
     Collector encoder, decoder;
     at::Tensor states;
 };
@@ -73,13 +67,6 @@ protected:
     }
 };
 
-double difference(const std::string& name, const at::Tensor& ours, const at::Tensor& theirs) {
-    const at::Tensor a = ours.to(at::kDouble), b = theirs.to(at::kDouble), infinite = at::isinf(b);
-    if (!at::equal(at::isinf(a), infinite)) return std::numeric_limits<double>::infinity();
-    const double largest = name.ends_with("hook_pattern") ? 1.0 : b.masked_fill(infinite, 0.0).abs().max().item<double>();
-    return (a - b).masked_fill(infinite, 0.0).abs().max().item<double>() / largest;
-}
-
 TEST_P(EncoderDecoder, EveryHookIsTheReferences) {
     for (const auto& [precision, type, tolerance] :
          {std::tuple("f32", ComputeType::float32, 2e-5), std::tuple("f64", ComputeType::float64, 1e-10)}) {
@@ -94,7 +81,7 @@ TEST_P(EncoderDecoder, EveryHookIsTheReferences) {
             ASSERT_TRUE(expected.tensors.contains(name)) << "the golden lacks " << name;
             const at::Tensor& ours = both.tensors.at(name);
             ASSERT_EQ(ours.sizes(), expected.tensors.at(name).sizes()) << name;
-            ASSERT_LE(difference(name, ours, expected.tensors.at(name)), tolerance) << name << " in " << precision;
+            ASSERT_LE(deviation(name, ours, expected.tensors.at(name)), tolerance) << name << " in " << precision;
         }
         EXPECT_EQ(listed.size(), expected.tensors.size()) << "the golden has hooks that the model does not visit";
     }
@@ -157,11 +144,10 @@ TEST_P(EncoderDecoder, TheThreePartsTellTheTruthAboutThemselves) {
     EXPECT_EQ(q, "decoder.blocks.1.cross_attn.hook_q");
     EXPECT_TRUE(encoder->internals().embed.is_alias_of(model->internals().embed)) << "read twice";
     // Every number of the files is counted once; the only unread tensor is a table that is computed.
-    std::int64_t stored = 0, counted = 0;
+    std::int64_t stored = 0;
     const io::TensorStore store = io::TensorStore::open(folder_of_pairs() / GetParam());
     for (const auto& [name, view] : store.tensors()) stored += view.numel();
-    for (const auto& [part, count] : model->parameter_counts()) counted += count;
-    EXPECT_EQ(counted, stored);
+    EXPECT_EQ(counted_parameters(*model), stored);
 }
 
 TEST_P(EncoderDecoder, ContinuesATargetAsThePassSays) {
@@ -186,11 +172,8 @@ TEST_P(EncoderDecoder, ADecoderWithoutASourceIsAnError) {
     EXPECT_THROW(generate(*model->part(Stack::encoder), {0, 3}, {}), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoder, testing::ValuesIn(names()), [](const auto& instance) {
-    std::string name = instance.param;
-    std::ranges::replace(name, '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoder, testing::ValuesIn(names()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(RelativeBias, IsTheTableByBucketsOfDistance) {
     const auto model = Model::load(folder_of_pairs() / "t5-v1_1", {.device = "cpu"});

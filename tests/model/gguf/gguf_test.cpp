@@ -6,6 +6,8 @@
 #include "headlight/model/peek.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
+#include "tests/model/scratch_model.h"
+#include "tests/support/case_name.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/temp_folder.h"
 
@@ -59,12 +61,8 @@ TEST_P(GgufModel, ComputesWhatTheFolderComputes) {
     EXPECT_EQ(file->config().name, GetParam());
     EXPECT_EQ(file->config().norm_epsilon, folder->config().norm_epsilon);
     EXPECT_TRUE(file->report().unused.empty()) << testing::PrintToString(file->report().unused);
-    Collector expected, found;
     const ForwardInput input = some_text(folder->config(), 12);
-    forward(*folder, input, expected, {}, {});
-    forward(*file, input, found, {}, {});
-    ASSERT_EQ(found.tensors.size(), expected.tensors.size());
-    for (const auto& [name, tensor] : expected.tensors) EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+    expect_same_tensors(run_all(*file, input), run_all(*folder, input));
 }
 
 TEST_P(GgufModel, EveryPrecisionLoads) {
@@ -85,11 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Model, GgufModel,
                          testing::Values("llama-kv2", "llama-mha", "gpt2", "bloom", "bert", "qwen2", "qwen3", "gemma", "gemma2",
                                          "gemma3", "phi", "phi3", "falcon", "falcon-groups", "gpt-bigcode", "deepseek-v2",
                                          "deepseek-v2-groups", "deepseek-v3"),
-                         [](const auto& p) {
-                             std::string name = p.param;
-                             std::ranges::replace(name, '-', '_');
-                             return name;
-                         });
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(GgufLoading, TheReportSpeaksOfTheFile) {
     const auto model = Model::load(gguf("llama-kv2"), {.device = "cpu"});
@@ -142,12 +136,9 @@ TEST(GgufParts, AnyPartAndTheFolderAreTheWholeModel) {
     const std::filesystem::path all = part(1).parent_path().parent_path();
     const auto entries = std::distance(std::filesystem::directory_iterator(all), {});
     EXPECT_EQ(std::ssize(model_folders_in(all)), entries) << "each file once, and the parts once";
-    Collector expected, found;
     const auto model = Model::load(part(2), {.device = "cpu"}), folder = Model::load(fixture("llama-kv2"), {.device = "cpu"});
     const ForwardInput input = some_text(folder->config(), 12);
-    forward(*folder, input, expected, {}, {});
-    forward(*model, input, found, {}, {});
-    for (const auto& [name, tensor] : expected.tensors) EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+    expect_same_tensors(run_all(*model, input), run_all(*folder, input));
 }
 
 TEST(GgufParts, WhatDoesNotBelongTogetherIsRefused) {
@@ -156,20 +147,13 @@ TEST(GgufParts, WhatDoesNotBelongTogetherIsRefused) {
     const auto lay = [&](int from, int to) {
         fs::copy_file(part(from), folder / part(to).filename().string(), fs::copy_options::overwrite_existing);
     };
-    const auto opened = [&] {
-        try {
-            Model::load(folder.path());
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("opened");
-    };
+    const auto opened = [&] { return failure(folder.path()); };
     for (const int number : {1, 3, 4}) lay(number, number);
     EXPECT_THAT(opened(), AllOf(HasSubstr("A part of the model is missing"), HasSubstr("llama-kv2-00002-of-00004.gguf")));
     lay(3, 2);
     EXPECT_THAT(opened(), AllOf(HasSubstr("not the one that its name says"), HasSubstr("split.no"), HasSubstr("00002-of")));
     lay(2, 2);
-    EXPECT_EQ(opened(), "opened");
+    EXPECT_EQ(opened(), "loaded");
     fs::copy_file(gguf("llama-kv2"), folder / part(4).filename().string(), fs::copy_options::overwrite_existing);
     EXPECT_THAT(opened(), AllOf(HasSubstr("A part of another model"), HasSubstr("00004-of")));
     const fs::path lost = folder / "lost.gguf";
@@ -197,14 +181,9 @@ TEST(GgufPeek, SaysWhatAFileHoldsWithoutLoadingIt) {
     EXPECT_EQ(broken.config.n_layers, 0);
 }
 
-std::string failure(const std::string& content) {
+std::string failure_of(const std::string& content) {
     const test::TempFolder folder;
-    try {
-        Model::load(folder.write("m.gguf", content));
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
+    return failure(folder.write("m.gguf", content));
 }
 
 using test::gguf_entry;
@@ -215,13 +194,13 @@ using test::raw;
 
 TEST(GgufLoading, ErrorsNameKeysAndTensors) {
     const std::string llama = gguf_entry("general.architecture", 8, gguf_text("llama"));
-    EXPECT_THAT(failure(gguf_file({}, {}, "")), AllOf(HasSubstr("general.architecture"), HasSubstr("no such key")));
-    EXPECT_THAT(failure(gguf_file({gguf_entry("general.architecture", 8, gguf_text("rwkv7"))}, {}, "")),
+    EXPECT_THAT(failure_of(gguf_file({}, {}, "")), AllOf(HasSubstr("general.architecture"), HasSubstr("no such key")));
+    EXPECT_THAT(failure_of(gguf_file({gguf_entry("general.architecture", 8, gguf_text("rwkv7"))}, {}, "")),
                 AllOf(HasSubstr("Unknown architecture"), HasSubstr("rwkv7"), HasSubstr("qwen2")));
-    EXPECT_THAT(failure(gguf_file({llama}, {}, "")), AllOf(HasSubstr("llama.block_count"), HasSubstr("no such key")));
-    EXPECT_THAT(failure(gguf_file({llama, gguf_entry("llama.block_count", 8, gguf_text("two"))}, {}, "")),
+    EXPECT_THAT(failure_of(gguf_file({llama}, {}, "")), AllOf(HasSubstr("llama.block_count"), HasSubstr("no such key")));
+    EXPECT_THAT(failure_of(gguf_file({llama, gguf_entry("llama.block_count", 8, gguf_text("two"))}, {}, "")),
                 AllOf(HasSubstr("llama.block_count"), HasSubstr("\"two\"")));
-    EXPECT_THAT(failure(gguf_file({llama, gguf_entry("split.count", 2, raw<std::uint16_t>(3))}, {}, "")),
+    EXPECT_THAT(failure_of(gguf_file({llama, gguf_entry("split.count", 2, raw<std::uint16_t>(3))}, {}, "")),
                 HasSubstr("split.count"));
     const auto u32 = [](const char* key, std::uint32_t value) { return gguf_entry(key, 4, raw(value)); };
     const std::vector<std::string> config = {llama,
@@ -231,24 +210,25 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
                                              u32("llama.feed_forward_length", 256),
                                              u32("llama.context_length", 64),
                                              gguf_entry("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f))};
-    EXPECT_THAT(failure(gguf_file(config, {}, "")), HasSubstr("token_embd.weight"));
+    EXPECT_THAT(failure_of(gguf_file(config, {}, "")), HasSubstr("token_embd.weight"));
     std::vector<std::string> mixtral = config;
     mixtral.push_back(u32("llama.expert_count", 8));
-    EXPECT_THAT(failure(gguf_file(mixtral, {gguf_tensor("blk.0.ffn_gate_exps.weight", {4, 4, 8}, 0, 0)}, std::string(512, 'x'))),
-                AllOf(HasSubstr("llama.expert_count"), HasSubstr("experts are read from a Hugging Face folder")));
-    EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 16, 0)}, std::string(132, 'x'))),
+    EXPECT_THAT(
+        failure_of(gguf_file(mixtral, {gguf_tensor("blk.0.ffn_gate_exps.weight", {4, 4, 8}, 0, 0)}, std::string(512, 'x'))),
+        AllOf(HasSubstr("llama.expert_count"), HasSubstr("experts are read from a Hugging Face folder")));
+    EXPECT_THAT(failure_of(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 16, 0)}, std::string(132, 'x'))),
                 AllOf(HasSubstr("token_embd.weight"), HasSubstr("IQ2_XXS"), HasSubstr("Q4_K")));
-    EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),
+    EXPECT_THAT(failure_of(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),
                 HasSubstr("missing"));
     // Rows of q that are no whole heads cannot be put in order.
-    EXPECT_THAT(failure(gguf_file(
+    EXPECT_THAT(failure_of(gguf_file(
                     config, {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 9}, 0, 64)},
                     std::string(64 + 144, 'x'))),
                 AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("9 rows")));
     EXPECT_THAT(
-        failure(gguf_file(config,
-                          {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 8, 2}, 0, 64)},
-                          std::string(64 + 256, 'x'))),
+        failure_of(gguf_file(
+            config, {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 8, 2}, 0, 64)},
+            std::string(64 + 256, 'x'))),
         AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("a matrix")));
 }
 

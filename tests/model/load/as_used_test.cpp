@@ -9,6 +9,8 @@
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 #include "tests/support/memory_budget.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +36,6 @@ void expect_same_pass(const Model& used, const Model& whole) {
         EXPECT_GT(bytes_as_used(used), 0);
     }
     EXPECT_EQ(used.parameter_counts(), whole.parameter_counts());
-    Collector expected, found;
     ForwardInput input = some_text(whole.config(), 12);
     if (whole.part(Stack::encoder)) {
         const ForwardInput source = some_text(whole.part(Stack::encoder)->config(), 9);
@@ -42,12 +43,9 @@ void expect_same_pass(const Model& used, const Model& whole) {
         input.source = encode(*whole.part(Stack::encoder), source, theirs, {}, {});
         ForwardInput own = input;
         own.source = encode(*used.part(Stack::encoder), source, ours, {}, {});
-        for (const auto& [name, tensor] : theirs.tensors) EXPECT_TRUE(at::equal(ours.tensors.at(name), tensor)) << name;
+        expect_same_tensors(ours, theirs);
     }
-    forward(whole, input, expected, {}, {});
-    forward(used, input, found, {}, {});
-    ASSERT_EQ(found.tensors.size(), expected.tensors.size());
-    for (const auto& [name, tensor] : expected.tensors) EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+    expect_same_tensors(run_all(used, input), run_all(whole, input));
     for (std::int64_t l = 0; l < whole.config().n_layers; ++l)
         EXPECT_TRUE(at::equal(length_factors(used.internals(), Layer(l)), length_factors(whole.internals(), Layer(l))));
 }
@@ -61,12 +59,8 @@ TEST_P(EveryFixture, ComputesBitForBitWhatItComputesConvertedOnce) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(AsUsed, EveryFixture, testing::ValuesIn(fixture_names()), [](const auto& p) {
-    std::string name = p.param;
-    std::ranges::replace_if(
-        name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(AsUsed, EveryFixture, testing::ValuesIn(fixture_names()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 TEST(WeightsAsUsed, OfAnEncoderAndADecoderToo) {
     for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "encoder_decoders")) {
@@ -169,18 +163,14 @@ TEST(WeightsAsUsed, SeveralThreadsGetTheSameNumbers) {
 TEST(WeightsAsUsed, AWeightThatIsNotFiniteIsReportedWhenItIsUsed) {
     const ScratchModel scratch("llama-kv2");
     scratch.edit_weights([](std::vector<ScratchModel::Stored>& tensors) {
-        for (ScratchModel::Stored& t : tensors)
-            if (t.name == "model.layers.1.mlp.down_proj.weight") t.set_float(t.shape[1] * 2 + 3, std::nanf(""));
+        ScratchModel::Stored& t = find(tensors, "model.layers.1.mlp.down_proj.weight");
+        t.set_float(t.shape[1] * 2 + 3, std::nanf(""));
     });
     const auto model = load_as_used(scratch.folder, ComputeType::float64);
     weights_of(model->internals(), Layer(0), LayerPart::mlp);
-    try {
-        weights_of(model->internals(), Layer(1), LayerPart::mlp);
-        ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("model.layers.1.mlp.down_proj.weight at [2, 3]"), HasSubstr("NaN"),
-                                                 HasSubstr("model.safetensors")));
-    }
+    EXPECT_THAT(test::error_of([&] { weights_of(model->internals(), Layer(1), LayerPart::mlp); }),
+                testing::AllOf(HasSubstr("model.layers.1.mlp.down_proj.weight at [2, 3]"), HasSubstr("NaN"),
+                               HasSubstr("model.safetensors")));
 }
 
 TEST(WeightsAsUsed, AFileThatIsCutShortIsReportedByWhoReadsOfIt) {

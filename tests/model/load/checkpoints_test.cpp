@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Other kinds of checkpoints of a model give the same numbers, or an error that names the kind.
-#include "headlight/base/error.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "model/internals.h"
@@ -42,15 +41,6 @@ void expect_same_weights(const Model& a, const Model& b) {
         EXPECT_TRUE(at::equal(x.layers[i].mlp_out.weight, y.layers[i].mlp_out.weight));
     }
     EXPECT_EQ(x.unembed.weight.defined(), y.unembed.weight.defined());
-}
-
-std::string failure(const std::filesystem::path& path) {
-    try {
-        Model::load(path);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "loaded";
 }
 
 class Prefixed : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
@@ -96,9 +86,7 @@ TEST(Checkpoint, MoreThanOneModel) {
 }
 
 TEST(Checkpoint, QuantisedByItsConfiguration) {
-    const ScratchModel scratch("llama-mha");
-    scratch.edit_config([](nlohmann::json& c) { c["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}}; });
-    EXPECT_THAT(failure(scratch.folder),
+    EXPECT_THAT(config_failure("llama-mha", "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}),
                 AllOf(HasSubstr("quantisation"), HasSubstr("GPTQ, 4 bits"), HasSubstr("original checkpoint")));
 }
 

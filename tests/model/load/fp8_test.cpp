@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Weights in 8-bit floating point are what transformers makes of them (tests/golden/make_fp8_fixtures.py), and what does not
 // fit is named.
-#include "headlight/base/error.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/tensor_stats.h"
 #include "model/internals.h"
@@ -56,11 +55,8 @@ TEST_P(Fp8, EveryHookIsThatOfTheReferencesNumbers) {
         const auto theirs = Model::load(copy.folder, {.dtype = type, .device = "cpu"});
         EXPECT_TRUE(ours->report().unused.empty()) << testing::PrintToString(ours->report().unused);
         EXPECT_FALSE(ours->report().ignored.empty()) << "the report lists the scales";
-        Collector a, b;
         const ForwardInput input = some_text(ours->config(), 12);
-        forward(*ours, input, a, {}, {});
-        forward(*theirs, input, b, {}, {});
-        for (const auto& [name, tensor] : b.tensors) EXPECT_TRUE(at::equal(a.tensors.at(name), tensor)) << name;
+        expect_same_tensors(run_all(*ours, input), run_all(*theirs, input));
     }
 }
 
@@ -124,61 +120,42 @@ TEST(Fp8Report, StatisticsAreOfTheNumbersWithTheirScales) {
     EXPECT_NEAR(s.max, expected.max().item<double>(), 1e-6);
 }
 
-std::string failure(const std::filesystem::path& folder) {
-    try {
-        Model::load(folder);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "it loaded";
-}
-
-using Tensors = std::vector<ScratchModel::Stored>;
-
-std::string failure_with(const char* scheme, const std::function<void(Tensors&)>& edit) {
+std::string failure_with(const char* scheme, const std::function<void(StoredTensors&)>& edit) {
     const ScratchModel copy(in_models(scheme));
     copy.edit_weights(edit);
     return failure(copy.folder);
 }
 
-ScratchModel::Stored& find(Tensors& tensors, const std::string& end) {
-    return *std::ranges::find_if(tensors, [&](const auto& t) { return t.name.ends_with(end); });
-}
-
 TEST(Fp8Refused, WhatDoesNotFit) {
     EXPECT_THAT(failure_with("blocks",
-                             [](Tensors& t) {
+                             [](StoredTensors& t) {
                                  std::erase_if(t,
                                                [](const auto& x) { return x.name.ends_with("0.mlp.up_proj.weight_scale_inv"); });
                              }),
                 AllOf(HasSubstr("no scales"), HasSubstr("layers.0.mlp.up_proj.weight"), HasSubstr("weight_scale_inv")));
     EXPECT_THAT(
         failure_with("blocks",
-                     [](Tensors& t) {
-                         ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale_inv");
-                         scale.shape = {2, 3};
+                     [](StoredTensors& t) {
+                         find(t, "0.mlp.up_proj.weight_scale_inv").shape = {2, 3};
                      }),
         AllOf(HasSubstr("do not fit"), HasSubstr("[3, 2]"), HasSubstr("[8, 8]"), HasSubstr("[24, 16]"), HasSubstr("[2, 3]")));
     EXPECT_THAT(failure_with("blocks",
-                             [](Tensors& t) {
+                             [](StoredTensors& t) {
                                  find(t, "0.mlp.up_proj.weight_scale_inv").set_float(1, std::numeric_limits<float>::infinity());
                              }),
                 AllOf(HasSubstr("not finite"), HasSubstr("up_proj.weight_scale_inv")));
-    EXPECT_THAT(failure_with("blocks", [](Tensors& t) { find(t, "0.mlp.up_proj.weight").bytes[5] = std::byte{0xff}; }),
+    EXPECT_THAT(failure_with("blocks", [](StoredTensors& t) { find(t, "0.mlp.up_proj.weight").bytes[5] = std::byte{0xff}; }),
                 AllOf(HasSubstr("not finite"), HasSubstr("[0, 5]"), HasSubstr("NaN")));
     EXPECT_THAT(failure_with("rows",
-                             [](Tensors& t) {
-                                 ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale");
-                                 scale.shape = {2, 12};
+                             [](StoredTensors& t) {
+                                 find(t, "0.mlp.up_proj.weight_scale").shape = {2, 12};
                              }),
                 AllOf(HasSubstr("do not fit"), HasSubstr("24 rows"), HasSubstr("[2, 12]")));
 }
 
 TEST(Fp8Refused, OtherSchemesByName) {
     const auto with = [](const nlohmann::json& quantization) {
-        const ScratchModel copy(in_models("blocks"));
-        copy.edit_config([&](nlohmann::json& config) { config["quantization_config"] = quantization; });
-        return failure(copy.folder);
+        return config_failure(in_models("blocks"), "quantization_config", quantization);
     };
     EXPECT_THAT(with({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}),
                 AllOf(HasSubstr("compressed-tensors, pack-quantized"), HasSubstr("original checkpoint")));
@@ -186,9 +163,8 @@ TEST(Fp8Refused, OtherSchemesByName) {
     EXPECT_THAT(with({{"quant_method", "mxfp4"}}), HasSubstr("MXFP4"));
     EXPECT_THAT(with({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), AllOf(HasSubstr("fmt"), HasSubstr("e4m3")));
     EXPECT_THAT(with({{"quant_method", "fp8"}, {"weight_block_size", {0, 8}}}), HasSubstr("weight_block_size"));
-    const ScratchModel copy(in_models("blocks"));
-    copy.edit_config([](nlohmann::json& config) { config.erase("quantization_config"); });
-    EXPECT_THAT(failure(copy.folder), AllOf(HasSubstr("no quantization_config"), HasSubstr("weight_scale_inv")));
+    EXPECT_THAT(config_failure(in_models("blocks"), [](nlohmann::json& config) { config.erase("quantization_config"); }),
+                AllOf(HasSubstr("no quantization_config"), HasSubstr("weight_scale_inv")));
 }
 
 }  // namespace fp8_test

@@ -38,13 +38,11 @@ TEST(LengthFactors, KeepTheLengthOfWhatAHeadWrites) {
 TEST(LengthFactors, AHeadThatWritesNothingOrAlongOneLine) {
     const ScratchModel scratch("gpt2");
     scratch.edit_weights([](std::vector<ScratchModel::Stored>& tensors) {
-        for (ScratchModel::Stored& t : tensors) {
-            if (!t.name.ends_with("h.0.attn.c_proj.weight")) continue;
-            const std::int64_t rows = t.shape[0], width = t.shape[1], per_head = rows / 2;  // two heads
-            for (std::int64_t r = 0; r < 2 * per_head; ++r)
-                for (std::int64_t k = 0; k < width; ++k)
-                    t.set_float(r * width + k, r < per_head ? 0.0F : static_cast<float>(r) * static_cast<float>(k + 1) / 100.0F);
-        }
+        ScratchModel::Stored& t = find(tensors, "h.0.attn.c_proj.weight");
+        const std::int64_t rows = t.shape[0], width = t.shape[1], per_head = rows / 2;  // two heads
+        for (std::int64_t r = 0; r < 2 * per_head; ++r)
+            for (std::int64_t k = 0; k < width; ++k)
+                t.set_float(r * width + k, r < per_head ? 0.0F : static_cast<float>(r) * static_cast<float>(k + 1) / 100.0F);
     });
     const auto model = Model::load(scratch.folder, {.device = "cpu"});
     EXPECT_EQ(length_factors(model->internals(), Layer(0)).select(0, 0).abs().max().item<double>(), 0.0);

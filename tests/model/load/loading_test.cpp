@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/error.h"
 #include "headlight/model/model.h"
 #include "model/internals.h"
 #include "tests/model/scratch_model.h"
@@ -18,20 +17,8 @@ using testing::Contains;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-/// The message of the Error that loading must end in.
-std::string failure(const std::filesystem::path& folder, const LoadOptions& options = {}) {
-    try {
-        Model::load(folder, options);
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "loaded";
-}
-
-std::string config_failure(const std::string& name, const std::function<void(json&)>& edit) {
-    const ScratchModel model(name);
-    model.edit_config(edit);
-    const std::string message = failure(model.folder);
+std::string bad_config(const std::string& name, const std::function<void(json&)>& edit) {
+    const std::string message = config_failure(name, edit);
     EXPECT_THAT(message, HasSubstr("config.json"));
     return message;
 }
@@ -48,7 +35,7 @@ class BadConfig : public testing::TestWithParam<BadField> {};
 
 TEST_P(BadConfig, NamesTheField) {
     const BadField& bad = GetParam();
-    const std::string message = config_failure(bad.fixture, [&](json& c) {
+    const std::string message = bad_config(bad.fixture, [&](json& c) {
         if (bad.value.is_discarded())
             c.erase(bad.field);
         else
@@ -93,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Loading, UnknownArchitectureNamesTheNearestAndHowToAddOne) {
     const auto of = [](const char* architecture, const char* type) {
-        return config_failure("bloom", [&](json& c) {
+        return bad_config("bloom", [&](json& c) {
             c["architectures"] = {architecture};
             c["model_type"] = type;
         });
@@ -143,7 +130,7 @@ TEST(Loading, AnUnembeddingOfItsOwnIsUsedWhateverTheConfigSays) {
     const auto add_head = [](float change) {
         return [change](auto& tensors) {
             std::erase_if(tensors, [](const auto& t) { return t.name == "lm_head.weight"; });
-            auto head = *std::ranges::find(tensors, "transformer.wte.weight", &ScratchModel::Stored::name);
+            auto head = find(tensors, "transformer.wte.weight");
             head.name = "lm_head.weight";
             if (change != 0) head.set_float(5 * head.shape[1], change);
             tensors.push_back(head);
@@ -155,9 +142,7 @@ TEST(Loading, AnUnembeddingOfItsOwnIsUsedWhateverTheConfigSays) {
     const auto model = Model::load(folder.folder);
     EXPECT_FALSE(model->config().tied_unembedding);
     const ForwardInput text = some_text(model->config(), 6);
-    Collector tied, own;
-    forward(*Model::load(fixture("gpt2")), text, tied, {}, {});
-    forward(*model, text, own, {}, {});
+    const Collector tied = run_all(*Model::load(fixture("gpt2")), text), own = run_all(*model, text);
     const at::Tensor change = (own.tensors.at("logits") - tied.tensors.at("logits")).abs().amax(0);
     EXPECT_GT(change[5].item<float>(), 1.0F);  // the row that differs, and no other
     EXPECT_LT((change.sum() - change[5]).item<float>(), 1e-3F);
@@ -165,9 +150,7 @@ TEST(Loading, AnUnembeddingOfItsOwnIsUsedWhateverTheConfigSays) {
 
 TEST(Loading, TheTiedMatrixMayHaveTheNameOfEither) {
     const ScratchModel folder("gpt2");
-    folder.edit_weights([](auto& tensors) {
-        std::ranges::find(tensors, "transformer.wte.weight", &ScratchModel::Stored::name)->name = "lm_head.weight";
-    });
+    folder.edit_weights([](auto& tensors) { find(tensors, "transformer.wte.weight").name = "lm_head.weight"; });
     const auto model = Model::load(folder.folder);
     EXPECT_TRUE(model->config().tied_unembedding);
     EXPECT_TRUE(at::equal(model->internals().embed, Model::load(fixture("gpt2"))->internals().embed));
@@ -176,10 +159,10 @@ TEST(Loading, TheTiedMatrixMayHaveTheNameOfEither) {
 TEST(Loading, AnUntiedMaskedWordHeadAddsTheBiasOfItsDecoder) {
     const ScratchModel folder("bert-mlm");
     folder.edit_weights([](auto& tensors) {
-        auto weight = *std::ranges::find(tensors, "bert.embeddings.word_embeddings.weight", &ScratchModel::Stored::name);
+        auto weight = find(tensors, "bert.embeddings.word_embeddings.weight");
         weight.name = "cls.predictions.decoder.weight";
         weight.set_float(0, 3.0F);
-        auto bias = *std::ranges::find(tensors, "cls.predictions.bias", &ScratchModel::Stored::name);
+        auto bias = find(tensors, "cls.predictions.bias");
         bias.name = "cls.predictions.decoder.bias";
         bias.set_float(1, 4.0F);
         tensors.push_back(weight);
@@ -206,19 +189,10 @@ TEST(Loading, AModelOfTheHuggingFaceCacheIsCalledByItsName) {
 TEST(Loading, HalfAMaskedWordHeadIsAnError) {
     const ScratchModel model("bert-mlm");
     model.edit_config([](json& c) { c["architectures"] = {"BertForSequenceClassification"}; });
-    std::filesystem::remove(model.folder / "model.safetensors.index.json");
     // The shards as one file without the head's bias.
-    std::vector<ScratchModel::Stored> all;
-    for (const char* shard :
-         {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"}) {
-        const auto store = io::TensorStore::open_file(model.folder / shard);
-        for (const auto& [name, view] : store.tensors())
-            if (name != "cls.predictions.bias")
-                all.push_back({name, view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}});
-    }
-    std::vector<io::ArrayRef> refs;
-    for (const auto& t : all) refs.push_back({t.name, t.dtype, t.shape, t.bytes});
-    io::write_safetensors(model.folder / "model.safetensors", refs, {});
+    model.edit_weights(
+        [](auto& tensors) { std::erase_if(tensors, [](const auto& t) { return t.name == "cls.predictions.bias"; }); });
+    std::filesystem::remove(model.folder / "model.safetensors.index.json");
     EXPECT_THAT(failure(model.folder), HasSubstr("cls.predictions.bias"));
 }
 
@@ -233,8 +207,8 @@ TEST(Loading, NanAndInfAreFoundWhereTheyAre) {
     const ScratchModel model("gpt2");
     const auto put = [&](float value) {
         model.edit_weights([&](auto& tensors) {
-            for (auto& t : tensors)
-                if (t.name == "transformer.h.1.mlp.c_fc.weight") t.set_float(3 * t.shape[1] + 5, value);
+            auto& t = find(tensors, "transformer.h.1.mlp.c_fc.weight");
+            t.set_float(3 * t.shape[1] + 5, value);
         });
     };
     put(std::numeric_limits<float>::quiet_NaN());
@@ -248,19 +222,13 @@ TEST(Loading, NanAndInfAreFoundWhereTheyAre) {
 
 TEST(Loading, NanInHalfPrecision) {
     const ScratchModel model("bloom-h6");
-    model.edit_weights([](auto& tensors) {
-        for (auto& t : tensors)
-            if (t.name == "transformer.ln_f.bias") t.bytes[7 * 2 + 1] = std::byte{0x7e};
-    });
+    model.edit_weights([](auto& tensors) { find(tensors, "transformer.ln_f.bias").bytes[7 * 2 + 1] = std::byte{0x7e}; });
     EXPECT_THAT(failure(model.folder), AllOf(HasSubstr("transformer.ln_f.bias"), HasSubstr("[7]"), HasSubstr("NaN")));
 }
 
 TEST(Loading, WholeNumbersAreNoWeights) {
     const ScratchModel model("gpt2");
-    model.edit_weights([](auto& tensors) {
-        for (auto& t : tensors)
-            if (t.name == "transformer.ln_f.bias") t.dtype = io::DType::I32;
-    });
+    model.edit_weights([](auto& tensors) { find(tensors, "transformer.ln_f.bias").dtype = io::DType::I32; });
     EXPECT_THAT(failure(model.folder), AllOf(HasSubstr("transformer.ln_f.bias"), HasSubstr("I32")));
 }
 
@@ -291,11 +259,7 @@ TEST(Loading, ReportTellsWhatBecameOfEveryTensor) {
 TEST(Loading, UnalignedTensorsAreCopiedAndGiveTheSameNumbers) {
     const ScratchModel model("gpt2");
     const auto before = Model::load(fixture("gpt2"));
-    std::string bytes;
-    {
-        std::ifstream in(model.folder / "model.safetensors", std::ios::binary);
-        bytes.assign(std::istreambuf_iterator<char>(in), {});
-    }
+    std::string bytes = test::slurp(model.folder / "model.safetensors");
     std::uint64_t length = 0;
     std::memcpy(&length, bytes.data(), 8);
     bytes.insert(8 + length, " ");  // one more byte of header: every tensor now lies off its alignment
@@ -309,11 +273,10 @@ TEST(Loading, UnalignedTensorsAreCopiedAndGiveTheSameNumbers) {
 
 TEST(Loading, CountsEveryParameterOnce) {
     const auto model = Model::load(fixture("bloom"));
-    std::int64_t stored = 0, counted = 0;
+    std::int64_t stored = 0;
     const auto store = io::TensorStore::open_folder(fixture("bloom"));
     for (const auto& [name, view] : store.tensors()) stored += view.numel();
-    for (const auto& [part, n] : model->parameter_counts()) counted += n;
-    EXPECT_EQ(counted, stored);
+    EXPECT_EQ(counted_parameters(*model), stored);
 }
 
 TEST(Loading, HashFollowsTheContent) {
@@ -390,14 +353,7 @@ TEST(Alibi, FalconRoundsSlopePositionAndProduct) {
 /// OPT-350M: the products of the embedding with its two projections count as what the file holds.
 TEST(Loading, FactoredEmbeddingsCountAsStored) {
     const auto model = Model::load(fixture("opt-post-norm"));
-    std::int64_t stored = 0, counted = 0;
-    for (const LoadedParameter& p : model->report().loaded) {
-        std::int64_t n = 1;
-        for (const std::int64_t side : p.shape) n *= side;
-        stored += n;
-    }
-    for (const auto& [part, count] : model->parameter_counts()) counted += count;
-    EXPECT_EQ(counted, stored);
+    EXPECT_EQ(counted_parameters(*model), stored_parameters(*model));
 }
 
 }  // namespace loading_test

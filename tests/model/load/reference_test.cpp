@@ -2,7 +2,7 @@
 #include "headlight/model/reference.h"
 
 #include "tests/model/run_all.h"
-#include "tests/support/temp_folder.h"
+#include "tests/model/scratch_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,20 +10,20 @@
 namespace headlight::model {
 namespace reference_test {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 /// A fixture with a golden beside it: the goldens are what make_golden.py writes as a reference, and more.
-std::optional<ReferenceCheck> checked(const std::string& model, const std::string& golden) {
-    const test::TempFolder folder;
-    for (const auto& file : fs::directory_iterator(fixture(model)))
-        fs::copy_file(file.path(), folder / file.path().filename().string());
-    if (!golden.empty()) fs::copy_file(golden_file(golden, "f64"), folder / "reference.safetensors");
-    return check_reference(*Model::load(folder.path(), {.dtype = ComputeType::float64, .device = "cpu"}));
+std::optional<ReferenceCheck> checked(const ScratchModel& model) {
+    return check_reference(*Model::load(model.folder, {.dtype = ComputeType::float64, .device = "cpu"}));
+}
+std::optional<ReferenceCheck> checked(const std::string& name, const std::string& golden) {
+    const ScratchModel model(name);
+    std::filesystem::copy_file(golden_file(golden, "f64"), model.folder / "reference.safetensors");
+    return checked(model);
 }
 
 TEST(Reference, SaysHowFarTheNumbersAre) {
-    EXPECT_FALSE(checked("gpt2", ""));
+    EXPECT_FALSE(checked(ScratchModel("gpt2")));
     for (const char* name : {"gpt2", "bert-mlm", "llama-kv2"}) {
         const auto check = checked(name, name);
         ASSERT_TRUE(check) << name;
@@ -37,9 +37,7 @@ TEST(Reference, SaysHowFarTheNumbersAre) {
 }
 
 TEST(Reference, WrongNumbersAreSeen) {
-    const test::TempFolder folder;
-    for (const auto& file : fs::directory_iterator(fixture("gpt2")))
-        fs::copy_file(file.path(), folder / file.path().filename().string());
+    const ScratchModel model("gpt2");
     const io::TensorStore golden = io::TensorStore::open_file(golden_file("gpt2", "f64"));
     std::vector<io::ArrayRef> arrays;
     at::Tensor logits = tensor_of(*golden.find("logits")), pattern = tensor_of(*golden.find("blocks.1.attn.hook_pattern"));
@@ -53,8 +51,8 @@ TEST(Reference, WrongNumbersAreSeen) {
         if (changed)
             array.bytes = {static_cast<const std::byte*>(changed->data_ptr()), static_cast<std::size_t>(changed->nbytes())};
     }
-    io::write_safetensors(folder / "reference.safetensors", arrays, {});
-    const auto check = check_reference(*Model::load(folder.path(), {.dtype = ComputeType::float64, .device = "cpu"}));
+    io::write_safetensors(model.folder / "reference.safetensors", arrays, {});
+    const auto check = checked(model);
     ASSERT_TRUE(check && check->logits && check->patterns);
     EXPECT_NEAR(*check->logits, 0.5, 1e-9);
     EXPECT_NEAR(*check->patterns, 0.25, 1e-9);
@@ -66,11 +64,9 @@ TEST(Reference, OfAnotherModelIsAProblemAndNoError) {
     const auto other = checked("gpt2", "llama-kv2");
     ASSERT_TRUE(other);
     EXPECT_NE(other->problem, "");
-    const test::TempFolder folder;
-    for (const auto& file : fs::directory_iterator(fixture("gpt2")))
-        fs::copy_file(file.path(), folder / file.path().filename().string());
-    folder.write("reference.safetensors", "No tensors");
-    const auto broken = check_reference(*Model::load(folder.path(), {.device = "cpu"}));
+    const ScratchModel model("gpt2");
+    std::ofstream(model.folder / "reference.safetensors") << "No tensors";
+    const auto broken = check_reference(*Model::load(model.folder, {.device = "cpu"}));
     ASSERT_TRUE(broken);
     EXPECT_THAT(broken->problem, HasSubstr("reference.safetensors"));
     EXPECT_EQ(text_of(*broken), broken->problem);

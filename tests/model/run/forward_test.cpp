@@ -5,6 +5,7 @@
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,12 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string failure(const Model& model, const ForwardInput& input, Observer& observer) {
-    try {
-        forward(model, input, observer, {}, {});
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
+    return test::error_of([&] { forward(model, input, observer, {}, {}); });
 }
 
 std::string failure(const Model& model, const ForwardInput& input) {
@@ -48,8 +44,7 @@ TEST(Forward, OneTokenWorksInEveryFamily) {
     for (const std::string& name : fixture_names()) {
         const auto model = Model::load(fixture(name));
         if (reads_pictures(model->config())) continue;
-        Collector seen;
-        forward(*model, some_text(model->config(), 1), seen, {}, {});
+        const Collector seen = run_all(*model, some_text(model->config(), 1));
         at::Tensor pattern = seen.tensors.at("blocks.1.attn.hook_pattern");
         if (model->config().attention_sinks) pattern = pattern + seen.tensors.at("blocks.1.attn.hook_sink").unsqueeze(-1);
         EXPECT_TRUE(
@@ -67,8 +62,7 @@ TEST(Forward, EveryReplacementTakesEffect) {
     for (const std::string& name : fixture_names()) {
         const auto model = Model::load(fixture(name), {.device = "cpu"});
         const ForwardInput input = some_text(model->config(), 9);
-        Collector plain;
-        forward(*model, input, plain, {}, {});
+        const Collector plain = run_all(*model, input);
         const auto points = hooks_of(model->config());
         const std::string end = name_of(points.back());
         for (const HookPoint& point : points) {
@@ -197,9 +191,7 @@ TEST(Forward, BrainFloatIsNearFloat) {
         const auto wide = Model::load(fixture(name), {.device = "cpu"});
         const auto narrow = Model::load(fixture(name), {.dtype = ComputeType::bfloat16, .device = "cpu"});
         const ForwardInput input = some_text(wide->config(), 12);
-        Collector a, b;
-        forward(*wide, input, a, {}, {});
-        forward(*narrow, input, b, {}, {});
+        const Collector a = run_all(*wide, input), b = run_all(*narrow, input);
         const at::Tensor x = a.tensors.at("blocks.0.hook_resid_post"), y = b.tensors.at("blocks.0.hook_resid_post");
         EXPECT_EQ(y.scalar_type(), at::kBFloat16);
         EXPECT_LE(((x - y.to(at::kFloat)).abs().mean() / x.abs().mean()).item<double>(), 0.05) << name;
@@ -213,8 +205,7 @@ TEST(Forward, BrainFloatIsNearFloat) {
 /// reorder_and_upcast_attn: scores are rounded nowhere, patterns are bfloat16 as the values are.
 TEST(Forward, UpcastScoresStayFloatInABrainFloatRun) {
     const auto model = Model::load(fixture("gpt2-inverse-layers"), {.dtype = ComputeType::bfloat16, .device = "cpu"});
-    Collector seen;
-    forward(*model, some_text(model->config(), 12), seen, {}, {});
+    const Collector seen = run_all(*model, some_text(model->config(), 12));
     const at::Tensor scores = seen.tensors.at("blocks.1.attn.hook_attn_scores").tril();
     ASSERT_EQ(scores.scalar_type(), at::kFloat);
     EXPECT_FALSE(at::equal(scores, scores.to(at::kBFloat16).to(at::kFloat)));
@@ -227,8 +218,7 @@ TEST(Forward, BidirectionalGemmaSeesBothSides) {
     copy.edit_config([](nlohmann::json& c) { c["use_bidirectional_attention"] = true; });
     const auto model = Model::load(copy.folder);
     EXPECT_FALSE(model->config().has_unembedding);
-    Collector seen;
-    forward(*model, some_text(model->config(), 12), seen, {}, {});
+    const Collector seen = run_all(*model, some_text(model->config(), 12));
     const at::Tensor i = at::arange(12).unsqueeze(1), j = at::arange(12).unsqueeze(0);
     const at::Tensor local = (i - j).abs() < 3;  // sliding_window 4: half of it and the token itself
     EXPECT_TRUE(at::equal(seen.tensors.at("blocks.0.attn.hook_pattern")[0] > 0, local));

@@ -5,6 +5,7 @@
 #include "model/run/kv_cache.h"
 #include "model/run/sampler.h"
 #include "tests/model/run_all.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -87,8 +88,7 @@ TEST(Generate, DrawsFollowTheSeedAndTheLimits) {
     EXPECT_EQ(draw({.tokens = 8, .temperature = 1, .top_p = 1e-6, .seed = 5}), draw({.tokens = 8}));
     EXPECT_EQ(draw({.tokens = 8, .temperature = 1e-3, .seed = 5}), draw({.tokens = 8}));
     // The first token of many draws stays among the three likeliest.
-    Collector seen;
-    forward(*model, {.ids = prompt, .type_ids = {}}, seen, {}, {});
+    const Collector seen = run_all(*model, {.ids = prompt, .type_ids = {}});
     const at::Tensor top = std::get<1>(last_logits(seen).topk(3));
     std::set<std::int64_t> first;
     for (std::uint64_t seed = 0; seed < 40; ++seed)
@@ -130,12 +130,7 @@ TEST(Generate, StopsAtAnEndToken) {
 
 TEST(Generate, RefusesWhatCannotBe) {
     const auto failure = [](const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& o) {
-        try {
-            generate(model, prompt, o);
-        } catch (const Error& e) {
-            return std::string(e.what());
-        }
-        return std::string("no error");
+        return test::error_of([&] { generate(model, prompt, o); });
     };
     const auto gpt2 = Model::load(fixture("gpt2"));  // 40 positions
     EXPECT_THAT(failure(*gpt2, {}, {}), HasSubstr("no token to continue"));

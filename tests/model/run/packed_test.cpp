@@ -7,13 +7,15 @@
 #include "headlight/model/same_products.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <mutex>
-#include <set>
 
 namespace headlight::model {
 namespace packed_test {
@@ -64,8 +66,7 @@ TEST_P(PackedFamilies, EveryHookOfEveryTextIsThatOfTheTextAlone) {
             const SameProducts rows(SameProducts::Of::row);
             run(*model, {texts[i]}, alone);
         }
-        Collector plain;
-        forward(*model, texts[i], plain, {}, {});
+        const Collector plain = run_all(*model, texts[i]);
         for (const HookPoint& point : hooks_of(model->config())) {
             const std::string name = name_of(point);
             ASSERT_TRUE(packed[i].tensors.contains(name)) << name;
@@ -82,13 +83,8 @@ TEST_P(PackedFamilies, EveryHookOfEveryTextIsThatOfTheTextAlone) {
     }
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-    std::string name = info.param;
-    std::ranges::replace_if(
-        name, [](char c) { return c == '-' || c == '#'; }, '_');
-    return name;
-}
-INSTANTIATE_TEST_SUITE_P(Fixtures, PackedFamilies, testing::ValuesIn(fixture_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Fixtures, PackedFamilies, testing::ValuesIn(fixture_names()),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 /// Tiles of every text's own patterns.
 class Tiles final : public Observer {
@@ -147,12 +143,7 @@ TEST(Packed, ErrorsNameThePositionInTheirText) {
         bad[7].fill_(std::numeric_limits<float>::quiet_NaN());
         return bad;
     };
-    try {
-        run(*model, texts, seen);
-        FAIL() << "not a number went unseen";
-    } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("position 7"), std::string::npos) << error.what();
-    }
+    EXPECT_THAT(test::error_of([&] { run(*model, texts, seen); }), testing::HasSubstr("position 7"));
     const auto pictures = Model::load(fixture("vit"), {.device = "cpu"});
     std::vector<Collector> one(1);
     EXPECT_THROW(run(*pictures, {some_text(pictures->config(), 1)}, one), Error);
@@ -187,8 +178,7 @@ TEST(EarlyEnd, WhatIsReadIsThatOfAWholePass) {
     for (const char* name : {"gpt2", "bert-mlm", "gptj", "deberta-conv", "gemma2", "qwen2-moe"}) {
         const auto model = Model::load(fixture(name), {.device = "cpu"});
         const ForwardInput input = some_text(model->config(), 6);
-        Collector whole;
-        forward(*model, input, whole, {}, {});
+        const Collector whole = run_all(*model, input);
         for (const HookPoint& point : hooks_of(model->config())) {
             Collector one;
             one.wanted = [&](HookPoint each) { return each == point; };

@@ -2,11 +2,11 @@
 // Pictures: scaled as Pillow scales them, prepared as transformers' processors do, read as patches.
 #include "headlight/model/picture.h"
 
-#include "headlight/base/error.h"
 #include "headlight/model/peek.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,18 +14,12 @@
 namespace headlight::model {
 namespace picture_test {
 
+using test::error_of;
 using testing::HasSubstr;
 
 Picture picture_of(const at::Tensor& rgb) {  // [row, column, colour]
     const std::uint8_t* data = rgb.data_ptr<std::uint8_t>();
     return {rgb.size(1), rgb.size(0), {data, data + rgb.numel()}};
-}
-
-std::map<std::string, at::Tensor> tensors_in(const std::filesystem::path& file) {
-    std::map<std::string, at::Tensor> tensors;
-    const io::TensorStore store = io::TensorStore::open_file(file);
-    for (const auto& [name, view] : store.tensors()) tensors[name] = tensor_of(view);
-    return tensors;
 }
 
 TEST(Resample, EveryFilterIsPillowsToTheBit) {
@@ -120,22 +114,13 @@ TEST(Prepare, WhatIsSeenLiesInTheMiddle) {
     EXPECT_DOUBLE_EQ(input.seen.height, 80);
 }
 
-std::string failure(const std::function<void()>& run) {
-    try {
-        run();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
 TEST(Prepare, BadStepsAreNamed) {
     const ScratchModel scratch("vit");
     const ModelConfig c = read_config(scratch.folder);
     const Picture picture{32, 24, std::vector<std::uint8_t>(32 * 24 * 3, 90)};
     const auto with = [&](const std::string& steps) {
         std::ofstream(scratch.folder / "preprocessor_config.json") << steps;
-        return failure([&] { prepare(picture, picture_plan(scratch.folder, c), c); });
+        return error_of([&] { prepare(picture, picture_plan(scratch.folder, c), c); });
     };
     EXPECT_THAT(with(R"({"size": {"height": 24, "width": 31}})"), HasSubstr("31 x 24"));
     EXPECT_THAT(with(R"({"do_resize": false})"), HasSubstr("no error"));
@@ -144,13 +129,13 @@ TEST(Prepare, BadStepsAreNamed) {
     EXPECT_THAT(with(R"({"image_std": [0.5, 0.5, 0]})"), HasSubstr("image_std"));
     std::filesystem::remove(scratch.folder / "preprocessor_config.json");
     EXPECT_THAT(picture_plan(scratch.folder, c).warning, HasSubstr("preprocessor_config.json"));
-    EXPECT_THAT(failure([&] { prepare({}, picture_plan(scratch.folder, c), c); }), HasSubstr("no pixels"));
+    EXPECT_THAT(error_of([&] { prepare({}, picture_plan(scratch.folder, c), c); }), HasSubstr("no pixels"));
 }
 
 TEST(ViT, WithoutPixelsNothingRuns) {
     const auto model = Model::load(fixture("vit"));
     Collector seen;
-    const auto run = [&](ForwardInput input) { return failure([&] { forward(*model, input, seen, {}, {}); }); };
+    const auto run = [&](ForwardInput input) { return error_of([&] { forward(*model, input, seen, {}, {}); }); };
     EXPECT_THAT(run({.ids = {1, 2, 3}, .type_ids = {}}), HasSubstr("needs a picture"));
     EXPECT_THAT(run({.ids = {}, .type_ids = {}, .pixels = std::make_shared<const std::vector<float>>(7)}),
                 HasSubstr("2304 numbers"));
@@ -178,7 +163,7 @@ TEST(ViT, BadConfigurationIsNamed) {
     const auto with = [&](const std::string& field, const nlohmann::json& value) {
         const ScratchModel copy("vit");
         copy.edit_config([&](nlohmann::json& json) { json[field] = value; });
-        return failure([&] { read_config(copy.folder); });
+        return error_of([&] { read_config(copy.folder); });
     };
     EXPECT_THAT(with("patch_size", 7), HasSubstr("patch_size"));
     EXPECT_THAT(with("num_channels", 1), HasSubstr("num_channels"));

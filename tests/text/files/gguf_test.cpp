@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The vocabulary in a GGUF file gives the tokens of the tokenizer.json it was made from.
-#include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/text/tokenizer.h"
+#include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/temp_folder.h"
 
@@ -36,11 +37,8 @@ TEST_P(GgufTokenizer, EqualsTheFoldersOwn) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Text, GgufTokenizer, testing::Values("llama-kv2", "gpt2", "bloom", "bert"), [](const auto& p) {
-    std::string name = p.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Text, GgufTokenizer, testing::Values("llama-kv2", "gpt2", "bloom", "bert"),
+                         [](const auto& each) { return test::case_name(each.param); });
 
 using test::gguf_entry;
 using test::gguf_text;
@@ -54,12 +52,7 @@ std::string texts(const std::vector<std::string>& list) {
 
 std::string failure(const std::vector<std::string>& entries) {
     const test::TempFolder folder;
-    try {
-        Tokenizer::load(folder.write("m.gguf", test::gguf_file(entries, {}, "")));
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
+    return test::error_of([&] { Tokenizer::load(folder.write("m.gguf", test::gguf_file(entries, {}, ""))); });
 }
 
 /// tests/golden/make_gguf_pre_golden.py

@@ -47,15 +47,13 @@ TEST_F(WindowTest, TheMosaicReadsItsHeadsAndTheirNumbers) {
 }
 
 TEST_F(WindowTest, FiguresReadTheirMarks) {
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     const QStringList cells = names_in(canvas());
     EXPECT_GT(cells.size(), 100);
     EXPECT_TRUE(std::any_of(cells.begin(), cells.end(), [](const QString& name) {
         return name.contains(QStringLiteral("doctor")) && name.contains(QRegularExpression(QStringLiteral("0\\.\\d{3}")));
     })) << cells.value(40).toStdString();
-    window.show_view("predictions");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("predictions"));
     const QStringList rows = names_in(canvas());
     EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [](const QString& name) {
         return name.contains(QStringLiteral("doctor"));
@@ -64,8 +62,7 @@ TEST_F(WindowTest, FiguresReadTheirMarks) {
 
 /// A screen reader may hold a mark while the figure changes: the mark answers until the event loop ends it.
 TEST_F(WindowTest, AMarkThatIsHeldEndsAfterItsFigure) {
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     QAccessibleInterface* figure = QAccessible::queryAccessibleInterface(&canvas());
     QAccessibleInterface* mark = figure->child(30);
     ASSERT_TRUE(mark);
@@ -84,8 +81,7 @@ TEST_F(WindowTest, AMarkThatIsHeldEndsAfterItsFigure) {
 }
 
 TEST_F(WindowTest, AFigureThatWaitsForItsSuccessorHasNoMarks) {
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     QAccessibleInterface* figure = QAccessible::queryAccessibleInterface(&canvas());
     const int marks = figure->childCount();
     ASSERT_GT(marks, 100);
@@ -104,8 +100,7 @@ TEST_F(WindowTest, AFigureThatWaitsForItsSuccessorHasNoMarks) {
 TEST_F(WindowTest, TokensThatAreGoneAreNoChildren) {
     QAccessibleInterface* strip = QAccessible::queryAccessibleInterface(&window.prompt_bar().tokens());
     const QAccessible::Id id = QAccessible::uniqueId(strip->child(strip->childCount() - 1));
-    type_text(QStringLiteral("One"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("One")));
     ASSERT_TRUE(strip->child(0));
     EXPECT_FALSE(QAccessible::accessibleInterface(id));
 }

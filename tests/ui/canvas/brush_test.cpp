@@ -4,9 +4,6 @@
 #include "ui/document/examples.h"
 #include "ui/document/heads/head_list.h"
 
-#include <QFile>
-#include <QMenu>
-
 #include <map>
 #include <set>
 
@@ -56,8 +53,7 @@ protected:
 };
 
 TEST_F(BrushTest, ARectangleChoosesItsHeadsInAllViewsAndShiftAdds) {
-    window.show_view("head-scatter");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head-scatter"));
     const auto places = points();
     ASSERT_GT(places.size(), 20u);
     const auto area = canvas().shown()->brush_area(canvas().to_figure(places.begin()->second));
@@ -88,12 +84,10 @@ TEST_F(BrushTest, ARectangleChoosesItsHeadsInAllViewsAndShiftAdds) {
     EXPECT_GT(both.size(), first.size());
     for (const HeadId head : first) EXPECT_TRUE(both.contains(head));
     for (const HeadId head : inside(right)) EXPECT_TRUE(both.contains(head));
-    window.show_view("model");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("model"));
     EXPECT_EQ(chosen(), both) << "in another view";
 
-    window.show_view("head-scatter");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head-scatter"));
     window.history().stack().undo();
     EXPECT_EQ(chosen(), first);
     window.history().stack().undo();
@@ -102,8 +96,7 @@ TEST_F(BrushTest, ARectangleChoosesItsHeadsInAllViewsAndShiftAdds) {
 }
 
 TEST_F(BrushTest, AnEmptyRectangleTakesAListAwayAndAClickStaysAClick) {
-    window.show_view("head-scatter");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head-scatter"));
     const auto places = points();
     const auto [head, at] = *places.rbegin();
     QTest::mouseClick(canvas().viewport(), Qt::LeftButton, {}, at.toPoint());
@@ -126,34 +119,26 @@ TEST_F(BrushTest, AnEmptyRectangleTakesAListAwayAndAClickStaysAClick) {
 TEST_F(WindowTest, BatchesOfTextsReachTheViewsThatTakeThemAndAMissingFileSaysSo) {
     QTemporaryDir folder;
     const QString path = folder.filePath(QStringLiteral("texts.txt"));
-    QFile file(path);
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write("Rain fell all night.\n\nShe was late, and he was not.\n");
-    file.close();
+    ASSERT_TRUE(write_file(path, "Rain fell all night.\n\nShe was late, and he was not.\n"));
     window.show_view("clark-kinds");
-    ViewOptions options = window.document().options();
-    options.batch_file = path;
-    window.document().set_options(options);
+    const auto take_texts = [&](const QString& name) { document().edit_options([&](ViewOptions& o) { o.batch_file = name; }); };
+    take_texts(path);
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.document().batch());
     EXPECT_EQ(window.document().batch()->traces.size(), 2u);
     ASSERT_TRUE(window.left_pane().shown());
     EXPECT_EQ(window.left_pane().shown()->state.batch, window.document().batch());
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--texts ") + path));
-    window.show_view("head");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head"));
     EXPECT_FALSE(window.left_pane().shown()->state.batch);
     const QString session = folder.filePath(QStringLiteral("batch.headlight"));
     ASSERT_TRUE(window.save_to(session));
 
-    options.batch_file.clear();
-    window.document().set_options(options);
+    take_texts({});
     EXPECT_FALSE(window.document().batch());
-    window.open(session);
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(session));
     ASSERT_TRUE(window.document().batch());
-    options.batch_file = folder.filePath(QStringLiteral("nothing.txt"));
-    window.document().set_options(options);
+    take_texts(folder.filePath(QStringLiteral("nothing.txt")));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(window.error_panel().isVisible());
     EXPECT_FALSE(window.document().batch());
@@ -163,8 +148,7 @@ TEST_F(WindowTest, BatchesOfTextsReachTheViewsThatTakeThemAndAMissingFileSaysSo)
 TEST_F(WindowTest, ThreeExamplesStartTheFocusView) {
     ASSERT_EQ(example_sentences().size(), 3);
     EXPECT_EQ(example_sentences()[0], QString::fromUtf8(example_sentence));
-    window.show_view("focus");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("focus"));
     EXPECT_TRUE(window.tool_row().examples().isVisible());
     window.tool_row().examples().menu()->actions().at(1)->trigger();
     ASSERT_TRUE(settle());
@@ -175,12 +159,9 @@ TEST_F(WindowTest, ThreeExamplesStartTheFocusView) {
 
 TEST_F(WindowTest, RolloutGoesUpToTheLastLayerUnlessTheChosenOneIsAskedFor) {
     window.document().selection().focus_head({Layer(2), Head(0)});
-    window.show_view("rollout");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("rollout"));
     EXPECT_EQ(window.left_pane().shown()->state.layer, Layer(5));
-    ViewOptions options = window.document().options();
-    options.values["rollout"]["up-to"] = "chosen";
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.values["rollout"]["up-to"] = "chosen"; });
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.left_pane().shown()->state.layer, Layer(2));
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--layer 2")));

@@ -12,8 +12,7 @@ namespace headlight::ui {
 using figure::Hit;
 
 TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) {
-    window.show_view("contribution-graph");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("contribution-graph"));
     ASSERT_TRUE(window.tool_row().slider().isVisible());
     const auto line = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::option; });
     ASSERT_TRUE(line);
@@ -34,15 +33,13 @@ TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) 
     ASSERT_TRUE(values().contains("least-share"));
     EXPECT_NEAR(std::stod(values().at("least-share")), 0.002 * std::pow(250.0, 0.3), 1e-3);
     EXPECT_GT(canvas().shown()->table().rows.size(), before) << "a lower threshold leaves more parts";
-    window.show_view("head");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head"));
     EXPECT_FALSE(window.tool_row().slider().isVisible());
 }
 
 TEST_F(WindowTest, TheNeuronsOfAClickedMlpComeIntoSight) {
     window.resize(1100, 640);
-    window.show_view("attribution");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("attribution"));
     const QScrollBar& bar = *canvas().verticalScrollBar();
     ASSERT_EQ(bar.value(), 0);
     const auto mlp = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::option; });
@@ -55,8 +52,7 @@ TEST_F(WindowTest, TheNeuronsOfAClickedMlpComeIntoSight) {
 }
 
 TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
-    window.show_view("mlp");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("mlp"));
     const auto row = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::dimension && h.neuron; });
     ASSERT_TRUE(row);
     // Not the first row: that is the strongest one, shown without a click.
@@ -75,8 +71,7 @@ TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
     const auto expected = analyze::neuron_activations(*window.document().trace(), id.layer, id.neuron);
     ASSERT_EQ(followed.size(), static_cast<std::size_t>(expected.size()));
     EXPECT_NEAR(followed[4], expected[4], 1e-6);
-    window.show_view("drivers");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("drivers"));
     const QString name = QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value);
     EXPECT_TRUE(canvas().shown()->title().endsWith(name)) << canvas().shown()->title().toStdString();
     // A head of an earlier layer keeps it.
@@ -89,8 +84,7 @@ TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
     EXPECT_EQ(selected().focus.layer, Layer(0));
     EXPECT_TRUE(canvas().shown()->title().endsWith(name));
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--neuron %1:%2").arg(id.layer.value).arg(id.neuron.value)));
-    window.action(Command::undo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(selected().neuron, id);
 }
 
@@ -98,8 +92,7 @@ TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
     TokenStrip& strip = window.prompt_bar().tokens();
     const int height = strip.height();
     EXPECT_TRUE(strip.prediction_text(Position(3)).isEmpty());
-    window.action(Command::predictions).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::predictions));
     EXPECT_GT(strip.height(), height);
     EXPECT_TRUE(window.prompt_bar().predictions().isChecked());
     const auto expected = analyze::predictions(*window.document().trace(), 3);
@@ -107,8 +100,7 @@ TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
     EXPECT_TRUE(strip.prediction_text(Position(3)).endsWith(QStringLiteral("rank %1").arg(expected[3].rank)));
     const std::string next = text::token_label(*window.document().trace()->tokenizer(), expected[3].next.front().id);
     EXPECT_TRUE(strip.prediction_tip(Position(3)).contains(QString::fromStdString(next)));
-    type_text(QStringLiteral("The nurse was late."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The nurse was late.")));
     const auto again = analyze::predictions(*window.document().trace(), 1);
     EXPECT_TRUE(strip.prediction_text(Position(3)).endsWith(QStringLiteral("rank %1").arg(again[3].rank)));
     window.prompt_bar().predictions().click();
@@ -118,8 +110,7 @@ TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
 
 TEST_F(WindowTest, AMaskedWordModelIsAskedAboutThePinnedToken) {
     window.action(Command::predictions).trigger();
-    type_text(QStringLiteral("the nurse sat"));  // short enough for the model
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("the nurse sat")));  // short enough for the model
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));
     ASSERT_TRUE(wait_for([&] { return window.document().trace()->config().mlm_head && window.jobs().idle(); }));
     ASSERT_TRUE(settle());

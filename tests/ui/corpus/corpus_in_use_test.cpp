@@ -3,16 +3,13 @@
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/head_means.h"
 #include "headlight/corpus/syntax/word_query.h"
-#include "tests/ui/window_fixture.h"
-#include "ui/corpus/corpus_form.h"
-#include "ui/corpus/corpus_window.h"
+#include "tests/ui/corpus/corpus_fixture.h"
 #include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
 
 #include <QDir>
 #include <QFile>
 #include <QMenu>
-#include <QSignalSpy>
 
 #include <algorithm>
 #include <set>
@@ -23,12 +20,10 @@ namespace corpus_in_use_test {
 const QString question = QStringLiteral("heads where VERB attends to its nsubj > 20 %");
 
 /// The page with a store of forty sentences of a treebank.
-class CorpusInUse : public WindowTest {
+class CorpusInUse : public CorpusTest {
 protected:
     void SetUp() override {
-        WindowTest::SetUp();
-        window.action(Command::corpus).trigger();
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));
+        CorpusTest::SetUp();
         CorpusOrder order;
         order.texts = QString::fromUtf8(HEADLIGHT_SOURCE_DIR) + QStringLiteral("/tests/fixtures/treebank/ewt-excerpt.conllu");
         order.store = folder.filePath(QStringLiteral("excerpt"));
@@ -36,16 +31,6 @@ protected:
         order.limit = 40;
         page().run(order);
         ASSERT_TRUE(shown()) << page().message().text().toStdString();
-    }
-    CorpusWindow& page() { return *window.corpus(); }
-    Document& document() { return window.document(); }
-    bool shown() {
-        return wait_for([&] { return page().stored() && settled() && !page().canvas().outdated() && page().canvas().shown(); });
-    }
-    bool settled() { return window.jobs().idle() && !document().probe().pending(); }
-    bool choose(const char* view) {
-        page().choose_view(QString::fromUtf8(view));
-        return shown();
     }
     bool use() {
         QTest::mouseClick(&page().use_button(), Qt::LeftButton);
@@ -61,7 +46,6 @@ protected:
             if (action->text() == title) return action->menu();
         return nullptr;
     }
-    QTemporaryDir folder;
 };
 
 TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
@@ -90,9 +74,8 @@ TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
     EXPECT_TRUE(titles.contains(QStringLiteral("corpus entropy")));
     // Another text changes the text's measures and not the corpus'.
     const double before = value("corpus_entropy", some);
-    PromptText prompt = document().prompt();
-    prompt.text = QStringLiteral("It rained for a week, and then it rained for another week.");
-    document().set_prompt(prompt);
+    document().edit_prompt(
+        [&](PromptText& p) { p.text = QStringLiteral("It rained for a week, and then it rained for another week."); });
     ASSERT_TRUE(settle());
     EXPECT_EQ(value("corpus_entropy", some), before);
 
@@ -109,9 +92,7 @@ TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
 TEST_F(CorpusInUse, TheFinderKnowsItsMeasuresAndKeepsTheTextsOwn) {
     ASSERT_TRUE(use());
     const auto matching = [&](const char* expression) {
-        ViewOptions options = document().options();
-        options.finder = QString::fromUtf8(expression);
-        document().set_options(options);
+        set_finder(QString::fromUtf8(expression));
         EXPECT_TRUE(settle());
         EXPECT_FALSE(document().finder().mistake()) << document().finder().mistake()->problem;
         std::set<HeadId> heads;
@@ -138,9 +119,7 @@ TEST_F(CorpusInUse, TheFinderKnowsItsMeasuresAndKeepsTheTextsOwn) {
     document().leave_corpus();
     ASSERT_TRUE(settle());
     EXPECT_TRUE(document().options().finder.isEmpty());
-    ViewOptions options = document().options();
-    options.finder = QStringLiteral("corpus entropy < 1.2");
-    document().set_options(options);
+    set_finder(QStringLiteral("corpus entropy < 1.2"));
     ASSERT_TRUE(document().finder().mistake());
     EXPECT_EQ(document().finder().mistake()->problem, "No corpus is in use");
 }
@@ -169,28 +148,21 @@ TEST_F(CorpusInUse, AQuestionAboutItsWordsIsAFilterOfEveryView) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().finder().filter());
     window.heads_panel().filters().entry(QStringLiteral("apply:subjects"))->trigger();
-    PromptText prompt = document().prompt();
-    prompt.text = QStringLiteral("She said that he knew.");
-    document().set_prompt(prompt);
+    set_text(QStringLiteral("She said that he knew."));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document().finder().filter());
     EXPECT_EQ(document().finder().matching(), std::ssize(found));
     // Conditions on the text and on the corpus go together.
-    options = document().options();
-    options.finder = question + QStringLiteral(" and layer = %1").arg(found.front().layer.value);
-    document().set_options(options);
+    set_finder(question + QStringLiteral(" and layer = %1").arg(found.front().layer.value));
     ASSERT_TRUE(settle());
     EXPECT_EQ(document().finder().matching(), std::ranges::count(found, found.front().layer, &HeadId::layer));
     // A mistake in a name of the treebank is found where it is looked up.
-    options.finder = QStringLiteral("VREB attends to its nsubj > 20 %");
-    document().set_options(options);
+    set_finder(QStringLiteral("VREB attends to its nsubj > 20 %"));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document().finder().mistake());
     EXPECT_NE(document().finder().mistake()->hint.find("VERB"), std::string::npos) << document().finder().mistake()->hint;
     document().leave_corpus();
-    options = document().options();
-    options.finder = question;
-    document().set_options(options);
+    set_finder(question);
     ASSERT_TRUE(document().finder().mistake());
     EXPECT_NE(document().finder().mistake()->problem.find("treebank"), std::string::npos);
 }
@@ -198,8 +170,7 @@ TEST_F(CorpusInUse, AQuestionAboutItsWordsIsAFilterOfEveryView) {
 TEST_F(CorpusInUse, TheScatterTakesItsMeasuresAndTheCommandNamesTheStore) {
     ASSERT_TRUE(choose("corpus-scatter"));
     ASSERT_TRUE(use());
-    window.show_view("head-scatter");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head-scatter"));
     ASSERT_TRUE(canvas().shown());
     EXPECT_TRUE(canvas().shown()->title().contains(QStringLiteral("corpus mean distance")))
         << canvas().shown()->title().toStdString();
@@ -251,17 +222,10 @@ TEST_F(CorpusInUse, ASentenceOpensWithItsHeadSelectedAndItsWordsPinned) {
     page().question().setText(QStringLiteral("heads where VERB attends to its nsubj > 60 %"));  // few heads: cases in sight
     QTest::keyClick(&page().question(), Qt::Key_Return);
     ASSERT_TRUE(shown());
-    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
-    std::map<std::string, std::int64_t> places;
-    const auto at = find(page().canvas(), [&](const figure::Hit& hit) {
-        places.clear();
-        for (const auto& [name, number] : hit.options) places[name] = std::stoll(number);
-        return places.contains("word");
-    });
+    const auto at = find(page().canvas(), [](const figure::Hit& hit) { return places_of(hit).contains("word"); });
     ASSERT_TRUE(at);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
-    ASSERT_TRUE(settle());
+    const auto places = places_of(page().canvas().hit_at(*at));
+    ASSERT_TRUE(open_example(*at));
     const corpus::WordIndex index = corpus::WordIndex::read(page().stored()->merged.arrays);
     const corpus::IndexedSentence& sentence = index.sentences().at(places.at("chunk"));
     const auto& trace = *document().trace();

@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Probes and coreference on the page of a corpus: a probe is run there, a cell of its confusion matrix lists its words, a case of
 // coreference opens with its pair pinned.
-#include "tests/ui/window_fixture.h"
-#include "ui/corpus/corpus_form.h"
-#include "ui/corpus/corpus_window.h"
+#include "tests/ui/corpus/corpus_fixture.h"
 
 #include <QFile>
-#include <QSignalSpy>
 
 #include <algorithm>
-#include <map>
 
 namespace headlight::ui {
 namespace corpus_probe_page_test {
 
-class CorpusProbePage : public WindowTest {
+class CorpusProbePage : public CorpusTest {
 protected:
     void SetUp() override {
-        WindowTest::SetUp();
-        window.action(Command::corpus).trigger();
-        ASSERT_TRUE(window.corpus());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));
+        CorpusTest::SetUp();
         page().resize(1180, 2400);  // all of a figure is in sight
-    }
-    CorpusWindow& page() { return *window.corpus(); }
-    bool shown() {
-        return wait_for([&] { return window.jobs().idle() && page().canvas().shown() && !page().canvas().outdated(); });
     }
     /// Runs a file of the tests' fixtures through the window's model.
     void open(const char* texts, const char* measure, std::int64_t limit) {
@@ -37,7 +26,6 @@ protected:
         page().run(order);
         ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle(); })) << page().message().text().toStdString();
     }
-    QTemporaryDir folder;
 };
 
 TEST_F(CorpusProbePage, AProbeIsRunHereAndItsConfusionsListTheirWords) {
@@ -51,8 +39,7 @@ TEST_F(CorpusProbePage, AProbeIsRunHereAndItsConfusionsListTheirWords) {
     QTest::mouseClick(&page().probe_button(), Qt::LeftButton);
     EXPECT_FALSE(page().probe_button().isEnabled()) << "one at a time";
     EXPECT_TRUE(page().stop_button().isVisible());
-    ASSERT_TRUE(wait_for([&] { return page().canvas().shown() && window.jobs().idle() && !page().canvas().outdated(); }))
-        << page().message().text().toStdString();
+    ASSERT_TRUE(shown()) << page().message().text().toStdString();
     EXPECT_FALSE(page().message().isVisible()) << page().message().text().toStdString();
     EXPECT_EQ(page().labels().currentText(), QStringLiteral("upos"));
     EXPECT_GT(ink(page().canvas()), 200);
@@ -60,19 +47,17 @@ TEST_F(CorpusProbePage, AProbeIsRunHereAndItsConfusionsListTheirWords) {
     const auto is_cell = [](const figure::Hit& hit) { return hit.tip.contains(QStringLiteral("NOUN predicted as NOUN")); };
     const auto cell = find(page().canvas(), is_cell);
     ASSERT_TRUE(cell);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *cell);
+    click_page(*cell);
     ASSERT_TRUE(shown());
-    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
     const auto is_word = [](const figure::Hit& hit) {
         return std::ranges::any_of(hit.options, [](const auto& each) { return each.first == "chunk"; });
     };
     const auto word = find(page().canvas(), is_word);
     ASSERT_TRUE(word);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *word);
-    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
-    ASSERT_TRUE(settle());
+    const auto example = open_example(*word);
+    ASSERT_TRUE(example);
     EXPECT_FALSE(selected().pinned_queries.empty());
-    EXPECT_EQ(window.document().shown_prompt().text, chosen[0][0].value<TextExample>().text);
+    EXPECT_EQ(window.document().shown_prompt().text, example->text);
     // The kept result is there for another page, and other labels are not.
     page().labels().setCurrentIndex(page().labels().findText(QStringLiteral("xpos")));
     ASSERT_TRUE(settle());
@@ -94,40 +79,34 @@ TEST_F(CorpusProbePage, AStoppedProbeLeavesThePageAsItWas) {
 /// Before a click the cases are the best head's, and no dot is ringed as if it were selected.
 TEST_F(CorpusProbePage, CoreferenceRingsTheHeadWhoseCasesAreChosen) {
     open("coreference/documents.conllu", "mentions", 0);
-    page().choose_view(QStringLiteral("corpus-coreference"));
-    ASSERT_TRUE(shown());
+    ASSERT_TRUE(choose("corpus-coreference"));
     EXPECT_EQ(page().canvas().selection().focus, (HeadId{Layer(-1), Head(-1)}));
     const auto dot = find(page().canvas(), [](const figure::Hit& hit) { return hit.kind == figure::Hit::Kind::head; });
     ASSERT_TRUE(dot);
     const HeadId head = page().canvas().hit_at(*dot).head.value();
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *dot);
+    click_page(*dot);
     ASSERT_TRUE(shown());
     EXPECT_EQ(page().canvas().selection().focus, head);
 }
 
 TEST_F(CorpusProbePage, ACaseOfCoreferenceOpensWithItsPairPinned) {
     open("coreference/documents.conllu", "mentions", 0);
-    page().choose_view(QStringLiteral("corpus-coreference"));
-    ASSERT_TRUE(shown());
-    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
+    ASSERT_TRUE(choose("corpus-coreference"));
     const auto is_case = [](const figure::Hit& hit) {
         return std::ranges::any_of(hit.options, [](const auto& each) { return each.first == "key"; });
     };
     const auto at = find(page().canvas(), is_case);
     ASSERT_TRUE(at);
-    std::map<std::string, std::int64_t> place;
-    for (const auto& [name, value] : page().canvas().hit_at(*at).options) place[name] = std::stoll(value);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
-    ASSERT_TRUE(settle());
-    const auto example = chosen[0][0].value<TextExample>();
-    EXPECT_EQ(window.document().shown_prompt().text, example.text);
-    EXPECT_EQ(selected().pinned_queries, example.queries);
-    EXPECT_EQ(selected().pinned_keys, example.keys);
-    ASSERT_FALSE(example.keys.empty());
+    const auto place = places_of(page().canvas().hit_at(*at));
+    const auto example = open_example(*at);
+    ASSERT_TRUE(example);
+    EXPECT_EQ(window.document().shown_prompt().text, example->text);
+    EXPECT_EQ(selected().pinned_queries, example->queries);
+    EXPECT_EQ(selected().pinned_keys, example->keys);
+    ASSERT_FALSE(example->keys.empty());
     // The whole document is one chunk, so that tokens are the same in the window.
-    EXPECT_EQ(example.queries.front().value, place.at("query"));
-    EXPECT_EQ(example.keys.back().value, place.at("key_last"));
+    EXPECT_EQ(example->queries.front().value, place.at("query"));
+    EXPECT_EQ(example->keys.back().value, place.at("key_last"));
     EXPECT_EQ(selected().focus, (HeadId{Layer(place.at("layer")), Head(place.at("head"))}));
 }
 

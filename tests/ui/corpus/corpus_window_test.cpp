@@ -1,48 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page of a corpus: texts are run beside the window, the store is shown, an example opens with its pair pinned.
-#include "ui/corpus/corpus_window.h"
-#include "tests/ui/window_fixture.h"
-#include "ui/corpus/corpus_form.h"
+#include "tests/ui/corpus/corpus_fixture.h"
 
 #include <QFile>
 #include <QPointer>
-#include <QSignalSpy>
 
 #include <algorithm>
 
 namespace headlight::ui {
 namespace corpus_window_test {
 
-class CorpusPage : public WindowTest {
+class CorpusPage : public CorpusTest {
 protected:
-    void SetUp() override {
-        WindowTest::SetUp();
-        window.action(Command::corpus).trigger();
-        ASSERT_TRUE(window.corpus());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));
-    }
-    CorpusWindow& page() { return *window.corpus(); }
-
     CorpusOrder order_of(int count) {
-        QFile texts(folder.filePath(QStringLiteral("texts.txt")));
-        EXPECT_TRUE(texts.open(QIODevice::WriteOnly));
+        QString texts;
         for (int i = 0; i < count; ++i)
-            texts.write(QStringLiteral("The doctor asked the nurse %1 times, and the nurse answered the doctor %1 times.\n")
-                            .arg(i)
-                            .toUtf8());
-        texts.close();
+            texts += QStringLiteral("The doctor asked the nurse %1 times, and the nurse answered the doctor %1 times.\n").arg(i);
         CorpusOrder order;
-        order.texts = texts.fileName();
+        order.texts = folder.filePath(QStringLiteral("texts.txt"));
+        EXPECT_TRUE(write_file(order.texts, texts.toUtf8()));
         order.store = folder.filePath(QStringLiteral("store"));
         order.options.measures = {"heads", "neurons"};
         return order;
     }
     void run_some_texts() {
         page().run(order_of(12));
-        ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }))
-            << page().message().text().toStdString();
+        ASSERT_TRUE(shown()) << page().message().text().toStdString();
     }
-    QTemporaryDir folder;
+    void run_no_texts() {
+        CorpusOrder order = order_of(1);
+        order.texts = folder.filePath(QStringLiteral("none.txt"));
+        page().run(order);
+        ASSERT_TRUE(settle());
+    }
+    /// Chooses the examples of a head, and the place of one of them.
+    std::optional<QPoint> an_example() {
+        page().choose_view(QStringLiteral("corpus-examples"));
+        page().layer().setValue(4);
+        page().head().setValue(2);
+        EXPECT_TRUE(shown());
+        return find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
+    }
 };
 
 TEST_F(CorpusPage, RunsTextsAndShowsWhatTheyGave) {
@@ -52,8 +50,7 @@ TEST_F(CorpusPage, RunsTextsAndShowsWhatTheyGave) {
     for (const figure::CorpusView& view : figure::corpus_views()) {
         if (view.gathered != "heads" && view.gathered != "neurons") continue;
         SCOPED_TRACE(view.id);
-        page().choose_view(QString::fromStdString(view.id));
-        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !page().canvas().outdated() && page().canvas().shown(); }));
+        ASSERT_TRUE(choose(view.id.c_str()));
         EXPECT_GT(ink(page().canvas()), 200);
     }
     const QString file = folder.filePath(QStringLiteral("figure.csv"));
@@ -91,8 +88,7 @@ TEST_F(CorpusPage, AStoppedRunShowsWhatIsFinished) {
     QTest::mouseClick(&page().stop_button(), Qt::LeftButton);
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::corpus)) << "until it has merged what is finished";
     EXPECT_FALSE(page().stop_button().isEnabled());
-    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }))
-        << page().message().text().toStdString();
+    ASSERT_TRUE(shown()) << page().message().text().toStdString();
     EXPECT_GE(page().stored()->merged.chunks, 64);
     EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
     EXPECT_TRUE(QFile::exists(folder.filePath(QStringLiteral("store/merged.safetensors"))));
@@ -129,7 +125,7 @@ TEST_F(CorpusPage, ARunStopsOnceAMeasureIsKnown) {
     order.stop_at = corpus::StopAt{"entropy", 0.05};
     order.segment_minutes = 0;
     page().run(order);
-    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }));
+    ASSERT_TRUE(shown());
     EXPECT_TRUE(page().message().text().startsWith(QStringLiteral("Stopped: the widest interval of entropy is ± ")))
         << page().message().text().toStdString();
     EXPECT_LT(page().stored()->merged.chunks, kManyTexts);
@@ -137,10 +133,7 @@ TEST_F(CorpusPage, ARunStopsOnceAMeasureIsKnown) {
 }
 
 TEST_F(CorpusPage, WhyARunFailedStays) {
-    CorpusOrder order = order_of(1);
-    order.texts = folder.filePath(QStringLiteral("none.txt"));
-    page().run(order);
-    ASSERT_TRUE(settle());
+    run_no_texts();
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
     EXPECT_EQ(page().message().property("role").toString(), QStringLiteral("error"));
 }
@@ -161,66 +154,43 @@ TEST_F(CorpusPage, WhatTheStoreLacksCannotBeChosen) {
 
 TEST_F(CorpusPage, AnExampleOpensInTheWindowWithItsPairPinned) {
     run_some_texts();
-    page().choose_view(QStringLiteral("corpus-examples"));
-    page().layer().setValue(4);
-    page().head().setValue(2);
-    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().canvas().shown(); }));
-    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
-    const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
+    const auto at = an_example();
     ASSERT_TRUE(at);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
-    ASSERT_TRUE(settle());
-    const auto example = chosen[0][0].value<TextExample>();
-    const QString text = example.text;
-    EXPECT_TRUE(text.startsWith(QStringLiteral("The doctor asked the nurse")));
-    EXPECT_EQ(window.document().shown_prompt().text, text);
-    EXPECT_EQ(selected().pinned_queries, example.queries);
-    EXPECT_EQ(selected().pinned_keys, example.keys);
-    EXPECT_EQ(example.keys.size(), 1u);
+    const auto example = open_example(*at);
+    ASSERT_TRUE(example);
+    EXPECT_TRUE(example->text.startsWith(QStringLiteral("The doctor asked the nurse")));
+    EXPECT_EQ(window.document().shown_prompt().text, example->text);
+    EXPECT_EQ(selected().pinned_queries, example->queries);
+    EXPECT_EQ(selected().pinned_keys, example->keys);
+    EXPECT_EQ(example->keys.size(), 1u);
     EXPECT_EQ(selected().focus, (HeadId{Layer(4), Head(2)})) << "the head that it is an example of";
 }
 
 /// A stretch of a text that is cut into chunks is tokenized by itself in the window.
 TEST_F(CorpusPage, PinsOfAStretchStandOnItsWords) {
     CorpusOrder order = order_of(0);
-    QFile texts(order.texts);
-    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
-    for (int i = 0; i < 40; ++i) texts.write("unbelievably extraordinary circumstances ");
-    texts.close();
+    ASSERT_TRUE(write_file(order.texts, QByteArray("unbelievably extraordinary circumstances ").repeated(40)));
     order.options.context = 16;
     page().run(order);
-    ASSERT_TRUE(wait_for([&] { return page().stored() && window.jobs().idle() && page().canvas().shown(); }));
-    page().choose_view(QStringLiteral("corpus-examples"));
-    page().layer().setValue(4);
-    page().head().setValue(2);
-    ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().canvas().shown(); }));
-    const auto at = find(page().canvas(), [](const figure::Hit& hit) { return hit.options.size() == 3; });
+    ASSERT_TRUE(shown());
+    const auto at = an_example();
     ASSERT_TRUE(at);
-    const figure::Hit hit = page().canvas().hit_at(*at);
-    std::map<std::string, std::int64_t> place;
-    for (const auto& [name, value] : hit.options) place[name] = std::stoll(value);
+    const auto place = places_of(page().canvas().hit_at(*at));
     corpus::TextStore store(page().stored()->folder, page().stored()->manifest, window.document().model().tokenizer.get());
     const text::Encoding then = store.chunk(place.at("chunk")).encoding;
-    QSignalSpy chosen(&page(), &CorpusWindow::example_chosen);
-    QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, *at);
-    ASSERT_TRUE(wait_for([&] { return chosen.count() == 1; }));
-    ASSERT_TRUE(settle());
-    const auto example = chosen[0][0].value<TextExample>();
+    const auto example = open_example(*at);
+    ASSERT_TRUE(example);
     const text::Encoding& now = window.document().trace()->encoding();
     const auto bytes = [&](const text::Encoding& of, std::int64_t p) { return of.offsets.at(static_cast<std::size_t>(p)); };
-    ASSERT_FALSE(example.queries.empty());
-    EXPECT_LE(bytes(now, example.queries.front().value).begin, bytes(then, place.at("query")).begin);
-    EXPECT_GE(bytes(now, example.queries.back().value).end, bytes(then, place.at("query")).end);
-    EXPECT_EQ(selected().pinned_keys, example.keys);
+    ASSERT_FALSE(example->queries.empty());
+    EXPECT_LE(bytes(now, example->queries.front().value).begin, bytes(then, place.at("query")).begin);
+    EXPECT_GE(bytes(now, example->queries.back().value).end, bytes(then, place.at("query")).end);
+    EXPECT_EQ(selected().pinned_keys, example->keys);
 }
 
 TEST_F(CorpusPage, AFailureStaysWhileFiguresAreDrawn) {
     run_some_texts();
-    CorpusOrder order = order_of(1);
-    order.texts = folder.filePath(QStringLiteral("none.txt"));
-    page().run(order);
-    ASSERT_TRUE(settle());
+    run_no_texts();
     page().choose_view(QStringLiteral("corpus-entropy"));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("none.txt"))) << page().message().text().toStdString();
@@ -241,13 +211,12 @@ TEST(CorpusForm, ProposesAStoreAndSaysWhatIsMissing) {
     form.texts().setText(QStringLiteral("/no/such/file.txt"));
     EXPECT_FALSE(form.run_button().isEnabled());
     QTemporaryDir folder;
-    QFile texts(folder.filePath(QStringLiteral("some.texts.txt")));
-    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
-    texts.close();
-    form.texts().setText(texts.fileName());
+    const QString texts = folder.filePath(QStringLiteral("some.texts.txt"));
+    ASSERT_TRUE(write_file(texts, {}));
+    form.texts().setText(texts);
     EXPECT_TRUE(form.store().text().endsWith(QStringLiteral("/corpora/some.texts"))) << form.store().text().toStdString();
     EXPECT_TRUE(form.run_button().isEnabled());
-    EXPECT_EQ(form.order().texts, texts.fileName());
+    EXPECT_EQ(form.order().texts, texts);
     EXPECT_TRUE(form.order().options.measures.empty()) << "the usual ones, which depend on the texts";
     EXPECT_FALSE(form.order().stop_at);
     EXPECT_TRUE(form.stop_width().isHidden());

@@ -4,7 +4,6 @@
 #include "tests/ui/jobs/waiting_job.h"
 #include "tests/ui/window_fixture.h"
 
-#include <QFile>
 #include <QMessageBox>
 #include <QSettings>
 #include <QSignalSpy>
@@ -51,10 +50,7 @@ TEST_F(ExportWindow, NamesSayHeadAndQueryAndAreNew) {
 
 TEST_F(ExportWindow, AFileIsReplacedOnlyAfterAQuestion) {
     const QString file = folder.filePath(QStringLiteral("mine.svg"));
-    QFile mine(file);
-    ASSERT_TRUE(mine.open(QIODevice::WriteOnly));
-    mine.write("mine");
-    mine.close();
+    ASSERT_TRUE(write_file(file, "mine"));
     const auto made = dialog();
     made->format().setCurrentIndex(1);
     made->file().setText(file);
@@ -132,8 +128,7 @@ TEST_F(ExportWindow, DataHasNoLooksAndShowsWhatIsInTheFile) {
 }
 
 TEST_F(ExportWindow, TypeThatIsTooSmallIsSaidAndCanBeEnlarged) {
-    window.show_view("neuron");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("neuron"));
     const auto made = dialog();
     made->width_choice().setCurrentIndex(1);  // 85 mm
     ASSERT_TRUE(settle());

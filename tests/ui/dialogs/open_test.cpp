@@ -5,10 +5,8 @@
 #include "ui/dialogs/tensor_list.h"
 
 #include <QDir>
-#include <QFile>
 #include <QSettings>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 
 namespace headlight::ui {
 namespace open_test {
@@ -25,8 +23,7 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
     EXPECT_EQ(window.document().prompt().text, QStringLiteral("the doctor asked the nurse"));
     EXPECT_TRUE(window.prompt_bar().text().isReadOnly());
     for (const figure::ViewSpec& spec : figure::view_specs()) {
-        window.show_view(spec.id);
-        ASSERT_TRUE(settle());
+        ASSERT_TRUE(show_view(spec.id));
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
         const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model" || spec.id == "reach";
         EXPECT_EQ(canvas().shown() != nullptr, of_patterns) << spec.id;
@@ -45,8 +42,7 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
 }
 
 TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
-    type_text(QStringLiteral("a"));  // of which the small model takes many
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("a")));  // of which the small model takes many
     EXPECT_FALSE(window.document().reference().pending());
     QTemporaryDir folder;
     const auto copy = [&](const QString& from, const QString& name) {
@@ -80,8 +76,7 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
 
 TEST_F(WindowTest, AChosenTensorHasAHistogram) {
     EXPECT_FALSE(window.tool_row().tensors().isVisible());
-    window.show_view("architecture");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("architecture"));
     ASSERT_TRUE(window.tool_row().tensors().isVisible());
     window.tool_row().tensors().click();
     auto* dialog = window.findChild<TensorList*>(QStringLiteral("TensorList"));
@@ -109,10 +104,8 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     Jobs jobs;
     QTemporaryDir folder;
     QDir(folder.path()).mkdir(QStringLiteral("broken"));
-    QFile config(folder.path() + QStringLiteral("/broken/config.json"));
-    ASSERT_TRUE(config.open(QIODevice::WriteOnly));
-    config.write(R"({"architectures": ["Mystery9ForCausalLM"]})");
-    config.close();
+    ASSERT_TRUE(
+        write_file(folder.filePath(QStringLiteral("broken/config.json")), R"({"architectures": ["Mystery9ForCausalLM"]})"));
     ModelChooser chooser(jobs, {fixtures + QStringLiteral("models/gpt2"), QStringLiteral("/no/such/folder")});
     chooser.add_folder(folder.path());
     const auto row_of = [&](const QString& name) {
@@ -211,8 +204,7 @@ TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
         EXPECT_FALSE(folded(view)) << view;
     }
     window.resize(960, 700);
-    window.show_view("attribution");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("attribution"));
     EXPECT_TRUE(window.tool_row().tab("attribution").isVisible()) << "the open view keeps its tab";
     int hidden = 0;
     for (const figure::ViewSpec& spec : figure::view_specs()) {

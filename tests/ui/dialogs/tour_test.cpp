@@ -5,7 +5,6 @@
 #include "ui/window/command_palette.h"
 
 #include <QLineEdit>
-#include <QPushButton>
 #include <QScrollBar>
 
 namespace headlight::ui {
@@ -121,9 +120,7 @@ std::string long_text(int words) {
 }
 
 TEST_F(WindowTest, PinsComeIntoSightInLongTexts) {
-    PromptText prompt;
-    prompt.text = QString::fromStdString(long_text(60));
-    window.document().set_prompt(prompt);
+    set_text(QString::fromStdString(long_text(60)));
     ASSERT_TRUE(settle());
     const std::int64_t last = window.document().trace()->tokens() - 1;
     ASSERT_GT(last, 80);
@@ -138,18 +135,15 @@ TEST_F(WindowTest, PinsComeIntoSightInLongTexts) {
     EXPECT_TRUE(window.prompt_bar().tokens().chip_rect(Position(last)).right() <=
                 window.prompt_bar().tokens().viewport()->width())
         << "token strip";
-    window.show_view("neuron");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("neuron"));
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_key(Position(last - 30)))) << "neuron view: rows are keys";
     window.document().selection().pin_key(Position(2), false);
     ASSERT_TRUE(settle());
     EXPECT_FALSE(in_sight(canvas().shown()->row_of_key(Position(last - 30))));
     EXPECT_EQ(canvas().verticalScrollBar()->value(), 0);
-    window.show_view("head");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head"));
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_query(Position(last)))) << "again after another view";
-    window.show_view("lens");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("lens"));
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_query(Position(last)))) << "lens";
 }
 

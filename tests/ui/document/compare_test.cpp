@@ -14,8 +14,7 @@ namespace compare_window_test {
 using figure::Side;
 
 TEST_F(WindowTest, AnExamplePairShowsWhatChanges) {
-    window.action(Command::compare_bias).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_bias));
     const auto beside = window.document().beside();
     ASSERT_TRUE(beside);
     EXPECT_EQ(beside->pair->a, window.document().trace());
@@ -23,8 +22,7 @@ TEST_F(WindowTest, AnExamplePairShowsWhatChanges) {
     EXPECT_EQ(window.document().options().side, Side::difference);
     std::set<View> with_difference;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
-        window.show_view(spec.id);
-        ASSERT_TRUE(settle()) << spec.id;
+        ASSERT_TRUE(show_view(spec.id)) << spec.id;
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
         const bool has = spec.difference && figure::why_missing(spec, *window.document().trace(), {}).empty();
         if (spec.compares || has) {
@@ -42,8 +40,7 @@ TEST_F(WindowTest, AnExamplePairShowsWhatChanges) {
 }
 
 TEST_F(WindowTest, SpaceGoesFromAToBToTheDifference) {
-    window.action(Command::compare_bias).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_bias));
     window.show_view("matrix");
     window.document().set_side(Side::a);
     ASSERT_TRUE(settle());
@@ -64,10 +61,8 @@ TEST_F(WindowTest, SpaceGoesFromAToBToTheDifference) {
 }
 
 TEST_F(WindowTest, ADoubleClickOnAHeadOpensItInBothRuns) {
-    window.action(Command::compare_bias).trigger();
-    ASSERT_TRUE(settle());
-    window.show_view("compare-maps");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_bias));
+    ASSERT_TRUE(show_view("compare-maps"));
     const auto place = find(canvas(), [](const figure::Hit& h) { return h.head == HeadId{Layer(3), Head(1)}; });
     ASSERT_TRUE(place);
     QTest::mouseDClick(canvas().viewport(), Qt::LeftButton, {}, *place);
@@ -86,14 +81,11 @@ TEST_F(WindowTest, TheDialogNamesBAndStoppingEndsIt) {
     ASSERT_TRUE(window.document().beside());
     EXPECT_GT(std::ssize(window.document().beside()->pair->queries.a), window.document().beside()->pair->queries.aligned());
     // A text that shares nothing with A: the error says so, and A stays.
-    ViewOptions options = window.document().options();
-    options.other.prompt.text = QStringLiteral("Yes");
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.other.prompt.text = QStringLiteral("Yes"); });
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.document().beside());
     EXPECT_TRUE(window.error_panel().isVisible());
-    window.action(Command::compare_stop).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_stop));
     EXPECT_FALSE(window.document().options().other.on);
     EXPECT_FALSE(window.tool_row().side().isVisible());
 }
@@ -119,9 +111,7 @@ TEST_F(WindowTest, ThePairIsAlwaysThatOfTheShownRun) {
             EXPECT_EQ(beside->pair->a, document.trace());
         }
     });
-    PromptText shorter;
-    shorter.text = QStringLiteral("The doctor was late.");
-    document.set_prompt(shorter);
+    set_text(QStringLiteral("The doctor was late."));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document.beside());
     EXPECT_GT(announced, 0);
@@ -146,8 +136,7 @@ TEST_F(WindowTest, WhatCannotBeComparedIsTriedOnce) {
 }
 
 TEST_F(WindowTest, ASessionKeepsBothRuns) {
-    window.action(Command::compare_paraphrase).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_paraphrase));
     const Session session{window.document().model().reference, window.document().state(), window.document().views()};
     const Session read = session_from_json(to_json(session), "s.headlight");
     EXPECT_EQ(read.state.options.other, session.state.options.other);

@@ -6,11 +6,9 @@
 
 #include <QClipboard>
 #include <QDir>
-#include <QFile>
 #include <QImage>
 #include <QSignalSpy>
 
-#include <ctime>
 #include <set>
 
 namespace headlight::ui {
@@ -55,10 +53,8 @@ TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {
 
 TEST_F(WindowTest, OnlyTheLastOfManyEditsArrives) {
     QSignalSpy changes(&window.document(), &Document::changed);
-    PromptText prompt = window.document().prompt();
     for (int i = 0; i < 12; ++i) {
-        prompt.text = QStringLiteral("number %1 of the texts").arg(i);
-        window.document().set_prompt(prompt);
+        set_text(QStringLiteral("number %1 of the texts").arg(i));
         window.document().run_now();
     }
     ASSERT_TRUE(settle());
@@ -109,21 +105,18 @@ TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().trace(); }));
     EXPECT_FALSE(canvas().shown());
     EXPECT_FALSE(window.error_panel().isVisible());
-    type_text(QStringLiteral("again"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("again")));
     EXPECT_TRUE(window.document().trace());
     EXPECT_TRUE(canvas().shown());
 }
 
 TEST_F(EveryView, WorksForOneToken) {
-    type_text(QStringLiteral("a"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("a")));
     EXPECT_EQ(views_without_data(), missing_for_text);
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
         if (missing_for_text.contains(view)) continue;  // the pane says why
-        window.show_view(view);
-        ASSERT_TRUE(settle()) << view;
+        ASSERT_TRUE(show_view(view)) << view;
         ASSERT_TRUE(canvas().shown()) << view;
         EXPECT_EQ(canvas().shown()->view(), view);
         EXPECT_GT(ink(canvas()), 200) << view;
@@ -135,8 +128,7 @@ TEST_F(WindowTest, UndoAndRedoCoverTextOptionsAndSelection) {
     const State before = window.document().state();
     window.document().selection().focus_head({Layer(1), Head(2)});
     window.tool_row().hide_sinks().click();
-    type_text(QStringLiteral("The nurse"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The nurse")));
     const State after = window.document().state();
     QUndoStack& stack = window.history().stack();
     ASSERT_EQ(stack.count(), 3) << "one step for the letters, however many: " << stack.text(0).toStdString() << ", "
@@ -175,22 +167,18 @@ TEST_F(WindowTest, SessionsComeBackAsTheyWere) {
     ASSERT_TRUE(window.save_to(file));
 
     MainWindow other;
-    other.show();
-    other.open(file);
-    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    ASSERT_TRUE(opened_in(other, file));
     EXPECT_EQ(other.session(), saved);
     EXPECT_FALSE(other.document().modified());
 }
 
 TEST_F(WindowTest, BrokenSessionsAndFoldersAreExplainedAndChangeNothing) {
     QTemporaryDir folder;
-    QFile broken(folder.filePath(QStringLiteral("b.headlight")));
-    ASSERT_TRUE(broken.open(QIODevice::WriteOnly));
-    broken.write("{\"format\": \"headlight-session\", \"version\": 1, \"options\": {\"curve\": \"bent\"}}");
-    broken.close();
+    const QString broken = folder.filePath(QStringLiteral("b.headlight"));
+    ASSERT_TRUE(write_file(broken, R"({"format": "headlight-session", "version": 1, "options": {"curve": "bent"}})"));
     const State before = window.document().state();
     const auto trace = window.document().trace();
-    window.open(broken.fileName());
+    window.open(broken);
     EXPECT_TRUE(window.error_panel().isVisible());
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("bent"))) << window.error_panel().message().toStdString();
     window.open(folder.path());
@@ -224,8 +212,7 @@ TEST_F(EveryView, PaintsAndTheCommandNamesIt) {
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
         if (missing_for_text.contains(view)) continue;
-        window.show_view(view);
-        ASSERT_TRUE(settle());
+        ASSERT_TRUE(show_view(view));
         ASSERT_TRUE(canvas().shown()) << view;
         EXPECT_GT(ink(canvas()), 1000) << view;
         const QString command = window.command_for_shown();

@@ -13,7 +13,6 @@ using figure::Side;
 
 class EditsTest : public WindowTest {
 protected:
-    Document& document() { return window.document(); }
     std::vector<std::string> words_of_b() {
         const auto beside = document().beside();
         return beside ? trace::edits_of(*beside->pair->b) : std::vector<std::string>();
@@ -116,10 +115,8 @@ TEST_F(EditsTest, WhatDoesNotFitSaysSoAndTheOthersRun) {
     document().set_edits({});
     add("knockout L1H0 12<-4");
     ASSERT_TRUE(document().beside());
-    PromptText prompt = document().prompt();
-    const PromptText before = prompt;
-    prompt.text = QStringLiteral("The doctor.");
-    document().set_prompt(prompt);
+    const PromptText before = document().prompt();
+    set_text(QStringLiteral("The doctor."));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().beside());
     ASSERT_TRUE(document().problem_of_edit(0));
@@ -142,14 +139,12 @@ TEST_F(EditsTest, TheEditedRunStaysUntilTheNextIsThere) {
 }
 
 TEST_F(EditsTest, ASecondTextRunsUnderTheEdits) {
-    window.action(Command::compare_bias).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_bias));
     add("zero L2H3");
     ASSERT_TRUE(document().beside());
     EXPECT_NE(document().beside()->pair->b->text_a(), document().trace()->text_a());
     EXPECT_EQ(words_of_b(), std::vector<std::string>{"zero L2H3"});
-    window.action(Command::compare_stop).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::compare_stop));
     ASSERT_TRUE(document().beside()) << "the edits stay";
     EXPECT_EQ(document().beside()->pair->b->text_a(), document().trace()->text_a());
 }

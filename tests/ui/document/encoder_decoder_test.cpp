@@ -13,25 +13,17 @@ namespace encoder_decoder_test {
 
 using model::Stack;
 
-class EncoderDecoderWindow : public testing::Test {
+class EncoderDecoderWindow : public WindowTest {
 protected:
     void SetUp() override {
         window.resize(1440, 900);
         window.show();
-        PromptText prompt;
-        prompt.text = QStringLiteral("the cat, the hat: the cat");
-        prompt.pair = QStringLiteral("die Katze, die");
-        window.document().set_prompt(prompt);
+        set_texts(QStringLiteral("the cat, the hat: the cat"), QStringLiteral("die Katze, die"));
         open("t5");
         ASSERT_TRUE(trace().part(Stack::cross));
     }
     void open(const char* name) {
-        window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/") + QLatin1String(name));
-        ASSERT_TRUE(settle());
-    }
-    bool settle() {
-        return wait_for(
-            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); });
+        ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/") + QLatin1String(name)));
     }
     void choose(Stack stack) {
         window.tool_row().attention().button(stack).click();
@@ -42,9 +34,6 @@ protected:
     const trace::Trace& trace() { return *window.document().run_trace(); }
     const std::shared_ptr<const trace::Trace>& shown() { return window.document().trace(); }
     TokenStrip& strip() { return window.prompt_bar().tokens(); }
-    const figure::Selection& selected() { return window.document().selection().get(); }
-
-    MainWindow window;
 };
 
 TEST_F(EncoderDecoderWindow, TheSwitchChoosesWhatEverythingShows) {
@@ -58,8 +47,7 @@ TEST_F(EncoderDecoderWindow, TheSwitchChoosesWhatEverythingShows) {
         const auto part = trace::part_of(window.document().run_trace(), stack);
         EXPECT_EQ(shown(), part);
         for (const View view : {"head", "matrix", "model", "neuron"}) {
-            window.show_view(view);
-            ASSERT_TRUE(settle());
+            ASSERT_TRUE(show_view(view));
             ASSERT_TRUE(window.left_pane().shown()) << view;
             EXPECT_EQ(window.left_pane().shown()->trace, part) << view;
         }
@@ -71,16 +59,14 @@ TEST_F(EncoderDecoderWindow, TheSwitchChoosesWhatEverythingShows) {
         EXPECT_EQ(window.heads_panel().model().rowCount(), int(part->config().n_layers * part->config().n_heads));
         EXPECT_FALSE(window.error_panel().isVisible());
     }
-    window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(QStringLiteral("novella-7m")));
     EXPECT_FALSE(window.tool_row().attention().isVisible());
     EXPECT_FALSE(window.action(Command::attention_cross).isEnabled());
 }
 
 TEST_F(EncoderDecoderWindow, CrossAttentionGoesFromTargetToSourceEverywhere) {
     choose(Stack::cross);
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     const auto& figure = *window.left_pane().canvas().shown();
     const figure::Table table = figure.table();
     for (const char* column : {"target", "target_token", "source", "source_token"})
@@ -149,9 +135,7 @@ TEST_F(EncoderDecoderWindow, UndoSessionsAndCommandsHaveTheChoice) {
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.save_to(file));
     MainWindow other;
-    other.show();
-    other.open(file);
-    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    ASSERT_TRUE(opened_in(other, file));
     EXPECT_EQ(other.document().attention(), Stack::cross);
     EXPECT_EQ(other.session(), window.session());
 }
@@ -162,8 +146,7 @@ TEST_F(EncoderDecoderWindow, KeysAndPaletteChooseToo) {
         ASSERT_TRUE(settle());
         EXPECT_EQ(window.document().attention(), stack);
     }
-    window.action(Command::attention_encoder).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::attention_encoder));
     EXPECT_EQ(window.document().attention(), Stack::encoder);
     window.action(Command::copy_command).trigger();
     EXPECT_TRUE(QApplication::clipboard()->text().contains(QStringLiteral("--attention encoder")));
@@ -176,8 +159,7 @@ TEST_F(EncoderDecoderWindow, EveryViewShowsEachAttentionOrSaysWhy) {
         window.document().set_attention(stack);
         int drawn = 0;
         for (const figure::ViewSpec& spec : figure::view_specs()) {
-            window.show_view(spec.id);
-            ASSERT_TRUE(settle()) << spec.id;
+            ASSERT_TRUE(show_view(spec.id)) << spec.id;
             EXPECT_FALSE(window.error_panel().isVisible())
                 << name << " " << spec.id << ": " << window.error_panel().message().toStdString();
             const bool missing = spec.missing && !spec.missing(*shown()).empty();
@@ -193,10 +175,8 @@ TEST_F(EncoderDecoderWindow, EveryViewShowsEachAttentionOrSaysWhy) {
 TEST_F(EncoderDecoderWindow, EditingKeepsTheChoiceAndThePins) {
     choose(Stack::cross);
     window.document().selection().pin_pair({Layer(1), Head(1)}, Position(2), Position(3));
-    PromptText prompt = window.document().prompt();
-    prompt.text = QStringLiteral("oh, the cat, the hat: the cat");
     const std::string pinned = shown()->key_encoding().tokens[3];
-    window.document().set_prompt(prompt);
+    set_text(QStringLiteral("oh, the cat, the hat: the cat"));
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().attention(), Stack::cross);
     EXPECT_EQ(selected().pinned_queries, std::vector{Position(2)});
@@ -206,9 +186,7 @@ TEST_F(EncoderDecoderWindow, EditingKeepsTheChoiceAndThePins) {
 }
 
 TEST_F(EncoderDecoderWindow, PredictionsStayUnderTheTarget) {
-    ViewOptions options = window.document().options();
-    options.predictions = true;
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.predictions = true; });
     ASSERT_TRUE(settle());
     const QString third = strip().prediction_text(Position(2));
     EXPECT_FALSE(third.isEmpty());

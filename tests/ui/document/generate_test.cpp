@@ -57,19 +57,15 @@ TEST_F(WindowTest, GenerateAppendsWhatTheCommandLineWrites) {
 
     // Further tokens join those that are there; undo takes one step after the other back.
     const PromptText once = document.prompt();
-    window.action(Command::generate).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::generate));
     EXPECT_EQ(document.prompt().written.begin, once.written.begin);
     EXPECT_GT(document.prompt().written.end, once.written.end);
-    window.action(Command::undo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(document.prompt(), once);
-    window.action(Command::undo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(document.prompt(), before);
     EXPECT_EQ(document.trace()->text_a(), before.text.toStdString());
-    window.action(Command::redo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::redo));
     EXPECT_EQ(document.prompt(), once);
 }
 
@@ -79,8 +75,7 @@ TEST_F(WindowTest, LettersTypedBeforeAreAnotherStepThanTheContinuation) {
     ASSERT_FALSE(window.document().generate(greedy(3)));
     ASSERT_TRUE(settle());
     EXPECT_GT(window.document().prompt().text.size(), typed.size());
-    window.action(Command::undo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(window.document().prompt().text, typed);
 }
 
@@ -106,8 +101,7 @@ TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {
     // Undo while it writes ends it and brings the text before back.
     ASSERT_FALSE(document.generate(many));
     ASSERT_TRUE(wait_for([&] { return document.prompt().text.size() > stopped.size() + 10; }));
-    window.action(Command::undo).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(document.prompt().text, stopped);
     // So does typing, which goes on from what is there.
     ASSERT_FALSE(document.generate(many));

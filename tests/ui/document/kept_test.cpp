@@ -2,7 +2,6 @@
 // Nothing is lost and nothing stale is shown: what counts as a change, what undo covers, which messages and pictures stay.
 #include "tests/ui/window_fixture.h"
 
-#include <QFile>
 #include <QSettings>
 #include <QWheelEvent>
 
@@ -23,17 +22,11 @@ protected:
             return window.jobs().idle() && window.document().model().reference == name && window.document().up_to_date();
         });
     }
-    Document& document() { return window.document(); }
     /// When a run begins, before any of it.
     QMetaObject::Connection when_running(const std::function<void()>& work) {
         return QObject::connect(&window.jobs(), &Jobs::started, &window, [this, work](Jobs::Lane lane) {
             if (lane == Jobs::Lane::model && window.jobs().doing(lane).startsWith(QStringLiteral("Running"))) work();
         });
-    }
-    void set_text(const QString& text) {
-        PromptText prompt = document().prompt();
-        prompt.text = text;
-        document().set_prompt(prompt);
     }
     QTemporaryDir folder;
 };
@@ -104,9 +97,7 @@ TEST_F(Kept, ASessionThatSelectsWhatIsNotThereSaysWhichField) {
     const QString file = folder.filePath(QStringLiteral("far.headlight"));
     save_session(session, file.toStdString());
     MainWindow other;
-    other.show();
-    other.open(file);
-    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    ASSERT_TRUE(opened_in(other, file));
     ASSERT_TRUE(other.error_panel().isVisible());
     for (const char* part : {"far.headlight", "layer", "99", "0 to 5"})
         EXPECT_TRUE(other.error_panel().message().contains(QLatin1String(part))) << other.error_panel().message().toStdString();
@@ -149,9 +140,7 @@ TEST_F(Kept, AFileThatIsNoModelOpensNone) {
     const QString notes = folder.filePath(QStringLiteral("notes.dat"));
     for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
         ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("gpt2/") + QLatin1String(name), folder.filePath(QLatin1String(name))));
-    QFile file(notes);
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.close();
+    ASSERT_TRUE(write_file(notes, {}));
     set_text(QStringLiteral("The cat"));
     ASSERT_TRUE(settle());
     window.open(notes);
@@ -167,15 +156,13 @@ TEST_F(Kept, AMessageOfAViewGoesWithItsView) {
     for (int i = 0; i < 220; ++i) words += QStringLiteral("word%1 ").arg(i);
     set_text(words);
     ASSERT_TRUE(settle());
-    window.show_view("flow");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("flow"));
     EXPECT_FALSE(canvas().shown());
     EXPECT_TRUE(canvas().accessibleDescription().contains(QStringLiteral("too long")))
         << canvas().accessibleDescription().toStdString();
     EXPECT_FALSE(canvas().accessibleDescription().contains(QStringLiteral("--")));
     EXPECT_FALSE(window.error_panel().isVisible());
-    window.show_view("head");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("head"));
     EXPECT_TRUE(canvas().shown());
     window.show_failure({QStringLiteral("Opening"), {.problem = "no such thing"}});
     window.show_view("matrix");
@@ -188,8 +175,7 @@ TEST_F(Kept, AMessageOfAViewGoesWithItsView) {
 }
 
 TEST_F(Kept, ATipEndsWithWhatItDescribes) {
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     const auto cell = find(canvas(), [](const figure::Hit& h) { return h.kind == figure::Hit::Kind::pair && h.query && h.key; });
     ASSERT_TRUE(cell);
     const auto said = [&] { return window.status_strip().text(); };
@@ -216,13 +202,10 @@ TEST_F(Kept, ATipEndsWithWhatItDescribes) {
 }
 
 TEST_F(Kept, TheWheelPointsAtWhatLiesUnderThePointerNow) {
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
-    const auto cell = find(canvas(), [](const figure::Hit& h) {
-        return h.kind == figure::Hit::Kind::pair && h.query == Position(6) && h.key == Position(2);
-    });
-    ASSERT_TRUE(cell);
-    const QPointF at = QPointF(*cell) + QPointF(1, 1);
+    ASSERT_TRUE(show_view("matrix"));
+    const auto found = cell(6, 2);
+    ASSERT_TRUE(found);
+    const QPointF at = QPointF(*found) + QPointF(1, 1);
     move(at.toPoint());
     for (int i = 0; i < 6; ++i) {
         QWheelEvent wheel(at, canvas().viewport()->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase,

@@ -2,9 +2,6 @@
 // Models that read pictures in the window: a picture in place of the text.
 #include "tests/ui/window_fixture.h"
 
-#include <QFile>
-#include <QPushButton>
-
 namespace headlight::ui {
 namespace picture_test {
 
@@ -22,8 +19,7 @@ protected:
     }
     void open_vit() {
         open_model(fixtures + QStringLiteral("models/vit"));
-        window.open(shapes);
-        ASSERT_TRUE(settle());
+        ASSERT_TRUE(opened(shapes));
         ASSERT_TRUE(window.document().trace());
         ASSERT_TRUE(window.document().trace()->picture().pixels);
     }
@@ -43,8 +39,7 @@ TEST_F(PictureWindow, APictureStandsInPlaceOfTheText) {
     EXPECT_EQ(window.document().options().measure, "entropy");
     EXPECT_FALSE(window.document().trace());
     EXPECT_FALSE(window.error_panel().isVisible());
-    window.open(shapes);
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(shapes));
     EXPECT_EQ(window.prompt_bar().image_button().text(), QStringLiteral("shapes.png"));
     ASSERT_TRUE(canvas().shown());
     EXPECT_EQ(canvas().shown()->view(), "picture");
@@ -72,8 +67,7 @@ TEST_F(PictureWindow, AClickedPatchIsTheQueryOfEveryView) {
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--image"))) << window.command_for_shown().toStdString();
     EXPECT_FALSE(window.command_for_shown().contains(QStringLiteral("--text")));
     for (const figure::ViewSpec& spec : figure::view_specs()) {
-        window.show_view(spec.id);
-        ASSERT_TRUE(settle());
+        ASSERT_TRUE(show_view(spec.id));
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
         const bool has = !spec.missing || spec.missing(*window.document().trace()).empty();
         EXPECT_EQ(canvas().shown() != nullptr, has) << spec.id;
@@ -104,12 +98,8 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
     open_vit();
     const QTemporaryDir folder;
     const QString broken = folder.filePath(QStringLiteral("broken.png"));
-    QFile file(broken);
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write("no picture");
-    file.close();
-    window.open(broken);
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(write_file(broken, "no picture"));
+    ASSERT_TRUE(opened(broken));
     ASSERT_TRUE(window.error_panel().isVisible());
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("broken.png")))
         << window.error_panel().message().toStdString();
@@ -158,8 +148,7 @@ TEST_F(PictureWindow, TheTowersOfClipAreOneActionApart) {
     ASSERT_TRUE(wait_for(
         [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#vision"); }));
     EXPECT_EQ(view(), "picture");
-    window.open(shapes);
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(shapes));
     EXPECT_EQ(window.document().trace()->tokens(), 10);
     window.action(Command::other_tower).trigger();
     ASSERT_TRUE(

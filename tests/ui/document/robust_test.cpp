@@ -5,11 +5,9 @@
 
 #include <QClipboard>
 #include <QDir>
-#include <QFile>
 #include <QGuiApplication>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 
 namespace headlight::ui {
 namespace robust_test {
@@ -60,13 +58,11 @@ TEST_F(WindowTest, AFigureThatThrowsIsTakenAwayAndExplained) {
 
 TEST_F(WindowTest, AnOpenDetailAndAPinnedPairOutliveTheModelTheyWereOf) {
     window.show_view("model");
-    ViewOptions options = window.document().options();
-    options.detail = HeadId{Layer(5), Head(7)};
-    window.document().set_options(options);
+    const HeadId detail{Layer(5), Head(7)};
+    window.document().edit_options([&](ViewOptions& o) { o.detail = detail; });
     ASSERT_TRUE(settle());
-    EXPECT_EQ(window.left_pane().shown()->state.detail, options.detail);
-    type_text(QStringLiteral("The cat"));  // the small model takes 40 tokens
-    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.detail, detail);
+    ASSERT_TRUE(retype(QStringLiteral("The cat")));  // the small model takes 40 tokens
     window.open(fixtures + QStringLiteral("gpt2"));
     ASSERT_TRUE(wait_for([&] {
         return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
@@ -83,9 +79,7 @@ TEST_F(WindowTest, AFilterOfPairsComesBackWithTheirSentence) {
     prompt.pair = QStringLiteral("It rained.");
     window.document().set_prompt(prompt);
     ASSERT_TRUE(settle());
-    ViewOptions options = window.document().options();
-    options.pattern.filter = analyze::PairFilter::a_to_b;
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.pattern.filter = analyze::PairFilter::a_to_b; });
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.left_pane().shown()->state.pattern.filter, analyze::PairFilter::a_to_b);
     window.prompt_bar().toggle_pair();
@@ -99,16 +93,13 @@ TEST_F(WindowTest, AFilterOfPairsComesBackWithTheirSentence) {
 }
 
 TEST_F(WindowTest, AMeasureThatTheModelHasNotIsTheFirstOne) {
-    ViewOptions options = window.document().options();
-    options.measure = "of another version";
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.measure = "of another version"; });
     ASSERT_TRUE(window.heads_panel().mosaic().shown());
     EXPECT_GT(window.heads_panel().model().rowCount(), 0);
 }
 
 TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
-    type_text(QStringLiteral("The cat"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The cat")));
     Session session = window.session();
     session.model = fixtures + QStringLiteral("gpt2");
     session.state.selection.layer = Layer(1);
@@ -125,8 +116,7 @@ TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
 
 TEST_F(WindowTest, TheOpenPictureIsCopied) {
     QGuiApplication::clipboard()->clear();
-    window.action(Command::copy_image).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::copy_image));
     EXPECT_FALSE(QGuiApplication::clipboard()->image().isNull());
 }
 
@@ -136,8 +126,7 @@ TEST_F(WindowTest, AClosedSideKeepsNoOldRun) {
     ASSERT_TRUE(window.right_pane().shown());
     window.document().set_views({"head", "matrix", false});
     const std::weak_ptr<const trace::Trace> before = window.document().trace();
-    type_text(QStringLiteral("Another text"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("Another text")));
     EXPECT_FALSE(window.right_pane().shown());
     window.history().clear();
     EXPECT_TRUE(wait_for([&] { return before.expired(); }));
@@ -261,8 +250,7 @@ TEST_F(WindowTest, TheOfferToOpenAgainStaysWhenThatFails) {
     QTemporaryDir folder;
     for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
         ASSERT_TRUE(QFile::copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/models/novella-7m/") + name, folder.filePath(name)));
-    window.open(folder.path());
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(folder.path()));
     ASSERT_TRUE(QFile::remove(folder.filePath(QStringLiteral("config.json"))));
     window.lose_model({.problem = "A file was cut short", .file = window.document().model().files.at(0).file.string()});
     auto* again = window.error_panel().findChild<QPushButton*>();
@@ -278,8 +266,7 @@ TEST_F(WindowTest, AChangedFileOfTheModelIsNoticedAlsoWhenItIsAnotherOne) {
     QTemporaryDir folder;
     for (const QString& name : QDir(fixtures + QStringLiteral("gpt2")).entryList(QDir::Files))
         ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("gpt2/") + name, folder.filePath(name)));
-    type_text(QStringLiteral("The cat"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The cat")));
     window.open(folder.path());
     ASSERT_TRUE(wait_for([&] { return window.document().model().reference == folder.path(); }));
     ASSERT_TRUE(settle());

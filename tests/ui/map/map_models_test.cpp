@@ -3,8 +3,7 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/map/map_window.h"
-
-#include <QFile>
+#include "ui/style/widgets.h"
 
 namespace headlight::ui {
 namespace map_models_test {
@@ -51,10 +50,7 @@ protected:
 };
 
 TEST_F(MapModels, TheAttentionOfAnEncoderDecoderModelIsTheWindows) {
-    PromptText prompt;
-    prompt.text = QStringLiteral("the cat, the hat: the cat");
-    prompt.pair = QStringLiteral("die Katze, die");
-    window.document().set_prompt(prompt);
+    set_texts(QStringLiteral("the cat, the hat: the cat"), QStringLiteral("die Katze, die"));
     open(QStringLiteral("encoder_decoders/t5"));
     ASSERT_TRUE(settle());
     show_map();
@@ -80,12 +76,9 @@ TEST_F(MapModels, TheAttentionOfAnEncoderDecoderModelIsTheWindows) {
 TEST_F(MapModels, AMapOfAFilesTextsSaysWhoseItIsWhenAnotherModelOpens) {
     show_map();
     QTemporaryDir folder;
-    QFile texts(folder.filePath(QStringLiteral("texts.txt")));
-    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
-    texts.write("The cat and the hat.\nThe dog and the log.\n");
-    texts.close();
     MapOrder order = page().order();
-    order.texts = texts.fileName();
+    order.texts = folder.filePath(QStringLiteral("texts.txt"));
+    ASSERT_TRUE(write_file(order.texts, "The cat and the hat.\nThe dog and the log.\n"));
     page().draw(order);
     ASSERT_TRUE(wait_for([&] { return drawn() && shown().tokens.names.size() == 2; }));
     EXPECT_TRUE(page().windowTitle().endsWith(QStringLiteral("novella-7m"))) << page().windowTitle().toStdString();
@@ -116,13 +109,12 @@ TEST_F(MapModels, AnEncodersSpecialTokensStandApart) {
 
 TEST_F(MapModels, APicturesPatchesArePoints) {
     open(QStringLiteral("models/vit"));
-    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("pictures/shapes.png")));
     show_map();
     EXPECT_EQ(std::ssize(shown().tokens.tokens), window.document().trace()->tokens());
     check_attention(3);
     EXPECT_FALSE(page().typed_field().isEnabled());
-    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::positions)));
+    choose_value(page().search_kind(), map::SearchKind::positions);
     page().search_field().setText(QStringLiteral("1-3"));
     ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked != nullptr; }));
     EXPECT_EQ(std::ranges::count(*page().canvas().look().marked, 1), 6);
@@ -140,8 +132,7 @@ TEST_F(MapModels, APicturesPatchesArePoints) {
 
 TEST_F(MapModels, AFolderOfPicturesIsOneMapAndEachOpensInTheWindow) {
     open(QStringLiteral("models/vit"));
-    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("pictures/shapes.png")));
     show_map();
     MapOrder order = page().order();
     order.texts = fixtures + QStringLiteral("pictures");

@@ -4,10 +4,10 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/style/widgets.h"
 
 #include <QAccessible>
 #include <QElapsedTimer>
-#include <QFile>
 #include <QMouseEvent>
 #include <QSettings>
 #include <QSignalSpy>
@@ -34,14 +34,12 @@ protected:
     }
     const map::QueryKeyMap& shown() { return page().canvas().figure()->map(); }
     MapOrder of_texts(int count) {
-        QFile texts(folder.filePath(QStringLiteral("texts.txt")));
-        EXPECT_TRUE(texts.open(QIODevice::WriteOnly));
+        QString texts;
         for (int i = 0; i < count; ++i)
-            texts.write(
-                QStringLiteral("The doctor asked the nurse %1 times, and she answered, but never the same.\n").arg(i).toUtf8());
-        texts.close();
+            texts += QStringLiteral("The doctor asked the nurse %1 times, and she answered, but never the same.\n").arg(i);
         MapOrder order = page().order();
-        order.texts = texts.fileName();
+        order.texts = folder.filePath(QStringLiteral("texts.txt"));
+        EXPECT_TRUE(write_file(order.texts, texts.toUtf8()));
         return order;
     }
     /// A query or a key of the head that is shown, in the viewport.
@@ -76,8 +74,7 @@ TEST_F(MapPage, DrawsAllHeadsOfTheWindowsText) {
     EXPECT_GT(page().canvas().visible_heads().size(), 20u);
     EXPECT_FALSE(page().stop_button().isVisible());
     // Another text of the window is drawn as it comes.
-    type_text(QStringLiteral("The nurse asked the doctor"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The nurse asked the doctor")));
     ASSERT_TRUE(drawn());
     EXPECT_EQ(map::query_count(shown()), static_cast<std::size_t>(window.document().trace()->tokens()));
 }
@@ -201,7 +198,7 @@ TEST_F(MapPage, ASearchMarksAndRanksHeads) {
     ASSERT_TRUE(page().canvas().look().single);
     EXPECT_EQ(figure::head_name(*page().canvas().look().single), first->text(0));
     // What cannot be read is said beside the field.
-    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::regex)));
+    choose_value(page().search_kind(), map::SearchKind::regex);
     page().search_field().setText(QStringLiteral("(the"));
     ASSERT_TRUE(wait_for([&] { return page().search_note().text().contains(QStringLiteral("regular expression")); }));
     EXPECT_EQ(page().found_heads().topLevelItemCount(), 0);
@@ -235,7 +232,7 @@ TEST_F(MapPage, ALassoListsWhatIsInside) {
     ASSERT_EQ(nurses.size(), 20u);
     Q_EMIT page().canvas().lassoed(nurses);
     // Another kind of search has nothing to find: the field is empty.
-    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::substring)));
+    choose_value(page().search_kind(), map::SearchKind::substring);
     ASSERT_TRUE(wait_for([&] { return page().shares().topLevelItemCount() > 0; }));
     EXPECT_EQ(page().shares().topLevelItem(0)->text(0), QStringLiteral("·nurse"));
     EXPECT_EQ(page().shares().topLevelItem(0)->text(1), QStringLiteral("20"));
@@ -344,10 +341,10 @@ TEST_F(MapPage, ASessionKeepsThePage) {
     page().draw(order);
     ASSERT_TRUE(drawn());
     page().show_head(HeadId{Layer(2), Head(6)});
-    page().color().setCurrentIndex(page().color().findData(static_cast<int>(figure::MapColor::position)));
+    choose_value(page().color(), figure::MapColor::position);
     page().show_action(1).setChecked(false);
     page().canvas().turn_by(30, 10);
-    page().search_kind().setCurrentIndex(page().search_kind().findData(static_cast<int>(map::SearchKind::substring)));
+    choose_value(page().search_kind(), map::SearchKind::substring);
     page().search_field().setText(QStringLiteral("urs"));
     page().typed_field().setText(QStringLiteral("A nurse asked."));
     ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked && page().canvas().look().guests; }));
@@ -363,7 +360,7 @@ TEST_F(MapPage, ASessionKeepsThePage) {
     EXPECT_FALSE(window.session().map.open);
     EXPECT_EQ(window.session().map.order, saved.map.order);
     window.action(Command::map).trigger();
-    page().method().setCurrentIndex(page().method().findData(static_cast<int>(map::Projection::pca)));
+    choose_value(page().method(), map::Projection::pca);
     page().search_field().clear();
     page().close();
     ASSERT_TRUE(wait_for([&] { return !window.map(); }));
@@ -490,8 +487,7 @@ TEST_F(MapPage, BadInputIsSaidAndTheMapStays) {
     ASSERT_TRUE(settle());
     EXPECT_TRUE(page().message().text().contains(QStringLiteral("No text fits"))) << page().message().text().toStdString();
     // One token: nothing to lay out, but nothing breaks.
-    type_text(QStringLiteral("a"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("a")));
     ASSERT_TRUE(drawn());
     EXPECT_LE(map::query_count(shown()), 2u);
 }

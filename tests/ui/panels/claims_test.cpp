@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the window says of a head, and which head it opens on, must hold: on random tokens, not on two repeats.
-#include "headlight/analyze/heads/model_probe.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/panels/heads/head_story.h"
 
 #include <QDirIterator>
-#include <QStandardPaths>
-
-#include <cmath>
 
 namespace headlight::ui {
 namespace claims_test {
@@ -92,15 +88,13 @@ TEST_F(WindowTest, AChosenHeadStaysWhenTheProbeArrives) {
 TEST_F(WindowTest, AMeasureThatTheTextLacksGivesWayToOneItHas) {
     HeadsPanel& panel = window.heads_panel();
     EXPECT_TRUE(panel.measure_note().isHidden());
-    type_text(QStringLiteral("A fox ran."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("A fox ran.")));
     EXPECT_EQ(panel.model().measures().front(), "probe_induction");
     EXPECT_TRUE(panel.measure_note().isVisible());
     EXPECT_TRUE(panel.measure_note().text().startsWith(QStringLiteral("No token of this text comes twice")))
         << panel.measure_note().text().toStdString();
     EXPECT_EQ(window.document().options().measure, "induction") << "the choice stays for the next text";
-    type_text(QStringLiteral("A fox and a fox and a fox ran."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("A fox and a fox and a fox ran.")));
     EXPECT_EQ(panel.model().measures().front(), "induction");
     EXPECT_TRUE(panel.measure_note().isHidden());
 }

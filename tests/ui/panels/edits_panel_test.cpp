@@ -8,10 +8,6 @@
 #include "headlight/io/json_file.h"
 #include "headlight/trace/edits.h"
 
-#include <QContextMenuEvent>
-#include <QMenu>
-
-#include <algorithm>
 #include <fstream>
 
 namespace headlight::ui {
@@ -25,7 +21,6 @@ protected:
         WindowTest::SetUp();
         window.action(Command::edits).trigger();
     }
-    Document& document() { return window.document(); }
     EditsPanel& panel() { return window.edits_panel(); }
     void type_edit(const QString& words) {
         panel().adding().setFocus();
@@ -35,18 +30,22 @@ protected:
     bool with_effects() {
         return wait_for([&] { return window.jobs().idle() && (panel().effects().found() || panel().effects().problem()); });
     }
-    QAction* entry(const QMenu* menu, const QString& begins) {
-        for (QAction* action : menu->actions()) {
-            if (action->text().startsWith(begins)) return action;
-            if (action->menu())
-                if (QAction* inside = entry(action->menu(), begins)) return inside;
-        }
-        return nullptr;
+    QMenu* menu_of_token(std::int64_t position) {
+        TokenStrip& strip = window.prompt_bar().tokens();
+        return ask(*strip.viewport(), strip.chip_rect(Position(position)).center());
     }
-    QMenu* ask(QWidget& where, QPoint at) {
-        QContextMenuEvent event(QContextMenuEvent::Mouse, at, where.mapToGlobal(at));
-        QApplication::sendEvent(&where, &event);
+    QMenu* menu_of_selected() {
+        window.action(Command::edit_selected).trigger();
         return window.context_menus().open_menu();
+    }
+    static void choose(QMenu* menu, std::initializer_list<const char*> entries) {
+        ASSERT_TRUE(menu);
+        for (const char* begins : entries) {
+            QAction* action = entry(menu, QString::fromUtf8(begins));
+            ASSERT_TRUE(action) << begins;
+            action->trigger();
+        }
+        menu->close();
     }
     QStringList words() {
         QStringList all;
@@ -130,24 +129,11 @@ TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
     window.show_view("matrix");
     document().selection().focus_head({Layer(4), Head(5)});
     ASSERT_TRUE(settle());
-    const auto cell = find(canvas(), [](const figure::Hit& hit) {
-        return hit.kind == figure::Hit::Kind::pair && hit.query == Position(12) && hit.key == Position(3);
-    });
-    ASSERT_TRUE(cell);
-    QMenu* menu = ask(*canvas().viewport(), *cell);
-    ASSERT_TRUE(menu);
-    for (const char* begins :
-         {"Knock out ·old (12) → ·doctor (3) in L4H5", "Switch L4H5 off", "Uniform pattern", "Switch the MLP"}) {
-        QAction* action = entry(menu, QString::fromUtf8(begins));
-        ASSERT_TRUE(action) << begins;
-        action->trigger();
-    }
-    menu->close();
-    TokenStrip& strip = window.prompt_bar().tokens();
-    menu = ask(*strip.viewport(), strip.chip_rect(Position(2)).center());
-    ASSERT_TRUE(menu);
-    entry(menu, QStringLiteral("Knock out attention to ·old (2) in layer 4"))->trigger();
-    menu->close();
+    const auto at = cell(12, 3);
+    ASSERT_TRUE(at);
+    choose(ask(*canvas().viewport(), *at),
+           {"Knock out ·old (12) → ·doctor (3) in L4H5", "Switch L4H5 off", "Uniform pattern", "Switch the MLP"});
+    choose(menu_of_token(2), {"Knock out attention to ·old (2) in layer 4"});
     EXPECT_EQ(words(), (QStringList{"knockout L4H5 12<-3", "zero L4H5", "uniform L4H5", "zero L4.mlp_out", "knockout L4 *<-2"}));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document().beside());
@@ -155,11 +141,7 @@ TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
     for (std::size_t i = 0; i < panel().rows(); ++i) EXPECT_FALSE(document().problem_of_edit(i)) << i;
     // One key: the same of what is selected.
     document().selection().pin_pair({Layer(3), Head(1)}, Position(9), Position(5));
-    window.action(Command::edit_selected).trigger();
-    menu = window.context_menus().open_menu();
-    ASSERT_TRUE(menu);
-    entry(menu, QStringLiteral("Set its weight"))->trigger();
-    menu->close();
+    choose(menu_of_selected(), {"Set its weight"});
     EXPECT_TRUE(words().back().startsWith(QStringLiteral("set L3H1 9<-5 "))) << words().back().toStdString();
     EXPECT_TRUE(panel().row(5).field().hasSelectedText()) << "the weight is to be chosen";
     ASSERT_TRUE(settle());
@@ -170,36 +152,20 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     const QString own = document().prompt().text;
     QString other = own;
     other.replace(4, 3, QStringLiteral("king"));  // "old", whose stream is patched
-    TokenStrip& strip = window.prompt_bar().tokens();
-    const auto choose = [&](const char* begins) {
-        QMenu* menu = ask(*strip.viewport(), strip.chip_rect(Position(2)).center());
-        ASSERT_TRUE(menu);
-        QAction* action = entry(menu, QString::fromUtf8(begins));
-        ASSERT_TRUE(action) << begins;
-        action->trigger();
-        menu->close();
-    };
     document().selection().focus_head({Layer(3), Head(1)});
-    choose("Patch the stream behind layer 3 at ·old (2)");
+    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
     EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(own));
     ASSERT_TRUE(settle());
     EXPECT_EQ(panel().row(0).field().selectedText(), own) << "it stays while the effect comes";
-    choose("Add a token's direction at ·old (2)");
+    choose(menu_of_token(2), {"Add a token's direction at ·old (2)"});
     EXPECT_EQ(words().back(), QStringLiteral("add L3.resid_post token \" old\" 0.5 norm @2"));
     EXPECT_EQ(panel().row(1).field().selectedText(), QStringLiteral(" old"));
     ASSERT_TRUE(settle());
     document().selection().pin_pair({Layer(3), Head(1)}, Position(8), Position(5));
     for (const char* begins :
          {"Patch L3H1", "Patch the pattern of L3H1", "Add what L3H1 writes most", "Add ·", "Patch the MLP of layer 3",
-          "Patch the stream behind layer 3", "Project what L3H1 writes most out", "Set along ·"}) {
-        window.action(Command::edit_selected).trigger();
-        QMenu* menu = window.context_menus().open_menu();
-        ASSERT_TRUE(menu);
-        QAction* action = entry(menu, QString::fromUtf8(begins));
-        ASSERT_TRUE(action) << begins;
-        action->trigger();
-        menu->close();
-    }
+          "Patch the stream behind layer 3", "Project what L3H1 writes most out", "Set along ·"})
+        choose(menu_of_selected(), {begins});
     const auto& lines = document().edits().lines;
     EXPECT_EQ(lines[4].words, QStringLiteral("add L3.resid_post ov L3H1.0 0.5 norm"));
     EXPECT_EQ(lines[5].words, QStringLiteral("add L3.resid_post difference @8 @5 0.5 norm"));
@@ -217,7 +183,7 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
 
     // The text is typed over.
     document().set_edits({});
-    choose("Patch the stream behind layer 3 at ·old (2)");
+    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
     QTest::keyClicks(&panel().row(0).field(), other);
     QTest::keyClick(&panel().row(0).field(), Qt::Key_Return);
     ASSERT_TRUE(settle());
@@ -239,7 +205,7 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     options.other.prompt.text = other;
     document().set_options(options);
     ASSERT_TRUE(settle());
-    choose("Patch the stream behind layer 3 at ·old (2)");
+    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
     EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(other));
     ASSERT_TRUE(settle());
 }
@@ -248,26 +214,24 @@ TEST_F(EditsPanelTest, AWeightFollowsThePointer) {
     window.show_view("matrix");
     document().selection().focus_head({Layer(4), Head(5)});
     ASSERT_TRUE(settle());
-    const auto cell = find(canvas(), [](const figure::Hit& hit) {
-        return hit.kind == figure::Hit::Kind::pair && hit.query == Position(12) && hit.key == Position(1);
-    });
-    ASSERT_TRUE(cell);
+    const auto at = cell(12, 1);
+    ASSERT_TRUE(at);
     const int steps = window.history().stack().count();
     QWidget* view = canvas().viewport();
-    QTest::mousePress(view, Qt::LeftButton, Qt::ShiftModifier, *cell);
+    QTest::mousePress(view, Qt::LeftButton, Qt::ShiftModifier, *at);
     for (const int up : {20, 40, 80}) {
-        QMouseEvent move(QEvent::MouseMove, QPointF(*cell - QPoint(0, up)), view->mapToGlobal(QPointF(*cell - QPoint(0, up))),
+        QMouseEvent move(QEvent::MouseMove, QPointF(*at - QPoint(0, up)), view->mapToGlobal(QPointF(*at - QPoint(0, up))),
                          Qt::NoButton, Qt::LeftButton, Qt::ShiftModifier);
         QApplication::sendEvent(view, &move);
     }
-    QTest::mouseRelease(view, Qt::LeftButton, Qt::ShiftModifier, *cell - QPoint(0, 80));
+    QTest::mouseRelease(view, Qt::LeftButton, Qt::ShiftModifier, *at - QPoint(0, 80));
     ASSERT_EQ(words().size(), 1);
     EXPECT_TRUE(words()[0].startsWith(QStringLiteral("set L4H5 12<-1 0.5"))) << words()[0].toStdString();
     EXPECT_EQ(window.history().stack().count(), steps + 1) << "one step, however far it was dragged";
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document().beside());
     EXPECT_EQ(document().options().side, Side::b);
-    const auto hit = canvas().hit_at(*cell);
+    const auto hit = canvas().hit_at(*at);
     ASSERT_TRUE(hit.value);
     EXPECT_NEAR(*hit.value, words()[0].section(u' ', -1).toDouble(), 1e-5) << "the cell has the weight that was dragged";
     EXPECT_EQ(selected().pinned_queries.size(), 1u) << "dragging is no click";
@@ -338,12 +302,8 @@ TEST_F(EditsPanelTest, GeneratedTokensStandBesideThoseUnderTheEdits) {
 
 TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
-    PromptText prompt;
-    prompt.text = QStringLiteral("the cat, the hat: the cat");
-    prompt.pair = QStringLiteral("die Katze, die");
-    document().set_prompt(prompt);
-    window.open(fixtures + QStringLiteral("models/bert-mlm"));
-    ASSERT_TRUE(settle());
+    set_texts(QStringLiteral("the cat, the hat: the cat"), QStringLiteral("die Katze, die"));
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("models/bert-mlm")));
     type_edit(QStringLiteral("zero L0H1"));
     type_edit(QStringLiteral("zero L0.router"));
     ASSERT_TRUE(settle());
@@ -353,8 +313,7 @@ TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     EXPECT_TRUE(panel().effects().found());
     document().set_edits({});
 
-    window.open(fixtures + QStringLiteral("encoder_decoders/t5"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("encoder_decoders/t5")));
     document().set_attention(model::Stack::cross);
     ASSERT_TRUE(settle());
     type_edit(QStringLiteral("zero cross.L0H1"));
@@ -380,8 +339,7 @@ TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     document().set_edits({});
 
     window.open(fixtures + QStringLiteral("models/vit"));
-    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("pictures/shapes.png")));
     type_edit(QStringLiteral("zero L0H1"));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(document().beside());

@@ -4,7 +4,6 @@
 #include "tests/ui/window_fixture.h"
 
 #include <QHeaderView>
-#include <QMenu>
 
 namespace headlight::ui {
 namespace finder_test {
@@ -90,8 +89,7 @@ TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {
     EXPECT_EQ(std::int64_t(filter->dimmed.size()), dimmed);
     EXPECT_EQ(panel.model().rowCount(), int(filter->matching));
     // The model view really paints them fainter.
-    window.show_view("model");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("model"));
     const QImage with = canvas().grab().toImage();
     QTest::keyClicks(&panel.finder(), QStringLiteral(" and entropy > 90"));
     EXPECT_EQ(panel.model().rowCount(), 0);
@@ -161,8 +159,7 @@ TEST_F(WindowTest, AMistakeKeepsTheLastFilterInForce) {
     EXPECT_EQ(panel.model().heads(), heads);
     EXPECT_EQ(canvas().style_in_use().filter->dimmed, filter->dimmed);
     // Also on another text.
-    type_text(QStringLiteral("The old nurse was late."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The old nurse was late.")));
     EXPECT_TRUE(panel.finder_message().isVisible());
     ASSERT_TRUE(window.document().finder().filter());
     EXPECT_EQ(window.document().finder().query().measures(), std::vector<std::string>{"entropy"});
@@ -186,8 +183,7 @@ TEST_F(WindowTest, AttentionBetweenTokensIsAskedByTheirText) {
                     values(head.layer.value, head.head.value), 1e-6);
     }
     // The tokens are gone: the mistake is reported, nothing is dimmed by what was found on the other text.
-    type_text(QStringLiteral("Rain fell all night."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("Rain fell all night.")));
     EXPECT_TRUE(panel.finder_message().isVisible());
     EXPECT_FALSE(window.document().finder().filter());
     EXPECT_TRUE(window.document().finder().query().empty());
@@ -197,16 +193,11 @@ TEST_F(WindowTest, AttentionBetweenTokensIsAskedByTheirText) {
 TEST_F(WindowTest, LongMeasuringOfAttentionIsAJobThatCanBeOvertaken) {
     QString text;
     for (int i = 0; i < 60; ++i) text += QStringLiteral("The old doctor asked the nurse to wait. ");
-    PromptText prompt = window.document().prompt();
-    prompt.text = text;
-    window.document().set_prompt(prompt);
+    set_text(text);
     ASSERT_TRUE(settle());
-    ViewOptions options = window.document().options();
-    options.finder = QStringLiteral("weighted attention from `nurse` to `doctor` > 0.01");
-    window.document().set_options(options);
+    set_finder(QStringLiteral("weighted attention from `nurse` to `doctor` > 0.01"));
     EXPECT_TRUE(window.document().finder().working());
-    options.finder = QStringLiteral("attention from `nurse` to `doctor` > 0.01");
-    window.document().set_options(options);
+    set_finder(QStringLiteral("attention from `nurse` to `doctor` > 0.01"));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.document().finder().working());
     ASSERT_EQ(window.document().finder().query().terms().size(), 1u);
@@ -270,9 +261,7 @@ TEST_F(WindowTest, FiltersGetNamesAreSavedAppliedRenamedAndDeleted) {
     EXPECT_EQ(window.document().options().filters, renamed) << "undo brings a filter back";
 
     MainWindow other;
-    other.show();
-    other.open(file);
-    ASSERT_TRUE(wait_for([&] { return other.jobs().idle() && other.document().up_to_date(); }));
+    ASSERT_TRUE(opened_in(other, file));
     EXPECT_EQ(other.document().options().filters, both);
     choose(other.heads_panel().filters(), "apply:sharp");
     EXPECT_EQ(other.heads_panel().finder().text(), QStringLiteral("entropy < 1"));
@@ -297,8 +286,7 @@ TEST_F(WindowTest, TheCommandOfAFilteredViewSaysTheFilter) {
     QTest::keyClicks(&window.heads_panel().finder(), QStringLiteral("entropy < 1"));
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--where 'entropy < 1'")))
         << window.command_for_shown().toStdString();
-    window.show_view("matrix");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("matrix"));
     EXPECT_FALSE(window.command_for_shown().contains(QStringLiteral("--where"))) << "it paints no other heads";
 }
 

@@ -13,10 +13,8 @@ TEST_F(WindowTest, TheListOfHeadsIsASoundModel) {
     const int all = model.rowCount();
     ASSERT_EQ(all, 48);
     std::set<int> rows;
-    ViewOptions options = window.document().options();
     for (const char* filter : {"entropy < 1", "induction > 0.3", "entropy < 0", ""}) {
-        options.finder = QLatin1String(filter);
-        window.document().set_options(options);
+        set_finder(QLatin1String(filter));
         ASSERT_TRUE(settle());
         rows.insert(model.rowCount());
         for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder})
@@ -24,10 +22,8 @@ TEST_F(WindowTest, TheListOfHeadsIsASoundModel) {
     }
     EXPECT_GE(rows.size(), 3u) << "the filters list different heads";
     EXPECT_EQ(model.rowCount(), all);
-    options.measure = "entropy";
-    window.document().set_options(options);
-    type_text(QStringLiteral("Another text"));
-    ASSERT_TRUE(settle());
+    document().edit_options([](ViewOptions& o) { o.measure = "entropy"; });
+    ASSERT_TRUE(retype(QStringLiteral("Another text")));
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/gpt2"));
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && model.rowCount() < all; }));
     EXPECT_GT(model.rowCount(), 0);

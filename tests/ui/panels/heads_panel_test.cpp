@@ -42,9 +42,7 @@ TEST_F(WindowTest, TheMosaicKeepsTheHeightItWasGivenAndTheSelectedHeadInSight) {
 TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
     QDir(qEnvironmentVariable("XDG_CACHE_HOME") + QStringLiteral("/headlight/models")).removeRecursively();  // the kept probe
     HeadsPanel& panel = window.heads_panel();
-    ViewOptions options = window.document().options();
-    options.measure = "probe_induction";
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.measure = "probe_induction"; });
     const auto stop = QObject::connect(&window.jobs(), &Jobs::started, &window, [&](Jobs::Lane lane) {
         if (lane == Jobs::Lane::probe && !window.jobs().doing(lane).isEmpty()) window.jobs().cancel(lane);
     });
@@ -68,8 +66,7 @@ TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
 }
 
 TEST_F(WindowTest, ANoteOnTheMeasureGoesWithTheText) {
-    type_text(QStringLiteral("No word twice"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("No word twice")));
     ASSERT_TRUE(window.heads_panel().measure_note().isVisible());
     window.prompt_bar().text().clear();
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().trace(); }));

@@ -63,21 +63,19 @@ TEST_F(WindowTest, KeysThatTheQueryCannotAttendToAreNotListed) {
 }
 
 TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
-    type_text(QStringLiteral("The hippopotamus saw the unbelievableness of the hippopotamus."));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The hippopotamus saw the unbelievableness of the hippopotamus.")));
     const auto pieces = analyze::tokens_called(*window.document().trace(), "unbelievableness");
     ASSERT_GT(pieces.size(), 1u);
     window.document().selection().pin_pair({Layer(2), Head(1)}, pieces.back(), pieces.front());
     ASSERT_TRUE(settle());
     const auto find = [&] { return window.inspector().row(QStringLiteral("in the figure (words)")); };
     EXPECT_FALSE(find());
-    ViewOptions options = window.document().options();
-    options.pattern.merge_words = true;
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.pattern.merge_words = true; });
     ASSERT_TRUE(settle());
     ASSERT_TRUE(find());
-    const auto axes = analyze::pattern_axes(*window.document().trace(), options.pattern);
-    const auto map = analyze::pattern(*window.document().trace(), {Layer(2), Head(1)}, options.pattern);
+    const analyze::PatternOptions& options = document().options().pattern;
+    const auto axes = analyze::pattern_axes(*window.document().trace(), options);
+    const auto map = analyze::pattern(*window.document().trace(), {Layer(2), Head(1)}, options);
     const double expected = map(axes.query_row(pieces.back()), axes.key_column(pieces.front()));
     EXPECT_NEAR(find()->exact().toDouble(), expected, 1e-6);
     EXPECT_NE(find()->exact(), window.inspector().row(QStringLiteral("weight (softmax)"))->exact());
@@ -111,9 +109,7 @@ TEST_F(WindowTest, BesideASecondRunTheInspectorSaysThatItsNumbersAreOfA) {
 
 /// The option is of models with norms behind their blocks; the views show what comes next to it.
 TEST_F(WindowTest, TheNumberInTheFigureIsOfTheWeightingThatTheViewsShow) {
-    ViewOptions options = window.document().options();
-    options.pattern.weighting = analyze::Weighting::layer_mix_norm;
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.pattern.weighting = analyze::Weighting::layer_mix_norm; });
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
     EXPECT_EQ(window.left_pane().shown()->state.pattern.weighting, analyze::Weighting::layer_mix_residual);

@@ -14,8 +14,7 @@ class OptionsTest : public WindowTest {
 protected:
     void SetUp() override {
         WindowTest::SetUp();
-        window.show_view("attribution");
-        ASSERT_TRUE(settle());
+        ASSERT_TRUE(show_view("attribution"));
     }
     OptionsPopover& open() {
         window.tool_row().view_options().click();
@@ -85,8 +84,7 @@ TEST_F(OptionsTest, AFieldOffersTheLikeliestTokensAndSaysWhatIsMeant) {
 TEST_F(OptionsTest, AClosedPopoverKeepsNoOldRun) {
     open().close();
     const std::weak_ptr<const trace::Trace> before = window.document().trace();
-    type_text(QStringLiteral("Another text"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("Another text")));
     window.history().clear();
     EXPECT_TRUE(wait_for([&] { return before.expired(); }));
 }
@@ -104,8 +102,7 @@ TEST_F(OptionsTest, ViewsOfAPredictionStartAtTheLastTokenUntilOneIsPinned) {
     window.history().stack().undo();
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.left_pane().shown()->state.query) << "undo brings back the pins that were found";
-    window.show_view("neuron");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("neuron"));
     EXPECT_TRUE(window.left_pane().shown()->state.query) << "views of attention show the pair that was found";
 }
 

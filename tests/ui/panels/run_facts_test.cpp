@@ -6,21 +6,18 @@
 #include "tests/support/memory_budget.h"
 #include "tests/ui/window_fixture.h"
 
-#include <QSettings>
-
 namespace headlight::ui {
 
 TEST_F(WindowTest, WhatAViewKeepsCountsAsMemoryOfTheRun) {
-    PromptText prompt = window.document().prompt();
-    for (int i = 0; i < 4; ++i) prompt.text += QStringLiteral(" ") + prompt.text;
-    window.document().set_prompt(prompt);
+    QString text = document().prompt().text;
+    for (int i = 0; i < 4; ++i) text += QStringLiteral(" ") + text;
+    set_text(text);
     ASSERT_TRUE(settle());
     const auto* facts = window.findChild<QToolButton*>(QStringLiteral("RunFacts"));
     ASSERT_TRUE(facts);
     const QString before = facts->text();
     const std::int64_t bytes = window.document().run_trace()->bytes();
-    window.show_view("lens");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("lens"));
     EXPECT_GT(window.document().run_trace()->bytes(), bytes + 200'000);
     EXPECT_NE(facts->text(), before);
 }
@@ -28,14 +25,14 @@ TEST_F(WindowTest, WhatAViewKeepsCountsAsMemoryOfTheRun) {
 /// Only the word at the end runs, and the measures are those of the whole text.
 TEST_F(WindowTest, AWordTypedAtTheEndRunsAlone) {
     Document& document = window.document();
-    PromptText prompt = document.prompt();
-    prompt.text += QStringLiteral(" ") + prompt.text + QStringLiteral(" ") + prompt.text;
-    document.set_prompt(prompt);
+    QString text = document.prompt().text;
+    text += QStringLiteral(" ") + text + QStringLiteral(" ") + text;
+    set_text(text);
     ASSERT_TRUE(settle());
     const std::int64_t tokens = document.run_trace()->tokens();
     EXPECT_LT(trace::shared_rows_of(*document.run_trace()), tokens / 2) << "most of it is new";
-    prompt.text += QStringLiteral(" again");
-    document.set_prompt(prompt);
+    text += QStringLiteral(" again");
+    set_text(text);
     ASSERT_TRUE(settle());
     const std::int64_t shared = trace::shared_rows_of(*document.run_trace());
     EXPECT_EQ(shared, tokens);
@@ -43,7 +40,7 @@ TEST_F(WindowTest, AWordTypedAtTheEndRunsAlone) {
     EXPECT_TRUE(facts->toolTip().contains(QStringLiteral("The first %1 tokens").arg(shared))) << facts->toolTip().toStdString();
 
     const OpenModel& opened = document.model();
-    const auto whole = trace::run(opened.model, opened.tokenizer, {.text = prompt.text.toStdString()});
+    const auto whole = trace::run(opened.model, opened.tokenizer, {.text = text.toStdString()});
     const analyze::HeadTable expected = analyze::head_table(*whole), &table = *document.head_table();
     for (std::size_t m = 0; m < expected.measures.size(); ++m)
         for (std::int64_t l = 0; l < expected.n_layers; ++l)

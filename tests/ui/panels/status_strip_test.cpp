@@ -7,8 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <QTest>
-
 #include <atomic>
 #include <thread>
 

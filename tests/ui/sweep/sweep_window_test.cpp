@@ -7,10 +7,10 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/document/session.h"
+#include "ui/style/widgets.h"
 
 #include <QApplication>
 #include <QClipboard>
-#include <QMenu>
 #include <QSettings>
 #include <QSignalSpy>
 
@@ -85,12 +85,10 @@ TEST_F(SweepPage, OpensWithTheTextOfTheWindowAndSaysWhatItWillCost) {
     EXPECT_TRUE(page().forecast().text().startsWith(QStringLiteral("48 cells (48 computed), ")))
         << page().forecast().text().toStdString();
     EXPECT_FALSE(form().answer().placeholderText().isEmpty()) << "the likeliest token";
-    type_text(QStringLiteral("The nurse asked the doctor because"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("The nurse asked the doctor because")));
     EXPECT_EQ(form().clean().toPlainText(), QStringLiteral("The nurse asked the doctor because"));
     form().clean().setPlainText(QStringLiteral("My own text"));
-    type_text(QStringLiteral("Another text"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("Another text")));
     EXPECT_EQ(form().clean().toPlainText(), QStringLiteral("My own text")) << "typed here";
 }
 
@@ -128,8 +126,7 @@ TEST_F(SweepPage, EveryEdgeOfWhatIsSelected) {
     EXPECT_EQ(selected().pinned_keys, std::vector{Position(1)});
     page().edit_button().click();
     EXPECT_EQ(window.document().edits().lines.back().words, QStringLiteral("knockout L2H4 %1<-1").arg(tokens - 1));
-    type_text(QStringLiteral("Another text"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(retype(QStringLiteral("Another text")));
     page().choose_cell(0);
     page().edit_button().click();
     EXPECT_EQ(window.document().edits().lines.size(), 1u) << "it would edit other tokens";
@@ -138,7 +135,7 @@ TEST_F(SweepPage, EveryEdgeOfWhatIsSelected) {
 
 TEST_F(SweepPage, StoppingKeepsTheCellsAndGoesOn) {
     window.action(Command::sweep_heads).trigger();
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::head_every_by_position)));
+    choose_value(form().site(), Grid::head_every_by_position);
     form().edit().setCurrentIndex(1);
     QString corrupt = form().clean().toPlainText();
     form().corrupt().setPlainText(corrupt.replace(QStringLiteral("The"), QStringLiteral("A")));
@@ -213,7 +210,7 @@ TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
 TEST_F(SweepPage, ASessionKeepsWhatIsAsked) {
     form().edit().setCurrentIndex(0);
     form().corrupt().setPlainText(QStringLiteral("Another text"));
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::q_by_position)));
+    choose_value(form().site(), Grid::q_by_position);
     form().layers().setText(QStringLiteral("0-2,4"));
     form().to().setText(QStringLiteral("L5H1.v"));
     form().answer().setText(QStringLiteral("·she"));
@@ -299,8 +296,8 @@ TEST_F(SweepPage, ASessionKeepsNoMoreNumbersThanTheLimit) {
     for (int i = 0; i < 40; ++i) words += QStringLiteral(" and");
     form().clean().setPlainText(words);
     form().edit().setCurrentIndex(form().edit().findText(QStringLiteral("Knock out"), Qt::MatchStartsWith));
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::pattern_by_edge)));
-    form().method().setCurrentIndex(form().method().findData(static_cast<int>(intervention::Method::attribution)));
+    choose_value(form().site(), Grid::pattern_by_edge);
+    choose_value(form().method(), intervention::Method::attribution);
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     ASSERT_GT(page().result()->computed, 20'000);
     ASSERT_TRUE(wait_for([&] { return page().message().text().contains(QStringLiteral("does not keep so many numbers")); }))
@@ -311,7 +308,7 @@ TEST_F(SweepPage, ASessionKeepsNoMoreNumbersThanTheLimit) {
 }
 
 TEST_F(SweepPage, ASessionKeepsTheCellsOfAStoppedSweep) {
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::head_every_by_position)));
+    choose_value(form().site(), Grid::head_every_by_position);
     page().start_button().click();
     ASSERT_TRUE(wait_for([&] { return page().result() && page().result()->computed > 0; }));
     page().stop_button().click();
@@ -415,7 +412,7 @@ TEST_F(SweepPage, FieldsThatDoNotApplyAreNotAskedFor) {
     const auto enabled = [&](int row) { return form().edit().model()->flags(form().edit().model()->index(row, 0)); };
     EXPECT_FALSE(enabled(6) & Qt::ItemIsEnabled) << "forbidding, of heads";
     EXPECT_EQ(form().edit().itemData(6, Qt::ToolTipRole).toString(), QStringLiteral("Only experts can be forbidden and forced"));
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::expert)));
+    choose_value(form().site(), Grid::expert);
     EXPECT_TRUE(enabled(6) & Qt::ItemIsEnabled);
 }
 
@@ -444,10 +441,7 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
 
     QTemporaryDir folder;
     const QString file = folder.filePath(QStringLiteral("texts.txt"));
-    QFile texts(file);
-    ASSERT_TRUE(texts.open(QIODevice::WriteOnly));
-    texts.write("The king saw the nurse\nThey went home\n");
-    texts.close();
+    ASSERT_TRUE(write_file(file, "The king saw the nurse\nThey went home\n"));
     form().edit().setCurrentIndex(3);
     const auto old = page().result();
     form().over().setText(file);
@@ -462,15 +456,14 @@ TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));
     form().corrupt().setPlainText(QStringLiteral("The king said that she"));
     form().edit().setCurrentIndex(0);
-    form().method().setCurrentIndex(form().method().findData(static_cast<int>(intervention::Method::graddrop)));
+    choose_value(form().method(), intervention::Method::graddrop);
     sweep_as_the_engine();
     EXPECT_GE(page().result()->results.front().effect, 0) << "a size";
     EXPECT_TRUE(page().command().contains(QStringLiteral("--method graddrop"))) << page().command().toStdString();
 
-    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/mixtral"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/mixtral")));
     form().method().setCurrentIndex(0);
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::expert)));
+    choose_value(form().site(), Grid::expert);
     for (const int row : {6, 7}) {
         form().edit().setCurrentIndex(row);
         sweep_as_the_engine();
@@ -511,8 +504,7 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     EXPECT_TRUE(window.action(Command::sweep).toolTip().contains(QStringLiteral("no class logits")));
     window.open(fixtures + QStringLiteral("models/vit"));
     ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && !window.document().opening(); }));
-    window.open(fixtures + QStringLiteral("pictures/shapes.png"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(fixtures + QStringLiteral("pictures/shapes.png")));
     EXPECT_TRUE(form().clean().toPlainText().endsWith(QStringLiteral("shapes.png")));
     sweep_as_the_engine();
     press({.site = intervention::Site::z, .layer = 1, .head = 2});
@@ -522,30 +514,29 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     form().edit().setCurrentIndex(0);
     EXPECT_FALSE(form().noise().isVisible());
     form().corrupt().setPlainText(fixtures + QStringLiteral("pictures/scene.png"));
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::resid_pre)));
+    choose_value(form().site(), Grid::resid_pre);
     sweep_as_the_engine();
     EXPECT_TRUE(page().command().contains(QStringLiteral("--corrupt-image "))) << page().command().toStdString();
     // Means over a list of pictures, whose lines are read from its folder.
     QTemporaryDir folder;
-    QFile list(folder.filePath(QStringLiteral("pictures.txt")));
-    ASSERT_TRUE(list.open(QIODevice::WriteOnly));
+    const QString list = folder.filePath(QStringLiteral("pictures.txt"));
+    QByteArray pictures;
     for (const char* name : {"shapes.png", "scene.png"})
-        list.write(QDir(folder.path()).relativeFilePath(fixtures + QStringLiteral("pictures/") + name).toUtf8() + "\n");
-    list.close();
+        pictures += QDir(folder.path()).relativeFilePath(fixtures + QStringLiteral("pictures/") + name).toUtf8() + "\n";
+    ASSERT_TRUE(write_file(list, pictures));
     form().edit().setCurrentIndex(3);
-    form().over().setText(list.fileName());
+    form().over().setText(list);
     sweep_as_the_engine();
     EXPECT_TRUE(page().command().contains(QStringLiteral("--over "))) << page().command().toStdString();
 }
 
 /// The page of an encoder-decoder model: its cross attention is swept as the command line does.
 TEST_F(SweepPage, TheCrossAttentionOfAnEncoderDecoder) {
-    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/t5"));
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/t5")));
     EXPECT_TRUE(form().attention().isVisible());
     EXPECT_FALSE(form().noise().isVisible());
-    form().metric().setCurrentIndex(form().metric().findData(static_cast<int>(intervention::Metric::kl)));
-    form().attention().setCurrentIndex(form().attention().findData(static_cast<int>(model::Stack::cross)));
+    choose_value(form().metric(), intervention::Metric::kl);
+    choose_value(form().attention(), model::Stack::cross);
     EXPECT_EQ(form().attention().count(), 2) << "sweeps edit the decoder";
     const intervention::SweepRequest asked = form().request();
     EXPECT_EQ(asked.options.attention, model::Stack::cross);
@@ -554,7 +545,7 @@ TEST_F(SweepPage, TheCrossAttentionOfAnEncoderDecoder) {
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     expect_shown(intervention::run_sweep(window.document().model().model, page().sweep()->pairs(), asked.options));
     EXPECT_TRUE(page().command().contains(QStringLiteral("--attention cross")));
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::neuron)));
+    choose_value(form().site(), Grid::neuron);
     EXPECT_FALSE(form().attention().isVisible()) << "a cross attention has no neurons";
     EXPECT_EQ(form().request().options.attention, model::Stack::decoder);
 }
@@ -563,7 +554,7 @@ TEST_F(SweepPage, ItsFieldsAreUndone) {
     const intervention::SweepRequest first = page().request();
     QTest::keyClicks(&form().layers(), QStringLiteral("0-2"));
     EXPECT_EQ(page().undo_stack().count(), 1) << "letters typed are one step";
-    form().site().setCurrentIndex(form().site().findData(static_cast<int>(Grid::mlp_out)));
+    choose_value(form().site(), Grid::mlp_out);
     form().clean().setPlainText(QStringLiteral("My own text"));
     const intervention::SweepRequest last = page().request();
     EXPECT_EQ(page().undo_stack().count(), 3);

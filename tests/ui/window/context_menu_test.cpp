@@ -5,36 +5,20 @@
 #include "ui/window/command_palette.h"
 
 #include <QClipboard>
-#include <QContextMenuEvent>
 #include <QHeaderView>
-#include <QMenu>
 
 #include <algorithm>
 
 namespace headlight::ui {
 namespace context_menu_test {
 
-QMenu* ask(MainWindow& window, QWidget& where, QPoint at, QContextMenuEvent::Reason reason = QContextMenuEvent::Mouse) {
-    QContextMenuEvent event(reason, at, where.mapToGlobal(at));
-    QApplication::sendEvent(&where, &event);
-    return window.context_menus().open_menu();
-}
-
-QAction* entry(const QMenu* menu, const QString& begins) {
-    for (QAction* action : menu->actions())
-        if (action->text().startsWith(begins)) return action;
-    return nullptr;
-}
-
 TEST_F(WindowTest, ACellOffersItsNumberItsPairAndItsFigure) {
     window.show_view("matrix");
     window.document().selection().focus_head({Layer(4), Head(5)});
     ASSERT_TRUE(settle());
-    const auto cell = find(canvas(), [](const figure::Hit& hit) {
-        return hit.kind == figure::Hit::Kind::pair && hit.query == Position(12) && hit.key == Position(3);
-    });
-    ASSERT_TRUE(cell);
-    QMenu* menu = ask(window, *canvas().viewport(), *cell);
+    const auto at = cell(12, 3);
+    ASSERT_TRUE(at);
+    QMenu* menu = ask(*canvas().viewport(), *at);
     ASSERT_TRUE(menu);
     QAction* copy = entry(menu, QStringLiteral("Copy 0."));
     ASSERT_TRUE(copy);
@@ -49,7 +33,7 @@ TEST_F(WindowTest, ACellOffersItsNumberItsPairAndItsFigure) {
     EXPECT_TRUE(menu->actions().contains(&window.action(Command::export_figure)));
     menu->close();
     ASSERT_TRUE(settle());
-    menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
+    menu = ask(canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Go to L4H5"))) << "the menu key is about the selection";
     menu->close();
@@ -59,7 +43,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     FigureCanvas& mosaic = window.heads_panel().mosaic();
     const auto square = find(mosaic, [](const figure::Hit& hit) { return hit.head == HeadId{Layer(2), Head(1)}; });
     ASSERT_TRUE(square);
-    QMenu* menu = ask(window, *mosaic.viewport(), *square);
+    QMenu* menu = ask(*mosaic.viewport(), *square);
     ASSERT_TRUE(menu);
     QAction* split = entry(menu, QStringLiteral("Open L2H1 in split"));
     ASSERT_TRUE(split);
@@ -69,7 +53,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     EXPECT_EQ(selected().focus, (HeadId{Layer(2), Head(1)}));
 
     TokenStrip& strip = window.prompt_bar().tokens();
-    menu = ask(window, *strip.viewport(), strip.chip_rect(Position(2)).center());
+    menu = ask(*strip.viewport(), strip.chip_rect(Position(2)).center());
     ASSERT_TRUE(menu);
     entry(menu, QStringLiteral("Pin ·old (2) as key"))->trigger();
     EXPECT_EQ(selected().pinned_keys, std::vector<Position>{Position(2)});
@@ -77,7 +61,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
 
     QTableView& list = window.heads_panel().list();
     list.scrollToTop();
-    menu = ask(window, *list.viewport(), list.visualRect(list.model()->index(1, 1)).center());
+    menu = ask(*list.viewport(), list.visualRect(list.model()->index(1, 1)).center());
     ASSERT_TRUE(menu);
     entry(menu, QStringLiteral("Copy the list"))->trigger();
     EXPECT_EQ(QApplication::clipboard()->text().split(u'\n').size(), 49);
@@ -90,7 +74,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     ASSERT_NE(shown, rows.end());
     const NumberRow* row = *shown;
     const QPoint at = row->mapTo(&window.inspector(), row->rect().center());
-    menu = ask(window, window.inspector(), at);
+    menu = ask(window.inspector(), at);
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Copy with its name")));
     menu->close();
@@ -98,24 +82,24 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
 
 TEST_F(WindowTest, MenusAreOfWhatIsThereAndEndWithIt) {
     QTableView& list = window.heads_panel().list();
-    EXPECT_FALSE(ask(window, list, list.horizontalHeader()->geometry().center())) << "a column's title is no head";
+    EXPECT_FALSE(ask(list, list.horizontalHeader()->geometry().center())) << "a column's title is no head";
     list.scrollToTop();
     const QPoint second = list.visualRect(list.model()->index(1, 1)).center();
-    QMenu* menu = ask(window, list, list.viewport()->mapTo(&list, second));
+    QMenu* menu = ask(list, list.viewport()->mapTo(&list, second));
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Go to ") + list.model()->index(1, 0).data().toString()));
     menu->close();
 
     window.document().selection().pin_pair({Layer(4), Head(5)}, Position(12), Position(3));
     ASSERT_TRUE(settle());
-    menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
+    menu = ask(canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
     ASSERT_TRUE(menu);
     const auto copy_number = [&] { return QStringLiteral("Copy %1").arg(window.inspector().chain()->weight, 0, 'g', 6); };
     EXPECT_TRUE(entry(menu, copy_number()));
     menu->close();
     window.document().selection().hover({}, Position(8), Position(2));
     ASSERT_TRUE(settle());
-    menu = ask(window, canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
+    menu = ask(canvas(), QPoint(5, 5), QContextMenuEvent::Keyboard);
     ASSERT_TRUE(menu);
     EXPECT_TRUE(entry(menu, QStringLiteral("Pin ")));
     ASSERT_EQ(window.inspector().chain()->query, Position(8));
@@ -125,9 +109,7 @@ TEST_F(WindowTest, MenusAreOfWhatIsThereAndEndWithIt) {
     auto* palette = window.findChild<CommandPalette*>();
     ASSERT_TRUE(palette);
     palette->field().setText(QStringLiteral("nurse"));
-    PromptText prompt = window.document().prompt();
-    prompt.text = QStringLiteral("Two words");
-    window.document().set_prompt(prompt);
+    set_text(QStringLiteral("Two words"));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.context_menus().open_menu() && window.context_menus().open_menu()->isVisible());
     const auto pins = selected().pinned_queries;

@@ -4,8 +4,6 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/window/command_palette.h"
 
-#include <QSignalSpy>
-
 namespace headlight::ui {
 namespace long_text_test {
 
@@ -20,25 +18,18 @@ QString paragraphs() {
     return text;
 }
 
-class LongText : public testing::Test {
+class LongText : public WindowTest {
 protected:
     void SetUp() override {
-        window.resize(1440, 900);
-        PromptText prompt;
-        prompt.text = paragraphs();
-        window.document().set_prompt(prompt);
-        window.show();
-        window.open(QStringLiteral("novella-7m"));
-        ASSERT_TRUE(settle());
+        set_text(paragraphs());
+        WindowTest::SetUp();
         ASSERT_GT(window.document().trace()->tokens(), 3000);
     }
-    bool settle() {
+    bool settle() override {
         return wait_for([&] { return window.jobs().idle() && window.document().up_to_date(); });
     }
     TextRuler& ruler() { return window.prompt_bar().ruler(); }
     TokenStrip& strip() { return window.prompt_bar().tokens(); }
-
-    MainWindow window;
 };
 
 TEST_F(LongText, TheRulerShowsParagraphsAndMovesTheStrip) {
@@ -63,9 +54,7 @@ TEST_F(LongText, TheRulerShowsParagraphsAndMovesTheStrip) {
     ASSERT_TRUE(values.contains("reach"));
     EXPECT_EQ(values.at("reach").at("passage"), std::to_string(section.first.value) + "-" + std::to_string(section.last().value));
 
-    PromptText prompt = window.document().prompt();
-    prompt.text = QStringLiteral("Two words");
-    window.document().set_prompt(prompt);
+    set_text(QStringLiteral("Two words"));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(ruler().isVisible()) << "a short text needs none";
     EXPECT_FALSE(ruler().passage());
@@ -103,20 +92,16 @@ TEST_F(LongText, ViewsAndTypingLeaveTheWindowAwake) {
     for (const char* view :
          {"reach", "sparsity", "predictions", "lens", "attribution", "mlp", "focus", "head-scatter", "matrix", "model", "head"}) {
         watchdog.begin(std::string("opening ") + view);
-        window.show_view(view);
-        EXPECT_TRUE(settle()) << view;
+        EXPECT_TRUE(show_view(view)) << view;
         watchdog.expect_calm();
         watchdog.begin(std::string("a pin in ") + view);
         window.document().selection().pin_query(Position(3000), false);
         EXPECT_TRUE(settle()) << view;
         watchdog.expect_calm();
     }
-    window.show_view("matrix");
-    EXPECT_TRUE(settle());
+    EXPECT_TRUE(show_view("matrix"));
     watchdog.begin("another transfer of a matrix");
-    ViewOptions options = window.document().options();
-    options.transfer.curve = figure::Transfer::Curve::rank;
-    window.document().set_options(options);
+    window.document().edit_options([&](ViewOptions& o) { o.transfer.curve = figure::Transfer::Curve::rank; });
     EXPECT_TRUE(settle());
     EXPECT_FALSE(window.left_pane().canvas().shown()->refining());
     watchdog.expect_calm();
@@ -126,9 +111,7 @@ TEST_F(LongText, ViewsAndTypingLeaveTheWindowAwake) {
     watchdog.expect_calm();
     window.findChild<CommandPalette*>()->close();
     watchdog.begin("an edit");
-    PromptText prompt = window.document().prompt();
-    prompt.text.insert(prompt.text.size() / 2, QStringLiteral(" more"));
-    window.document().set_prompt(prompt);
+    window.document().edit_prompt([&](PromptText& p) { p.text.insert(p.text.size() / 2, QStringLiteral(" more")); });
     EXPECT_TRUE(settle());
     watchdog.expect_calm();
 }

@@ -5,7 +5,6 @@
 
 #include <QApplication>
 #include <QHelpEvent>
-#include <QMenu>
 #include <QToolTip>
 
 namespace headlight::ui {
@@ -140,8 +139,7 @@ TEST_F(WindowTest, WhatCannotWorkIsOffAndSaysWhy) {
     EXPECT_FALSE(window.view_action("experts").toolTip().isEmpty());
     EXPECT_TRUE(window.view_action("lens").isEnabled());
     EXPECT_TRUE(window.action(Command::transfer).isEnabled());
-    window.show_view("lens");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("lens"));
     EXPECT_FALSE(window.action(Command::transfer).isEnabled());
     window.activateWindow();
     ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
@@ -170,8 +168,7 @@ TEST_F(WindowTest, PanelsFoldInANarrowWindowAndComeBack) {
 }
 
 TEST_F(WindowTest, EveryViewCanBeMadeSmallerAndLarger) {
-    window.show_view("lens");
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(show_view("lens"));
     // Its columns share the width that is there; its rows grow.
     const double before = canvas().content_size().height() * canvas().zoom();
     window.action(Command::zoom_in).trigger();
@@ -189,16 +186,11 @@ TEST_F(WindowTest, EveryViewCanBeMadeSmallerAndLarger) {
 TEST_F(WindowTest, ATextFileBecomesTheText) {
     QTemporaryDir folder;
     const QString name = folder.filePath(QStringLiteral("note.txt"));
-    QFile file(name);
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write("The queen asked the clerk.\n");
-    file.close();
+    ASSERT_TRUE(write_file(name, "The queen asked the clerk.\n"));
     window.open(name);
     EXPECT_EQ(window.document().prompt().text, QStringLiteral("The queen asked the clerk."));
     ASSERT_TRUE(settle());
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write("\xff\xfe\x00zz");
-    file.close();
+    ASSERT_TRUE(write_file(name, "\xff\xfe\x00zz"));
     window.open(name);
     EXPECT_TRUE(window.error_panel().isVisible());
     EXPECT_EQ(window.document().prompt().text, QStringLiteral("The queen asked the clerk."));
@@ -208,9 +200,7 @@ TEST_F(WindowTest, ALongTextTakesLessRoomWhileItIsNotEdited) {
     PromptEdit& edit = window.prompt_bar().text();
     const int one = edit.height();
     edit.setFocus();
-    PromptText prompt = window.document().prompt();
-    prompt.text = QStringLiteral("a\nb\nc\nd");
-    window.document().set_prompt(prompt);
+    set_text(QStringLiteral("a\nb\nc\nd"));
     const int four = edit.height();
     EXPECT_GT(four, one + 30);
     canvas().setFocus();
@@ -243,8 +233,7 @@ TEST_F(WindowTest, NumbersStayWhereTheyAreWhenTheInspectorScrolls) {
 }
 
 TEST_F(WindowTest, TheActiveOneOfTwoViewsIsFramed) {
-    window.action(Command::split).trigger();
-    ASSERT_TRUE(settle());
+    ASSERT_TRUE(trigger(Command::split));
     window.right_pane().canvas().setFocus();
     EXPECT_TRUE(window.right_pane().canvas().property("active").toBool());
     EXPECT_FALSE(window.left_pane().canvas().property("active").toBool());

@@ -2,8 +2,6 @@
 // Tokens that look like the placeholders of QString::arg() are words like others.
 #include "tests/ui/window_fixture.h"
 
-#include <QDir>
-#include <QFile>
 #include <QHelpEvent>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -40,9 +38,7 @@ void write_model(const QString& name, const QString& folder) {
     model[QStringLiteral("merges")] = merges;
     tokenizer[QStringLiteral("model")] = model;
     tokenizer[QStringLiteral("added_tokens")] = added;
-    QFile write(folder + QStringLiteral("/tokenizer.json"));
-    ASSERT_TRUE(write.open(QIODevice::WriteOnly));
-    write.write(QJsonDocument(tokenizer).toJson());
+    ASSERT_TRUE(write_file(folder + QStringLiteral("/tokenizer.json"), QJsonDocument(tokenizer).toJson()));
 }
 
 /// Where a token took the place of a placeholder, the last placeholder is left over.
@@ -55,9 +51,7 @@ TEST_F(WindowTest, TokensThatLookLikePlaceholdersAreWordsLikeOthers) {
     for (const char* name : {"gpt2", "mixtral"}) {
         QTemporaryDir folder;
         write_model(QLatin1String(name), folder.path());
-        PromptText prompt = window.document().prompt();
-        prompt.text = QStringLiteral("%1 a%1b %1");
-        window.document().set_prompt(prompt);
+        set_text(QStringLiteral("%1 a%1b %1"));
         window.open(folder.path());
         ASSERT_TRUE(wait_for([&] {
             return window.jobs().idle() && window.document().up_to_date() && window.document().model().reference == folder.path();
@@ -69,8 +63,7 @@ TEST_F(WindowTest, TokensThatLookLikePlaceholdersAreWordsLikeOthers) {
         for (const figure::ViewSpec& spec : figure::view_specs()) {
             window.document().selection().pin_pair({Layer(1), Head(0)}, Position(at.value + 1), at);
             window.document().selection().pin_query(at, true);
-            window.show_view(spec.id);
-            ASSERT_TRUE(settle()) << spec.id;
+            ASSERT_TRUE(show_view(spec.id)) << spec.id;
             if (!canvas().shown()) continue;
             EXPECT_TRUE(is_whole(canvas().shown()->title())) << canvas().shown()->title().toStdString();
             for (int y = 2; y < canvas().viewport()->height(); y += 5)

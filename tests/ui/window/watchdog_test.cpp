@@ -5,12 +5,10 @@
 #include "ui/dialogs/model_chooser.h"
 
 #include <QDir>
-#include <QFile>
 #include <QSettings>
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 
 namespace headlight::ui {
 namespace watchdog_test {
@@ -32,9 +30,7 @@ protected:
     void make() {
         window = std::make_unique<MainWindow>();
         window->resize(1440, 900);
-        PromptText prompt;
-        prompt.text = long_text();
-        window->document().set_prompt(prompt);
+        window->document().edit_prompt([](PromptText& p) { p.text = long_text(); });
         window->show();
         window->open(QStringLiteral("novella-7m"));
         ASSERT_TRUE(settle());
@@ -94,10 +90,8 @@ TEST_F(CalmWindow, ARunOfALongTextDoesNotWaitForTheModelViewBeforeIt) {
         canvas.zoom_by(3, QRectF(canvas.viewport()->rect()).center());
         QTest::qWait(30);  // paints, and asks for full patterns
         const std::weak_ptr<const trace::Trace> before = window->document().trace();
-        PromptText prompt = window->document().prompt();
-        prompt.text += QStringLiteral(" more");
         watchdog.begin("running again");
-        window->document().set_prompt(prompt);
+        window->document().edit_prompt([](PromptText& p) { p.text += QStringLiteral(" more"); });
         window->document().run_now();
         ASSERT_TRUE(settle());
         watchdog.expect_calm();
@@ -132,24 +126,15 @@ TEST_F(CalmWindow, AModelChooserOfHundredsOfFolders) {
 TEST_F(CalmWindow, ClosingWaitsForNothing) {
     QTemporaryDir folder;
     const QString texts = folder.filePath(QStringLiteral("texts.txt"));
-    QFile file(texts);
-    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    for (int i = 0; i < 40; ++i) file.write(long_text().toUtf8() + '\n');
-    file.close();
+    ASSERT_TRUE(write_file(texts, (long_text().toUtf8() + '\n').repeated(40)));
     close_during("opening", [&] { window->open(QStringLiteral("novella-7m")); });
     make();
     close_during("a run", [&] {
-        PromptText prompt = window->document().prompt();
-        prompt.text += QStringLiteral(" more");
-        window->document().set_prompt(prompt);
+        window->document().edit_prompt([&](PromptText& p) { p.text += QStringLiteral(" more"); });
         window->document().run_now();
     });
     make();
-    close_during("the texts", [&] {
-        ViewOptions options = window->document().options();
-        options.batch_file = texts;
-        window->document().set_options(options);
-    });
+    close_during("the texts", [&] { window->document().edit_options([&](ViewOptions& o) { o.batch_file = texts; }); });
     make();
     close_during("generating", [&] { window->action(Command::generate).trigger(); });
     make();

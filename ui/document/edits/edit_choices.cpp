@@ -4,19 +4,16 @@
 #include "headlight/intervention/recipe/recipe.h"
 #include "headlight/model/outline.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace headlight::ui {
 
 namespace {
 
-QString word(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
-
 /// Of the attention that is shown, before a place: "encoder.", or nothing.
 QString stack_word(const Document& document) {
     const bool other = document.has_parts() && document.attention() != model::Stack::decoder;
-    return other ? word(enum_word(document.attention())) + u'.' : QString();
+    return other ? QString::fromUtf8(enum_word(document.attention())) + u'.' : QString();
 }
 
 /// " from …": the window's second text or, without one, its own, to be changed; of a picture its file.
@@ -102,7 +99,8 @@ private:
             const Operation o = row.value;
             const bool of_text = o == Operation::previous || o == Operation::first || o == Operation::diagonal;
             if (o != Operation::uniform && (!of_text || trace_.across_texts())) continue;
-            add(QStringLiteral("%1 for %2").arg(word(row.title), name), word(row.word) + u' ' + head(), false, false);
+            add(QStringLiteral("%1 for %2").arg(QString::fromUtf8(row.title), name), QString::fromUtf8(row.word) + u' ' + head(),
+                false, false);
         }
     }
 

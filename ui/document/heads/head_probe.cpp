@@ -4,7 +4,6 @@
 #include "headlight/trace/shared_rows.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace headlight::ui {
 

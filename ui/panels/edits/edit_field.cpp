@@ -12,8 +12,6 @@ namespace {
 
 using intervention::Operation;
 
-QString latin(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
-
 bool is_of_direction(Operation o) { return o == Operation::add || o == Operation::project || o == Operation::direct; }
 
 /// What a direction can be: of the followed neuron, the selected head, the pinned tokens.
@@ -50,16 +48,16 @@ std::vector<std::pair<QString, QString>> places_of(Operation operation, const fi
         for (const char* site : {"q", "k", "v"})
             places.emplace_back(head + u'.' + QLatin1String(site),
                                 QStringLiteral("the head's %1")
-                                    .arg(latin(intervention::row_of(*site == 'q'   ? intervention::Site::q
-                                                                    : *site == 'k' ? intervention::Site::k
-                                                                                   : intervention::Site::v)
-                                                   .title)));
+                                    .arg(QString::fromUtf8(intervention::row_of(*site == 'q'   ? intervention::Site::q
+                                                                                : *site == 'k' ? intervention::Site::k
+                                                                                               : intervention::Site::v)
+                                                               .title)));
     }
     for (const intervention::Site site :
          {intervention::Site::mlp_out, intervention::Site::attn_out, intervention::Site::resid_pre, intervention::Site::resid_mid,
           intervention::Site::resid_post}) {
         const intervention::SiteRow& row = intervention::row_of(site);
-        places.emplace_back(layer + u'.' + latin(row.word), latin(row.title));
+        places.emplace_back(layer + u'.' + QString::fromUtf8(row.word), QString::fromUtf8(row.title));
     }
     return places;
 }
@@ -75,7 +73,8 @@ EditOffers offers_for_edit(const QString& typed, const Document& document) {
     if (!before.isEmpty() && before.front() == QLatin1String("off")) before.removeFirst();
     std::vector<std::pair<QString, QString>> known;
     if (before.isEmpty()) {
-        for (const auto& row : intervention::operations) known.emplace_back(latin(row.word), latin(row.title));
+        for (const auto& row : intervention::operations)
+            known.emplace_back(QString::fromUtf8(row.word), QString::fromUtf8(row.title));
     } else if (const auto operation = enum_value<Operation>(before.front().toStdString())) {
         const figure::Selection& s = document.selection().get();
         const auto at = [](const std::vector<Position>& pins) { return QString::number(pins.back().value); };

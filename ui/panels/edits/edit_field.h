@@ -25,7 +25,6 @@ public:
     /// Not as typed by hand.
     void set_words(const QString&);
     QStringList offered() const;
-    QCompleter& completions() { return *completer_; }
 
 protected:
     void keyPressEvent(QKeyEvent*) override;

@@ -3,6 +3,7 @@
 
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -48,19 +49,18 @@ EditRow::EditRow(Document& document, std::size_t line, QWidget* parent)
     : QFrame(parent),
       document_(document),
       line_(line),
-      handle_(new QLabel(QStringLiteral("⠿"))),
+      handle_(role_label("muted", QStringLiteral("⠿"))),
       box_(new QCheckBox),
       field_(new EditField(document)),
       alone_(effect_label(QStringLiteral("Effect alone"))),
       together_(effect_label(QStringLiteral("Effect in order"))),
-      message_(new QLabel),
-      remove_(new QToolButton) {
+      message_(wrapped_label("note")),
+      remove_(quiet_button("close", QStringLiteral("Remove edit %1").arg(line + 1), QStringLiteral("Remove the edit"))) {
     setObjectName(QStringLiteral("EditRow"));
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins(8, 1, 8, 1);
     grid->setHorizontalSpacing(8);
     grid->setVerticalSpacing(0);
-    handle_->setProperty("role", "muted");
     handle_->setCursor(Qt::OpenHandCursor);
     handle_->setToolTip(QStringLiteral("Drag to another place (Alt+Up, Alt+Down)"));
     handle_->installEventFilter(this);
@@ -69,19 +69,11 @@ EditRow::EditRow(Document& document, std::size_t line, QWidget* parent)
     field_->setAccessibleName(QStringLiteral("Edit %1").arg(line + 1));
     field_->setProperty("kind", "line");
     field_->installEventFilter(this);
-    message_->setProperty("role", "note");
-    message_->setWordWrap(true);
     message_->setContentsMargins(9, 0, 0, 4);
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->hide();
-    remove_->setProperty("kind", "quiet");
-    remove_->setProperty("plain", true);
-    remove_->setIcon(icon(QStringLiteral("close")));
     remove_->setIconSize({12, 12});
     remove_->setFixedWidth(edit_button_width);
-    remove_->setFocusPolicy(Qt::TabFocus);
-    remove_->setAccessibleName(QStringLiteral("Remove edit %1").arg(line + 1));
-    remove_->setToolTip(QStringLiteral("Remove the edit"));
     grid->addWidget(handle_, 0, 0);
     grid->addWidget(box_, 0, 1);
     grid->addWidget(field_, 0, 2);

@@ -30,7 +30,6 @@ public:
     QToolButton& remove_button() { return *remove_; }
     QLabel& message() { return *message_; }
     QLabel& alone() { return *alone_; }
-    QLabel& together() { return *together_; }
     std::size_t line() const { return line_; }
 
 Q_SIGNALS:

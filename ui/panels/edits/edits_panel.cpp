@@ -3,6 +3,7 @@
 
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -10,28 +11,14 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
-#include <algorithm>
-
 namespace headlight::ui {
 
 namespace {
 
 constexpr int usual_height = 208;
 
-QToolButton* quiet_button(const char* icon_name, const QString& name, const QString& tip) {
-    auto* button = new QToolButton;
-    button->setProperty("kind", "quiet");
-    button->setProperty("plain", true);
-    button->setIcon(icon(QLatin1String(icon_name)));
-    button->setFocusPolicy(Qt::TabFocus);
-    button->setAccessibleName(name);
-    button->setToolTip(tip);
-    return button;
-}
-
 QLabel* heading(const QString& text, const QString& tip) {
-    auto* label = new QLabel(text);
-    label->setProperty("role", "note");
+    QLabel* label = role_label("note", text);
     label->setFixedWidth(effect_width);
     label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     label->setToolTip(tip);
@@ -44,14 +31,14 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent),
       document_(document),
       effects_(jobs),
-      title_(new QLabel(QStringLiteral("Edits"))),
-      summary_(new QLabel),
+      title_(role_label("title", QStringLiteral("Edits"))),
+      summary_(role_label("note")),
       alone_(heading(QStringLiteral("alone"),
                      QStringLiteral("Change of the watched answer's log-probability under this edit alone"))),
       together_(heading(QStringLiteral("in order"),
                         QStringLiteral("Change of the watched answer's log-probability under this edit and those above it"))),
-      empty_(new QLabel),
-      problem_(new QLabel),
+      empty_(wrapped_label("muted")),
+      problem_(wrapped_label("note")),
       continued_(new QLabel),
       watch_(quiet_button("chevron-down", QStringLiteral("Watched answer"),
                           QStringLiteral("The answer whose log-probability the columns at the right are about"))),
@@ -59,25 +46,19 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
                          QStringLiteral("Open a recipe: its edits take the place of these"))),
       save_(quiet_button("export", QStringLiteral("Save edits"), QStringLiteral("Save the edits as a recipe, one line an edit"))),
       popover_(new WatchPopover(document, jobs, this)),
-      area_(new QScrollArea),
       list_(new QWidget),
+      area_(scroll_area(list_)),
       column_(new QVBoxLayout(list_)),
       mark_(new QFrame(list_)),
       adding_(new EditField(document)) {
     setObjectName(QStringLiteral("EditsPanel"));
     setAccessibleName(QStringLiteral("Edits"));
     setAttribute(Qt::WA_StyledBackground);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 1, 0, 0);
-    column->setSpacing(0);
+    auto* column = new_column(this, {0, 1, 0, 0}, 0);
     column->addWidget(make_header());
-    problem_->setProperty("role", "note");
-    problem_->setWordWrap(true);
     problem_->setContentsMargins(16, 0, 16, 4);
     problem_->hide();
     column->addWidget(problem_);
-    empty_->setWordWrap(true);
-    empty_->setProperty("role", "muted");
     empty_->setFont(figure::ui_font(12.5));
     empty_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     empty_->setContentsMargins(16, 4, 16, 8);
@@ -93,11 +74,6 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     column_->addStretch(1);
     mark_->setProperty("role", "drop");
     mark_->hide();
-    area_->setWidget(list_);
-    area_->setWidgetResizable(true);
-    area_->setFrameShape(QFrame::NoFrame);
-    area_->setFocusPolicy(Qt::NoFocus);
-    area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     column->addWidget(area_, 1);
     continued_->setWordWrap(true);
     continued_->setTextFormat(Qt::RichText);
@@ -107,8 +83,7 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
     continued_->setAccessibleName(QStringLiteral("The text goes on"));
     continued_->hide();
     column->addWidget(continued_);
-    auto* below = new QHBoxLayout;
-    below->setContentsMargins(16, 2, 16, 8);
+    auto* below = new_row(nullptr, {16, 2, 16, 8});
     adding_->setAccessibleName(QStringLiteral("Add an edit"));
     adding_->setPlaceholderText(QStringLiteral("Add an edit:  zero L2H3   scale L2H3 0.5   knockout L2H3 END<-4   zero L3N512"));
     adding_->installEventFilter(this);
@@ -133,12 +108,8 @@ QSize EditsPanel::sizeHint() const { return {QWidget::sizeHint().width(), usual_
 
 QWidget* EditsPanel::make_header() {
     auto* header = new QWidget;
-    auto* row = new QHBoxLayout(header);
-    row->setContentsMargins(16, 4, 8, 2);
-    row->setSpacing(8);
+    auto* row = new_row(header, {16, 4, 8, 2}, 8);
     title_->setFont(figure::ui_font(13, QFont::DemiBold));
-    title_->setProperty("role", "title");
-    summary_->setProperty("role", "note");
     auto* close = quiet_button("close", QStringLiteral("Close"), QStringLiteral("Close the panel; the edits stay"));
     connect(open_, &QToolButton::clicked, this, &EditsPanel::open_asked);
     connect(save_, &QToolButton::clicked, this, &EditsPanel::save_asked);
@@ -154,10 +125,10 @@ QWidget* EditsPanel::make_header() {
         popover_->open_below(watch_, at_end ? found->effects.position : Position(run->tokens() - 1));
     });
     for (QToolButton* button : {open_, save_, close}) button->setFixedWidth(edit_button_width);
-    for (QWidget* each : std::initializer_list<QWidget*>{title_, summary_, open_, save_}) row->addWidget(each);
+    add_widgets(*row, {title_, summary_, open_, save_});
     row->addStretch(1);
     // Over the numbers of the lines: of which answer they are.
-    for (QWidget* each : std::initializer_list<QWidget*>{watch_, alone_, together_, close}) row->addWidget(each);
+    add_widgets(*row, {watch_, alone_, together_, close});
     // Beside the scroll bar of the list its numbers stand further left.
     const QScrollBar* bar = area_->verticalScrollBar();
     connect(bar, &QScrollBar::rangeChanged, row, [row, bar](int least, int most) {

@@ -19,8 +19,6 @@ public:
 
     EditField& adding() { return *adding_; }
     QToolButton& watch_button() { return *watch_; }
-    WatchPopover& watch() { return *popover_; }
-    QLabel& summary() { return *summary_; }
     QLabel& empty() { return *empty_; }
     /// How the text goes on without and with the edits.
     QLabel& continued() { return *continued_; }
@@ -56,8 +54,8 @@ private:
     QLabel *title_, *summary_, *alone_, *together_, *empty_, *problem_, *continued_;
     QToolButton *watch_, *open_, *save_;
     WatchPopover* popover_;
-    QScrollArea* area_;
     QWidget* list_;
+    QScrollArea* area_;
     QVBoxLayout* column_;
     QFrame* mark_;  ///< where a dragged line would go
     EditField* adding_;

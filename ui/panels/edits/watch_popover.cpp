@@ -2,6 +2,7 @@
 #include "ui/panels/edits/watch_popover.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QVBoxLayout>
 
@@ -14,24 +15,15 @@ WatchPopover::WatchPopover(Document& document, Jobs& jobs, QWidget* parent)
       place_(new QWidget),
       at_end_(new QRadioButton),
       at_query_(new QRadioButton) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(14, 10, 14, 12);
-    column->setSpacing(6);
+    auto* column = new_column(this, {14, 10, 14, 12}, 6);
     auto* title = new QLabel(QStringLiteral("Watched answer"));
     title->setFont(figure::ui_font(13, QFont::DemiBold));
-    auto* note =
-        new QLabel(QStringLiteral("Effects are changes of its log-probability. An empty field watches what the model predicts "
-                                  "without edits."));
+    QLabel* note = wrapped_label("note", QStringLiteral("Effects are changes of its log-probability. An empty field watches what "
+                                                        "the model predicts without edits."));
     note->setObjectName(QStringLiteral("WatchNote"));
-    note->setProperty("role", "note");
-    note->setWordWrap(true);
     place_->setLayout(new QVBoxLayout);
     place_->layout()->setContentsMargins(0, 0, 0, 0);
-    column->addWidget(title);
-    column->addWidget(place_);
-    column->addWidget(note);
-    column->addWidget(at_end_);
-    column->addWidget(at_query_);
+    add_widgets(*column, {title, place_, note, at_end_, at_query_});
     setFixedWidth(300);
     connect(at_end_, &QRadioButton::clicked, this, [this] { edit([](EditList& e) { e.watched_at.reset(); }); });
     connect(at_query_, &QRadioButton::clicked, this, [this] { edit([at = query_.value](EditList& e) { e.watched_at = at; }); });

@@ -19,8 +19,6 @@ public:
     /// `end`: where the answer is read by default.
     void open_below(QWidget* button, Position end);
     TokenField* field() { return field_; }
-    QRadioButton& at_end() { return *at_end_; }
-    QRadioButton& at_query() { return *at_query_; }
 
 protected:
     void hideEvent(QHideEvent*) override;

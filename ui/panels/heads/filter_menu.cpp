@@ -49,12 +49,6 @@ QAction* FilterMenu::entry(const QString& object_name) const {
     return nullptr;
 }
 
-void FilterMenu::change(std::function<void(ViewOptions&)> how) {
-    ViewOptions options = document_.options();
-    how(options);
-    document_.set_options(options);
-}
-
 void FilterMenu::refresh() {
     if (menu()->isVisible()) return;
     const auto plain = [](QString name) { return name.replace('&', QStringLiteral("&&")); };
@@ -66,7 +60,7 @@ void FilterMenu::refresh() {
     bool named = false;
     for (const NamedFilter& filter : filters) {
         QAction* action = put(menu(), QStringLiteral("apply:") + filter.name, plain(filter.name),
-                              [this, filter] { change([&](ViewOptions& o) { o.finder = filter.expression; }); });
+                              [this, filter] { document_.edit_options([&](ViewOptions& o) { o.finder = filter.expression; }); });
         action->setCheckable(true);
         action->setChecked(filter.expression == expression);
         action->setToolTip(filter.expression);
@@ -80,8 +74,9 @@ void FilterMenu::refresh() {
         for (const NamedFilter& filter : filters) {
             put(rename, QStringLiteral("rename:") + filter.name, plain(filter.name),
                 [this, name = filter.name] { ask_name(name); });
-            put(remove, QStringLiteral("delete:") + filter.name, plain(filter.name),
-                [this, name = filter.name] { change([&](ViewOptions& o) { o.filters = without_filter(o.filters, name); }); });
+            put(remove, QStringLiteral("delete:") + filter.name, plain(filter.name), [this, name = filter.name] {
+                document_.edit_options([&](ViewOptions& o) { o.filters = without_filter(o.filters, name); });
+            });
         }
     }
     menu()->addSeparator();
@@ -109,12 +104,12 @@ void FilterMenu::take_name() {
     if (name.isEmpty()) return stop_asking();
     const auto& filters = document_.options().filters;
     if (renamed_.isEmpty()) {
-        change([&](ViewOptions& o) { o.filters = with_filter(o.filters, {name, o.finder.trimmed()}); });
+        document_.edit_options([&](ViewOptions& o) { o.filters = with_filter(o.filters, {name, o.finder.trimmed()}); });
     } else if (const NamedFilter* old = filter_called(filters, renamed_)) {
         const NamedFilter* taken = filter_called(filters, name);
         if (taken && taken != old) return Q_EMIT said(QStringLiteral("There already is a filter %1").arg(taken->name));
         const NamedFilter next{name, old->expression};
-        change([&](ViewOptions& o) { o.filters = with_filter(without_filter(o.filters, renamed_), next); });
+        document_.edit_options([&](ViewOptions& o) { o.filters = with_filter(without_filter(o.filters, renamed_), next); });
     }
     stop_asking();
 }

@@ -37,7 +37,6 @@ private:
     void refresh();
     void take_name();
     void stop_asking();
-    void change(std::function<void(ViewOptions&)>);
     QAction* put(QMenu*, const QString& object_name, const QString& text, std::function<void()>);
 
     Document& document_;

@@ -8,6 +8,7 @@
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
 #include "ui/style/typeset.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -15,7 +16,6 @@
 #include <QMenu>
 #include <QRegularExpression>
 #include <QSettings>
-#include <QStyle>
 #include <QTimer>
 #include <QVBoxLayout>
 
@@ -41,11 +41,11 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
       mosaic_(new FigureCanvas(document.selection())),
       measure_(new QToolButton),
       finder_(new FinderField(document)),
-      title_(new QLabel),
-      note_(new QLabel),
-      message_(new QLabel),
-      count_(new QLabel),
-      corpus_note_(new QLabel),
+      title_(role_label("title")),
+      note_(wrapped_label("note")),
+      message_(wrapped_label("error")),
+      count_(role_label("note")),
+      corpus_note_(wrapped_label("note")),
       leave_corpus_(new QToolButton),
       list_(new QTableView),
       model_(new HeadListModel(this)),
@@ -63,15 +63,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     measure_->setAccessibleName(QStringLiteral("Measure that tints the heads"));
     measure_->setMenu(new QMenu(measure_));
     connect(measure_->menu(), &QMenu::aboutToShow, this, &HeadsPanel::fill_menu);
-    note_->setProperty("role", "note");
-    note_->setWordWrap(true);
     note_->hide();
-    message_->setProperty("role", "error");
-    message_->setWordWrap(true);
     message_->hide();
-    count_->setProperty("role", "note");
-    corpus_note_->setProperty("role", "note");
-    corpus_note_->setWordWrap(true);
     leave_corpus_->setProperty("kind", "quiet");
     leave_corpus_->setProperty("plain", true);
     leave_corpus_->setText(QStringLiteral("✕"));
@@ -109,11 +102,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     connect(mosaic_, &FigureCanvas::clicked, this, [this](const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
         if (hit.head) document_.selection().focus_head(*hit.head, modifiers & Qt::ControlModifier);
     });
-    connect(finder_, &QLineEdit::textEdited, this, [this](const QString& text) {
-        ViewOptions options = document_.options();
-        options.finder = text;
-        document_.set_options(options);
-    });
+    connect(finder_, &QLineEdit::textEdited, this,
+            [this](const QString& text) { document_.edit_options([&](ViewOptions& o) { o.finder = text; }); });
     finder_->installEventFilter(this);
     connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!following_ && now.isValid()) document_.selection().focus_head(model_->heads()[std::size_t(now.row())]);
@@ -132,8 +122,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
 }
 
 void HeadsPanel::build_layout() {
-    auto* whole = new QVBoxLayout(this);
-    whole->setContentsMargins(0, 10, 0, 8);
+    auto* whole = new_column(this, {0, 10, 0, 8});
     splitter_->setObjectName(QStringLiteral("HeadsSplitter"));
     splitter_->setHandleWidth(10);
     splitter_->setChildrenCollapsible(false);
@@ -141,9 +130,7 @@ void HeadsPanel::build_layout() {
     const auto part = [this](QWidget* widget) {
         widget->setMinimumHeight(least_part);
         splitter_->addWidget(widget);
-        auto* rows = new QVBoxLayout(widget);
-        rows->setContentsMargins(16, 0, 0, 0);
-        rows->setSpacing(4);
+        auto* rows = new_column(widget, {16, 0, 0, 0}, 4);
         return rows;
     };
     QVBoxLayout* column = part(mosaic_part_);
@@ -151,13 +138,7 @@ void HeadsPanel::build_layout() {
         row->setContentsMargins(0, 0, 16, 0);
         return row;
     };
-    const auto title = [](const QString& text) {
-        auto* label = new QLabel(text);
-        label->setProperty("role", "title");
-        return label;
-    };
     auto* heads = new QHBoxLayout;
-    title_->setProperty("role", "title");
     heads->addWidget(title_);
     heads->addStretch();
     heads->addWidget(measure_);
@@ -183,7 +164,7 @@ void HeadsPanel::build_layout() {
     column->addLayout(inset(line));
     column->addSpacing(6);
     auto* find = new QHBoxLayout;
-    find->addWidget(title(QStringLiteral("Find heads")));
+    find->addWidget(role_label("title", QStringLiteral("Find heads")));
     find->addStretch();
     find->addWidget(count_);
     find->addWidget(filters_);
@@ -192,9 +173,7 @@ void HeadsPanel::build_layout() {
     column->addSpacing(2);
     auto* field = new QVBoxLayout;
     field->setSpacing(2);
-    field->addWidget(finder_);
-    field->addWidget(message_);
-    field->addWidget(&filters_->name());
+    add_widgets(*field, {finder_, message_, &filters_->name()});
     column->addLayout(inset(field));
     column->addSpacing(4);
     column->addWidget(list_, 1);
@@ -299,9 +278,7 @@ bool HeadsPanel::eventFilter(QObject* watched, QEvent* event) {
     }
     if (watched == finder_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape &&
         !finder_->text().isEmpty()) {
-        ViewOptions options = document_.options();
-        options.finder.clear();
-        document_.set_options(options);
+        document_.edit_options([&](ViewOptions& o) { o.finder.clear(); });
         return true;
     }
     return QWidget::eventFilter(watched, event);
@@ -437,9 +414,7 @@ void HeadsPanel::fill_menu() {
             into.menuAction()->setChecked(true);
         }
         connect(action, &QAction::triggered, this, [this, id = measure.id] {
-            ViewOptions options = document_.options();
-            options.measure = id;
-            document_.set_options(options);
+            document_.edit_options([&](ViewOptions& o) { o.measure = id; });
             document_.ask_for_shown();  // also when it was chosen already, and its probe was stopped
         });
     };
@@ -468,11 +443,8 @@ void HeadsPanel::fill_menu() {
     to_data->setToolTip(QStringLiteral("From the smallest to the largest value, not over all that the measure may be"));
     to_data->setCheckable(true);
     to_data->setChecked(document_.options().measure_to_data);
-    connect(to_data, &QAction::triggered, this, [this](bool on) {
-        ViewOptions options = document_.options();
-        options.measure_to_data = on;
-        document_.set_options(options);
-    });
+    connect(to_data, &QAction::triggered, this,
+            [this](bool on) { document_.edit_options([&](ViewOptions& o) { o.measure_to_data = on; }); });
 }
 
 /// The sign that measures and words are those of a corpus.

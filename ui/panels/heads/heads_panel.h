@@ -8,7 +8,6 @@
 #include "ui/panels/heads/head_list_model.h"
 
 #include <QLabel>
-#include <QLineEdit>
 #include <QSplitter>
 #include <QTableView>
 #include <QToolButton>

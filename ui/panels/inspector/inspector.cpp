@@ -10,6 +10,7 @@
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
 #include "ui/style/typeset.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QScrollArea>
@@ -18,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace headlight::ui {
@@ -26,9 +26,8 @@ namespace headlight::ui {
 namespace {
 
 QLabel* label(const char* role, double size, int weight = QFont::Normal) {
-    auto* made = new QLabel;
+    QLabel* made = role_label(role);
     made->setFont(figure::ui_font(size, weight));
-    made->setProperty("role", role);
     made->setTextFormat(Qt::PlainText);
     return made;
 }
@@ -60,19 +59,12 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
 }
 
 void Inspector::build() {
-    auto* outer = new QVBoxLayout(this);
-    outer->setContentsMargins(0, 0, 0, 0);
-    auto* area = new QScrollArea;
-    area->setWidgetResizable(true);
-    area->setFrameShape(QFrame::NoFrame);
-    area->setFocusPolicy(Qt::NoFocus);
-    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* outer = new_column(this, {0, 0, 0, 0});
     auto* content = new QWidget;
     content->setProperty("role", "clear");
-    area->setWidget(content);
+    QScrollArea* area = scroll_area(content);
     outer->addWidget(area);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(16, 10, 16, 0);
+    auto* column = new_column(content, {16, 10, 16, 0});
     // The margin gives the bar its room, so that numbers do not shift when it comes.
     const QScrollBar* bar = area->verticalScrollBar();
     connect(bar, &QScrollBar::rangeChanged, column, [column, bar](int least, int most) {
@@ -93,8 +85,7 @@ void Inspector::build() {
 
     card_ = new QFrame;
     card_->setProperty("role", "card");
-    auto* pair = new QHBoxLayout(card_);
-    pair->setContentsMargins(12, 8, 12, 8);
+    auto* pair = new_row(card_, {12, 8, 12, 8});
     auto* left = new QVBoxLayout;
     auto* right = new QVBoxLayout;
     left->setSpacing(1);
@@ -128,22 +119,14 @@ void Inspector::build() {
     column->addStretch(1);
 
     // Below the numbers and outside their scroll area.
-    auto* rule = new QHBoxLayout;
-    rule->setContentsMargins(16, 0, 16, 0);
+    auto* rule = new_row(nullptr, {16, 0, 16, 0});
     story_rule_ = new QFrame;
     story_rule_->setProperty("role", "rule");
     rule->addWidget(story_rule_);
     outer->addLayout(rule);
-    story_area_ = new QScrollArea;
-    story_area_->setWidgetResizable(true);
-    story_area_->setFrameShape(QFrame::NoFrame);
-    story_area_->setFocusPolicy(Qt::NoFocus);
-    story_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* told = new QWidget;
     told->setProperty("role", "clear");
-    auto* lines = new QVBoxLayout(told);
-    lines->setContentsMargins(16, 8, 16, 12);
-    lines->setSpacing(6);
+    auto* lines = new_column(told, {16, 8, 16, 12}, 6);
     story_title_ = label("title", 12.5, QFont::DemiBold);
     story_title_->setText(QStringLiteral("What am I seeing?"));
     story_ = label("note", 12);
@@ -154,7 +137,7 @@ void Inspector::build() {
     lines->addWidget(story_title_);
     lines->addWidget(story_);
     lines->addStretch(1);
-    story_area_->setWidget(told);
+    story_area_ = scroll_area(told);
     outer->addWidget(story_area_);
 }
 
@@ -331,8 +314,7 @@ NumberRow* Inspector::add_value(const QString& name, double value, const char* d
 
 void Inspector::add_rule() {
     auto* holder = new QWidget;
-    auto* layout = new QVBoxLayout(holder);
-    layout->setContentsMargins(0, 3, 0, 3);
+    auto* layout = new_column(holder, {0, 3, 0, 3});
     auto* rule = new QFrame;
     rule->setProperty("role", "rule");
     layout->addWidget(rule);

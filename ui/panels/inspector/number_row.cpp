@@ -37,11 +37,6 @@ NumberRow::NumberRow(const QString& name, QWidget* parent) : QAbstractButton(par
     });
 }
 
-void NumberRow::set_name(const QString& name) {
-    setText(name);
-    setAccessibleName(name + QStringLiteral(" ") + exact_);
-}
-
 void NumberRow::set_value(const QString& shown, const QString& exact) {
     shown_ = shown;
     exact_ = exact;

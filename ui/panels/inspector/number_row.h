@@ -14,7 +14,6 @@ class NumberRow : public QAbstractButton {
 public:
     explicit NumberRow(const QString& name, QWidget* parent = nullptr);
 
-    void set_name(const QString& name);
     /// `shown` is painted, `exact` is copied and shown in the tip.
     void set_value(const QString& shown, const QString& exact);
     /// Signed share -1..1 of the track; none: no bar.

@@ -2,9 +2,6 @@
 #include "ui/panels/prompt/generate_popover.h"
 
 #include <QFormLayout>
-#include <QScreen>
-
-#include <algorithm>
 
 namespace headlight::ui {
 

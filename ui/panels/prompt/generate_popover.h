@@ -19,8 +19,6 @@ public:
     void open_below(QWidget* button);
     ContinueSettings settings() const;
     QSpinBox& tokens() { return *tokens_; }
-    QDoubleSpinBox& temperature() { return *temperature_; }
-    QSpinBox& seed() { return *seed_; }
 
 private:
     void take();

@@ -6,9 +6,9 @@
 #include "headlight/model/as_used.h"
 #include "headlight/trace/remade.h"
 #include "ui/panels/prompt/prompt_bar.h"
+#include "ui/style/widgets.h"
 
 #include <QFormLayout>
-#include <QGridLayout>
 #include <QSettings>
 
 namespace headlight::ui {
@@ -24,7 +24,7 @@ std::vector<std::pair<QString, QString>> memory_by_part(const trace::Trace& trac
     std::vector<std::pair<QString, QString>> parts;
     for (const EnumRow<MemoryUse>& row : memory_uses)
         if (const std::int64_t bytes = memory_in_use(row.value); bytes > 0)
-            parts.emplace_back(QString::fromUtf8(row.title.data(), qsizetype(row.title.size())), memory_text(bytes));
+            parts.emplace_back(QString::fromUtf8(row.title), memory_text(bytes));
     const model::Model& model = *trace.model();
     if (const std::int64_t bytes = model::bytes_as_used(model) + model.report().bytes_mapped; bytes > 0)
         parts.emplace_back(QStringLiteral("Weights, in the file"), memory_text(bytes));
@@ -50,7 +50,7 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
       document_(document),
       names_(new QLabel),
       sizes_(new QLabel),
-      notes_(new QLabel),
+      notes_(wrapped_label("note")),
       budget_(new QDoubleSpinBox) {
     setAccessibleName(QStringLiteral("Memory"));
     auto* form = new QFormLayout(this);
@@ -70,8 +70,6 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
                        "the start. With less, layers and weights are computed as they are used: slower, with "
                        "the same numbers"));
     form->addRow(QStringLiteral("Memory budget"), budget_);
-    notes_->setProperty("role", "note");
-    notes_->setWordWrap(true);
     notes_->setFixedWidth(notes_width);
     form->addRow(notes_);
     budget_->setKeyboardTracking(false);  // not at every digit

@@ -4,9 +4,9 @@
 #include "headlight/model/outline.h"
 #include "headlight/trace/shared_rows.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QFileInfo>
-#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLocale>
 #include <QStyleOptionButton>
@@ -122,18 +122,13 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     facts_->setObjectName(QStringLiteral("RunFacts"));
     facts_->setFixedHeight(28);
     predictions_->setFixedHeight(28);
-    connect(predictions_, &RingToggle::clicked, this, [this](bool on) {
-        ViewOptions options = document_.options();
-        options.predictions = on;
-        document_.set_options(options);
-    });
+    connect(predictions_, &RingToggle::clicked, this,
+            [this](bool on) { document_.edit_options([&](ViewOptions& o) { o.predictions = on; }); });
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::options) predictions_->setChecked(document_.options().predictions);
     });
 
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 14, 16, 7);
-    column->setSpacing(9);
+    auto* column = new_column(this, {16, 14, 16, 7}, 9);
     auto* row = new QHBoxLayout;
     row->setSpacing(12);
     auto* texts = new QVBoxLayout;

@@ -21,7 +21,6 @@ public:
     PromptBar(Document&, Jobs&, QWidget* parent = nullptr);
 
     PromptEdit& text() { return *text_; }
-    PromptEdit& pair() { return *pair_; }
     TokenStrip& tokens() { return *tokens_; }
     TextRuler& ruler() { return *ruler_; }
     RingToggle& predictions() { return *predictions_; }

@@ -2,6 +2,7 @@
 #include "ui/panels/status/error_panel.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QClipboard>
 #include <QGuiApplication>
@@ -14,8 +15,7 @@ namespace headlight::ui {
 ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel), offer_(new QPushButton) {
     setObjectName(QStringLiteral("ErrorPanel"));
     setAccessibleName(QStringLiteral("Error"));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(14, 10, 8, 10);
+    auto* row = new_row(this, {14, 10, 8, 10});
     auto* texts = new QVBoxLayout;
     texts->setSpacing(3);
     title_->setFont(figure::ui_font(13, QFont::DemiBold));
@@ -33,20 +33,14 @@ ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), bo
     connect(offer_, &QPushButton::clicked, this, [this] {
         if (const auto work = offered_) work();
     });
-    const auto button = [&](const QString& icon_name, const QString& name) {
-        auto* made = new QToolButton;
-        made->setProperty("kind", "quiet");
-        made->setProperty("plain", true);
-        made->setIcon(icon(icon_name));
-        made->setAccessibleName(name);
-        made->setToolTip(name);
-        made->setFocusPolicy(Qt::TabFocus);
+    const auto button = [&](const char* icon_name, const QString& name) {
+        QToolButton* made = quiet_button(icon_name, name, name);
         row->addWidget(made, 0, Qt::AlignTop);
         return made;
     };
-    connect(button(QStringLiteral("copy"), QStringLiteral("Copy the message")), &QToolButton::clicked, this,
+    connect(button("copy", QStringLiteral("Copy the message")), &QToolButton::clicked, this,
             [this] { QGuiApplication::clipboard()->setText(copied_); });
-    connect(button(QStringLiteral("close"), QStringLiteral("Close")), &QToolButton::clicked, this, &QWidget::hide);
+    connect(button("close", QStringLiteral("Close")), &QToolButton::clicked, this, &QWidget::hide);
     hide();
 }
 

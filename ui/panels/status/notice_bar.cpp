@@ -2,6 +2,7 @@
 #include "ui/panels/status/notice_bar.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QToolButton>
@@ -16,15 +17,8 @@ NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent), text_(new QLabel), actio
     text_->setFont(figure::ui_font(12));
     text_->setTextFormat(Qt::PlainText);
     text_->setWordWrap(true);
-    auto* close = new QToolButton;
-    close->setProperty("kind", "quiet");
-    close->setProperty("plain", true);
-    close->setIcon(icon(QStringLiteral("close")));
-    close->setAccessibleName(QStringLiteral("Close"));
-    close->setToolTip(QStringLiteral("Close"));
-    close->setFocusPolicy(Qt::TabFocus);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(14, 6, 8, 6);
+    QToolButton* close = quiet_button("close", QStringLiteral("Close"), QStringLiteral("Close"));
+    auto* row = new_row(this, {14, 6, 8, 6});
     row->addWidget(text_, 1);
     row->addWidget(action_);
     row->addWidget(close);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/numbers.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QMenu>
@@ -55,14 +56,10 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
     notes_button_->setPopupMode(QToolButton::InstantPopup);
     notes_button_->setMenu(new QMenu(notes_button_));
     notes_button_->setAccessibleName(QStringLiteral("Notes"));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(16, 1, 16, 0);
-    row->setSpacing(10);
+    auto* row = new_row(this, {16, 1, 16, 0}, 10);
     row->addWidget(bar_, 0, Qt::AlignVCenter);
     row->addWidget(text_, 1);
-    row->addWidget(cancel_);
-    row->addWidget(notes_button_);
-    row->addWidget(machine_);
+    add_widgets(*row, {cancel_, notes_button_, machine_});
 
     connect(&jobs_, &Jobs::started, this, &StatusStrip::job_started);
     connect(&jobs_, &Jobs::progressed, this, &StatusStrip::job_progressed);

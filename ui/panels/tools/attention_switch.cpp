@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tools/attention_switch.h"
 
+#include "ui/style/widgets.h"
+
 #include <QHBoxLayout>
 
 namespace headlight::ui {
@@ -12,9 +14,7 @@ AttentionSwitch::AttentionSwitch(Document& document, QWidget* parent) : QFrame(p
     setProperty("role", "segments");
     setAccessibleName(QStringLiteral("Which attention is shown"));
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(2, 2, 2, 2);
-    row->setSpacing(1);
+    auto* row = new_row(this, {2, 2, 2, 2}, 1);
     for (const model::Stack stack : order) {
         auto* button = new QToolButton;
         button->setProperty("kind", "segment");

@@ -2,9 +2,9 @@
 #include "ui/panels/tools/options_popover.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
-#include "headlight/model/outline.h"
 #include "ui/canvas/recipe.h"
 #include "ui/panels/tools/token_field.h"
+#include "ui/style/widgets.h"
 
 #include <QButtonGroup>
 #include <QCheckBox>
@@ -31,8 +31,6 @@ using analyze::Weighting;
 using figure::OptionKind;
 using figure::ViewOption;
 
-QString option_text(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
-
 constexpr int field_width = 230;
 
 }  // namespace
@@ -40,8 +38,7 @@ constexpr int field_width = 230;
 OptionsPopover::OptionsPopover(Document& document, Jobs& jobs, QWidget* parent)
     : Popover(parent), document_(document), candidates_(jobs) {
     setAccessibleName(QStringLiteral("Options of the view"));
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
+    new_column(this, {0, 0, 0, 0});
 }
 
 void OptionsPopover::open_below(QWidget* button, const View& view) {
@@ -81,11 +78,6 @@ void OptionsPopover::build(const View& view) {
         const Position last(reads_pictures(document_.model()) ? 0 : trace->tokens() - 1);
         candidates_.look(trace, recipe.state.query.value_or(last));
     }
-    auto* area = new QScrollArea;
-    area->setFrameShape(QFrame::NoFrame);
-    area->setWidgetResizable(true);
-    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    area->setFocusPolicy(Qt::NoFocus);
     body_ = new QWidget;
     body_->setProperty("role", "clear");
     auto* grid = new QGridLayout(body_);
@@ -96,7 +88,7 @@ void OptionsPopover::build(const View& view) {
     for (const ViewOption& option : spec.options) add_own(*grid, option);
     if (spec.needs.pattern) add_weighting(*grid);
     grid->setRowStretch(grid->rowCount(), 1);
-    area->setWidget(body_);
+    QScrollArea* area = scroll_area(body_);
     layout()->addWidget(area);
     // As high as its content, as far as the screen is.
     const QSize wanted = body_->sizeHint();
@@ -107,23 +99,13 @@ void OptionsPopover::build(const View& view) {
         std::max(wanted.width(), 240) + (wanted.height() > most ? area->verticalScrollBar()->sizeHint().width() : 0), height);
 }
 
-void OptionsPopover::edit(const std::function<void(ViewOptions&)>& change) {
-    ViewOptions options = document_.options();
-    change(options);
-    document_.set_options(options);
-}
-
 void OptionsPopover::set_value(const std::string& option, const std::string& value) {
-    edit([&](ViewOptions& o) { set_view_value(o, view_, option, value); });
+    document_.edit_options([&](ViewOptions& o) { set_view_value(o, view_, option, value); });
 }
 
 void OptionsPopover::add_choice(QGridLayout& grid, const QString& title,
                                 const std::vector<std::pair<QString, std::function<void()>>>& choices, int chosen) {
-    if (!title.isEmpty()) {
-        auto* heading = new QLabel(title);
-        heading->setProperty("role", "note");
-        grid.addWidget(heading, grid.rowCount(), 0, 1, 2);
-    }
+    if (!title.isEmpty()) grid.addWidget(role_label("note", title), grid.rowCount(), 0, 1, 2);
     auto* group = new QButtonGroup(body_);
     for (std::size_t i = 0; i < choices.size(); ++i) {
         auto* button = new QRadioButton(choices[i].first);
@@ -141,7 +123,7 @@ void OptionsPopover::add_choice(QGridLayout& grid, const QString& title,
 QComboBox* OptionsPopover::measure_list(const ViewOption& option, const std::string& value) {
     auto* list = new QComboBox;
     const auto add = [&](const std::string& word) {
-        list->addItem(option_text(figure::choice_title(option, word)), option_text(word));
+        list->addItem(QString::fromUtf8(figure::choice_title(option, word)), QString::fromUtf8(word));
         if (word == value) list->setCurrentIndex(list->count() - 1);
     };
     for (const auto& [word, title] : option.choices) add(word);
@@ -149,7 +131,7 @@ QComboBox* OptionsPopover::measure_list(const ViewOption& option, const std::str
         list->insertSeparator(list->count());
         for (const analyze::MeasureInfo& measure : corpus->table.measures) add(measure.id);
     }
-    if (list->currentData().toString() != option_text(value)) add(value);  // of a corpus that is not there now
+    if (list->currentData().toString() != QString::fromUtf8(value)) add(value);  // of a corpus that is not there now
     list->setMaxVisibleItems(20);
     connect(list, &QComboBox::activated, this,
             [this, list, name = option.name] { set_value(name, list->currentData().toString().toStdString()); });
@@ -162,9 +144,7 @@ namespace {
 QWidget* with_slider(QSpinBox* spin) {
     constexpr int steps = 60;
     auto* both = new QWidget;
-    auto* row = new QHBoxLayout(both);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(8);
+    auto* row = new_row(both, {0, 0, 0, 0}, 8);
     auto* slider = new QSlider(Qt::Horizontal);
     slider->setRange(0, steps);
     slider->setFocusPolicy(Qt::NoFocus);  // the field has the arrow keys
@@ -186,12 +166,12 @@ QWidget* with_slider(QSpinBox* spin) {
 }  // namespace
 
 void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
-    const QString title = option_text(option.title), help = option_text(option.help);
+    const QString title = QString::fromUtf8(option.title), help = QString::fromUtf8(option.help);
     const std::string value = view_value(document_.options(), view_, option);
     const auto add_row = [&](QWidget* field, QWidget* named) {
         named->setToolTip(help);
         named->setAccessibleName(title);
-        named->setObjectName(option_text(option.name));
+        named->setObjectName(QString::fromUtf8(option.name));
         auto* label = new QLabel(title);
         label->setBuddy(named);
         label->setMinimumHeight(30);
@@ -211,7 +191,7 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             auto* box = new QCheckBox(title);
             box->setChecked(!value.empty());
             box->setToolTip(help);
-            box->setObjectName(option_text(option.name));
+            box->setObjectName(QString::fromUtf8(option.name));
             connect(box, &QCheckBox::toggled, this, [this, name = option.name](bool on) { set_value(name, on ? "1" : ""); });
             grid.addWidget(box, grid.rowCount(), 0, 1, 2);
             break;
@@ -226,7 +206,8 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             int chosen = 0;
             for (const auto& [word, name] : option.choices) {
                 if (word == value) chosen = int(choices.size());
-                choices.emplace_back(option_text(name), [this, option = option.name, word = word] { set_value(option, word); });
+                choices.emplace_back(QString::fromUtf8(name),
+                                     [this, option = option.name, word = word] { set_value(option, word); });
             }
             add_choice(grid, title, choices, chosen);
             break;
@@ -256,14 +237,14 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
         }
         case OptionKind::text: {
             if (option.token) {
-                auto* token = new TokenField(candidates_, option_text(value));
+                auto* token = new TokenField(candidates_, QString::fromUtf8(value));
                 connect(token, &TokenField::chosen, this,
                         [this, name = option.name](const QString& text) { set_value(name, text.toStdString()); });
                 add_row(token, &token->line());
                 break;
             }
-            auto* line = new QLineEdit(option_text(value));
-            line->setPlaceholderText(option_text(option.example));
+            auto* line = new QLineEdit(QString::fromUtf8(value));
+            line->setPlaceholderText(QString::fromUtf8(option.example));
             connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] {
                 const std::string text = line->text().trimmed().toStdString();
                 if (text != view_value(document_.options(), view_, *figure::view_spec(view_).option(name))) set_value(name, text);
@@ -288,8 +269,9 @@ void OptionsPopover::add_weighting(QGridLayout& grid) {
         if (weighting == Weighting::layer_mix_norm && trace && !trace->config().post_norm) continue;
         if (weighting == Weighting::layer_mix) list = &of_layer, chosen = &layer_chosen;
         if (o.pattern.weighting == weighting) *chosen = int(list->size());
-        list->emplace_back(option_text(row.title),
-                           [this, weighting] { edit([weighting](ViewOptions& v) { v.pattern.weighting = weighting; }); });
+        list->emplace_back(QString::fromUtf8(row.title), [this, weighting] {
+            document_.edit_options([weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
+        });
     }
     // One choice under two headings.
     add_choice(grid, QStringLiteral("Weights"), of_heads, head_chosen);
@@ -304,7 +286,7 @@ void OptionsPopover::add_weighting(QGridLayout& grid) {
     auto* renormalise = new QCheckBox(QStringLiteral("Rows add up to 1 after hiding"));
     renormalise->setChecked(o.pattern.renormalise);
     connect(renormalise, &QCheckBox::toggled, this,
-            [this](bool on) { edit([on](ViewOptions& v) { v.pattern.renormalise = on; }); });
+            [this](bool on) { document_.edit_options([on](ViewOptions& v) { v.pattern.renormalise = on; }); });
     grid.addWidget(renormalise, grid.rowCount(), 0, 1, 2);
 }
 

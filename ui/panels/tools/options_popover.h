@@ -31,7 +31,6 @@ private:
     void add_weighting(QGridLayout&);
     void add_choice(QGridLayout&, const QString& title, const std::vector<std::pair<QString, std::function<void()>>>&,
                     int chosen);
-    void edit(const std::function<void(ViewOptions&)>&);
     void set_value(const std::string& option, const std::string& value);
 
     Document& document_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tools/side_switch.h"
 
+#include "ui/style/widgets.h"
+
 #include <QHBoxLayout>
 
 namespace headlight::ui {
@@ -9,9 +11,7 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
     setProperty("role", "segments");
     setAccessibleName(QStringLiteral("Which of the two runs is shown"));
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(2, 2, 2, 2);
-    row->setSpacing(1);
+    auto* row = new_row(this, {2, 2, 2, 2}, 1);
     for (const EnumRow<figure::Side>& side : figure::sides) {
         auto* button = new QToolButton;
         button->setProperty("kind", "segment");

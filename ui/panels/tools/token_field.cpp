@@ -2,6 +2,7 @@
 #include "ui/panels/tools/token_field.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QAbstractItemView>
 #include <QCompleter>
@@ -43,16 +44,12 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
     : QWidget(parent),
       candidates_(candidates),
       line_(new QLineEdit(value)),
-      note_(new QLabel),
+      note_(wrapped_label("note")),
       completer_(new QCompleter(this)),
       offered_(new QStandardItemModel(this)),
       committed_(value) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(3);
+    auto* column = new_column(this, {0, 0, 0, 0}, 3);
     line_->setPlaceholderText(QStringLiteral("Text or id, ↓ for the likeliest"));
-    note_->setProperty("role", "note");
-    note_->setWordWrap(true);
     note_->setTextFormat(Qt::RichText);
     // By mouse alone: Tab goes to the next field, and with the keyboard one types the other spelling.
     note_->setTextInteractionFlags(Qt::LinksAccessibleByMouse);

@@ -19,7 +19,6 @@ public:
     TokenField(const TokenCandidates&, const QString& value, QWidget* parent = nullptr);
     QLineEdit& line() { return *line_; }
     QLabel& note() { return *note_; }
-    QCompleter& completer() { return *completer_; }
 
 Q_SIGNALS:
     /// Empty, or what names one token.

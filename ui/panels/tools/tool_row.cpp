@@ -6,6 +6,7 @@
 #include "ui/canvas/recipe.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QHBoxLayout>
 #include <QMenu>
@@ -22,8 +23,6 @@ using analyze::Weighting;
 using figure::ViewOption;
 using figure::ViewSpec;
 
-QString shown(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
-
 constexpr int slider_steps = 100, tab_gap = 4;
 
 }  // namespace
@@ -35,9 +34,7 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
       options_(new OptionsPopover(document, jobs, this)) {
     setObjectName(QStringLiteral("ToolRow"));
     setAttribute(Qt::WA_StyledBackground);
-    auto* lines = new QVBoxLayout(this);
-    lines->setContentsMargins(16, 6, 12, 5);
-    lines->setSpacing(4);
+    auto* lines = new_column(this, {16, 6, 12, 5}, 4);
     auto* row = new QHBoxLayout;
     row->setSpacing(tab_gap);
     lines->addLayout(row);
@@ -85,24 +82,15 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
     special_ = new RingToggle(QStringLiteral("hide special"), QStringLiteral("Leave out special tokens; rows add up to 1 again"));
     words_ = new RingToggle(QStringLiteral("words"),
                             QStringLiteral("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
-    split_ = new QToolButton;
-    split_->setProperty("kind", "quiet");
-    split_->setProperty("plain", true);
-    split_->setIcon(icon(QStringLiteral("split")));
+    split_ = quiet_button("split", QStringLiteral("Split"), QStringLiteral("Two views side by side"));
     split_->setCheckable(true);
-    split_->setFocusPolicy(Qt::TabFocus);
-    split_->setAccessibleName(QStringLiteral("Split"));
-    split_->setToolTip(QStringLiteral("Two views side by side"));
     row->addWidget(split_);
     // Below the tabs: in one row they would be wider than the canvas of a laptop.
     tools_ = new QWidget;
-    auto* tools = new QHBoxLayout(tools_);
-    tools->setContentsMargins(0, 0, 0, 0);
-    tools->setSpacing(6);
+    auto* tools = new_row(tools_, {0, 0, 0, 0}, 6);
     make_slider();
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, batch_, examples_, tensors_, slider_name_, slider_,
-                                                         slider_value_, transfer_, filter_, sinks_, special_, words_})
-        tools->addWidget(tool);
+    add_widgets(*tools, {drawing_, batch_, examples_, tensors_, slider_name_, slider_, slider_value_, transfer_, filter_, sinks_,
+                         special_, words_});
     tools->addStretch();
     attention_ = new AttentionSwitch(document_);
     side_ = new SideSwitch(document_);
@@ -122,15 +110,13 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
     }
     connect(drawing_, &QToolButton::clicked, this, [this] { options_->open_below(drawing_, view_); });
     connect(transfer_, &QToolButton::clicked, this, &ToolRow::open_transfer);
-    connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_sinks = on; }); });
+    connect(sinks_, &RingToggle::clicked, this,
+            [this](bool on) { document_.edit_options([on](ViewOptions& o) { o.pattern.hide_sinks = on; }); });
     connect(special_, &RingToggle::clicked, this,
-            [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
-    connect(words_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.merge_words = on; }); });
-    connect(split_, &QToolButton::clicked, this, [this](bool on) {
-        OpenViews views = document_.views();
-        views.split = on;
-        document_.set_views(views);
-    });
+            [this](bool on) { document_.edit_options([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
+    connect(words_, &RingToggle::clicked, this,
+            [this](bool on) { document_.edit_options([on](ViewOptions& o) { o.pattern.merge_words = on; }); });
+    connect(split_, &QToolButton::clicked, this, [this](bool on) { document_.edit_views([&](OpenViews& v) { v.split = on; }); });
     connect(&document_, &Document::changed, this, &ToolRow::show_document);
     build_menus();
     show_document();
@@ -156,7 +142,8 @@ void ToolRow::make_slider() {
         const ViewOption* option = slider_option();
         if (!option) return;
         const double value = option->low * std::pow(option->high / option->low, double(step) / slider_steps);
-        edit([&](ViewOptions& o) { set_view_value(o, view_, option->name, QString::number(value, 'g', 3).toStdString()); });
+        document_.edit_options(
+            [&](ViewOptions& o) { set_view_value(o, view_, option->name, QString::number(value, 'g', 3).toStdString()); });
     });
 }
 
@@ -167,9 +154,9 @@ void ToolRow::show_slider() {
     if (!option) return;
     const double value =
         std::clamp(QString::fromStdString(view_value(document_.options(), view_, *option)).toDouble(), option->low, option->high);
-    slider_name_->setText(shown(option->title));
-    slider_->setAccessibleName(shown(option->title));
-    slider_->setToolTip(shown(option->help));
+    slider_name_->setText(QString::fromUtf8(option->title));
+    slider_->setAccessibleName(QString::fromUtf8(option->title));
+    slider_->setToolTip(QString::fromUtf8(option->help));
     const QSignalBlocker quiet(slider_);
     if (!slider_->isSliderDown())
         slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
@@ -192,22 +179,16 @@ QToolButton* ToolRow::menu_button(const QString& name) {
     return button;
 }
 
-void ToolRow::edit(const std::function<void(ViewOptions&)>& change) {
-    ViewOptions options = document_.options();
-    change(options);
-    document_.set_options(options);
-}
-
 void ToolRow::build_menus() {
     auto* filters = new QMenu(filter_);
     for (const auto& row : analyze::pair_filters)
-        connect(filters->addAction(shown(row.title)), &QAction::triggered, this,
-                [this, f = row.value] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
+        connect(filters->addAction(QString::fromUtf8(row.title)), &QAction::triggered, this,
+                [this, f = row.value] { document_.edit_options([f](ViewOptions& o) { o.pattern.filter = f; }); });
     filter_->setMenu(filters);
     auto* batch = new QMenu(batch_);
     connect(batch->addAction(QStringLiteral("Add texts …")), &QAction::triggered, this, &ToolRow::batch_asked);
     connect(batch->addAction(QStringLiteral("This text alone")), &QAction::triggered, this,
-            [this] { edit([](ViewOptions& o) { o.batch_file.clear(); }); });
+            [this] { document_.edit_options([](ViewOptions& o) { o.batch_file.clear(); }); });
     batch->setToolTip(QStringLiteral("A text file with one text per line, combined with the text above"));
     batch_->setMenu(batch);
     auto* examples = new QMenu(examples_);
@@ -227,10 +208,10 @@ void ToolRow::build_menus() {
         if (spec.tab) continue;
         QMenu*& group = groups[spec.group];
         if (!group) {
-            group = more->addMenu(shown(spec.group));
+            group = more->addMenu(QString::fromUtf8(spec.group));
             group->setToolTipsVisible(true);
         }
-        views_in_menu_[spec.id] = group->addAction(shown(spec.title));
+        views_in_menu_[spec.id] = group->addAction(QString::fromUtf8(spec.title));
         connect(views_in_menu_[spec.id], &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
     }
     connect(more, &QMenu::aboutToShow, this, [this] {
@@ -251,14 +232,14 @@ QString ToolRow::options_text() const {
     const ViewSpec& spec = figure::view_spec(view_);
     const analyze::PatternOptions& pattern = document_.options().pattern;
     if (spec.needs.pattern && pattern.weighting != Weighting::attention) {
-        const QString name = shown(enum_row(pattern.weighting).title);
+        const QString name = QString::fromUtf8(enum_row(pattern.weighting).title);
         return name.left(1).toLower() + name.mid(1);
     }
     for (const ViewOption& option : spec.options) {
         if (option.kind != figure::OptionKind::choice) continue;
         const std::string value = view_value(document_.options(), view_, option);
         if (option.plain_default && value == option.initial) continue;
-        return shown(figure::choice_title(option, value)).toLower();
+        return QString::fromUtf8(figure::choice_title(option, value)).toLower();
     }
     return spec.needs.pattern ? QStringLiteral("attention") : QStringLiteral("options");
 }
@@ -305,7 +286,7 @@ void ToolRow::show_document() {
     const bool pictures = reads_pictures(document_.model());
     const ViewOptions& o = document_.options();
     const ViewSpec& spec = figure::view_spec(view_);
-    more_->setText(spec.tab ? QStringLiteral("More") : shown(spec.title));
+    more_->setText(spec.tab ? QStringLiteral("More") : QString::fromUtf8(spec.title));
     more_->setChecked(!spec.tab);
     fit_tabs();
     drawing_->setText(options_text());
@@ -318,15 +299,15 @@ void ToolRow::show_document() {
     batch_->setText(batch_text());
     examples_->setVisible(spec.offers_examples && !pictures);
     const bool gamma = o.transfer.curve == figure::Transfer::Curve::gamma;
-    QString transfer =
-        gamma ? QStringLiteral("γ %1").arg(o.transfer.gamma, 0, 'f', 2) : shown(enum_row(o.transfer.curve).title).toLower();
+    QString transfer = gamma ? QStringLiteral("γ %1").arg(o.transfer.gamma, 0, 'f', 2)
+                             : QString::fromUtf8(enum_row(o.transfer.curve).title).toLower();
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
     transfer_->setText(transfer);
     sinks_->setChecked(o.pattern.hide_sinks);
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
-    filter_->setText(shown(enum_row(o.pattern.filter).title));
+    filter_->setText(QString::fromUtf8(enum_row(o.pattern.filter).title));
     filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
     for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_}) tool->setVisible(spec.needs.pattern);
     words_->setVisible(spec.needs.pattern && !pictures);

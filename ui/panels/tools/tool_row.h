@@ -13,7 +13,6 @@
 #include <QToolButton>
 #include <QWidget>
 
-#include <functional>
 #include <map>
 
 namespace headlight::ui {
@@ -27,7 +26,6 @@ public:
     /// The view of the side that has the focus.
     void set_view(const View&);
     QToolButton& tab(const View& view) { return *tabs_.at(view); }
-    TransferPopover& transfer() { return *popover_; }
     OptionsPopover& options() { return *options_; }
     /// False if the view does not use it.
     bool open_transfer();
@@ -36,7 +34,6 @@ public:
     RingToggle& words() { return *words_; }
     QToolButton& more() { return *more_; }
     QToolButton& view_options() { return *drawing_; }
-    QToolButton& pair_filter() { return *filter_; }
     QToolButton& batch() { return *batch_; }
     QToolButton& examples() { return *examples_; }
     QToolButton& tensors() { return *tensors_; }
@@ -65,7 +62,6 @@ private:
     void show_slider();
     const figure::ViewOption* slider_option() const;
     QString batch_text() const;
-    void edit(const std::function<void(ViewOptions&)>&);
 
     Document& document_;
     View view_ = figure::view_id(0);

@@ -2,10 +2,10 @@
 #include "ui/panels/tools/transfer_popover.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/widgets.h"
 
 #include <QGridLayout>
 #include <QLabel>
-#include <QScreen>
 #include <QVBoxLayout>
 
 #include <cmath>
@@ -28,9 +28,7 @@ int threshold_step(double value) {
 
 TransferPopover::TransferPopover(Document& document, QWidget* parent) : Popover(parent), document_(document) {
     setAccessibleName(QStringLiteral("How weights are drawn"));
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 12, 16, 16);
-    column->setSpacing(4);
+    auto* column = new_column(this, {16, 12, 16, 16}, 4);
     for (const auto& row : figure::curves) {
         auto* radio = new QRadioButton(QString::fromUtf8(row.title.data()));
         radio->setToolTip(QString::fromUtf8(row.note.data()));

@@ -20,11 +20,9 @@ public:
     explicit TransferPopover(Document&, QWidget* parent = nullptr);
     /// Below a button, inside the screen.
     void open_below(QWidget* button);
-    QSlider& threshold() { return *threshold_; }
-    QSlider& keep_mass() { return *keep_mass_; }
-    QRadioButton& curve(figure::Transfer::Curve curve) { return *curves_[static_cast<std::size_t>(curve)]; }
 
 private:
+    QRadioButton& curve(figure::Transfer::Curve curve) { return *curves_[static_cast<std::size_t>(curve)]; }
     void show_document();
     void take();
 

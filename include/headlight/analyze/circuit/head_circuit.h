@@ -38,7 +38,6 @@ inline constexpr EnumRow<TokenVectors> token_vectors[] = {
     {TokenVectors::mlp0, "mlp0", "The stream after the first layer's MLP"},
     {TokenVectors::unembedding, "unembedding", "Its column of the unembedding"}};
 constexpr const auto& enum_rows(TokenVectors) { return token_vectors; }
-inline std::string name_of(TokenVectors kind) { return std::string(enum_word(kind)); }
 
 struct CircuitOptions {
     /// True: the gain (and the centring of a LayerNorm) of the norm in front is multiplied into W_Q, W_K, W_V and W_U,

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::corpus {
@@ -90,6 +91,11 @@ struct AccumulatorKind {
     std::unique_ptr<Accumulator> (*open)(const Arrays&, std::uint64_t seed);
     bool of_mentions = false;  ///< only where texts have mentions
 };
+/// For AccumulatorKind::make and ::open.
+template <class T>
+std::unique_ptr<Accumulator> new_accumulator(T accumulator) {
+    return std::make_unique<T>(std::move(accumulator));
+}
 /// Every kind there is, in the order of the columns and of --help (src/corpus/accumulate/kinds.cpp).
 const std::vector<AccumulatorKind>& accumulator_kinds();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Examples are addresses, not copies: a text of the corpus and a position in it. Their content is recomputed by running that
-// text. All three kinds keep the same examples whatever the order of the texts.
+// text. The best are the same whatever the order of the texts.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,6 @@ public:
     void add(const Example&);
     void merge(const TopExamples&);
     std::vector<Example> sorted() const;  ///< best first
-    bool operator==(const TopExamples& other) const { return size_ == other.size_ && sorted() == other.sorted(); }
 
 private:
     std::int64_t size_ = 0;
@@ -40,20 +39,5 @@ private:
 std::uint64_t draw(std::uint64_t seed, std::int64_t text, std::int64_t place) noexcept;
 /// FNV-1a: the number of a text or word that is known by its name.
 std::int64_t name_hash(std::string_view) noexcept;
-
-/// `size` examples drawn uniformly without replacement: those with the smallest draws.
-class SampledExamples {
-public:
-    SampledExamples(std::int64_t size, std::uint64_t seed) : size_(size), seed_(seed) {}
-    void add(const Example&);
-    void merge(const SampledExamples&);
-    std::vector<Example> sorted() const;  ///< by draw
-    bool operator==(const SampledExamples& other) const { return seed_ == other.seed_ && sorted() == other.sorted(); }
-
-private:
-    std::int64_t size_ = 0;
-    std::uint64_t seed_ = 0;
-    std::vector<std::pair<std::uint64_t, Example>> heap_;  ///< the largest draw first
-};
 
 }  // namespace headlight::corpus

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 namespace headlight::corpus {
 
@@ -27,19 +26,6 @@ private:
     __extension__ using Uint128 = unsigned __int128;
     static constexpr Int128 kBroken = static_cast<Int128>(static_cast<Uint128>(1) << 127);
     Int128 sum_ = 0;
-};
-
-/// Sums for a mean and its standard deviation.
-struct FixedMoments {
-    FixedSum sum, squares;
-    std::int64_t count = 0;
-
-    /// NaN does not count.
-    void add(double x) noexcept;
-    void merge(const FixedMoments&) noexcept;
-    double mean() const noexcept;      ///< NaN if nothing was added
-    double variance() const noexcept;  ///< of the sample, n - 1; NaN below two
-    bool operator==(const FixedMoments&) const = default;
 };
 
 }  // namespace headlight::corpus

@@ -7,7 +7,6 @@
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
 
-#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,8 +37,6 @@ struct HeadsShape {
     std::int64_t layers = 0, heads = 0;
     bool causal = true;
 };
-/// What Heads::save() wrote of it. Error when it makes no sense, or as Arrays::get().
-HeadsShape heads_shape(const Arrays&);
 
 class Heads final : public Accumulator {
 public:

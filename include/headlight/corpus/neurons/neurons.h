@@ -5,7 +5,6 @@
 
 #include "headlight/corpus/accumulate/accumulator.h"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -78,25 +77,29 @@ public:
 
 private:
     struct Ends;
+    struct Extremes {
+        bool larger;                         ///< the largest are the best
+        std::vector<Trigger> triggers{};     ///< [row, triggers], heaps with the worst first
+        std::vector<std::uint8_t> in_use{};  ///< [row] how many
+    };
     std::int64_t row(Layer, Neuron) const;
     std::int64_t neurons() const { return first_.back(); }
     void resize();
     void add_layer(const TextRun&, std::int64_t layer, std::int64_t first);
     void add_block(const float* m, std::int64_t count, std::int64_t width, std::int64_t begin, std::int64_t end, std::int64_t row,
                    const Ends&);
-    void offer_trigger(std::vector<Trigger>& kept, std::uint8_t& count, std::int64_t row, const Trigger&, bool larger) const;
+    void offer_trigger(Extremes&, std::int64_t row, const Trigger&) const;
     void offer_sample(std::int64_t slot, std::uint64_t draw, const Trigger&);
     std::uint64_t sample_draw(std::int64_t row, const Trigger&) const;
-    std::vector<Trigger> listed(const std::vector<Trigger>& kept, std::int64_t count, std::int64_t row, bool larger) const;
+    std::vector<Trigger> listed(const Extremes&, std::int64_t row) const;  ///< best first
 
     NeuronsOptions options_;
     std::vector<std::int64_t> first_;  ///< [layer + 1] row of a layer's first neuron
     std::int64_t texts_ = 0, tokens_ = 0;
-    std::vector<Trigger> largest_, smallest_;                   ///< [row, triggers], heaps with the worst first
-    std::vector<std::uint8_t> largest_count_, smallest_count_;  ///< [row] of them in use
-    std::vector<std::int32_t> histogram_;                       ///< [row, bin]
-    std::vector<Trigger> samples_;                              ///< [row, level, samples], by draw; text -1: not in use
-    std::vector<std::uint64_t> largest_draw_;                   ///< [row, level] a sample must have a smaller draw to enter
+    Extremes largest_{.larger = true}, smallest_{.larger = false};
+    std::vector<std::int32_t> histogram_;      ///< [row, bin]
+    std::vector<Trigger> samples_;             ///< [row, level, samples], by draw; text -1: not in use
+    std::vector<std::uint64_t> largest_draw_;  ///< [row, level] a sample must have a smaller draw to enter
 };
 
 /// A row of the table of kinds.

@@ -3,7 +3,6 @@
 // word depends on from the attention between the two, by one weight for each head and direction.
 #pragma once
 
-#include "headlight/analyze/table.h"
 #include "headlight/base/job.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/statistics/bootstrap.h"
@@ -13,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace headlight::corpus {
@@ -65,9 +63,6 @@ std::vector<TextTerm> arc_hits(const ArcProbe&, std::span<const ArcSentence>);
 std::vector<TextTerm> offset_hits(std::int64_t offset, std::span<const ArcSentence>);
 /// The offset with most hits, up to 6 words either way; ties go to the shortest, then to the one on the left.
 std::int64_t best_arc_offset(std::span<const ArcSentence>);
-
-/// layer, head, to_head, from_head: the weights.
-analyze::Table table_of(const ArcProbe&, std::int64_t heads_per_layer);
 
 /// Runs texts of a treebank's store again for the attention between their words; `chunks` are numbers of chunks, of whole texts.
 /// Errors: as TextStore::chunk(), a chunk that is a part of a text, more attention than the memory has room for.

@@ -4,7 +4,6 @@
 // is linear, or that of edge probing (Tenney et al. 2019, "What do you learn from context?", section 3.2).
 #pragma once
 
-#include "headlight/analyze/table.h"
 #include "headlight/base/job.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/probe/structural_probe.h"
@@ -74,8 +73,5 @@ LayerMix fit_layer_mix(const LayerMixTask&, const LayerMixOptions& = {}, const C
 /// Sum over l >= 1 of l gain_l / sum of gains, gain_l = score_l - score_{l-1}, some of which may be negative. NaN where the gains
 /// cancel: their sum is below 1e-6 of the largest score.
 double expected_layer(std::span<const double> scores);
-
-/// layer, score, deviation, gain, weight (of the probe on all layers).
-analyze::Table table_of(const LayerMix&);
 
 }  // namespace headlight::corpus

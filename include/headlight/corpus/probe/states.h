@@ -15,8 +15,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 namespace headlight::corpus {
 

@@ -6,11 +6,9 @@
 #include "headlight/base/job.h"
 #include "headlight/corpus/reading/text.h"
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace headlight::corpus {
 

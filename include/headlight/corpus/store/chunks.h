@@ -5,6 +5,7 @@
 #include "headlight/text/tokenizer.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace headlight::corpus {
@@ -20,6 +21,8 @@ struct Chunk {
     bool whole = true;             ///< it is the only one
     headlight::text::Encoding encoding;
 };
+/// The chunk's bytes of its text.
+std::string bytes_of(const Chunk&, const Text&);
 
 /// Cuts a text into chunks of at most `context` tokens. Each gets the special tokens of the tokenizer's template; the text is
 /// tokenized as a whole. A later chunk begins `stride` tokens after the previous one: the tokens they share are its context. A

@@ -40,18 +40,18 @@ struct Addition {
 struct Manifest {
     std::string program;  ///< version that made it
     std::string model, model_hash, tokenizer, tokenizer_hash, dtype;
-    StoreOptions options;
+    StoreOptions options{};
     bool treebank = false;  ///< texts have words
     bool mentions = false;  ///< texts have mentions
-    std::vector<StorePart> parts;
-    std::vector<Addition> additions;
+    std::vector<StorePart> parts{};
+    std::vector<Addition> additions{};
     /// [block] sum of a hash of each of its chunks (chunk_hash(), mod 2^64), which identifies the texts behind a block's
     /// results. The same for any division into parts.
-    std::vector<std::uint64_t> block_hashes;
-    std::map<std::string, std::int64_t> left_out;  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
-    std::vector<LeftOut> left_out_list;            ///< the first 1,000
-    std::map<std::string, std::int64_t> noted;     ///< what was made of texts that are run (Text::notes) -> how many
-    std::vector<TextNote> notes;                   ///< the first 20 of each
+    std::vector<std::uint64_t> block_hashes{};
+    std::map<std::string, std::int64_t> left_out{};  ///< reason -> how many texts ("not UTF-8 (byte 12)" without the byte)
+    std::vector<LeftOut> left_out_list{};            ///< the first 1,000
+    std::map<std::string, std::int64_t> noted{};     ///< what was made of texts that are run (Text::notes) -> how many
+    std::vector<TextNote> notes{};                   ///< the first 20 of each
 
     std::int64_t texts() const noexcept;
     std::int64_t chunks() const noexcept;
@@ -59,6 +59,7 @@ struct Manifest {
     std::int64_t left_out_texts() const noexcept;
     std::int64_t blocks() const noexcept { return (chunks() + options.block - 1) / options.block; }
     std::int64_t chunks_of(std::int64_t block) const noexcept;
+    std::int64_t chunks_of(const std::vector<std::int64_t>& blocks) const noexcept;
     /// Of the chunks of these blocks together, 16 hexadecimal digits.
     std::string hash_of(const std::vector<std::int64_t>& blocks) const;
     std::string measures_text() const;  ///< "heads,neurons"

@@ -56,11 +56,6 @@ struct Machine {
 };
 Machine this_machine(const model::Model&);
 
-/// Blocks as "0-5,9", in order.
-std::string block_list_text(const std::vector<std::int64_t>& blocks);
-/// Error for anything else.
-std::vector<std::int64_t> parse_block_list(const std::string&, const std::filesystem::path& file);
-
 struct Segment {
     std::filesystem::path file;
     std::vector<std::int64_t> blocks;
@@ -68,8 +63,8 @@ struct Segment {
     Machine machine;
 };
 /// Writes a new file, atomically.
-Segment write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
-                      const Machine&);
+void write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
+                   const Machine&);
 /// The segments of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment
 /// stale: it is not listed, and deleted with `remove_stale`. Errors: a file that is not a segment of this store, or of other
 /// texts; a block in two segments.
@@ -79,13 +74,15 @@ void check_disjoint(const std::vector<Segment>&);
 /// "segments/NAME0000.safetensors", with the first unused number.
 std::filesystem::path next_segment_file(const std::filesystem::path& store, const std::string& name);
 
-/// Writes merged.safetensors, the combined content of the segments. The same bytes for any segments of the same blocks.
-void write_merged(const std::filesystem::path& store, const Manifest&, const std::vector<Segment>&, const Gathered& fresh);
 struct Merged {
-    Arrays arrays;
-    std::vector<std::int64_t> blocks;
+    Arrays arrays{};
+    std::vector<std::int64_t> blocks{};
     std::int64_t chunks = 0;  ///< that were run
 };
+/// The combined content of the segments: the same bytes for any segments of the same blocks.
+Merged merge_segments(const std::vector<Segment>&, const Gathered& fresh);
+/// Writes merged.safetensors.
+void write_merged(const std::filesystem::path& store, const Manifest&, const std::vector<Segment>&, const Gathered& fresh);
 /// Errors: the file is missing, or belongs to another run or other texts than the store's. Blocks that have grown since (texts
 /// were appended) cover only the earlier texts.
 Merged read_merged(const std::filesystem::path& store, const Manifest&);

@@ -6,7 +6,6 @@
 #include "headlight/corpus/store/chunks.h"
 #include "headlight/corpus/store/manifest.h"
 
-#include <memory>
 #include <vector>
 
 namespace headlight::corpus {

@@ -70,7 +70,6 @@ public:
         std::int64_t left_out = 0;       ///< sentences, and texts of too many words
         std::int64_t shared_tokens = 0;  ///< over several words
         std::int64_t unread_words = 0;   ///< without a token
-        bool operator==(const Counts&) const = default;
     };
     const Counts& counts() const noexcept { return counts_; }
 

@@ -15,6 +15,7 @@
 #include <QSizeF>
 #include <QString>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -87,6 +88,8 @@ struct Hit {
 /// Tidy data of exactly what is drawn: one row a mark.
 using analyze::NamedArray;
 using analyze::Table;
+/// An empty cell for a number that does not exist.
+inline Table::Cell finite_cell(double x) { return std::isfinite(x) ? Table::Cell(x) : Table::Cell(); }
 
 /// Tokens of a text, in files of data.
 struct TokenIds {

@@ -5,9 +5,7 @@
 
 #include <QColor>
 #include <QFont>
-#include <QString>
 
-#include <array>
 #include <vector>
 
 namespace headlight::figure {

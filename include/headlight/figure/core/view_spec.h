@@ -60,10 +60,10 @@ enum class Basis {
 
 /// One view.
 struct ViewSpec {
-    std::string id;     ///< "focus-3": on the command line, in sessions, in documentation
-    std::string title;  ///< "Bias against position"
-    std::string group;  ///< "Focus": views of a group stand together in the menu of views
-    bool tab = false;   ///< has a tab
+    std::string id;       ///< "focus-3": on the command line, in sessions, in documentation
+    std::string title;    ///< "Bias against position"
+    std::string group{};  ///< "Focus": views of a group stand together in the menu of views; empty: that of the view's room
+    bool tab = false;     ///< has a tab
     Basis basis = Basis::model;
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer

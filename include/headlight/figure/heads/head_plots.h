@@ -24,13 +24,11 @@ struct FocusFigureOptions {
     bool literal = false;            ///< figures 7, 9, 10: |z| / |h| in place of |u| / |h|
     bool log_magnitude = false;      ///< figures 7, 9 and 10
     std::int64_t bins = 50;          ///< figures 7 and 8
-    bool operator==(const FocusFigureOptions&) const = default;
 };
 /// Figures 1 to 3 are about the first text; 4 to 10 take the tokens of all texts together. Errors: no text; a figure,
 /// head or sort_idx that does not exist.
 std::unique_ptr<Figure> focus_figure(std::vector<TracePtr>, const FocusFigureOptions&, const CancelToken& = {},
                                      const Progress& = {});
-std::unique_ptr<Figure> focus_figure(TracePtr, const FocusFigureOptions&, const CancelToken& = {});
 
 /// One point a head: any measure against any other.
 struct HeadScatterOptions {
@@ -38,7 +36,6 @@ struct HeadScatterOptions {
     std::string color = "layer";   ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
     std::int64_t texts = 1;        ///< the table holds means over these
     std::string title{}, words{};  ///< of a map: in place of the axes' names, and what it is of; both axes have the same unit
-    bool operator==(const HeadScatterOptions&) const = default;
 };
 /// Error names a measure that does not exist, and those that do.
 std::unique_ptr<Figure> head_scatter(std::shared_ptr<const analyze::HeadTable>, const HeadScatterOptions&);

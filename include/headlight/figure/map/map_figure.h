@@ -10,7 +10,6 @@
 #include <QImage>
 #include <QPolygonF>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -123,7 +122,6 @@ public:
     std::optional<QRectF> place_of_head(HeadId) const override;
 
 private:
-    QRectF matrix() const;  ///< all cells, at this zoom
     struct Parts;
     std::unique_ptr<Parts> parts_;
 };

@@ -53,7 +53,6 @@ std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, con
 struct NeuronViewOptions {
     bool sorted = false;  ///< dimensions by contribution to the strongest key instead of by index
     bool expanded = true;
-    bool operator==(const NeuronViewOptions&) const = default;
 };
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 

@@ -63,6 +63,15 @@ inline constexpr EnumRow<Operation> operations[] = {
 constexpr const auto& enum_rows(Operation) { return operations; }
 constexpr bool is_of_pattern(Operation o) noexcept { return o >= Operation::knockout; }
 
+/// Along a vector.
+constexpr bool has_direction(Operation o) noexcept {
+    return o == Operation::add || o == Operation::project || o == Operation::direct;
+}
+/// From another run of the model.
+constexpr bool copies_run(Operation o) noexcept {
+    return o == Operation::patch || o == Operation::freeze || o == Operation::resample;
+}
+
 /// Its words have a number.
 constexpr bool has_value(Operation o) noexcept {
     return o == Operation::scale || o == Operation::clamp || o == Operation::add || o == Operation::direct ||

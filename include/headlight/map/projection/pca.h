@@ -2,6 +2,7 @@
 // Principal components of points, from the covariance in float64.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,6 +15,16 @@ struct Rows {
     std::int64_t count = 0, width = 0;
     const float* row(std::int64_t i) const noexcept { return values.data() + i * width; }
 };
+/// The rows with these numbers, one after the other.
+std::vector<float> chosen_rows(const Rows&, std::span<const std::int32_t> which);
+
+/// In float64.
+inline double product_of(const float* a, const float* b, std::int64_t width) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+    return sum;
+}
+inline double norm_of(const float* x, std::int64_t width) { return std::sqrt(product_of(x, x, width)); }
 
 struct Pca {
     std::vector<double> mean;      ///< [width]

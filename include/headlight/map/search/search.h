@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Searches for tokens in all heads at once, and properties of heads that the map makes visible.
+// Searches for tokens in all heads at once.
 #pragma once
 
-#include "headlight/analyze/heads/query_key_signs.h"
-#include "headlight/base/job.h"
-#include "headlight/map/vectors.h"
+#include "headlight/map/query_key_map.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,16 +40,5 @@ struct HeadHits {
 /// The tightest first; NaN last. Hits that are apart do not count. At most 2,000 pairs of each kind are drawn, with a fixed
 /// seed.
 std::vector<HeadHits> heads_by_tightness(const QueryKeyMap&, std::span<const std::uint8_t> hits);
-
-/// What is unusual about a head (Yeh et al. 2023) over all texts: tokens that stand apart do not count, but for the attention on
-/// first tokens.
-struct HeadSigns {
-    Layer layer{};
-    Head head{};
-    analyze::QueryKeySigns vectors;
-    double first_attention =
-        0;  ///< softmax(scale q·k) on the first token of the text, mean over queries behind it; masks and windows apply
-};
-std::vector<HeadSigns> head_signs(const MapVectors&, const CancelToken& = {});
 
 }  // namespace headlight::map

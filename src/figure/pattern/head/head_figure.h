@@ -9,6 +9,8 @@
 #include "figure/pattern/head/line_pictures.h"
 #include "headlight/base/memory_account.h"
 
+#include <algorithm>
+
 namespace headlight::figure {
 
 /// The token whose lines stand out: hovered, else pinned. Rows of the axes.
@@ -16,6 +18,8 @@ struct HeadSubject {
     std::vector<std::int64_t> queries;  ///< lines of these at full strength; boxes for the last
     std::int64_t key = -1;              ///< or the lines to this key
     bool none() const { return queries.empty() && key < 0; }
+    bool has_query(std::int64_t row) const { return std::ranges::find(queries, row) != queries.end(); }
+    bool has(const HeadLine& line) const { return line.key == key || has_query(line.query); }
     bool operator==(const HeadSubject&) const = default;
 };
 
@@ -33,7 +37,7 @@ public:
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
     std::optional<QRectF> row_of_key(Position) const override;
-    bool refining() const override;
+    bool refining() const override { return wanted_ || pictures_.refining() || chosen_pictures_.refining(); }
     Sharpening sharpening() override;
 
 private:
@@ -53,7 +57,7 @@ private:
     };
 
     const Drawn& drawn(const Style&, const Selection&) const;
-    void report(const Drawn&) const;
+    void report(const Drawn& d) const { account_.set(bytes_of_maps(data_.weights) + d.lines->bytes()); }
     HeadSubject subject(const Style&, const Selection&) const;
     /// At the edge of the rows in sight: a pinned token, or the one the subject attends to most, that lies beyond it.
     struct EdgeNote {
@@ -61,7 +65,7 @@ private:
         QString text;
     };
     std::vector<EdgeNote> edge_notes(const Style&, const Selection&) const;
-    QRectF rows_in_sight() const;
+    QRectF rows_in_sight() const { return view_.adjusted(0, layout_.header_height, 0, -layout_.legend_height); }
     /// Rows of the axes that a frame shows, from the first to before the last.
     struct Rows {
         std::int64_t first = 0, last = 0;

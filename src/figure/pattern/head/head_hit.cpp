@@ -2,11 +2,9 @@
 // What lies under the pointer in the head view.
 #include "figure/pattern/head/head_figure.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
-
 namespace {
 
 constexpr double reach = 4;  ///< how near the pointer must be to a line
@@ -14,21 +12,16 @@ constexpr double reach = 4;  ///< how near the pointer must be to a line
 }  // namespace
 
 QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const {
-    const auto q = static_cast<std::size_t>(query), k = static_cast<std::size_t>(key);
-    const auto h = static_cast<std::size_t>(head);
     return QStringLiteral("%1  %2 → %3  weight %4")
-        .arg(name_of(head), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
-             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)),
-             draw::value_text(data_.weights[h](query, key)));
+        .arg(name_of(head), query_name(data_.words, data_.axes, query), key_name(data_.words, data_.axes, key),
+             draw::value_text(data_.weights[static_cast<std::size_t>(head)](query, key)));
 }
 
 Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, const Selection& selection) const {
     const auto& items = is_query ? data_.axes.queries : data_.axes.keys;
-    const auto& labels = is_query ? query_labels_ : key_labels_;
-    const analyze::AxisItem& item = items[static_cast<std::size_t>(row)];
     Hit hit;
     hit.kind = is_query ? Hit::Kind::query : Hit::Kind::key;
-    (is_query ? hit.query : hit.key) = selected_by(item);
+    (is_query ? hit.query : hit.key) = selected_by(items[static_cast<std::size_t>(row)]);
     hit.area = is_query ? layout_.query_box(row) : layout_.key_box(row);
 
     // The pinned token on the other side makes it a pair; alone, the tip names the strongest partner.
@@ -47,8 +40,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
         }
     }
     if (partner < 0 || most < 0) {
-        const QString token = labels[static_cast<std::size_t>(row)].with_position(item.first);
-        hit.tip = is_query ? data_.words.named_query(token) : data_.words.named_key(token);
+        hit.tip = is_query ? query_name(data_.words, data_.axes, row) : key_name(data_.words, data_.axes, row);
         return hit;
     }
     hit.head = head_of(strongest);
@@ -70,8 +62,7 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
         if (aside * aside > reach * reach * square) continue;
         const double distance = std::abs(aside) / std::sqrt(square);
         // Near and strong wins; the subject's lines lie on top.
-        const bool on_top = line.key == s.key || std::find(s.queries.begin(), s.queries.end(), line.query) != s.queries.end();
-        const double rank = line.opacity * (1.2 - distance / reach) * (on_top ? 4 : 1);
+        const double rank = line.opacity * (1.2 - distance / reach) * (s.has(line) ? 4 : 1);
         if (rank > best_rank) best_rank = rank, best = &line;
     }
     Hit hit;
@@ -104,19 +95,17 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
         }
         return {};
     }
+    Hit legend;
+    legend.kind = Hit::Kind::legend;
     if (at.y() >= view_.bottom() - layout_.legend_height) {
-        Hit hit;
-        hit.kind = Hit::Kind::legend;
-        hit.area = QRectF(view_.left(), view_.bottom() - layout_.legend_height, view_.width(), layout_.legend_height);
-        return hit;
+        legend.area = QRectF(view_.left(), view_.bottom() - layout_.legend_height, view_.width(), layout_.legend_height);
+        return legend;
     }
     for (const EdgeNote& note : edge_notes(style, selection)) {
         if (!note.box.contains(at)) continue;
-        Hit hit;
-        hit.kind = Hit::Kind::legend;
-        hit.area = note.box;
-        hit.tip = note.text + QStringLiteral("  (beyond the edge: scroll to it)");
-        return hit;
+        legend.area = note.box;
+        legend.tip = note.text + QStringLiteral("  (beyond the edge: scroll to it)");
+        return legend;
     }
     if (at.x() < layout_.line_x0 - 2) {
         const auto row = layout_.row_at(at.y(), layout_.queries);

@@ -24,10 +24,6 @@ std::int64_t HeadLayout::row_at(double y, std::int64_t count) const {
     return row >= 0 && row < static_cast<double>(count) ? static_cast<std::int64_t>(row) : -1;
 }
 
-QRectF HeadLayout::query_box(std::int64_t row) const { return {left_x, row_y(row) - box_height / 2, column_width, box_height}; }
-
-QRectF HeadLayout::key_box(std::int64_t row) const { return {right_x, row_y(row) - box_height / 2, key_width, box_height}; }
-
 QRectF HeadLayout::square(std::int64_t head) const {
     const auto line = head / squares_per_line, place = head % squares_per_line;
     return {squares_x + static_cast<double>(place) * square_pitch_x, 18 + static_cast<double>(line) * square_pitch_y,
@@ -37,8 +33,8 @@ QRectF HeadLayout::square(std::int64_t head) const {
 HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths, std::int64_t heads,
                        double title_width, QSizeF available) {
     HeadLayout l;
-    l.queries = static_cast<std::int64_t>(query_widths.size());
-    l.keys = static_cast<std::int64_t>(key_widths.size());
+    l.queries = std::ssize(query_widths);
+    l.keys = std::ssize(key_widths);
     l.heads = heads;
 
     l.squares_x = std::ceil(HeadLayout::margin + title_width + 22);

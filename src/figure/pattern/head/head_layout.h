@@ -33,8 +33,8 @@ struct HeadLayout {
     double rows_bottom() const { return row_y(std::max(queries, keys)) - row_height / 2; }
     /// Row at a y of the content, -1 when there is none.
     std::int64_t row_at(double y, std::int64_t count) const;
-    QRectF query_box(std::int64_t row) const;
-    QRectF key_box(std::int64_t row) const;
+    QRectF query_box(std::int64_t row) const { return {left_x, row_y(row) - box_height / 2, column_width, box_height}; }
+    QRectF key_box(std::int64_t row) const { return {right_x, row_y(row) - box_height / 2, key_width, box_height}; }
     /// Relative to the visible area's top.
     QRectF square(std::int64_t head) const;
 };

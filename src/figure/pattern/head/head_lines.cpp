@@ -2,6 +2,7 @@
 #include "figure/pattern/head/head_lines.h"
 
 #include "figure/core/draw.h"
+#include "headlight/base/error.h"
 
 #include <algorithm>
 #include <numeric>
@@ -51,7 +52,7 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
                      const analyze::PatternAxes& axes, bool causal, const Transfer& transfer, float share,
                      const CancelToken& cancel) {
     HeadLines out;
-    out.pairs = legal_pairs(axes, causal) * static_cast<std::int64_t>(active.size());
+    out.pairs = legal_pairs(axes, causal) * std::ssize(active);
     const auto queries = static_cast<Eigen::Index>(axes.queries.size());
     if (share <= 0) share = 1.0F / static_cast<float>(active.size());
     out.query_begin.reserve(axes.queries.size() + 1);
@@ -72,7 +73,7 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
     std::ranges::sort(out.faint_first, FaintFirst{out.lines});
     out.spans.reserve(out.lines.size());
     for (const std::uint32_t i : out.faint_first) out.spans.push_back(span_of(out.lines[i]));
-    out.too_faint = out.pairs - static_cast<std::int64_t>(out.lines.size());
+    out.too_faint = out.pairs - std::ssize(out.lines);
     return out;
 }
 
@@ -85,6 +86,24 @@ std::int64_t bytes_of_maps(const std::vector<analyze::Matrix>& maps) {
     std::int64_t bytes = 0;
     for (const analyze::Matrix& map : maps) bytes += static_cast<std::int64_t>(map.size()) * std::int64_t{sizeof(float)};
     return bytes;
+}
+
+QString query_name(const AxisWords& words, const analyze::PatternAxes& axes, std::int64_t row) {
+    const analyze::AxisItem& item = axes.queries[static_cast<std::size_t>(row)];
+    return words.named_query(draw::label_of(item).with_position(item.first));
+}
+
+QString key_name(const AxisWords& words, const analyze::PatternAxes& axes, std::int64_t column) {
+    const analyze::AxisItem& item = axes.keys[static_cast<std::size_t>(column)];
+    return words.named_key(draw::label_of(item).with_position(item.first));
+}
+
+void require_fit(const std::vector<analyze::Matrix>& maps, const analyze::PatternAxes& axes) {
+    for (const analyze::Matrix& map : maps)
+        if (map.rows() != std::ssize(axes.queries) || map.cols() != std::ssize(axes.keys))
+            throw Error({.problem = "A head's map does not fit the tokens",
+                         .expected = std::to_string(axes.queries.size()) + " x " + std::to_string(axes.keys.size()),
+                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
 }
 
 std::vector<std::uint32_t> lines_of(const HeadLines& all, const std::vector<std::int64_t>& queries, std::int64_t key) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The lines of a head view: which pairs are drawn, and how strongly.
+// The lines of a head view: which pairs are drawn, and how strongly; and what views of maps share.
 #pragma once
 
+#include "figure/core/axis_words.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/job.h"
 #include "headlight/figure/core/transfer.h"
@@ -38,6 +39,15 @@ struct HeadLines {
 
 /// What maps take in memory.
 std::int64_t bytes_of_maps(const std::vector<analyze::Matrix>&);
+/// Tokens that are merged have one item.
+inline bool covers(const analyze::AxisItem& item, Position position) {
+    return position >= item.first && position.value < item.first.value + item.count;
+}
+/// The token of a row or column with its position: "cat (4)", "source cat (4)".
+QString query_name(const AxisWords&, const analyze::PatternAxes&, std::int64_t row);
+QString key_name(const AxisWords&, const analyze::PatternAxes&, std::int64_t column);
+/// Throws an Error unless every map is [queries, keys].
+void require_fit(const std::vector<analyze::Matrix>&, const analyze::PatternAxes&);
 
 /// Least opacity that an 8-bit picture can show.
 inline constexpr float least_opacity = 1.0F / 255;

@@ -14,10 +14,6 @@ namespace {
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
 
-bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
-    return std::find(rows.begin(), rows.end(), row) != rows.end();
-}
-
 }  // namespace
 
 struct HeadFigure::Frame {
@@ -49,8 +45,6 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_pair_rules(f);
     paint_edge_notes(f);
 }
-
-QRectF HeadFigure::rows_in_sight() const { return view_.adjusted(0, layout_.header_height, 0, -layout_.legend_height); }
 
 std::vector<HeadFigure::EdgeNote> HeadFigure::edge_notes(const Style& style, const Selection& selection) const {
     constexpr double note_height = 22, pad = 8;
@@ -107,7 +101,7 @@ void HeadFigure::paint_header(const Frame& f) const {
     for (std::int64_t h = 0; h < data_.n_heads; ++h) {
         const QRectF square = layout_.square(h).translated(0, top);
         const QColor hue = head_color(f.theme(), f.style.palette, h);
-        const bool on = std::find(on_heads.begin(), on_heads.end(), Head(h)) != on_heads.end();
+        const bool on = std::ranges::find(on_heads, Head(h)) != on_heads.end();
         const bool hovered = !f.style.exporting && f.selection.hover_head == HeadId{data_.layer, Head(h)};
         p.setOpacity(f.style.dims({data_.layer, Head(h)}) ? dimmed_strength : 1);
         const QColor off_stroke = draw::blended(f.theme().canvas, hue, hovered ? 1 : 0.55);
@@ -182,11 +176,8 @@ void HeadFigure::paint_line_set(const Frame& f, const std::vector<std::uint32_t>
 
 void HeadFigure::paint_vector_lines(const Frame& f) const {
     std::vector<std::uint32_t> subject, others;
-    for (const std::uint32_t i : f.drawn.lines->faint_first) {  // strong lines lie on top
-        const HeadLine& line = f.drawn.lines->lines[i];
-        const bool chosen = line.key == f.subject.key || contains(f.subject.queries, line.query);
-        (chosen ? subject : others).push_back(i);
-    }
+    for (const std::uint32_t i : f.drawn.lines->faint_first)  // strong lines lie on top
+        (f.subject.has(f.drawn.lines->lines[i]) ? subject : others).push_back(i);
     paint_line_set(f, others, f.subject.none() ? 1 : background_strength);
     paint_line_set(f, subject, 1);
 }
@@ -270,7 +261,7 @@ void HeadFigure::paint_tokens(const Frame& f) const {
     const QFont number_font = ui_font(layout_.number_size);
     // Opposite tokens: what a box there is mixed from, for the text's contrast and the number beside it.
     auto paint_one = [&](bool is_query, std::int64_t row, const QRectF& box, const draw::Label& label) {
-        const bool chosen = is_query ? contains(subject.queries, row) : subject.key == row;
+        const bool chosen = is_query ? subject.has_query(row) : subject.key == row;
         QColor text_color;
         double weight = -1;
         if (chosen) {
@@ -282,8 +273,8 @@ void HeadFigure::paint_tokens(const Frame& f) const {
             weight = data_.weights[static_cast<std::size_t>(head)](q, k);
             const double box_strength = strong.front()[is_query ? q : k];
             const auto& pinned = f.selection.pinned_keys;
-            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(),
-                                                              [&](Position p) { return data_.axes.key_column(p) == row; });
+            const bool pinned_pair =
+                !is_query && std::ranges::any_of(pinned, [&](Position p) { return data_.axes.key_column(p) == row; });
             if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
             if (f.sole_head() && box_strength > 0.35)
                 text_color = text_on(f.theme(), draw::blended(f.theme().canvas, color(f.style, head), box_strength));

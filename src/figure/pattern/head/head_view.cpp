@@ -27,12 +27,7 @@ void check_shapes(const HeadViewData& data) {
         throw Error({.problem = "A head view needs one map for each head",
                      .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data.weights.size())});
-    for (const auto& map : data.weights)
-        if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
-            map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
-            throw Error({.problem = "A head's map does not fit the tokens",
-                         .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
-                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+    require_fit(data.weights, data.axes);
 }
 
 /// Whose lines are made in less than a frame.
@@ -61,8 +56,6 @@ HeadFigure::HeadFigure(HeadViewData data) : held_(std::make_shared<const HeadVie
     report(drawn({}, {}));
 }
 
-void HeadFigure::report(const Drawn& d) const { account_.set(bytes_of_maps(data_.weights) + d.lines->bytes()); }
-
 QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
     layout_ = head_layout(query_widths_, key_widths_, data_.n_heads, draw::text_width(title(), ui_font(15, QFont::DemiBold)),
                           available);
@@ -77,7 +70,7 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     if (is_together()) active.push_back(0);
     if (data_.difference) active.push_back(1);
     for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
-        if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end()) active.push_back(static_cast<std::int32_t>(h));
+        if (std::ranges::find(heads, data_.heads[h]) != heads.end()) active.push_back(static_cast<std::int32_t>(h));
     wanted_.reset();
     if (drawn_->active == active && drawn_->transfer == style.transfer) return *drawn_;
     Drawn wanted{style.transfer, std::move(active), nullptr};
@@ -89,8 +82,6 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     wanted.lines = lines_as(data_, wanted.active, wanted.transfer, style.cancel);
     return *drawn_ = std::move(wanted);
 }
-
-bool HeadFigure::refining() const { return wanted_ || pictures_.refining() || chosen_pictures_.refining(); }
 
 Sharpening HeadFigure::sharpening() {
     if (!wanted_) {
@@ -161,11 +152,9 @@ QString HeadFigure::name_of(std::int32_t map) const {
 }
 
 QString HeadFigure::title() const {
-    if (!is_together()) {
-        const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
-        return with_attention(with_attention(layer, data_.attention), data_.layer_label);
-    }
-    return with_attention(capitalized(data_.together), data_.attention);
+    if (is_together()) return with_attention(capitalized(data_.together), data_.attention);
+    const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
+    return with_attention(with_attention(layer, data_.attention), data_.layer_label);
 }
 
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {
@@ -187,23 +176,16 @@ Table HeadFigure::table() const {
             row = {head->layer.value, head->head.value};
         else
             row = {name_of(line.head).toStdString()};
-        const std::vector<Table::Cell> rest{
-            query.first.value,
-            query.continuation + query.label,
-            key.first.value,
-            key.continuation + key.label,
-            static_cast<double>(data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key)),
-            static_cast<double>(line.opacity)};
-        row.insert(row.end(), rest.begin(), rest.end());
+        const float weight = data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key);
+        row.insert(row.end(), {query.first.value, query.continuation + query.label, key.first.value, key.continuation + key.label,
+                               static_cast<double>(weight), static_cast<double>(line.opacity)});
     }
     return t;
 }
 
 std::vector<NamedArray> HeadFigure::arrays() const {
-    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size());
-    const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     const Drawn& d = *drawn_;
-    NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
+    NamedArray weights{"weights", {std::ssize(d.active), std::ssize(data_.axes.queries), std::ssize(data_.axes.keys)}, {}};
     std::vector<std::int64_t> heads;
     for (std::int32_t h : d.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(h)];
@@ -237,13 +219,10 @@ QString HeadFigure::description() const {
             "token's lines, those of a maximum do not. The squares switch heads on and off. After the head view of "
             "BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
     return QStringLiteral(
-        "Each line joins a query (left) with a key that it attends to (right). The stronger "
-        "the "
-        "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line "
-        "has "
-        "its weight divided by the number of heads. Point at a token on the left to see what it attends to, on the right "
-        "to "
-        "see which queries attend to it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+        "Each line joins a query (left) with a key that it attends to (right). The stronger the line, the larger the softmax "
+        "weight of that pair; the colour is the head. With several heads on, each line has its weight divided by the number of "
+        "heads. Point at a token on the left to see what it attends to, on the right to see which queries attend to it. Vig, “A "
+        "Multiscale Visualization of Attention in the Transformer Model”, 2019.");
 }
 
 }  // namespace headlight::figure

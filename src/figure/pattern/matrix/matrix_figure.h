@@ -64,19 +64,17 @@ private:
     void choose_pyramids(const Style&) const;
     const MipPyramid& pyramid(std::size_t panel) const { return *(*pyramids_)->maps[panel]; }
     Panel panel(std::size_t index, const QRectF& view, double zoom) const;
-    QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
     Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
     bool legal(std::size_t panel, std::int64_t row, std::int64_t col) const;
-    void name_map(Hit&, std::size_t panel) const;
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
-    bool stacks_scales(double width) const;
+    /// Two scales do not fit beside each other.
+    bool stacks_scales(double width) const { return data_.diverging && data_.signed_from > 0 && width < 480; }
     QStringList standing_notes(const Style&) const;  ///< of the legend, whatever the zoom
     /// A note about labels that the size leaves out, of so many rows and columns.
     QStringList missing_labels(double cell, std::int64_t rows, std::int64_t columns) const;
     void paint_mark_names(const Frame&, double left, double y) const;
-    QColor mark_color(const Frame&, std::size_t row) const;
     std::array<QRgb, 256> colors(const Frame&, std::size_t map) const;
     void paint_absent(const Frame&, const Panel&) const;
     void paint_panel(const Frame&, const Panel&) const;

@@ -2,7 +2,6 @@
 #include "figure/pattern/matrix/matrix_layout.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::figure {
 

@@ -2,7 +2,6 @@
 // Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
 #include "figure/core/wrapped.h"
 #include "figure/pattern/matrix/matrix_figure.h"
-#include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
 #include "headlight/figure/core/fixed_text.h"
 
@@ -13,10 +12,10 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double drawn_cell = 6;    ///< px from which a cell is a rectangle of its own
-constexpr double gap_cell = 12;     ///< px from which cells have a gap between them
-constexpr double number_cell = 28;  ///< px from which a cell shows its number
-constexpr double zero_cell = 44;    ///< px from which it also shows one that rounds to zero
+constexpr double drawn_cell = 6;      ///< px from which a cell is a rectangle of its own
+constexpr double gap_cell = 12;       ///< px from which cells have a gap between them
+constexpr double numbered_cell = 28;  ///< px from which a cell shows its number
+constexpr double zero_cell = 44;      ///< px from which it also shows one that rounds to zero
 constexpr std::int64_t tile_side = 512;
 constexpr std::int64_t most_vector_cells = 90'000;
 
@@ -90,7 +89,7 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
         paint_cells(f, p);
     else
         paint_tiles(f, p);
-    if (p.cell >= number_cell) paint_numbers(f, p);
+    if (p.cell >= numbered_cell) paint_numbers(f, p);
     paint_marks(f, p);
     f.painter.restore();
     paint_row_labels(f, p);
@@ -224,11 +223,12 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             const std::int64_t c = data_.marks->columns[static_cast<std::size_t>(r)];
             if (c < p.col_begin || c >= p.col_end) continue;
             const QRectF cell = p.cell_rect(r, c);
+            const auto& kind = data_.marks->kinds[data_.marks->kind_of[static_cast<std::size_t>(r)]];
+            const QColor color = f.theme().dark ? kind.dark : kind.light;
             if (p.cell >= 8)
-                outline(cell.adjusted(1, 1, -1, -1), mark_color(f, static_cast<std::size_t>(r)), 2);
+                outline(cell.adjusted(1, 1, -1, -1), color, 2);
             else  // too small for an outline: a dot that can be seen
-                draw::box(f.painter, QRectF(cell.center().x() - 1.25, cell.center().y() - 1.25, 2.5, 2.5), 0,
-                          mark_color(f, static_cast<std::size_t>(r)));
+                draw::box(f.painter, QRectF(cell.center().x() - 1.25, cell.center().y() - 1.25, 2.5, 2.5), 0, color);
         }
     if (!f.style.exporting) {
         const QColor quiet = draw::faded(f.theme().accent, 0.55);
@@ -247,7 +247,7 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             if (c < 0) continue;
             const QRectF rect = p.cell_rect(r, c);
             outline(rect, f.theme().accent, 2);
-            if (p.cell >= number_cell || !legal(p.index, r, c)) continue;
+            if (p.cell >= numbered_cell || !legal(p.index, r, c)) continue;
             // The number stands beside the cell, on whichever side there is room.
             const float value = data_.weights[p.index](r, c);
             const QString text = data_.is_signed(p.index) ? draw::number_text(value, 2) : draw::weight_text(value);
@@ -275,14 +275,14 @@ std::vector<std::int64_t> shown_labels(std::int64_t begin, std::int64_t end, std
     for (std::int64_t i = begin; i < end; ++i)
         if (chosen(i) && (special.empty() || !near(i, special.back()))) special.push_back(i);
     for (std::int64_t i = (begin + stride - 1) / stride * stride; i < end; i += stride)
-        if (std::none_of(special.begin(), special.end(), [&](std::int64_t s) { return near(s, i); })) out.push_back(i);
+        if (std::ranges::none_of(special, [&](std::int64_t s) { return near(s, i); })) out.push_back(i);
     out.insert(out.end(), special.begin(), special.end());
     return out;
 }
 
 bool is_chosen(const std::optional<Position>& hover, const std::vector<Position>& pinned, const analyze::AxisItem& item) {
-    auto covers = [&](Position at) { return at >= item.first && at.value < item.first.value + item.count; };
-    return (hover && covers(*hover)) || std::any_of(pinned.begin(), pinned.end(), covers);
+    const auto is = [&](Position at) { return covers(item, at); };
+    return (hover && is(*hover)) || std::ranges::any_of(pinned, is);
 }
 
 }  // namespace
@@ -359,11 +359,6 @@ std::array<QRgb, 256> MatrixFigure::colors(const Frame& f, std::size_t map) cons
     return table;
 }
 
-QColor MatrixFigure::mark_color(const Frame& f, std::size_t row) const {
-    const auto& kind = data_.marks->kinds[data_.marks->kind_of[row]];
-    return f.theme().dark ? kind.dark : kind.light;
-}
-
 void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
     const QFont font = ui_font(12);
     const QString& lead = data_.marks->lead;
@@ -385,8 +380,7 @@ QStringList MatrixFigure::standing_notes(const Style& style) const {
     QStringList notes;
     if (!data_.is_signed(0)) notes << style.transfer.legend();
     const auto lacks = [](const MatrixViewData::Absent& absent) {
-        return std::ranges::find(absent.rows, true) != absent.rows.end() ||
-               std::ranges::find(absent.columns, true) != absent.columns.end();
+        return std::ranges::count(absent.rows, true) + std::ranges::count(absent.columns, true) > 0;
     };
     if (std::ranges::any_of(data_.absent, lacks)) notes << QStringLiteral("hatched: not in this text");
     if (const QString masked = mask_note(data_.causal, data_.windows); !masked.isEmpty()) notes << masked;
@@ -436,17 +430,15 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
-    if (const auto side = std::int64_t{1} << pyramid(0).level_for(pixels); side > 1) {
+    if (const auto side = std::int64_t{1} << pyramid(0).level_for(pixels); side > 1)
         notes << QStringLiteral("a pixel is the %2 of %1 × %1 pairs")
                      .arg(side)
                      .arg(data_.is_signed(0) ? QStringLiteral("farthest") : QStringLiteral("largest"));
-    }
     const Panel first = panel(0, f.view, f.style.zoom);
     notes << missing_labels(cell, first.row_end - first.row_begin, first.col_end - first.col_begin);
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
-    const bool below = draw::text_width(note, font) > room;
-    if (!below) return draw::text(f.painter, {end + 16, y}, note, font, f.theme().muted);
+    if (draw::text_width(note, font) <= room) return draw::text(f.painter, {end + 16, y}, note, font, f.theme().muted);
     QStringList lines = wrapped(note, font, layout_.size.width() - 2 * MatrixLayout::margin);
     for (int i = 0; i < std::min<int>(note_lines_, static_cast<int>(lines.size())); ++i) {
         const bool cut = i + 1 == note_lines_ && lines.size() > note_lines_;  // what a zoom adds has no line of its own

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums of a map's rows and columns, as bars with numbers beside and below it; or beside it what goes to no key.
 #include "figure/pattern/matrix/matrix_figure.h"
-#include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
 #include "headlight/figure/core/fixed_text.h"
 
@@ -14,18 +13,14 @@ namespace {
 
 constexpr double sum_room = 34;  ///< px at the end of a strip for its numbers
 
-/// Bars of [begin, end) cells; thinner ones than a pixel are joined: the longest of them is drawn.
-struct Bars {
-    std::int64_t begin = 0, end = 0;
-    double cell = 1;
-    std::int64_t joined() const { return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(1 / cell))); }
-};
-
-template <class Draw>
-void each_bar(const Bars& bars, const Eigen::VectorXd& sums, Draw draw_bar) {
-    for (std::int64_t i = bars.begin; i < bars.end; i += bars.joined()) {
-        const std::int64_t count = std::min(bars.joined(), bars.end - i);
-        draw_bar(i, count, sums.segment(i, count).maxCoeff());
+/// Calls `bar` for [begin, end) cells with the first one, their number and the sum; thinner ones than a pixel are joined: the
+/// longest of them is drawn.
+template <class Bar>
+void each_bar(std::int64_t begin, std::int64_t end, double cell, const Eigen::VectorXd& sums, const Bar& bar) {
+    const auto joined = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(1 / cell)));
+    for (std::int64_t i = begin; i < end; i += joined) {
+        const std::int64_t count = std::min(joined, end - i);
+        bar(i, count, sums.segment(i, count).maxCoeff());
     }
 }
 
@@ -39,12 +34,12 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
     // Shares of a whole are drawn as such.
     const double longest_row = data_.sums ? std::max(rows.maxCoeff(), 1e-12) : 1;
     const bool numbers = p.cell >= line;
+    const double row_room = p.row_sums.width() - (numbers ? sum_room : 4), inset = p.cell > 4 ? 1 : 0;
+    const auto thickness = [&](std::int64_t count) { return std::max(p.cell * static_cast<double>(count) - 2 * inset, 1.0); };
     f.painter.save();
     f.painter.setRenderHint(QPainter::Antialiasing, false);
-    const double row_room = p.row_sums.width() - (numbers ? sum_room : 4);
-    each_bar({p.row_begin, p.row_end, p.cell}, rows, [&](std::int64_t i, std::int64_t count, double sum) {
-        const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
-        const QRectF bar(p.row_sums.left(), p.cell_rect(i, 0).top() + (p.cell > 4 ? 1 : 0), sum / longest_row * row_room, thick);
+    each_bar(p.row_begin, p.row_end, p.cell, rows, [&](std::int64_t i, std::int64_t count, double sum) {
+        const QRectF bar(p.row_sums.left(), p.cell_rect(i, 0).top() + inset, sum / longest_row * row_room, thickness(count));
         f.painter.fillRect(bar & p.row_sums, fill);
     });
     f.painter.restore();
@@ -67,9 +62,8 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
     f.painter.setRenderHint(QPainter::Antialiasing, false);
     const bool flat = p.cell >= draw::number_width(QStringLiteral("0.00"), font) + 2;
     const double column_room = p.column_sums.height() - (flat ? line + 2 : 4);
-    each_bar({p.col_begin, p.col_end, p.cell}, columns, [&](std::int64_t i, std::int64_t count, double sum) {
-        const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
-        const QRectF bar(p.cell_rect(0, i).left() + (p.cell > 4 ? 1 : 0), p.column_sums.top(), thick,
+    each_bar(p.col_begin, p.col_end, p.cell, columns, [&](std::int64_t i, std::int64_t count, double sum) {
+        const QRectF bar(p.cell_rect(0, i).left() + inset, p.column_sums.top(), thickness(count),
                          sum / longest_column * column_room);
         f.painter.fillRect(bar & p.column_sums, fill);
     });

@@ -20,12 +20,9 @@ namespace {
 
 constexpr double widest_row_label = 130, tallest_column_label = 96;
 constexpr std::int64_t longest_table = 4'000'000;
-
 constexpr double sum_extent = 64;
 
 }  // namespace
-
-QString MatrixViewData::name_of(std::size_t map) const { return map < names.size() ? names[map] : head_name(heads[map]); }
 
 MatrixFigure::MatrixFigure(MatrixViewData data) : held_(std::make_shared<const MatrixViewData>(std::move(data))) {
     const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();
@@ -33,12 +30,7 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : held_(std::make_shared<const M
         throw Error({.problem = "A matrix view needs one map for each head",
                      .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data_.weights.size())});
-    for (const auto& map : data_.weights)
-        if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
-            map.cols() != static_cast<Eigen::Index>(data_.axes.keys.size()))
-            throw Error({.problem = "A head's map does not fit the tokens",
-                         .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
-                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+    require_fit(data_.weights, data_.axes);
     const QFont font = ui_font(matrix_label_size);
     for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
@@ -54,7 +46,7 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : held_(std::make_shared<const M
 }
 
 QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selection&) {
-    const auto n_q = static_cast<std::int64_t>(query_labels_.size()), n_k = static_cast<std::int64_t>(key_labels_.size());
+    const auto n_q = std::ssize(query_labels_), n_k = std::ssize(key_labels_);
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     // Beside each other, the maps need the room more than the labels.
     const double share = data_.weights.size() > 1 ? 0.6 : 1;
@@ -65,8 +57,8 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
         note_lines_ = std::max(
             1,
             static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12), width - 2 * MatrixLayout::margin).size()));
-        layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
-                                std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
+        layout_ = matrix_layout(n_q, n_k, std::ssize(data_.weights), std::max(std::ceil(rows.extent) + 4, least),
+                                std::ceil(columns.extent) + 2, available,
                                 MatrixLayout::plain_legend + (data_.marks || stacks_scales(width) ? MatrixLayout::mark_line : 0) +
                                     MatrixLayout::note_line * (note_lines_ - 1),
                                 data_.sums || !data_.sinks.empty() ? sum_extent : 0, data_.sums ? sum_extent : 0);
@@ -80,9 +72,6 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
 }
-
-/// Two scales do not fit beside each other.
-bool MatrixFigure::stacks_scales(double width) const { return data_.diverging && data_.signed_from > 0 && width < 480; }
 
 namespace {
 
@@ -154,17 +143,6 @@ bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) 
                     data_.axes.keys[static_cast<std::size_t>(col)]);
 }
 
-QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
-    const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
-    const QString value = legal(panel, row, col) ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
-                                                       draw::value_text(data_.weights[panel](row, col))
-                          : !data_.absent.empty() && data_.absent[panel].cell(row, col) ? QStringLiteral("not in this text")
-                                                                                        : QStringLiteral("masked: a later token");
-    return QStringLiteral("%1  %2 → %3  %4")
-        .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
-             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)), value);
-}
-
 Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const {
     Hit hit;
     hit.kind = Hit::Kind::pair;
@@ -172,7 +150,12 @@ Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col
     hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(row)]);
     hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(col)]);
     if (legal(panel, row, col)) hit.value = data_.weights[panel](row, col);
-    hit.tip = pair_tip(panel, row, col);
+    const QString value = hit.value ? (data_.names.empty() ? data_.value_word + u' ' : QString()) + draw::value_text(*hit.value)
+                          : !data_.absent.empty() && data_.absent[panel].cell(row, col) ? QStringLiteral("not in this text")
+                                                                                        : QStringLiteral("masked: a later token");
+    hit.tip =
+        QStringLiteral("%1  %2 → %3  %4")
+            .arg(data_.name_of(panel), query_name(data_.words, data_.axes, row), key_name(data_.words, data_.axes, col), value);
     hit.area = area;
     return hit;
 }
@@ -197,46 +180,38 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
     for (std::size_t i = 0; i < data_.weights.size(); ++i) {
         const Panel panel = this->panel(i, view, zoom);
         const auto row = panel.row_at(p.y(), layout_.rows), col = panel.col_at(p.x(), layout_.cols);
-        auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
+        const auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
         if (panel.clip.contains(p) && row >= 0 && col >= 0) return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
         Hit hit;
+        const auto set = [&](Hit::Kind kind, const QRectF& area, const QString& tip) {
+            hit.kind = kind;
+            hit.area = figure_rect(area);
+            hit.tip = tip;
+        };
         if (panel.row_strip.contains(p) && row >= 0) {
-            const analyze::AxisItem& item = data_.axes.queries[static_cast<std::size_t>(row)];
-            hit.kind = Hit::Kind::query;
-            hit.query = selected_by(item);
-            hit.tip = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(item.first));
+            set(Hit::Kind::query, panel.row_strip, query_name(data_.words, data_.axes, row));
+            hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(row)]);
         } else if (panel.column_strip.contains(p) && col >= 0) {
-            const analyze::AxisItem& item = data_.axes.keys[static_cast<std::size_t>(col)];
-            hit.kind = Hit::Kind::key;
-            hit.key = selected_by(item);
-            hit.tip = data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(item.first));
+            set(Hit::Kind::key, panel.column_strip, key_name(data_.words, data_.axes, col));
+            hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(col)]);
         } else if (panel.row_sums.contains(p) && row >= 0) {
-            hit.kind = Hit::Kind::query;
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
             hit.value = row_sums_[i][row];
-            const QString token = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
-            hit.tip = data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
-                                 : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::value_text(*hit.value));
+            const QString token = query_name(data_.words, data_.axes, row);
+            set(Hit::Kind::query, panel.row_sums,
+                data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
+                           : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::value_text(*hit.value)));
         } else if (panel.column_sums.contains(p) && col >= 0) {
-            hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
             hit.value = column_sums_[i][col];
-            hit.tip =
-                sum_tip(QStringLiteral("column"),
-                        data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key)), *hit.value);
+            set(Hit::Kind::key, panel.column_sums,
+                sum_tip(QStringLiteral("column"), key_name(data_.words, data_.axes, col), *hit.value));
         } else if (panel.title.contains(p)) {
-            hit.kind = data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend;
+            set(data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend, panel.title, data_.name_of(i));
             if (data_.names.empty()) hit.head = data_.heads[i];
-            hit.tip = data_.name_of(i);
         } else {
             continue;
         }
-        const QRectF area = panel.row_sums.contains(p)      ? panel.row_sums
-                            : panel.column_sums.contains(p) ? panel.column_sums
-                            : hit.kind == Hit::Kind::query  ? panel.row_strip
-                            : hit.kind == Hit::Kind::key    ? panel.column_strip
-                                                            : panel.title;
-        hit.area = figure_rect(area);
         return hit;
     }
     return {};
@@ -245,11 +220,10 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
 Table MatrixFigure::table() const {
     if (data_.table) return data_.table(data_.weights);
     const bool heads = data_.names.empty();
-    Table t{data_.words.columns({"query", "query_token", "key", "key_token", data_.column}), {}};
-    const std::vector<std::string> first = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};
-    t.columns.insert(t.columns.begin(), first.begin(), first.end());
-    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
-               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    std::vector<std::string> columns = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};
+    columns.insert(columns.end(), {"query", "query_token", "key", "key_token", data_.column});
+    Table t{data_.words.columns(std::move(columns)), {}};
+    const auto n_q = std::ssize(data_.axes.queries), n_k = std::ssize(data_.axes.keys);
     std::int64_t pairs = 0;
     for (std::size_t h = 0; h < data_.weights.size(); ++h)
         for (std::int64_t i = 0; i < n_q; ++i)
@@ -271,9 +245,8 @@ Table MatrixFigure::table() const {
                     row = {data_.heads[h].layer.value, data_.heads[h].head.value};
                 else
                     row = {data_.names[h].toStdString()};
-                const std::vector<Table::Cell> rest{query.first.value, query.continuation + query.label, key.first.value,
-                                                    key.continuation + key.label, static_cast<double>(data_.weights[h](i, j))};
-                row.insert(row.end(), rest.begin(), rest.end());
+                row.insert(row.end(), {query.first.value, query.continuation + query.label, key.first.value,
+                                       key.continuation + key.label, static_cast<double>(data_.weights[h](i, j))});
             }
     for (std::size_t h = 0; h < data_.sinks.size(); ++h)
         for (std::int64_t i = 0; i < n_q; ++i) {
@@ -286,21 +259,18 @@ Table MatrixFigure::table() const {
 }
 
 std::vector<NamedArray> MatrixFigure::arrays() const {
-    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
-               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
-    const auto n = static_cast<std::int64_t>(data_.weights.size());
+    const auto n_q = std::ssize(data_.axes.queries), n_k = std::ssize(data_.axes.keys);
+    const auto n = std::ssize(data_.weights);
     NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}};
     for (std::size_t h = 0; h < data_.weights.size(); ++h) {
         weights.values.insert(weights.values.end(), data_.weights[h].data(), data_.weights[h].data() + data_.weights[h].size());
         if (!data_.names.empty()) continue;
-        heads.integers.push_back(data_.heads[h].layer.value);
-        heads.integers.push_back(data_.heads[h].head.value);
+        heads.integers.insert(heads.integers.end(), {data_.heads[h].layer.value, data_.heads[h].head.value});
     }
     std::vector<NamedArray> all{std::move(weights)};
     if (data_.names.empty()) all.push_back(std::move(heads));
     add_positions(all, data_.axes);
-    if (!data_.names.empty()) return all;
-    if (data_.sinks.empty()) return all;
+    if (!data_.names.empty() || data_.sinks.empty()) return all;
     NamedArray& sinks = all.emplace_back(NamedArray{"sinks", {n, n_q}, {}});
     for (const Eigen::VectorXf& each : data_.sinks) sinks.values.insert(sinks.values.end(), each.begin(), each.end());
     return all;

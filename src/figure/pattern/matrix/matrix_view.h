@@ -66,9 +66,11 @@ struct MatrixViewData {
     bool sums = false;                   ///< bars with the sums of rows and columns beside the maps
     std::vector<Eigen::VectorXf> sinks;  ///< of each map: [query] what goes to no key, a column beside the map; empty: none
     std::vector<std::string> notes;      ///< sentences for the legend
-    QString name_of(std::size_t map) const;
+    QString name_of(std::size_t map) const { return map < names.size() ? names[map] : head_name(heads[map]); }
 };
 
+/// Of maps of a trace: all but the maps and their names.
+MatrixViewData matrix_data(const trace::Trace&, const analyze::PatternOptions& = {});
 std::unique_ptr<Figure> matrix_figure(MatrixViewData);
 
 }  // namespace headlight::figure

@@ -72,9 +72,7 @@ MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes
         }
     out.levels.push_back(std::move(base));
     const auto farthest = [](std::initializer_list<std::uint8_t> cells) {
-        const auto distance = [](std::uint8_t c) { return c == 0 ? -1 : std::abs(int{c} - 128); };
-        return *std::max_element(cells.begin(), cells.end(),
-                                 [&](std::uint8_t a, std::uint8_t b) { return distance(a) < distance(b); });
+        return std::ranges::max(cells, {}, [](std::uint8_t c) { return c == 0 ? -1 : std::abs(int{c} - 128); });
     };
     while (out.levels.back().rows > 1 || out.levels.back().cols > 1)
         out.levels.push_back(half_as_fine(out.levels.back(), farthest));

@@ -129,8 +129,8 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     data.shape = {config.n_layers,
                   config.n_heads,
                   config.n_kv_heads,
-                  static_cast<std::int64_t>(data.axes.queries.size()),
-                  static_cast<std::int64_t>(data.axes.keys.size()),
+                  std::ssize(data.axes.queries),
+                  std::ssize(data.axes.keys),
                   true,
                   view.together.has_value()};
     data.shape.lines = draws_lines(data.shape, view.cells);

@@ -10,15 +10,11 @@ struct Span {
     std::int64_t first = 0, last = 0;
 };
 Span span(const std::vector<analyze::AxisItem>& items, std::int64_t cell, std::int64_t cells) {
-    const auto n = static_cast<std::int64_t>(items.size());
-    const auto from = cell * n / cells, to = std::max(from, (cell + 1) * n / cells - 1);
-    const auto& end = items[static_cast<std::size_t>(to)];
-    return {items[static_cast<std::size_t>(from)].first.value, end.first.value + end.count - 1};
+    const analyze::AxisItem& end = last_item(items, cell, cells);
+    return {first_item(items, cell, cells).first.value, end.first.value + end.count - 1};
 }
 
 }  // namespace
-
-QString ModelFigure::title() const { return with_attention(QStringLiteral("All heads"), store_->data().attention); }
 
 QString ModelFigure::description() const {
     return QStringLiteral(
@@ -33,45 +29,37 @@ QString ModelFigure::description() const {
         .arg(words().queries(), words().keys());
 }
 
+analyze::Matrix ModelFigure::drawn_map(HeadId head) const {
+    if (shape().lines) return store_->pattern_now(head);
+    analyze::PooledMap pooled = store_->data().pooled(head);
+    return std::move(options_.mean ? pooled.mean : pooled.max);
+}
+
 Table ModelFigure::table() const {
     // One row a mark: strengths that are too faint to be drawn are left out.
     Table table;
-    const auto& data = store_->data();
     if (shape().lines)
         table.columns = words().columns({"layer", "head", "query", "key", "query_token", "key_token", "weight"});
     else
         table.columns = words().columns({"layer", "head", "query_first", "query_last", "key_first", "key_last",
                                          options_.mean ? "mean_weight" : "max_weight"});
     const auto index = [&](std::int64_t i, std::int64_t count) {
-        return i < count ? Table::Cell(i) : Table::Cell(data.together.toStdString());
+        return i < count ? Table::Cell(i) : Table::Cell(store_->data().together.toStdString());
     };
     for (std::int64_t l = 0; l < shape().grid_layers(); ++l)
         for (std::int64_t h = 0; h < shape().grid_heads(); ++h) {
-            const HeadId head{Layer{l}, Head{h}};
-            analyze::Matrix map;
-            if (shape().lines) {
-                map = store_->pattern_now(head);
-            } else {
-                auto pooled = data.pooled(head);
-                map = std::move(options_.mean ? pooled.mean : pooled.max);
-            }
+            const analyze::Matrix map = drawn_map({Layer{l}, Head{h}});
             for (Eigen::Index r = 0; r < map.rows(); ++r)
                 for (Eigen::Index c = 0; c < map.cols(); ++c) {
                     if (!(map(r, c) >= least_drawn)) continue;
                     auto& row = table.rows.emplace_back();
                     const Span query = span(axes().queries, r, map.rows()), key = span(axes().keys, c, map.cols());
-                    row.push_back(index(l, shape().layers));
-                    row.push_back(index(h, shape().heads));
-                    row.emplace_back(query.first);
-                    if (shape().lines) {
-                        row.emplace_back(key.first);
-                        row.emplace_back(axes().queries[static_cast<std::size_t>(r)].label);
-                        row.emplace_back(axes().keys[static_cast<std::size_t>(c)].label);
-                    } else {
-                        row.emplace_back(query.last);
-                        row.emplace_back(key.first);
-                        row.emplace_back(key.last);
-                    }
+                    row = {index(l, shape().layers), index(h, shape().heads), query.first};
+                    if (shape().lines)
+                        row.insert(row.end(), {key.first, axes().queries[static_cast<std::size_t>(r)].label,
+                                               axes().keys[static_cast<std::size_t>(c)].label});
+                    else
+                        row.insert(row.end(), {query.last, key.first, key.last});
                     row.emplace_back(double(map(r, c)));
                 }
         }
@@ -83,18 +71,10 @@ std::vector<NamedArray> ModelFigure::arrays() const {
     NamedArray array{name, {shape().grid_layers(), shape().grid_heads(), 0, 0}, {}};
     for (std::int64_t l = 0; l < shape().grid_layers(); ++l)
         for (std::int64_t h = 0; h < shape().grid_heads(); ++h) {
-            const HeadId head{Layer{l}, Head{h}};
-            const auto add = [&](const analyze::Matrix& map) {
-                array.shape[2] = map.rows();
-                array.shape[3] = map.cols();
-                array.values.insert(array.values.end(), map.data(), map.data() + map.size());
-            };
-            if (shape().lines) {
-                add(store_->pattern_now(head));
-            } else {
-                const auto pooled = store_->data().pooled(head);
-                add(options_.mean ? pooled.mean : pooled.max);
-            }
+            const analyze::Matrix map = drawn_map({Layer{l}, Head{h}});
+            array.shape[2] = map.rows();
+            array.shape[3] = map.cols();
+            array.values.insert(array.values.end(), map.data(), map.data() + map.size());
         }
     return {array};
 }

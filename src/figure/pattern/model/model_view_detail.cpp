@@ -11,18 +11,25 @@ namespace {
 
 using Sizes = DetailSizes;
 
-bool covers(const analyze::AxisItem& item, const std::optional<Position>& position) {
-    return position && position->value >= item.first.value && position->value < item.first.value + item.count;
+/// What the pane is about: a hover on screen, else the last pin; files show the pins.
+struct Chosen {
+    std::optional<Position> query, key;
+    std::int64_t row = -1, column = -1;  ///< of them in the map; -1: none is chosen, or it is hidden
+};
+Chosen chosen_in(const analyze::PatternAxes& axes, Selection selection, bool hover) {
+    if (!hover) selection.hover_query = selection.hover_key = std::nullopt;
+    Chosen chosen{.query = selection.query(), .key = selection.key()};
+    if (chosen.query) chosen.row = axes.query_row(*chosen.query);
+    if (chosen.key) chosen.column = axes.key_column(*chosen.key);
+    return chosen;
 }
 
-/// What the pane is about: a hover on screen, else the last pin; files show the pins.
-std::optional<Position> chosen_query(const Selection& selection, bool hover) {
-    if (hover) return selection.query();
-    return selection.pinned_queries.empty() ? std::nullopt : std::optional(selection.pinned_queries.back());
-}
-std::optional<Position> chosen_key(const Selection& selection, bool hover) {
-    if (hover) return selection.key();
-    return selection.pinned_keys.empty() ? std::nullopt : std::optional(selection.pinned_keys.back());
+/// The same with one side alone as the subject: a hover speaks before a pin, whichever side it is on.
+Chosen subject_in(const analyze::PatternAxes& axes, const Selection& selection, bool hover) {
+    Chosen chosen = chosen_in(axes, selection, hover);
+    if (hover && selection.hover_key && !selection.hover_query) chosen.row = -1;
+    if (chosen.row >= 0) chosen.column = -1;
+    return chosen;
 }
 
 }  // namespace
@@ -62,19 +69,13 @@ void ModelFigure::paint_detail(Frame& frame) const {
 }
 
 void ModelFigure::paint_detail_lines(Frame& frame, HeadId head, const QRectF& area) const {
-    const auto query = chosen_query(frame.selection, frame.hover());
-    const auto key = chosen_key(frame.selection, frame.hover());
-    // A hover speaks before a pin, whichever side it is on.
-    const bool by_key = frame.hover() && frame.selection.hover_key && !frame.selection.hover_query;
-    const auto row = query && !by_key ? axes().query_row(*query) : -1;
-    const auto only = key && (by_key || row < 0) ? axes().key_column(*key) : -1;
-    const auto& pattern = store_->pattern_now(head);
-    const auto drawn = strengths(pattern, frame.style.transfer);
+    const Chosen chosen = subject_in(axes(), frame.selection, frame.hover());
+    const auto drawn = strengths(store_->pattern_now(head), frame.style.transfer);
     const QColor color = head_color(frame.theme(), frame.style.palette, head.layer.value);
     const double width = std::clamp(area.height() / double(std::max(shape().rows, shape().columns)) * 0.12, 1.0, 2.0);
     for (std::int64_t i = 0; i < shape().rows; ++i)
         for (std::int64_t j = 0; j < shape().columns; ++j) {
-            const bool subject = row >= 0 ? i == row : only >= 0 ? j == only : true;
+            const bool subject = chosen.row >= 0 ? i == chosen.row : chosen.column < 0 || j == chosen.column;
             const double strength = double(drawn(i, j)) * (subject ? 1 : 0.12);
             if (strength < least_drawn) continue;
             frame.painter.setPen(QPen(draw::faded(color, strength), width, Qt::SolidLine, Qt::FlatCap));
@@ -87,21 +88,17 @@ void ModelFigure::paint_detail_lines(Frame& frame, HeadId head, const QRectF& ar
 
 void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& area, bool keys) const {
     const auto& items = keys ? axes().keys : axes().queries;
-    const auto count = static_cast<std::int64_t>(items.size());
+    const auto count = std::ssize(items);
     const double height = area.height() / double(count);
     const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)), numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
-    const bool by_key = frame.hover() && frame.selection.hover_key && !frame.selection.hover_query;
-    const auto query = chosen_query(frame.selection, frame.hover());
-    const auto key = chosen_key(frame.selection, frame.hover());
-    const auto row = query && !by_key ? axes().query_row(*query) : -1;
-    const auto only = key && (by_key || row < 0) ? axes().key_column(*key) : -1;
-    const bool chosen = keys ? row < 0 && only >= 0 : row >= 0;   // this column holds the subject
-    const bool answers = keys ? row >= 0 : row < 0 && only >= 0;  // this column shows its weights
+    const Chosen chosen = subject_in(axes(), frame.selection, frame.hover());
+    const bool holds = (keys ? chosen.column : chosen.row) >= 0;    // this column holds the subject
+    const bool answers = (keys ? chosen.row : chosen.column) >= 0;  // this column shows its weights
     const auto& pattern = store_->pattern_now(head);
     for (std::int64_t i = 0; i < count; ++i) {
         const auto& item = items[static_cast<std::size_t>(i)];
         const QRectF box(keys ? area.right() + 6 : Sizes::margin, area.top() + double(i) * height, Sizes::column, height);
-        const bool subject = chosen && covers(item, keys ? key : query);
+        const bool subject = holds && covers(item, keys ? *chosen.key : *chosen.query);
         QColor ink;
         if (subject) {
             draw::box(frame.painter, box.adjusted(0, 0.5, 0, -0.5), 4, frame.theme().accent_soft);
@@ -109,7 +106,7 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
         }
         QRectF label = box.adjusted(6, 0, -6, 0);
         if (answers) {
-            const double weight = keys ? pattern(row, i) : pattern(i, only);
+            const double weight = keys ? pattern(chosen.row, i) : pattern(i, chosen.column);
             const QColor color = head_color(frame.theme(), frame.style.palette, head.layer.value);
             draw::box(frame.painter, box.adjusted(0, 0.5, 0, -0.5), 4, draw::faded(color, weight));
             ink = text_on(frame.theme(), draw::blended(frame.theme().canvas, color, weight));
@@ -129,9 +126,8 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
     draw::box(frame.painter, area, 3, frame.theme().panel);
     paint_map(frame, head, area);
     // Where the selected query and key run through the map.
-    const auto at_query = chosen_query(frame.selection, frame.hover()), at_key = chosen_key(frame.selection, frame.hover());
-    const auto row = at_query ? axes().query_row(*at_query) : -1;
-    const auto key = at_key ? axes().key_column(*at_key) : -1;
+    const Chosen chosen = chosen_in(axes(), frame.selection, frame.hover());
+    const std::int64_t row = chosen.row, key = chosen.column;
     frame.painter.setPen(QPen(draw::faded(frame.theme().accent, 0.6), 1));
     if (row >= 0) {
         const double y = row_middle(area, row, shape().rows);
@@ -144,7 +140,7 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
     const QFont font = ui_font(11);
     QString where = QStringLiteral("%1 down, %2 across").arg(words().query(), words().key());
     if (row >= 0 && key >= 0) {
-        where = query_name(row) + QStringLiteral(" → ") + key_name(key);
+        where = query_name(words(), axes(), row) + QStringLiteral(" → ") + key_name(words(), axes(), key);
         if (const auto* pattern = store_->pattern(head)) where += QStringLiteral("   ") + draw::weight_text((*pattern)(row, key));
     }
     draw::text(frame.painter, {area.left() + 2, area.bottom() + 19}, draw::elided(where, font, area.width()), font,
@@ -175,7 +171,7 @@ void ModelFigure::detail_hit(Hit& hit, QPointF px, QSizeF pane) const {
     hit.kind = keys ? Hit::Kind::key : Hit::Kind::query;
     (keys ? hit.key : hit.query) = (keys ? axes().keys : axes().queries)[static_cast<std::size_t>(i)].first;
     hit.tip = QStringLiteral("%1  %2 %3")
-                  .arg(head_name(head), keys ? key_name(i) : query_name(i),
+                  .arg(head_name(head), keys ? key_name(words(), axes(), i) : query_name(words(), axes(), i),
                        keys ? QStringLiteral("attended to") : QStringLiteral("attends"));
 }
 

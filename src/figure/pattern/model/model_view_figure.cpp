@@ -25,10 +25,6 @@ ModelFigure::ModelFigure(std::shared_ptr<ModelViewStore> store, const ModelViewO
     seen_ = {0, 0, at_.width, at_.height};
 }
 
-PixelStyle ModelFigure::pixel_style(const Style& style) const {
-    return {style.theme, style.ramp, style.palette, style.transfer, options_.mean};
-}
-
 QSizeF ModelFigure::layout(QSizeF available, const Style& style, const Selection&) {
     // Files are made beside the window: they must not paint with the pixels that the window paints with.
     if (style.exporting && !own_store_) {
@@ -57,7 +53,7 @@ void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
                 draw::device_scale(painter),
                 1 / style.zoom,
                 draw::is_vector(painter)};
-    store_->begin(pixel_style(style), style.exporting);
+    store_->begin({style.theme, style.ramp, style.palette, style.transfer, options_.mean}, style.exporting);
     painter.setRenderHint(QPainter::Antialiasing);
     paint_title(frame);
     if (shape().rows == 0 || shape().columns == 0) {
@@ -173,9 +169,6 @@ void ModelFigure::paint_lines(Frame& frame, HeadId head, const QRectF& area, dou
 }
 
 bool ModelFigure::is_hovered(const Selection& selection, std::int64_t row, std::int64_t column) const {
-    const auto covers = [](const analyze::AxisItem& item, Position p) {
-        return p >= item.first && p.value < item.first.value + item.count;
-    };
     return (!selection.hover_query || covers(axes().queries[static_cast<std::size_t>(row)], *selection.hover_query)) &&
            (!selection.hover_key || covers(axes().keys[static_cast<std::size_t>(column)], *selection.hover_key));
 }

@@ -18,7 +18,7 @@ public:
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
-    QString title() const override;
+    QString title() const override { return with_attention(QStringLiteral("All heads"), store_->data().attention); }
     QString description() const override;
     bool zoomable() const override { return true; }
     double max_zoom() const override;
@@ -34,11 +34,9 @@ private:
     const ModelShape& shape() const { return store_->data().shape; }
     const analyze::PatternAxes& axes() const { return store_->data().axes; }
     const AxisWords& words() const { return store_->data().words; }
-    PixelStyle pixel_style(const Style&) const;
     /// The head that is marked: on screen the focused one, in a file the one whose pane is open.
     std::optional<HeadId> marked(const Frame&) const;
-    QString query_name(std::int64_t row) const;
-    QString key_name(std::int64_t column) const;
+    analyze::Matrix drawn_map(HeadId) const;  ///< of a cell, at the size of its lines or pooled
 
     void paint_cell(Frame&, HeadId) const;
     void paint_lines(Frame&, HeadId, const QRectF& area, double line_px) const;

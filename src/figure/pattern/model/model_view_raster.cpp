@@ -29,21 +29,24 @@ analyze::Matrix halved(const analyze::Matrix& from, bool mean) {
     return out;
 }
 
+const analyze::AxisItem& first_item(const std::vector<analyze::AxisItem>& items, std::int64_t cell, std::int64_t cells) {
+    return items[static_cast<std::size_t>(cell * std::ssize(items) / cells)];
+}
+
+const analyze::AxisItem& last_item(const std::vector<analyze::AxisItem>& items, std::int64_t cell, std::int64_t cells) {
+    const std::int64_t first = cell * std::ssize(items) / cells, end = (cell + 1) * std::ssize(items) / cells;
+    return items[static_cast<std::size_t>(std::max(first, end - 1))];
+}
+
 std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask& mask, std::int64_t rows,
                                         std::int64_t columns) {
     std::vector<std::int64_t> legal(static_cast<std::size_t>(rows), columns);
     if (!mask.causal && mask.window <= 0) return legal;
-    const auto queries = static_cast<std::int64_t>(axes.queries.size());
-    const auto keys = static_cast<std::int64_t>(axes.keys.size());
     std::int64_t column = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
-        const auto last = std::max((r + 1) * queries / rows - 1, r * queries / rows);
-        const auto& query = axes.queries[static_cast<std::size_t>(last)];
+        const analyze::AxisItem& query = last_item(axes.queries, r, rows);
         const auto latest = query.first.value + query.count - 1 + (mask.causal ? 0 : mask.window - 1);
-        const auto first_key = [&](std::int64_t c) {
-            return axes.keys[static_cast<std::size_t>(c * keys / columns)].first.value;
-        };
-        while (column < columns && first_key(column) <= latest) ++column;
+        while (column < columns && first_item(axes.keys, column, columns).first.value <= latest) ++column;
         legal[static_cast<std::size_t>(r)] = column;
     }
     return legal;
@@ -53,13 +56,11 @@ std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::i
                                         std::int64_t columns) {
     if (window <= 0) return {};
     std::vector<std::int64_t> first(static_cast<std::size_t>(rows));
-    const auto queries = static_cast<std::int64_t>(axes.queries.size());
-    const auto keys = static_cast<std::int64_t>(axes.keys.size());
     std::int64_t column = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t query = axes.queries[static_cast<std::size_t>(r * queries / rows)].first.value;
+        const std::int64_t query = first_item(axes.queries, r, rows).first.value;
         const auto last_key = [&](std::int64_t c) {
-            const auto& key = axes.keys[static_cast<std::size_t>(std::max((c + 1) * keys / columns - 1, c * keys / columns))];
+            const analyze::AxisItem& key = last_item(axes.keys, c, columns);
             return key.first.value + key.count - 1;
         };
         while (column < columns && query - last_key(column) >= window) ++column;

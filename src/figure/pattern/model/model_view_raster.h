@@ -19,6 +19,10 @@ analyze::Matrix strengths(const analyze::Matrix& weights, const Transfer&);
 /// Half the cells a side: the largest, or the mean of two by two. Odd edges keep their last row and column.
 analyze::Matrix halved(const analyze::Matrix&, bool mean);
 
+/// The first and the last item that a cell covers where a side is pooled to so many cells.
+const analyze::AxisItem& first_item(const std::vector<analyze::AxisItem>&, std::int64_t cell, std::int64_t cells);
+const analyze::AxisItem& last_item(const std::vector<analyze::AxisItem>&, std::int64_t cell, std::int64_t cells);
+
 /// How many of the columns of each row may hold an attended pair when `axes` is pooled to rows x columns: all, or in
 /// causal models and windows those whose first key the row's last query may see.
 std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask&, std::int64_t rows, std::int64_t columns);

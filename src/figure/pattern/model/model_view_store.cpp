@@ -97,10 +97,9 @@ const ModelViewStore::Picture* ModelViewStore::best(HeadId head, QSize size) con
     const auto found = pictures_.find(head);
     if (found == pictures_.end() || found->second.empty()) return nullptr;
     const auto& all = found->second;
-    const auto exact = std::find_if(all.begin(), all.end(), [&](const Picture& p) { return p.size == size; });
+    const auto exact = std::ranges::find(all, size, &Picture::size);
     if (exact != all.end()) return &*exact;
-    return &*std::max_element(all.begin(), all.end(),
-                              [](const Picture& a, const Picture& b) { return a.size.width() < b.size.width(); });
+    return &*std::ranges::max_element(all, {}, [](const Picture& p) { return p.size.width(); });
 }
 
 const QImage* ModelViewStore::keep(HeadId head, QSize size, QImage image) {

@@ -7,24 +7,13 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {}  // namespace
-
-QString ModelFigure::query_name(std::int64_t row) const {
-    const auto& item = axes().queries[static_cast<std::size_t>(row)];
-    return words().named_query(draw::label_of(item).with_position(item.first));
-}
-
-QString ModelFigure::key_name(std::int64_t column) const {
-    const auto& item = axes().keys[static_cast<std::size_t>(column)];
-    return words().named_key(draw::label_of(item).with_position(item.first));
-}
 
 void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const CellParts& parts) const {
     const double unit = frame.unit;
     const auto& selection = frame.selection;
     const auto column = [&](bool keys) {
         const auto& items = keys ? axes().keys : axes().queries;
-        const auto count = static_cast<std::int64_t>(items.size());
+        const auto count = std::ssize(items);
         const double height = parts.area.height() / double(count);
         const QRectF side = keys ? QRectF(parts.area.right(), 0, cell.right() - parts.area.right(), 0)
                                  : QRectF(cell.left(), 0, parts.area.left() - cell.left(), 0);
@@ -33,8 +22,7 @@ void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const Cell
             if (top + height < frame.target.top() || top > frame.target.bottom()) continue;
             const auto& item = items[static_cast<std::size_t>(i)];
             const auto hovered = keys ? selection.hover_key : selection.hover_query;
-            const bool strong =
-                frame.hover() && hovered && hovered->value >= item.first.value && hovered->value < item.first.value + item.count;
+            const bool strong = frame.hover() && hovered && covers(item, *hovered);
             frame.at({side.left(), top}, [&] {
                 const QRectF box(5, 0, side.width() / unit - 10, height / unit);
                 draw::token(frame.painter, box, draw::label_of(item), small_font(), frame.theme(),
@@ -130,7 +118,8 @@ void ModelFigure::pair_hit(Hit& hit, HeadId head, std::int64_t row, std::int64_t
     if (!shape().is_together(head)) hit.head = head;
     hit.query = axes().queries[static_cast<std::size_t>(row)].first;
     hit.key = axes().keys[static_cast<std::size_t>(column)].first;
-    hit.tip = QStringLiteral("%1  %2 → %3").arg(store_->data().name_of(head), query_name(row), key_name(column));
+    hit.tip = QStringLiteral("%1  %2 → %3")
+                  .arg(store_->data().name_of(head), query_name(words(), axes(), row), key_name(words(), axes(), column));
     if (const auto* pattern = store_->pattern(head)) {
         hit.value = (*pattern)(row, column);
         hit.tip += QStringLiteral("  weight %1").arg(fixed(*hit.value, 4));
@@ -148,7 +137,8 @@ void ModelFigure::cell_hit(Hit& hit, QPointF point, HeadId head, const CellParts
         const auto i = row_at(point.y(), keys ? shape().columns : shape().rows);
         hit.kind = keys ? Hit::Kind::key : Hit::Kind::query;
         (keys ? hit.key : hit.query) = (keys ? axes().keys : axes().queries)[static_cast<std::size_t>(i)].first;
-        hit.tip = QStringLiteral("%1  %2").arg(store_->data().name_of(head), keys ? key_name(i) : query_name(i));
+        hit.tip = QStringLiteral("%1  %2").arg(store_->data().name_of(head),
+                                               keys ? key_name(words(), axes(), i) : query_name(words(), axes(), i));
         return;
     }
     if (!parts.area.contains(point)) return;

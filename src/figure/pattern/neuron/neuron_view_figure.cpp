@@ -139,10 +139,8 @@ QString NeuronFigure::row_tip(std::int64_t key) const {
                        .arg(head_name(view.head), query_named(), named(key), dot_heading(view.scale, data_.d_head()),
                             fixed(view.dot[key], 4));
     if (data_.has_position()) text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
-    for (const auto& part : view.parts)
-        text += QStringLiteral("  %1 %2").arg(QString::fromStdString(part.name), fixed(part.values[key], 4));
-    for (const auto& term : view.terms)
-        text += QStringLiteral("  %1 %2").arg(term_heading(term.name), fixed(term.values[key], 4));
+    for (const auto* list : {&view.parts, &view.terms})
+        for (const auto& term : *list) text += QStringLiteral("  %1 %2").arg(term_heading(term.name), fixed(term.values[key], 4));
     return text + QStringLiteral("  score %1  weight %2  |value| %3  weight · |value| %4")
                       .arg(fixed(view.score[key], 4), fixed(view.weight[key], 4), fixed(view.value_norm[key], 4),
                            fixed(view.weighted_value_norm[key], 4));
@@ -231,14 +229,13 @@ QString neuron_description(bool expanded) {
             "After the neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer "
             "Model).");
     return QStringLiteral(
-        "Why one token attends where it does. The band holds the query vector q of the chosen token; each row below is "
-        "a "
-        "token it may attend to, with its key vector k and the products q × k number by number. Blue numbers raise the "
-        "score, orange ones lower it. Their sum times the model's scale, plus the position term where the model has "
-        "one, is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
-        "on to what is carried over: the length of the value vector, and the weight times that length. After the "
-        "neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model); the norm "
-        "of weighted values is from Kobayashi et al. 2020, Attention is Not Only a Weight.");
+        "Why one token attends where it does. The band holds the query vector q of the chosen token; each row below is a token "
+        "it may attend to, with its key vector k and the products q × k number by number. Blue numbers raise the score, orange "
+        "ones lower it. Their sum times the model's scale, plus the position term where the model has one, is the score; the "
+        "softmax turns the scores of all rows into weights that sum to 1. The last columns go on to what is carried over: the "
+        "length of the value vector, and the weight times that length. After the neuron view of BertViz (Vig 2019, A Multiscale "
+        "Visualization of Attention in the Transformer Model); the norm of weighted values is from Kobayashi et al. 2020, "
+        "Attention is Not Only a Weight.");
 }
 
 }  // namespace headlight::figure

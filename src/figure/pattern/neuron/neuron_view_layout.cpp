@@ -125,26 +125,6 @@ std::optional<std::int64_t> NeuronLayout::slot_at(double x) const {
     return std::nullopt;
 }
 
-namespace {
-
-/// Widths between the columns.
-struct NeuronSpacing {
-    double least_key_x, strip_gap, to_dot, to_position, to_score, bar_gap, bar_width, to_value, to_weighted, right, least_strip;
-};
-constexpr NeuronSpacing compact_spacing{.least_key_x = 90,
-                                        .strip_gap = 10,
-                                        .to_dot = 52,
-                                        .to_position = 64,
-                                        .to_score = 52,
-                                        .bar_gap = 8,
-                                        .bar_width = 24,
-                                        .to_value = 50,
-                                        .to_weighted = 44,
-                                        .right = 24,
-                                        .least_strip = 56};
-
-}  // namespace
-
 NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, double token_text, bool compact) {
     NeuronLayout at;
     at.rows = data.rows();
@@ -154,30 +134,20 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     const double roomy = std::clamp((available_width - 860) / (1180 - 860), 0.0, 1.0);
     const auto between = [roomy](double narrow, double wide) { return narrow + (wide - narrow) * roomy; };
     at.token_x = NeuronLayout::margin + 14;
-    const NeuronSpacing space = compact ? compact_spacing
-                                        : NeuronSpacing{.least_key_x = between(104, 118),
-                                                        .strip_gap = between(18, 24),
-                                                        .to_dot = between(66, 84),
-                                                        .to_position = between(62, 74),
-                                                        .to_score = between(60, 76),
-                                                        .bar_gap = between(14, 16),
-                                                        .bar_width = between(56, 100),
-                                                        .to_value = between(56, 74),
-                                                        .to_weighted = between(98, 112),
-                                                        .right = between(12, 44) + 16,
-                                                        .least_strip = 110};
-    const auto [least_key_x, strip_gap, to_dot, to_position, to_score, bar_gap, bar_width, to_value, to_weighted, right,
-                least_strip] = space;
+    const auto space = [&](double in_file, double narrow, double wide) { return compact ? in_file : between(narrow, wide); };
+    const double strip_gap = space(10, 18, 24), to_dot = space(52, 66, 84), to_position = space(64, 62, 74),
+                 to_score = space(52, 60, 76), bar_gap = space(8, 14, 16), to_value = space(50, 56, 74),
+                 to_weighted = space(44, 98, 112), right = compact ? 24 : between(12, 44) + 16;
     at.token_width = std::clamp(token_text, 48.0, compact ? 64.0 : between(96, 160));
-    at.key_x = std::max(at.token_x + at.token_width + between(10, 16), least_key_x);
-    at.bar_width = bar_width;
+    at.key_x = std::max(at.token_x + at.token_width + between(10, 16), space(90, 104, 118));
+    at.bar_width = space(24, 56, 100);
     const double weight = 6 + 38;
     const auto terms = static_cast<double>(data.view.terms.size()), parts = static_cast<double>(data.view.parts.size());
     const double of_parts = std::max(0.0, parts - 1) * to_position;
     const double columns = strip_gap + to_dot + of_parts + (data.has_position() ? to_position : 0) + terms * to_position +
                            to_score + bar_gap + at.bar_width + weight + to_value + to_weighted + right;
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
-    at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, least_strip, most);
+    at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, compact ? 56.0 : 110.0, most);
 
     at.product_x = at.key_x + at.strip_width + strip_gap;
     for (std::size_t i = 0; i < data.view.parts.size(); ++i)

@@ -4,7 +4,6 @@
 #include "figure/core/axis_words.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 
-#include <QPointF>
 #include <QRectF>
 #include <QString>
 

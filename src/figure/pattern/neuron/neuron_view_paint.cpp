@@ -73,8 +73,7 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
     const QRectF row = at_.row(key);
     const bool strong = key == strongest_;
     const bool hovered = !style.exporting && selection.hover_key == Position{key};
-    const bool pinned =
-        std::find(selection.pinned_keys.begin(), selection.pinned_keys.end(), Position{key}) != selection.pinned_keys.end();
+    const bool pinned = std::ranges::find(selection.pinned_keys, Position{key}) != selection.pinned_keys.end();
     if (strong || hovered || pinned)
         draw::box(painter, row.adjusted(0, 1, 0, -1), 6, pinned ? theme.accent_soft : hovered ? theme.chip : theme.panel);
 
@@ -100,22 +99,14 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     const Theme& theme = *style.theme;
     const auto& view = data_.view;
     std::vector<double> terms, places;
-    for (std::size_t i = 0; i < view.parts.size(); ++i) {
-        terms.push_back(view.parts[i].values[key]);
-        places.push_back(at_.parts_right[i]);
-    }
-    if (view.parts.empty()) {
-        terms.push_back(view.dot[key]);
-        places.push_back(at_.dot_right);
-    }
-    if (data_.has_position()) {
-        terms.push_back(view.position[static_cast<std::size_t>(key)]);
-        places.push_back(at_.position_right);
-    }
-    for (std::size_t i = 0; i < view.terms.size(); ++i) {
-        terms.push_back(view.terms[i].values[key]);
-        places.push_back(at_.terms_right[i]);
-    }
+    const auto add = [&](double term, double place) {
+        terms.push_back(term);
+        places.push_back(place);
+    };
+    for (std::size_t i = 0; i < view.parts.size(); ++i) add(view.parts[i].values[key], at_.parts_right[i]);
+    if (view.parts.empty()) add(view.dot[key], at_.dot_right);
+    if (data_.has_position()) add(view.position[static_cast<std::size_t>(key)], at_.position_right);
+    for (std::size_t i = 0; i < view.terms.size(); ++i) add(view.terms[i].values[key], at_.terms_right[i]);
     const double unit = std::pow(10, digits_);
     const std::vector<double> shown = round_to_sum(terms, view.score[key], digits_);
     const QColor term = strong ? theme.text : theme.muted;

@@ -4,18 +4,12 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace bloom {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c;
-    c.n_layers = json.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size", "n_embed"}, kMaxWidth);
-    c.n_heads = json.size({"n_head", "num_attention_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "n_head", c.d_model, c.n_heads);
+    read_sizes(json, c, {"n_layer", "num_hidden_layers"}, {"hidden_size", "n_embed"}, {"n_head", "num_attention_heads"});
     c.d_mlp = 4 * c.d_model;
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.has("seq_length") ? json.size({"seq_length"}, kMaxContext) : 0;
@@ -27,14 +21,11 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
     c.activation = Activation::gelu_bloom;
     c.positions = Positions::alibi;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.qkv = QkvLayout::per_head;
+    WeightMap map{.prefixes = {"transformer.", ""}, .qkv = QkvLayout::per_head};
     add_decoder(map, c,
                 {.embed = "word_embeddings",
                  .embed_norm = "word_embeddings_layernorm",

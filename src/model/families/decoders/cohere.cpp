@@ -20,12 +20,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 constexpr std::string_view kArchitectures[] = {"CohereForCausalLM", "CohereModel"};
 
 }  // namespace cohere
 
-const Family kCohere = {"cohere", cohere::kArchitectures, "cohere", cohere::parse_config, cohere::weight_map, llama_spec};
+const Family kCohere = {"cohere", cohere::kArchitectures, "cohere", cohere::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

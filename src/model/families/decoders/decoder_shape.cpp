@@ -7,10 +7,7 @@
 namespace headlight::model {
 
 void read_gpt2_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t max_context, std::optional<std::int64_t> context) {
-    c.n_layers = json.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"n_embd", "hidden_size"}, kMaxWidth);
-    c.n_heads = c.n_kv_heads = json.size({"n_head", "num_attention_heads"}, kMaxHeads);
-    c.d_head = head_width(json, "n_head", c.d_model, c.n_heads);
+    read_sizes(json, c, {"n_layer", "num_hidden_layers"}, {"n_embd", "hidden_size"}, {"n_head", "num_attention_heads"});
     c.d_mlp = json.size({"n_inner"}, kMaxWidth, 4 * c.d_model);
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"n_positions", "max_position_embeddings", "n_ctx"}, max_context, context);
@@ -18,10 +15,7 @@ void read_gpt2_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t max_
 }
 
 void read_decoder_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t max_context) {
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = c.n_kv_heads = json.size({"num_attention_heads"}, kMaxHeads);
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    read_sizes(json, c, {"num_hidden_layers"}, {"hidden_size"}, {"num_attention_heads"});
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"max_position_embeddings"}, max_context, 2048);
 }

@@ -3,6 +3,7 @@
 // groups, and beside them experts that every token goes through.
 #include "model/families/decoders/experts.h"
 #include "model/families/decoders/llama_shape.h"
+#include "model/families/rows.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -130,21 +131,17 @@ WeightMap weight_map(const ModelConfig& c) {
     const Latent& l = c.latent;
     const std::string at = "layers.#.self_attn.", expert = "mlp.experts.@.";
     const std::int64_t d = c.d_model, queries = c.n_heads * c.d_head;
-    const auto add = [&](Slot slot, const char* name, std::vector<std::int64_t> shape) {
-        const Layout layout = shape.size() > 1 ? Layout::out_in : Layout::plain;
-        map.rows.push_back({slot, {at + name + ".weight"}, std::move(shape), layout});
-    };
     if (l.query_rank > 0) {
-        add(Slot::q_down_weight, "q_a_proj", {l.query_rank, d});
-        add(Slot::q_latent_gain, "q_a_layernorm", {l.query_rank});
-        add(Slot::q_weight, "q_b_proj", {queries, l.query_rank});
+        add_linear(map, Slot::q_down_weight, at + "q_a_proj", l.query_rank, d, false);
+        add_norm(map, Slot::q_latent_gain, at + "q_a_layernorm", l.query_rank, false);
+        add_linear(map, Slot::q_weight, at + "q_b_proj", queries, l.query_rank, false);
     } else {
-        add(Slot::q_weight, "q_proj", {queries, d});
+        add_linear(map, Slot::q_weight, at + "q_proj", queries, d, false);
     }
-    add(Slot::kv_down_weight, "kv_a_proj_with_mqa", {l.rank + c.rope_dims, d});
-    add(Slot::latent_gain, "kv_a_layernorm", {l.rank});
-    add(Slot::kv_up_weight, "kv_b_proj", {c.n_heads * (l.content + c.d_value), l.rank});
-    add(Slot::o_weight, "o_proj", {d, c.n_heads * c.d_value});
+    add_linear(map, Slot::kv_down_weight, at + "kv_a_proj_with_mqa", l.rank + c.rope_dims, d, false);
+    add_norm(map, Slot::latent_gain, at + "kv_a_layernorm", l.rank, false);
+    add_linear(map, Slot::kv_up_weight, at + "kv_b_proj", c.n_heads * (l.content + c.d_value), l.rank, false);
+    add_linear(map, Slot::o_weight, at + "o_proj", d, c.n_heads * c.d_value, false);
     add_expert_rows(map, c,
                     {.router = "mlp.gate.weight",
                      .gate = expert + "gate_proj.weight",

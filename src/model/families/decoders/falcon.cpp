@@ -6,17 +6,12 @@
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace falcon {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers", "n_layer"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"num_attention_heads", "n_head"}, kMaxHeads);
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    read_sizes(json, c, {"num_hidden_layers", "n_layer"}, {"hidden_size"}, {"num_attention_heads", "n_head"});
     const bool grouped = json.flag("new_decoder_architecture", false), one = json.flag("multi_query", true);
     c.n_kv_heads = grouped ? json.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, c.n_heads) : one ? 1 : c.n_heads;
     if (c.n_heads % c.n_kv_heads != 0)
@@ -34,7 +29,6 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
     c.activation = read_activation(json, "activation", "gelu");
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     c.positions = json.flag("alibi", false) ? Positions::alibi : Positions::rotary;
     c.alibi = Alibi::falcon;
     if (c.positions == Positions::rotary) read_rope(json, c);
@@ -42,12 +36,10 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
+    WeightMap map{.prefixes = {"transformer.", ""}, .ignored = {"*rotary_emb.inv_freq"}};
     // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Otherwise by group; with one group that
     // equals the first layout.
     map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::grouped;
-    map.ignored = {"*rotary_emb.inv_freq"};
     const bool two = c.parallel && !c.shared_norm;
     add_decoder(map, c,
                 {.embed = "word_embeddings",

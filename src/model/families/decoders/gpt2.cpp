@@ -4,8 +4,6 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace gpt2 {
 
@@ -17,7 +15,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.activation = read_activation(json, "activation_function", "gelu_new");
     c.positions = Positions::learned;
-    c.score_scale = json.flag("scale_attn_weights", true) ? 1.0 / std::sqrt(static_cast<double>(c.d_head)) : 1.0;
+    if (!json.flag("scale_attn_weights", true)) c.score_scale = 1.0;
     c.scale_by_layer = json.flag("scale_attn_by_inverse_layer_idx", false);
     c.wide_scores = json.flag("reorder_and_upcast_attn", false);
     return c;
@@ -25,28 +23,30 @@ ModelConfig parse_config(const ConfigReader& json) {
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, m = c.d_mlp;
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.qkv = QkvLayout::thirds;
-    map.head_name = "language model head";
-    map.ignored = {"*h.*.attn.bias", "*h.*.attn.masked_bias"};  // the causal mask, stored by old versions
-    map.rows = {
-        {Slot::embed, {"wte.weight"}, {c.vocab_size, d}},
-        {Slot::pos_embed, {"wpe.weight"}, {c.context_length, d}},
-        {Slot::ln1_gain, {"h.#.ln_1.weight"}, {d}},
-        {Slot::ln1_bias, {"h.#.ln_1.bias"}, {d}},
-        {Slot::qkv_weight, {"h.#.attn.c_attn.weight"}, {d, 3 * d}, Layout::in_out},
-        {Slot::qkv_bias, {"h.#.attn.c_attn.bias"}, {3 * d}},
-        {Slot::o_weight, {"h.#.attn.c_proj.weight"}, {d, d}, Layout::in_out},
-        {Slot::o_bias, {"h.#.attn.c_proj.bias"}, {d}},
-        {Slot::ln2_gain, {"h.#.ln_2.weight"}, {d}},
-        {Slot::ln2_bias, {"h.#.ln_2.bias"}, {d}},
-        {Slot::mlp_in_weight, {"h.#.mlp.c_fc.weight"}, {d, m}, Layout::in_out},
-        {Slot::mlp_in_bias, {"h.#.mlp.c_fc.bias"}, {m}},
-        {Slot::mlp_out_weight, {"h.#.mlp.c_proj.weight"}, {m, d}, Layout::in_out},
-        {Slot::mlp_out_bias, {"h.#.mlp.c_proj.bias"}, {d}},
-        {Slot::final_norm_gain, {"ln_f.weight"}, {d}},
-        {Slot::final_norm_bias, {"ln_f.bias"}, {d}},
+    WeightMap map{
+        .prefixes = {"transformer.", ""},
+        .rows =
+            {
+                {Slot::embed, {"wte.weight"}, {c.vocab_size, d}},
+                {Slot::pos_embed, {"wpe.weight"}, {c.context_length, d}},
+                {Slot::ln1_gain, {"h.#.ln_1.weight"}, {d}},
+                {Slot::ln1_bias, {"h.#.ln_1.bias"}, {d}},
+                {Slot::qkv_weight, {"h.#.attn.c_attn.weight"}, {d, 3 * d}, Layout::in_out},
+                {Slot::qkv_bias, {"h.#.attn.c_attn.bias"}, {3 * d}},
+                {Slot::o_weight, {"h.#.attn.c_proj.weight"}, {d, d}, Layout::in_out},
+                {Slot::o_bias, {"h.#.attn.c_proj.bias"}, {d}},
+                {Slot::ln2_gain, {"h.#.ln_2.weight"}, {d}},
+                {Slot::ln2_bias, {"h.#.ln_2.bias"}, {d}},
+                {Slot::mlp_in_weight, {"h.#.mlp.c_fc.weight"}, {d, m}, Layout::in_out},
+                {Slot::mlp_in_bias, {"h.#.mlp.c_fc.bias"}, {m}},
+                {Slot::mlp_out_weight, {"h.#.mlp.c_proj.weight"}, {m, d}, Layout::in_out},
+                {Slot::mlp_out_bias, {"h.#.mlp.c_proj.bias"}, {d}},
+                {Slot::final_norm_gain, {"ln_f.weight"}, {d}},
+                {Slot::final_norm_bias, {"ln_f.bias"}, {d}},
+            },
+        .qkv = QkvLayout::thirds,
+        .head_name = "language model head",
+        .ignored = {"*h.*.attn.bias", "*h.*.attn.masked_bias"},  // the causal mask, stored by old versions
     };
     add_language_head(map, c, "lm_head.weight");
     return map;

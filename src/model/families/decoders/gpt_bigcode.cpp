@@ -4,8 +4,6 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace gpt_bigcode {
 
@@ -18,15 +16,14 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.activation = read_activation(json, "activation_function", "gelu_pytorch_tanh");
     c.positions = Positions::learned;
-    c.score_scale = json.flag("scale_attn_weights", true) ? 1.0 / std::sqrt(static_cast<double>(c.d_head)) : 1.0;
+    if (!json.flag("scale_attn_weights", true)) c.score_scale = 1.0;
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::blocks;
-    map.ignored = {"*attn.bias", "*attn.masked_bias"};
+    WeightMap map{.prefixes = {"transformer.", ""},
+                  .qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::blocks,
+                  .ignored = {"*attn.bias", "*attn.masked_bias"}};
     add_decoder(map, c,
                 {.embed = "wte",
                  .pos_embed = "wpe",

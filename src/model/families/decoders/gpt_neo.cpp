@@ -37,11 +37,7 @@ std::vector<std::string> layer_kinds(const ConfigReader& json, const ModelConfig
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c;
-    c.n_layers = json.size({"num_layers", "num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"num_heads", "num_attention_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "num_heads", c.d_model, c.n_heads);
+    read_sizes(json, c, {"num_layers", "num_hidden_layers"}, {"hidden_size"}, {"num_heads", "num_attention_heads"});
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth, 4 * c.d_model);
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"max_position_embeddings"}, kMaxWidth, 2048);
@@ -59,9 +55,7 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.ignored = {"*attn.attention.bias", "*attn.attention.masked_bias"};
+    WeightMap map{.prefixes = {"transformer.", ""}, .ignored = {"*attn.attention.bias", "*attn.attention.masked_bias"}};
     add_decoder(map, c,
                 {.embed = "wte",
                  .pos_embed = "wpe",

@@ -5,8 +5,6 @@
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace gpt_neox {
 
@@ -21,16 +19,14 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-5);
     c.activation = read_activation(json, "hidden_act", "gelu");
     c.positions = Positions::rotary;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     read_rope(json, c, 0.25);
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"gpt_neox.", ""};
-    map.qkv = QkvLayout::per_head;
-    map.ignored = {"*attention.bias", "*attention.masked_bias", "*rotary_emb.inv_freq"};
+    WeightMap map{.prefixes = {"gpt_neox.", ""},
+                  .qkv = QkvLayout::per_head,
+                  .ignored = {"*attention.bias", "*attention.masked_bias", "*rotary_emb.inv_freq"}};
     add_decoder(map, c,
                 {.embed = "embed_in",
                  .layer = {.at = "layers.#.",

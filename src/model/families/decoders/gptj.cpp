@@ -4,8 +4,6 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace gptj {
 
@@ -21,14 +19,11 @@ ModelConfig parse_config(const ConfigReader& json) {
     if (c.rope_dims % 2 != 0 || c.rope_dims > c.d_head)
         json.wrong("rotary_dim", "an even number up to " + std::to_string(c.d_head), std::to_string(c.rope_dims));
     c.rope_interleaved = true;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.ignored = {"*attn.bias", "*attn.masked_bias", "*attn.embed_positions"};
+    WeightMap map{.prefixes = {"transformer.", ""}, .ignored = {"*attn.bias", "*attn.masked_bias", "*attn.embed_positions"}};
     add_decoder(map, c,
                 {.embed = "wte",
                  .layer = {.at = "h.#.",

@@ -16,12 +16,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 constexpr std::string_view kArchitectures[] = {"GraniteForCausalLM", "GraniteModel"};
 
 }  // namespace granite
 
-const Family kGranite = {"granite", granite::kArchitectures, "granite", granite::parse_config, granite::weight_map, llama_spec};
+const Family kGranite = {"granite", granite::kArchitectures, "granite", granite::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

@@ -12,12 +12,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 constexpr std::string_view kArchitectures[] = {"LlamaForCausalLM", "LlamaModel"};
 
 }  // namespace llama
 
-const Family kLlama = {"llama", llama::kArchitectures, "llama", llama::parse_config, llama::weight_map, llama_spec};
+const Family kLlama = {"llama", llama::kArchitectures, "llama", llama::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

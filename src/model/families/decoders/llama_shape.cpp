@@ -126,6 +126,8 @@ WeightMap llama_map(const ModelConfig& c, const LlamaRows& rows) {
     return map;
 }
 
+WeightMap llama_weights(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
+
 Spec llama_spec(const ModelConfig&) {
     return {.before = {Block::token_embedding},
             .layer = {Block::attention, Block::mlp},

@@ -36,6 +36,9 @@ struct LlamaRows {
 /// Rows for all parts that the configuration enables.
 WeightMap llama_map(const ModelConfig&, const LlamaRows& = {});
 
+/// llama_map() of a model whose attention output has a bias where q, k and v have one.
+WeightMap llama_weights(const ModelConfig&);
+
 Spec llama_spec(const ModelConfig&);
 
 /// "sliding_window" over all layers; `fallback` where the field is absent (null: none).

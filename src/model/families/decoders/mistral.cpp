@@ -12,12 +12,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c); }
-
 constexpr std::string_view kArchitectures[] = {"MistralForCausalLM", "MistralModel"};
 
 }  // namespace mistral
 
-const Family kMistral = {"mistral", mistral::kArchitectures, "mistral", mistral::parse_config, mistral::weight_map, llama_spec};
+const Family kMistral = {"mistral", mistral::kArchitectures, "mistral", mistral::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

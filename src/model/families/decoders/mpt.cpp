@@ -4,8 +4,6 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace mpt {
 
@@ -13,11 +11,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("no_bias", true, true);
     if (json.has("logit_scale")) json.unsupported("logit_scale", "null");
     ModelConfig c;
-    c.n_layers = json.size({"n_layers"}, kMaxLayers);
-    c.d_model = json.size({"d_model"}, kMaxWidth);
-    c.n_heads = json.size({"n_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "n_heads", c.d_model, c.n_heads);
+    read_sizes(json, c, {"n_layers"}, {"d_model"}, {"n_heads"});
     c.d_mlp = 4 * c.d_model;
     if (json.size({"expansion_ratio"}, kMaxWidth, 4) != 4) json.unsupported("expansion_ratio", "4");
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
@@ -29,7 +23,6 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.activation = Activation::gelu;
     c.positions = Positions::alibi;
     c.alibi = Alibi::mpt;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     if (const auto attention = json.object("attn_config")) {
         attention->require_flag("alibi", true, true);
         attention->require_flag("qk_ln", false, false);
@@ -45,9 +38,7 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"transformer.", ""};
-    map.qkv = QkvLayout::thirds;
+    WeightMap map{.prefixes = {"transformer.", ""}, .qkv = QkvLayout::thirds};
     add_decoder(map, c,
                 {.embed = "wte",
                  .layer = {.at = "blocks.#.",

@@ -16,8 +16,6 @@ ModelConfig parse_olmo(const ConfigReader& json) {
     return c;
 }
 
-WeightMap olmo_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 ModelConfig parse_olmo2(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.epsilon = 1e-5});
     c.query_bias = json.flag("attention_bias", false);
@@ -37,7 +35,7 @@ constexpr std::string_view kOlmo2Names[] = {"Olmo2ForCausalLM", "Olmo2Model"};
 
 }  // namespace olmo
 
-const Family kOlmo = {"olmo", olmo::kOlmoNames, "olmo", olmo::parse_olmo, olmo::olmo_map, llama_spec};
+const Family kOlmo = {"olmo", olmo::kOlmoNames, "olmo", olmo::parse_olmo, llama_weights, llama_spec};
 const Family kOlmo2 = {"olmo2", olmo::kOlmo2Names, "olmo2", olmo::parse_olmo2, olmo::olmo2_map, llama_spec};
 
 }  // namespace headlight::model

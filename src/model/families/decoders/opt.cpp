@@ -4,8 +4,6 @@
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace opt {
 
@@ -24,13 +22,11 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.activation = read_activation(json, "activation_function", "relu");
     c.positions = Positions::learned;
     c.position_offset = 2;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"model.decoder.", "decoder.", ""};
+    WeightMap map{.prefixes = {"model.decoder.", "decoder.", ""}};
     add_decoder(map, c,
                 {.embed = "embed_tokens",
                  .pos_embed = "embed_positions",

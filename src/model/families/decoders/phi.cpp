@@ -5,8 +5,6 @@
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace phi {
 
@@ -23,15 +21,12 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-5);
     c.activation = read_activation(json, "hidden_act", "gelu_new");
     c.positions = Positions::rotary;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     read_rope(json, c, 0.5);
     return c;
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"model.", ""};
-    map.ignored = {"*rotary_emb.inv_freq"};
+    WeightMap map{.prefixes = {"model.", ""}, .ignored = {"*rotary_emb.inv_freq"}};
     add_decoder(map, c,
                 {.embed = "embed_tokens",
                  .layer = {.at = "layers.#.",

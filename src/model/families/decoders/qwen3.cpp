@@ -13,12 +13,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 constexpr std::string_view kArchitectures[] = {"Qwen3ForCausalLM", "Qwen3Model"};
 
 }  // namespace qwen3
 
-const Family kQwen3 = {"qwen3", qwen3::kArchitectures, "qwen3", qwen3::parse_config, qwen3::weight_map, llama_spec};
+const Family kQwen3 = {"qwen3", qwen3::kArchitectures, "qwen3", qwen3::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

@@ -30,12 +30,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.query_bias}); }
-
 constexpr std::string_view kArchitectures[] = {"SmolLM3ForCausalLM", "SmolLM3Model"};
 
 }  // namespace smollm3
 
-const Family kSmollm3 = {"smollm3", smollm3::kArchitectures, "smollm3", smollm3::parse_config, smollm3::weight_map, llama_spec};
+const Family kSmollm3 = {"smollm3", smollm3::kArchitectures, "smollm3", smollm3::parse_config, llama_weights, llama_spec};
 
 }  // namespace headlight::model

@@ -21,12 +21,8 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     json.require_flag("share_encoder_decoder_embeddings", true, true);
     ModelConfig c;
     c.stack = decoder ? Stack::decoder : Stack::encoder;
-    const std::string heads = decoder ? "decoder_attention_heads" : "encoder_attention_heads";
-    c.n_layers = json.size({decoder ? "decoder_layers" : "encoder_layers"}, kMaxLayers);
-    c.d_model = json.size({"d_model"}, kMaxWidth);
-    c.n_heads = json.size({heads}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, heads, c.d_model, c.n_heads);
+    read_sizes(json, c, {decoder ? "decoder_layers" : "encoder_layers"}, {"d_model"},
+               {decoder ? "decoder_attention_heads" : "encoder_attention_heads"});
     c.d_mlp = json.size({decoder ? "decoder_ffn_dim" : "encoder_ffn_dim"}, kMaxWidth);
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"max_position_embeddings"}, kMaxWidth);
@@ -42,7 +38,6 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     c.positions = Positions::learned;
     c.sinusoidal = kin == Kin::marian;
     c.position_offset = c.sinusoidal ? 0 : 2;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     if (!decoder) return c;
     const std::int64_t end = token_id(json, "eos_token_id", 2), begin = token_id(json, "bos_token_id", -1);
     c.start_ids = {token_id(json, "decoder_start_token_id", end)};
@@ -60,9 +55,7 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, inner = c.n_heads * c.d_head;
     const bool decoder = c.stack == Stack::decoder;
     const std::string stack = decoder ? "decoder." : "encoder.", layer = stack + "layers.#.";
-    WeightMap map;
-    map.prefixes = {"model.", ""};
-    map.ignored = {"*coder.embed_tokens.weight", "*coder.version"};
+    WeightMap map{.prefixes = {"model.", ""}, .ignored = {"*coder.embed_tokens.weight", "*coder.version"}};
     map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
     if (c.sinusoidal)
         map.ignored.emplace_back("*embed_positions.weight");

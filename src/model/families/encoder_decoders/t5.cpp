@@ -29,8 +29,7 @@ void read_mlp(const ConfigReader& json, ModelConfig& c) {
 ModelConfig stack_config(const ConfigReader& json) {
     ModelConfig c;
     c.d_model = json.size({"d_model"}, kMaxWidth);
-    c.n_heads = json.size({"num_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
+    c.n_heads = c.n_kv_heads = json.size({"num_heads"}, kMaxHeads);
     c.d_head = json.size({"d_kv"}, kMaxWidth);
     c.d_mlp = json.size({"d_ff"}, kMaxWidth);
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
@@ -82,10 +81,9 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::string stack = decoder ? "decoder." : "encoder.";
     const std::string first = stack + "block.#.layer.0.", cross = stack + "block.#.layer.1.";
     const std::string last = stack + (decoder ? "block.#.layer.2." : "block.#.layer.1.");
-    WeightMap map;
-    map.prefixes = {"", "transformer."};
     // Old checkpoints of version 1.0 hold a table for the cross attention that is never used.
-    map.ignored = {"*EncDecAttention.relative_attention_bias.weight", "*coder.embed_tokens.weight"};
+    WeightMap map{.prefixes = {"", "transformer."},
+                  .ignored = {"*EncDecAttention.relative_attention_bias.weight", "*coder.embed_tokens.weight"}};
     const auto attention = [&](const std::string& name, Slot q, Slot k, Slot v, Slot o, Slot gain) {
         map.rows.push_back({gain, {name.substr(0, name.find_last_of('.', name.size() - 2)) + ".layer_norm.weight"}, {d}});
         map.rows.push_back({q, {name + "q.weight"}, {inner, d}, Layout::out_in});

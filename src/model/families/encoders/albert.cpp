@@ -20,9 +20,7 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    WeightMap map, shared;
-    map.prefixes = {"albert.", ""};
-    map.ignored = {"*embeddings.position_ids", "*pooler.*", "*sop_classifier.*"};
+    WeightMap map{.prefixes = {"albert.", ""}, .ignored = {"*embeddings.position_ids", "*pooler.*", "*sop_classifier.*"}}, shared;
     add_bert_embeddings(map, c);
     add_linear(map, Slot::embed_projection_weight, "encoder.embedding_hidden_mapping_in", c.d_model, c.d_embed);
     add_layers(shared, c,

@@ -27,9 +27,8 @@ void add_old_names(WeightMap& map) {
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::string head = "cls.predictions.";
-    WeightMap map;
-    map.prefixes = {"bert.", ""};
-    map.ignored = {"*embeddings.position_ids", "*pooler.dense.*", "*cls.seq_relationship.*"};
+    WeightMap map{.prefixes = {"bert.", ""},
+                  .ignored = {"*embeddings.position_ids", "*pooler.dense.*", "*cls.seq_relationship.*"}};
     add_bert_embeddings(map, c);
     add_layers(map, c, bert_layer());
     // Tied, the decoder's bias is a copy of the head's; untied, it is the one that transformers adds.

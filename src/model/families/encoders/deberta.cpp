@@ -128,11 +128,10 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model;
     const std::string self = "encoder.layer.#.attention.self.";
     const Disentangled& terms = c.disentangled;
-    WeightMap map;
-    map.prefixes = {"deberta.", ""};
-    map.head_name = "MLM head";
-    map.ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*",
-                   "*mask_predictions.*"};
+    WeightMap map{.prefixes = {"deberta.", ""},
+                  .head_name = "MLM head",
+                  .ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*",
+                              "*mask_predictions.*"}};
     add_bert_embeddings(map, c);
     if (terms.any()) {
         map.rows.push_back({Slot::relative_embed, {"encoder.rel_embeddings.weight"}, {2 * terms.span, d}});

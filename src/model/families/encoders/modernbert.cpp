@@ -44,10 +44,7 @@ ModelConfig parse_config(const ConfigReader& json) {
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model;
-    WeightMap map;
-    map.prefixes = {"model.", ""};
-    map.qkv = QkvLayout::thirds;
-    map.ignored = {"*inv_freq"};
+    WeightMap map{.prefixes = {"model.", ""}, .qkv = QkvLayout::thirds, .ignored = {"*inv_freq"}};
     map.rows = {{Slot::embed, {"embeddings.tok_embeddings.weight"}, {c.vocab_size, d}},
                 {Slot::embed_norm_gain, {"embeddings.norm.weight"}, {d}},
                 {.slot = Slot::ln1_gain, .names = {"layers.#.attn_norm.weight"}, .shape = {d}, .first_layer = 1}};

@@ -38,10 +38,9 @@ ModelConfig parse_config(const ConfigReader& json) {
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::string head = "cls.predictions.";
-    WeightMap map;
-    map.prefixes = {"nomic_bert.", "bert.", ""};
-    map.qkv = QkvLayout::thirds;
-    map.ignored = {"*embeddings.position_ids", "*pooler.dense.*", "*inv_freq"};
+    WeightMap map{.prefixes = {"nomic_bert.", "bert.", ""},
+                  .qkv = QkvLayout::thirds,
+                  .ignored = {"*embeddings.position_ids", "*pooler.dense.*", "*inv_freq"}};
     add_bert_embeddings(map, c, "emb_ln");
     add_layers(map, c,
                {.at = "encoder.layers.#.",

@@ -19,9 +19,7 @@ ModelConfig parse_roberta(const ConfigReader& json) {
 }
 
 WeightMap roberta_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"roberta.", ""};
-    map.ignored = {"*embeddings.position_ids", "*pooler.dense.*"};
+    WeightMap map{.prefixes = {"roberta.", ""}, .ignored = {"*embeddings.position_ids", "*pooler.dense.*"}};
     add_bert_embeddings(map, c);
     add_layers(map, c, bert_layer());
     add_masked_word_head(map, c,
@@ -40,9 +38,7 @@ ModelConfig parse_electra(const ConfigReader& json) {
 }
 
 WeightMap electra_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"electra.", ""};
-    map.ignored = {"*embeddings.position_ids", "*discriminator_predictions.*"};
+    WeightMap map{.prefixes = {"electra.", ""}, .ignored = {"*embeddings.position_ids", "*discriminator_predictions.*"}};
     add_bert_embeddings(map, c);
     if (c.d_embed > 0) add_linear(map, Slot::embed_projection_weight, "embeddings_project", c.d_model, c.d_embed);
     add_layers(map, c, bert_layer());
@@ -66,9 +62,7 @@ ModelConfig parse_distilbert(const ConfigReader& json) {
 }
 
 WeightMap distilbert_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"distilbert.", ""};
-    map.ignored = {"*embeddings.position_ids"};
+    WeightMap map{.prefixes = {"distilbert.", ""}, .ignored = {"*embeddings.position_ids"}};
     add_bert_embeddings(map, c);
     add_layers(map, c,
                {.at = "transformer.layer.#.",

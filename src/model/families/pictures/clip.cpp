@@ -7,24 +7,13 @@
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace clip {
 
 ModelConfig parse(const ConfigReader& json, std::int64_t width, std::int64_t heads, std::int64_t hidden) {
-    ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers, 12);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth, width);
-    c.n_heads = c.n_kv_heads = json.size({"num_attention_heads"}, kMaxHeads, heads);
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
-    c.d_mlp = json.size({"intermediate_size"}, kMaxWidth, hidden);
-    c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-5);
-    c.activation = read_activation(json, "hidden_act", "quick_gelu");
+    ModelConfig c = picture_stack(json, width, heads, hidden, 1e-5, "quick_gelu");
     c.query_bias = true;
     c.has_unembedding = false;
-    c.positions = Positions::learned;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     if (json.architecture().ends_with("WithProjection")) c.d_projection = json.size({"projection_dim"}, kMaxWidth, 512);
     return c;
 }
@@ -58,11 +47,10 @@ void add_projection(WeightMap& map, const ModelConfig& c, const std::string& nam
 }
 
 WeightMap text_map(const ModelConfig& c) {
-    WeightMap map;
-    map.prefixes = {"text_model.", ""};
-    map.ignored = {"*position_ids", "vision_model.*", "visual_projection.weight", "logit_scale"};
-    map.rows.push_back({Slot::embed, {"embeddings.token_embedding.weight"}, {c.vocab_size, c.d_model}});
-    map.rows.push_back({Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, c.d_model}});
+    WeightMap map{.prefixes = {"text_model.", ""},
+                  .rows = {{Slot::embed, {"embeddings.token_embedding.weight"}, {c.vocab_size, c.d_model}},
+                           {Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, c.d_model}}},
+                  .ignored = {"*position_ids", "vision_model.*", "visual_projection.weight", "logit_scale"}};
     add_layers(map, c, kLayer);
     add_norm(map, Slot::final_norm_gain, "final_layer_norm", c.d_model);
     add_projection(map, c, "text_projection.weight");
@@ -71,12 +59,11 @@ WeightMap text_map(const ModelConfig& c) {
 
 WeightMap vision_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, p = c.patch_size;
-    WeightMap map;
-    map.prefixes = {"vision_model.", ""};
-    map.ignored = {"*position_ids", "text_model.*", "text_projection.weight", "logit_scale"};
-    map.rows.push_back({Slot::class_embed, {"embeddings.class_embedding"}, {d}});
-    map.rows.push_back({Slot::patch_weight, {"embeddings.patch_embedding.weight"}, {d, kColours, p, p}});
-    map.rows.push_back({Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, d}});
+    WeightMap map{.prefixes = {"vision_model.", ""},
+                  .rows = {{Slot::class_embed, {"embeddings.class_embedding"}, {d}},
+                           {Slot::patch_weight, {"embeddings.patch_embedding.weight"}, {d, kColours, p, p}},
+                           {Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, d}}},
+                  .ignored = {"*position_ids", "text_model.*", "text_projection.weight", "logit_scale"}};
     add_norm(map, Slot::embed_norm_gain, "pre_layrnorm", d);  // their spelling
     add_layers(map, c, kLayer);
     add_norm(map, Slot::final_norm_gain, "post_layernorm", d);

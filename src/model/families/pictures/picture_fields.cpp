@@ -2,6 +2,7 @@
 #include "model/families/pictures/picture_fields.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace headlight::model {
 namespace {
@@ -10,6 +11,21 @@ constexpr std::int64_t kMaxSide = 1 << 14;
 constexpr std::int64_t kMaxLabels = 1 << 20;
 
 }  // namespace
+
+ModelConfig picture_stack(const ConfigReader& json, std::int64_t width, std::int64_t heads, std::int64_t hidden, double epsilon,
+                          const std::string& activation) {
+    ModelConfig c;
+    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers, 12);
+    c.d_model = json.size({"hidden_size"}, kMaxWidth, width);
+    c.n_heads = c.n_kv_heads = json.size({"num_attention_heads"}, kMaxHeads, heads);
+    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    c.d_mlp = json.size({"intermediate_size"}, kMaxWidth, hidden);
+    c.norm_epsilon = json.number({"layer_norm_eps"}, epsilon);
+    c.activation = read_activation(json, "hidden_act", activation);
+    c.positions = Positions::learned;
+    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
+    return c;
+}
 
 void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch, std::int64_t class_tokens) {
     if (json.size({"num_channels"}, kMaxWidth, kColours) != kColours) json.unsupported("num_channels", "3: red, green, blue");

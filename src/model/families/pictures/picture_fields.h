@@ -4,7 +4,13 @@
 
 #include "model/load/config_reader.h"
 
+#include <string>
+
 namespace headlight::model {
+
+/// Fields that ViT's and CLIP's stacks share, with these defaults; learned positions.
+ModelConfig picture_stack(const ConfigReader&, std::int64_t width, std::int64_t heads, std::int64_t hidden, double epsilon,
+                          const std::string& activation);
 
 /// image_size (a number or [height, width]), patch_size, num_channels; and what follows from them: as many positions as
 /// patches and class tokens, no more and no less.

@@ -6,24 +6,13 @@
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
 
-#include <cmath>
-
 namespace headlight::model {
 namespace vit {
 
 ModelConfig parse(const ConfigReader& json, std::int64_t class_tokens) {
-    ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers, 12);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth, 768);
-    c.n_heads = c.n_kv_heads = json.size({"num_attention_heads"}, kMaxHeads, 12);
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
-    c.d_mlp = json.size({"intermediate_size"}, kMaxWidth, 3072);
-    c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-12);
-    c.activation = read_activation(json, "hidden_act", "gelu");
+    ModelConfig c = picture_stack(json, 768, 12, 3072, 1e-12, "gelu");
     c.query_bias = json.flag("qkv_bias", true);
     c.causal = false;
-    c.positions = Positions::learned;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     read_picture_size(json, c, 16, class_tokens);
     read_labels(json, c);
     return c;

@@ -3,7 +3,13 @@
 
 #include <QStringList>
 
+#include <algorithm>
+
 namespace headlight::figure {
+
+bool Style::dims(HeadId head) const noexcept {
+    return filter && std::binary_search(filter->dimmed.begin(), filter->dimmed.end(), head);
+}
 
 QString Provenance::footer() const {
     QStringList made, shown;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The model's shape, saved with the results of its heads, so that a store can be read without the model.
+#pragma once
+
+#include "headlight/corpus/heads/heads.h"
+
+#include <string>
+
+namespace headlight::corpus {
+
+void put_heads(Arrays&, const std::string& name, const HeadsShape&);
+/// Error when it makes no sense, or as Arrays::get().
+HeadsShape get_heads(const Arrays&, const std::string& name);
+/// Error if the array is missing, explaining how to gather `kind` of a treebank.
+HeadsShape get_heads(const Arrays&, const std::string& name, const AccumulatorKind& kind);
+
+}  // namespace headlight::corpus
