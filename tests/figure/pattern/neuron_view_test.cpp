@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/neuron/neuron_view_figure.h"
 
+#include "tests/figure/novella.h"
 #include "tests/figure/painting.h"
 #include "tests/figure/pattern/neuron_sample.h"
 
@@ -204,6 +205,22 @@ TEST(NeuronView, OneTokenIsItsOwnWholeTable) {
     ASSERT_EQ(table.rows.size(), 1u);
     EXPECT_EQ(cell_number(table, 0, "weight"), 1);
     EXPECT_NO_THROW(painted(figure, {1200, 300}));
+}
+
+TEST(NeuronView, LinesOfALongTextAreRefinedAsInTheHeadView) {
+    std::string text = "The queen met the doctor";
+    for (int i = 0; i < 200; ++i) text += " and then she saw the king and the nurse";
+    const auto figure = neuron_view(novella(text), {Layer(3), Head(2)}, Position(5), {.expanded = false});
+    Style style;
+    const QImage before = painted(*figure, {900, 600}, style);
+    style.transfer.threshold = 0.2;
+    EXPECT_EQ(painted(*figure, {900, 600}, style), before) << "lines of so many pairs are made beside the painting";
+    for (int i = 0; i < 1000 && figure->refining(); ++i) {
+        if (const Sharpening work = figure->sharpening()) work({})();
+        painted(*figure, {900, 600}, style);
+    }
+    EXPECT_FALSE(figure->refining());
+    EXPECT_NE(painted(*figure, {900, 600}, style), before);
 }
 
 }  // namespace neuron_view_test

@@ -33,6 +33,8 @@ public:
     QString description() const override { return neuron_description(false); }
     std::optional<QRectF> row_of_query(Position position) const override { return lines_->row_of_query(position); }
     std::optional<QRectF> row_of_key(Position position) const override { return lines_->row_of_key(position); }
+    bool refining() const override { return lines_->refining(); }
+    Sharpening sharpening() override { return lines_->sharpening(); }
 
 private:
     std::unique_ptr<Figure> lines_;
