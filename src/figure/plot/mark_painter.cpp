@@ -14,7 +14,7 @@ constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in v
 /// Its marks are points, or the dots of a line.
 bool dotted(const Series& s) { return s.kind == Series::Kind::points || (s.kind == Series::Kind::line && s.marked); }
 
-/// MarkPainter of heads outside the filter are faint.
+/// Marks of heads outside the filter are faint.
 double filtered(const Style& style, const Series& s, std::size_t i) {
     const auto head = s.head_of(i);
     return head && style.dims(*head) ? dimmed_strength : 1;

@@ -49,7 +49,7 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     painter.restore();
 }
 
-/// MarkPainter and axes are separate images, so that the marks alone can be made faint. While a job paints many marks, those of
+/// Marks and axes are separate images, so that the marks alone can be made faint. While a job paints many marks, those of
 /// the layout's earlier style stay.
 void PlotFigure::keep(const Canvas& c) const {
     const Shown wanted{c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
