@@ -42,7 +42,12 @@ bool settle(MainWindow& window) {
     limit.start(longest_wait_ms);
     poll.start(5);
     loop.exec();
-    QCoreApplication::processEvents();
+    // Deliveries ask for layouts, and layouts for others: of a scroll area, its bar, and what makes room for it.
+    constexpr int layouts_in_turn = 4;
+    for (int i = 0; i < layouts_in_turn; ++i) {
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        QCoreApplication::processEvents();
+    }
     return done && window.document().trace();
 }
 
