@@ -120,7 +120,6 @@ Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, V
 Variants::~Variants() = default;
 Variants::Variants(Variants&&) noexcept = default;
 
-const TokenIds& Variants::tokens() const noexcept { return in_->tokens; }
 const at::Tensor& Variants::logits() const noexcept { return in_->logits; }
 
 void Variants::run(const std::vector<Variant>& variants, const Take& take, const CancelToken& cancel,

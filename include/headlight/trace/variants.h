@@ -67,7 +67,6 @@ public:
     ~Variants();
     Variants(Variants&&) noexcept;
 
-    const TokenIds& tokens() const noexcept;
     const at::Tensor& logits() const noexcept;  ///< of the text itself, [row, column], on the CPU
 
     /// Logits of a variant, [row, column], on the CPU in the compute type; valid during the call.

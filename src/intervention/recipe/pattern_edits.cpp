@@ -55,11 +55,6 @@ std::vector<std::string> Notes::all() const {
     return notes;
 }
 
-void Notes::clear() {
-    const std::lock_guard lock(mutex_);
-    notes_.clear();
-}
-
 PatternEdits::PatternEdits(const model::ModelConfig& c, std::int64_t layer, at::Tensor sinks,
                            std::shared_ptr<const PassRows> rows, std::shared_ptr<Notes> notes)
     : causal_(c.causal && c.stack != model::Stack::cross),

@@ -19,7 +19,6 @@ public:
     /// A later note of the same key takes the place of the earlier one.
     void set(const std::string& key, std::string note);
     std::vector<std::string> all() const;
-    void clear();
 
 private:
     mutable std::mutex mutex_;

@@ -463,12 +463,6 @@ Edit parse_edit(std::string_view text) {
     return EditReader(text, words).read();
 }
 
-Positions parse_positions(std::string_view text) {
-    if (text.empty()) return {};
-    Reader in(text, text, 1);
-    return whole(in, read_positions);
-}
-
 std::string positions_text(const Positions& positions) {
     std::string text;
     for (const PositionRange& range : positions) {

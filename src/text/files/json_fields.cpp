@@ -50,14 +50,6 @@ std::vector<Field> Field::items() const {
     return out;
 }
 
-std::vector<std::pair<std::string, Field>> Field::members() const {
-    if (!value_->is_object()) fail_expected("an object");
-    std::vector<std::pair<std::string, Field>> out;
-    out.reserve(value_->size());
-    for (const auto& [key, value] : value_->items()) out.emplace_back(key, Field(value, file_, path_ + "." + key));
-    return out;
-}
-
 const std::string& Field::string() const {
     if (!value_->is_string()) fail_expected("a string");
     return value_->get_ref<const std::string&>();

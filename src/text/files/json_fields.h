@@ -25,8 +25,7 @@ public:
     bool has(const char* key) const;  ///< present and not null
     Field at(const char* key) const;  ///< Error when missing or null
     std::optional<Field> find(const char* key) const;
-    std::vector<Field> items() const;                            ///< of an array
-    std::vector<std::pair<std::string, Field>> members() const;  ///< of an object, without field paths for speed
+    std::vector<Field> items() const;  ///< of an array
 
     const std::string& string() const;
     bool boolean() const;

@@ -9,7 +9,6 @@ namespace headlight::text::byte_alphabet {
 namespace {
 
 struct Tables {
-    std::array<char32_t, 256> chars{};
     std::array<std::string, 256> strings;
     std::array<int, 512> bytes{};
 
@@ -18,9 +17,9 @@ struct Tables {
         char32_t next = 0x100;
         for (unsigned b = 0; b < 256; ++b) {
             const bool printable = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b != 0xAD);
-            chars[b] = printable ? static_cast<char32_t>(b) : next++;
-            strings[b] = utf8::encode(chars[b]);
-            bytes[chars[b]] = static_cast<int>(b);
+            const char32_t c = printable ? static_cast<char32_t>(b) : next++;
+            strings[b] = utf8::encode(c);
+            bytes[c] = static_cast<int>(b);
         }
     }
 };
@@ -31,8 +30,6 @@ const Tables& tables() noexcept {
 }
 
 }  // namespace
-
-char32_t char_of(unsigned char byte) noexcept { return tables().chars[byte]; }
 
 const std::string& of(unsigned char byte) noexcept { return tables().strings[byte]; }
 

@@ -10,8 +10,7 @@
 /// numbered from U+0100.
 namespace headlight::text::byte_alphabet {
 
-char32_t char_of(unsigned char byte) noexcept;
-/// The same in UTF-8.
+/// The character of a byte, in UTF-8.
 const std::string& of(unsigned char byte) noexcept;
 std::optional<unsigned char> byte_of(char32_t c) noexcept;
 /// The bytes after a vocabulary string; nothing when it has a character outside the alphabet.

@@ -19,6 +19,5 @@ std::string words_of(const Edit&);
 std::string place_text(const Edit&);
 /// "12", "4-7", "END", "S2+1, punctuation"; "" for all.
 std::string positions_text(const Positions&);
-Positions parse_positions(std::string_view);
 
 }  // namespace headlight::intervention
