@@ -30,6 +30,7 @@ NeuronMapFigure::NeuronMapFigure(NeuronMapData data) : data_(std::move(data)) {
     for (const double s : data_.map.strength) most_strength_ = std::max(most_strength_, s);
     at_.rows = m.rows();
     at_.columns = m.cols();
+    for (const auto& token : data_.tokens) token_widths_.push_back(draw::token_width(draw::label_of(token), label_font()));
 }
 
 std::vector<ScaleEnds> NeuronMapFigure::scale_ends() const {
@@ -60,9 +61,7 @@ QSizeF NeuronMapFigure::layout(QSizeF available, const Style&, const Selection&)
     const double room = at.width - at.left - at.strength_width - 14 - NeuronMapLayout::margin;
     at.cell_width = std::min(room / static_cast<double>(std::max<std::int64_t>(1, at.columns)), 72.0);
     at.strength_x = at.left + at.cell_width * static_cast<double>(at.columns) + 14;
-    std::vector<double> widths;
-    for (const auto& token : data_.tokens) widths.push_back(draw::token_width(draw::label_of(token), label_font()));
-    at.column_fit = draw::fit_columns(widths, at.cell_width, line, 100);
+    at.column_fit = draw::fit_columns(token_widths_, at.cell_width, line, 100);
     at.label_extent = std::ceil(at.column_fit.extent) + 4;
     at.top = NeuronMapLayout::header + at.label_extent;
     const double tall = available.height() > 0 ? available.height() - at.top - NeuronMapLayout::legend : 900;

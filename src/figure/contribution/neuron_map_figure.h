@@ -67,7 +67,8 @@ private:
     NeuronMapData data_;
     std::vector<double> limit_;  ///< [row]: the coefficient of the full colour
     double most_strength_ = 0;
-    std::optional<QSizeF> available_;  ///< that it is laid out for
+    std::vector<double> token_widths_;  ///< measured where the figure is made, beside the window
+    std::optional<QSizeF> available_;   ///< that it is laid out for
     NeuronMapLayout at_;
     mutable QImage kept_;
     mutable const Theme* kept_theme_ = nullptr;
