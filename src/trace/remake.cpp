@@ -11,8 +11,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 namespace headlight::trace {
@@ -106,10 +108,25 @@ Remaker::Made Remaker::make(Part part) const {
 }
 
 std::unique_lock<std::timed_mutex> Remaker::lock_for(Part part) const {
+    struct Waiting {
+        std::atomic<int>& readers;
+        explicit Waiting(std::atomic<int>& of) : readers(of) { ++readers; }
+        ~Waiting() { --readers; }
+    } const waiting(readers_waiting_);
     return lock_while_wanted(mutex_, [&] {
         const std::lock_guard own(ahead_mutex_);
         if (ahead_ && !ahead_->first.covers(part)) ahead_->second.cancel();
     });
+}
+
+std::unique_lock<std::timed_mutex> Remaker::lock_behind_readers() const {
+    for (;;) {
+        auto lock = lock_while_wanted(mutex_);
+        if (readers_waiting_ == 0) return lock;
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        WorkingFor::token().throw_if_cancelled();
+    }
 }
 
 std::int64_t Remaker::room() const {
@@ -163,9 +180,9 @@ const Remaker::Made& Remaker::made(Part part) const {
 }
 
 void Remaker::make_ahead(std::int64_t layer) const {
-    const auto lock = lock_while_wanted(mutex_);
+    const auto lock = lock_behind_readers();
     const auto layers = static_cast<std::int64_t>(streams_.size()) - 1;
-    const auto read_last = std::ranges::find_if(made_, [&](const Made& m) { return m.part.layer < layers; });
+    const auto read_last = std::ranges::find_if(made_, [&](const Made& m) { return m.part.layer < layers && !m.ahead; });
     if (read_last == made_.end() || layer < 0 || layer >= layers) return;
     const Made& latest = *read_last;
     const Part part{layer, latest.part.to_end};

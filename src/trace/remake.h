@@ -9,6 +9,7 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -37,7 +38,8 @@ public:
     at::Tensor tensor(model::HookPoint) const;
     at::Tensor logit_rows(std::int64_t first, std::int64_t count) const;
     /// Makes a layer that is likely to be read next, as far as the latest one was made, if there is room to keep it beside the
-    /// latest and its neighbours that were made so. Whoever needs another one meanwhile cancels WorkingFor's token.
+    /// latest and its neighbours that were made so. Waits until nobody makes or waits for a layer; whoever needs another one
+    /// while it makes one cancels WorkingFor's token.
     void make_ahead(std::int64_t layer) const;
     std::int64_t bytes() const;  ///< of what it keeps now, the streams apart
 
@@ -59,6 +61,7 @@ private:
     };
     Part part_of(model::HookPoint) const;
     std::unique_lock<std::timed_mutex> lock_for(Part) const;
+    std::unique_lock<std::timed_mutex> lock_behind_readers() const;
     const Made& made(Part) const;  ///< with the mutex held
     std::int64_t room() const;
     void drop_last() const;
@@ -74,6 +77,7 @@ private:
     std::set<model::HookPoint> wanted_;
     std::set<model::HookPoint> behind_patterns_;  ///< of these, in the order of the pass
     mutable std::timed_mutex mutex_;
+    mutable std::atomic<int> readers_waiting_ = 0;
     mutable std::mutex ahead_mutex_;
     mutable std::optional<std::pair<Part, CancelToken>> ahead_;  ///< what make_ahead() makes now
     mutable std::list<Made> made_;                               ///< the latest first

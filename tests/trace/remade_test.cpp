@@ -186,6 +186,9 @@ TEST(Remade, MakesALayerAheadWhereThereIsRoomBesideTheLatest) {
         make_ahead(*made, Layer(0));
         EXPECT_TRUE(is_kept(*made, Layer(0))) << "beside the latest layer, though logits were read after it";
         EXPECT_TRUE(is_kept(*made, Layer(1)));
+        tensor(*made, {Hook::logits, Layer(0)});
+        for (const std::int64_t beside : {2, 0}) make_ahead(*made, Layer(beside));
+        EXPECT_TRUE(is_kept(*made, Layer(1))) << "the layer that was read stays, whatever is made beside it";
     }
     const test::Budget one(4 * (layer_bytes + layer_bytes / 2));
     const auto made = novella.run(long_text());

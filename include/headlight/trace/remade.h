@@ -28,8 +28,8 @@ struct RemadeNow {
     std::int64_t bytes = 0;
 };
 RemadeNow remade_now(const Trace&) noexcept;
-/// Makes a layer that is likely to be read next and keeps it, where that holds nobody up and takes nobody's room. Under a
-/// WorkingFor, whose token cancels it and is cancelled by whoever reads another layer meanwhile.
+/// Makes a layer that is likely to be read next and keeps it, behind all who read one and where that takes nobody's room. Under
+/// a WorkingFor, whose token cancels it and is cancelled by whoever reads another layer meanwhile.
 void make_ahead(const Trace&, Layer);
 
 }  // namespace headlight::trace
