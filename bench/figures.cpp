@@ -200,6 +200,7 @@ private:
             return plot::plot_figure(std::move(data));
         };
         auto points = first_paint("plot", [&] { return cloud(16, 6250, false); });
+        timed("plot, marks of 100,000 points beside the window", 1, [&](int) { canvas_.settle(*points, {}); });
         frames("plot", "brush 100,000 points", [&](int i) { canvas_.hover(*points, along(i)); });
         frames("plot", "find one of 100,000 points",
                [&](int i) { points->hit_test(along(i), canvas_.style(), canvas_.selection()); });

@@ -40,14 +40,17 @@ bool settle(MainWindow& window) {
         if (done) loop.quit();
     });
     limit.start(longest_wait_ms);
-    poll.start(5);
-    loop.exec();
-    // Deliveries ask for layouts, and layouts for others: of a scroll area, its bar, and what makes room for it.
-    constexpr int layouts_in_turn = 4;
-    for (int i = 0; i < layouts_in_turn; ++i) {
-        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
-        QCoreApplication::processEvents();
-    }
+    do {
+        poll.start(5);
+        loop.exec();
+        poll.stop();
+        // Deliveries ask for layouts, and layouts for others: of a scroll area, its bar, and what makes room for it.
+        constexpr int layouts_in_turn = 4;
+        for (int i = 0; i < layouts_in_turn; ++i) {
+            QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+            QCoreApplication::processEvents();
+        }
+    } while (done && !window.jobs().idle() && limit.isActive());
     return done && window.document().trace();
 }
 

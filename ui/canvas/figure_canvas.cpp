@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/figure_canvas.h"
 
+#include <QMetaMethod>
 #include <QPaintEvent>
 #include <QPainter>
 #include <QScrollBar>
@@ -31,7 +32,7 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : Canvas(
     painted_ = selection_.get();
     refine_.setSingleShot(true);
     connect(&refine_, &QTimer::timeout, this, [this] {
-        if (auto work = figure_ ? figure_->sharpening() : nullptr) Q_EMIT sharpening_asked(work);
+        sharpen();
         viewport()->update();
     });
     fade_.setSingleShot(true);
@@ -43,6 +44,16 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : Canvas(
     });
     connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
     connect(&selection_, &SelectionModel::about_to_reset, this, [this] { set_stale(figure_ != nullptr); });
+}
+
+/// By whoever runs jobs for this canvas; else here.
+void FigureCanvas::sharpen() {
+    const figure::Sharpening work = figure_ ? figure_->sharpening() : nullptr;
+    if (!work) return;
+    if (isSignalConnected(QMetaMethod::fromSignal(&FigureCanvas::sharpening_asked)))
+        Q_EMIT sharpening_asked(work);
+    else
+        guarded([&] { work({})(); });
 }
 
 void FigureCanvas::raise_revision() {

@@ -72,7 +72,7 @@ Q_SIGNALS:
     void pair_dragged(const headlight::figure::Hit& hit, double up, bool ended);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
-    /// The figure can be painted better after this work.
+    /// The figure can be painted better after this work. Where nobody hears of it the canvas does the work itself.
     void sharpening_asked(const headlight::figure::Sharpening& work);
     /// revision() has risen.
     void marks_changed();
@@ -93,6 +93,7 @@ protected:
 private:
     /// An exception must not reach Qt's event loop: the figure is given up instead. False when that happened.
     bool guarded(const std::function<void()>&);
+    void sharpen();
     void lay_out();
     double least_zoom() const;
     double most_zoom() const;

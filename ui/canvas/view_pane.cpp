@@ -19,7 +19,12 @@
 namespace headlight::ui {
 
 ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* parent)
-    : QWidget(parent), document_(document), jobs_(jobs), lane_(lane), canvas_(new FigureCanvas(document.selection(), this)) {
+    : QWidget(parent),
+      document_(document),
+      jobs_(jobs),
+      lane_(lane),
+      sharpen_lane_(lane == Jobs::Lane::picture ? Jobs::Lane::sharpen : Jobs::Lane::second_sharpen),
+      canvas_(new FigureCanvas(document.selection(), this)) {
     setObjectName(QStringLiteral("ViewPane"));
     auto* layout = new_column(this, {0, 0, 0, 0});
     layout->addWidget(canvas_);
@@ -40,7 +45,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane of, const Failure& failure) {
-        if (of == lane_) give_up(failure.facts);
+        if (of == lane_ || of == sharpen_lane_) give_up(failure.facts);
     });
     // Cancelled by hand: the next change asks again.
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane of) {
@@ -50,10 +55,10 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
             clear(QStringLiteral("%1: stopped").arg(view_title(view_)), QStringLiteral("Press Run (Ctrl+Return) to draw it."));
     });
     connect(canvas_, &FigureCanvas::failed, this, &ViewPane::give_up);
-    // In the lane of the figures: the next figure overtakes it.
+    // In a lane of its own: the figure stays in sight while the next one is made.
     connect(canvas_, &FigureCanvas::sharpening_asked, this, [this](const figure::Sharpening& work) {
-        if (jobs_.busy(lane_)) return;
-        jobs_.start(lane_, {}, [work](const CancelToken& cancel, const Progress&) { return work(cancel); });
+        if (jobs_.busy(sharpen_lane_)) return;
+        jobs_.start(sharpen_lane_, {}, [work](const CancelToken& cancel, const Progress&) { return work(cancel); });
     });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
@@ -85,6 +90,7 @@ void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().t
 void ViewPane::stop_drawing() {
     awaited_.reset();  // first: nobody has cancelled by hand
     jobs_.cancel(lane_);
+    jobs_.cancel(sharpen_lane_);
 }
 
 /// Shows no figure, and why.
@@ -180,6 +186,7 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     }
     shown_ = std::move(recipe);
     awaited_.reset();
+    jobs_.cancel(sharpen_lane_);
     canvas_->set_figure(std::move(figure));
     canvas_->set_outdated(is_behind());
     reveal_pin();

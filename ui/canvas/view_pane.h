@@ -53,7 +53,7 @@ private:
 
     Document& document_;
     Jobs& jobs_;
-    Jobs::Lane lane_;
+    Jobs::Lane lane_, sharpen_lane_;
     View view_ = figure::view_id(0);
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;

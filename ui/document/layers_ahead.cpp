@@ -10,7 +10,7 @@ namespace headlight::ui {
 
 LayersAhead::LayersAhead(Document& document, Jobs& jobs, QObject* parent) : QObject(parent), document_(document), jobs_(jobs) {
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
-        if (lane == Jobs::Lane::picture || lane == Jobs::Lane::second_picture) look();
+        if (lane != Jobs::Lane::ahead) look();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) selection_moved();
@@ -24,21 +24,18 @@ void LayersAhead::selection_moved() {
 }
 
 void LayersAhead::look() {
-    using Lane = Jobs::Lane;
     const std::shared_ptr<const trace::Trace> trace = document_.trace();
-    if (!trace || !trace::remade_now(*trace).any) return;
-    for (const Lane lane : {Lane::model, Lane::picture, Lane::second_picture})
-        if (jobs_.busy(lane)) return;
+    if (!jobs_.idle() || !trace || !trace::remade_now(*trace).any) return;
     const std::int64_t layer = document_.selection().get().layer.value;
     if (made_of_.lock() == trace && made_beside_ == layer) return;
     made_of_ = trace;
     made_beside_ = layer;
-    jobs_.start(Lane::ahead, {}, [this, trace, layer](const CancelToken&, const Progress&) -> Jobs::Deliver {
+    jobs_.start(Jobs::Lane::ahead, {}, [this, trace, layer](const CancelToken&, const Progress&) -> Jobs::Deliver {
         constexpr int behind_others = 10;
         ::setpriority(PRIO_PROCESS, id_t(::gettid()), behind_others);  // of this lane's thread, and of those that it starts
         try {
             for (const std::int64_t beside : {layer + 1, layer - 1}) trace::make_ahead(*trace, Layer(beside));
-        } catch (const Cancelled&) {  // another layer was read meanwhile; once it is there, go on
+        } catch (const Cancelled&) {  // another layer is read: go on when nothing is computed any more
             return [this] {
                 made_beside_ = -1;
                 look();

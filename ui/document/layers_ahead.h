@@ -11,7 +11,8 @@
 namespace headlight::ui {
 
 /// Makes the layers next to the selected one while nothing else is computed, so that they are there when the selection moves. For
-/// runs that make layers anew when something reads them; ends when the selection moves.
+/// runs that make layers anew when something reads them. Ends when the selection moves; goes on later where something else reads
+/// a layer meanwhile.
 class LayersAhead : public QObject {
     Q_OBJECT
 public:

@@ -9,7 +9,8 @@
 namespace headlight::figure::plot {
 namespace {
 
-constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
+constexpr std::size_t marks_between_checks = 4096;  ///< whether the work is still wanted
+constexpr double file_scale = 300.0 / 96;           ///< pixels a px of point clouds in vector files: 300 dpi
 
 /// Its marks are points, or the dots of a line.
 bool dotted(const Series& s) { return s.kind == Series::Kind::points || (s.kind == Series::Kind::line && s.marked); }
@@ -70,6 +71,7 @@ QImage MarkPainter::raster(const Canvas& c, const std::vector<MarkId>* only, con
             last = s.color_of(i), last_opacity = opacity;
             pixels = draw::faded(resolved(last, c.style), opacity);
         }
+        if (i % marks_between_checks == 0) c.style.cancel.throw_if_cancelled();
         const QPointF at = place_of(in, s, i);
         if (!std::isfinite(at.x()) || !std::isfinite(at.y())) return;
         stamps.stamp(image, s.marker_of(i), radius(s) * scale, (at - area.topLeft()) * scale, pixels);

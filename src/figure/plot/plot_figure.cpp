@@ -28,8 +28,6 @@ void check(const Series& s, const std::string& panel) {
                      .found = std::to_string(s.x.size())});
 }
 
-Table::Cell cell(double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); }
-
 }  // namespace
 
 QString texts_words(std::int64_t texts) {
@@ -230,7 +228,8 @@ Table PlotFigure::table() const {
                 if (s.row)
                     out.rows.push_back(s.row(i));
                 else if (data_.columns.empty())
-                    out.rows.push_back({panel.title.toStdString(), s.name.toStdString(), cell(s.x[i]), cell(s.y[i])});
+                    out.rows.push_back(
+                        {panel.title.toStdString(), s.name.toStdString(), finite_cell(s.x[i]), finite_cell(s.y[i])});
             }
     return out;
 }

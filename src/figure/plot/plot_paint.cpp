@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of plots. On screen axes and marks are painted once per layout and kept as pixels; while one brushes, only the
 // marks of the subject are painted anew. A job paints what takes longer than a frame.
+#include "figure/core/saved_state.h"
 #include "figure/core/wrapped.h"
 #include "figure/plot/plot_figure.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
 constexpr std::size_t most_named = 3;
-constexpr std::size_t most_drawn_anew = 1'000;  ///< marks of a head's lines
-constexpr std::size_t most_drawn_at_once = 10'000;
+constexpr std::size_t most_drawn_anew = 1'000;      ///< marks of a head's lines
+constexpr std::size_t most_drawn_at_once = 10'000;  ///< marks of a figure in the thread that paints
 
 /// The position that is chosen along an axis; -1: none.
 std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, const std::optional<Position>& key) {
@@ -27,7 +28,7 @@ std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, c
 }  // namespace
 
 void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
-    painter.save();
+    const draw::SavedState saved(painter);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_), draw::device_scale(painter),
                    draw::is_vector(painter)};
@@ -46,7 +47,6 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_positions(c, subject);
     paint_subject(c, subject);
     paint_token_labels(c, subject, true);
-    painter.restore();
 }
 
 /// Marks and axes are separate images, so that the marks alone can be made faint. While a job paints many marks, those of

@@ -56,6 +56,32 @@ TEST_F(WindowTest, AFigureThatThrowsIsTakenAwayAndExplained) {
     }
 }
 
+/// A figure that is coarse until its sharpening has run.
+class Coarse : public Broken {
+public:
+    Coarse() : Broken(false) {}
+    void paint(QPainter&, const QRectF&, const figure::Style&, const figure::Selection&) const override { painted_ = true; }
+    bool refining() const override { return painted_ && !sharp_; }
+    figure::Sharpening sharpening() override {
+        return [this](const CancelToken&) { return [this] { sharp_ = true; }; };
+    }
+
+private:
+    mutable bool painted_ = false;
+    bool sharp_ = false;
+};
+
+TEST_F(WindowTest, ACanvasForWhichNobodyRunsJobsSharpensItsFigureItself) {
+    FigureCanvas alone(window.document().selection());
+    alone.resize(300, 200);
+    alone.show();
+    const auto coarse = std::make_shared<Coarse>();
+    alone.set_figure(coarse);
+    alone.grab();
+    EXPECT_TRUE(coarse->refining());
+    EXPECT_TRUE(wait_for([&] { return !coarse->refining(); }));
+}
+
 TEST_F(WindowTest, AnOpenDetailAndAPinnedPairOutliveTheModelTheyWereOf) {
     window.show_view("model");
     const HeadId detail{Layer(5), Head(7)};
