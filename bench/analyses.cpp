@@ -13,6 +13,7 @@
 #include "headlight/trace/weights.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <malloc.h>
 

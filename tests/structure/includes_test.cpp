@@ -236,6 +236,22 @@ TEST(Includes, TorchAndQtStayInTheirModules) {
     }
 }
 
+/// LibTorch 2.x hands the guards of gradients on in no other header.
+TEST(Includes, GuardsOfGradientsComeFromTheirHeader) {
+    const std::regex guard(R"(at::(NoGradGuard|AutoGradMode|GradMode)\b)");
+    int found = 0;
+    for (const char* top : {"include", "src", "bench", "tests"})
+        for (const auto& entry : fs::recursive_directory_iterator(fs::path(HEADLIGHT_SOURCE_DIR) / top)) {
+            if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+            std::ifstream file(entry.path());
+            const std::string text{std::istreambuf_iterator<char>(file), {}};
+            if (!std::regex_search(text, guard)) continue;
+            ++found;
+            EXPECT_NE(text.find("<ATen/core/grad_mode.h>"), std::string::npos) << entry.path();
+        }
+    EXPECT_GT(found, 20);
+}
+
 /// Figures are painted by workers as well; whatever else Qt has may belong to the GUI thread.
 TEST(Includes, FiguresKnowOfQtOnlyCoreGuiAndSvg) {
     const fs::path qt = HEADLIGHT_QT_HEADERS;

@@ -9,6 +9,7 @@
 #include "headlight/trace/weights.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

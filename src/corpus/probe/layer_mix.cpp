@@ -8,6 +8,7 @@
 #include "headlight/model/one_thread.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <atomic>

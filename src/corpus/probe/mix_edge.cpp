@@ -2,6 +2,8 @@
 #include "corpus/probe/mix_classifier.h"
 #include "headlight/corpus/accumulate/examples.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,6 +9,8 @@
 #include "headlight/model/one_thread.h"
 #include "headlight/model/same_products.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>

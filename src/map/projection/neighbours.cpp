@@ -5,6 +5,7 @@
 #include "headlight/model/one_thread.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
