@@ -156,18 +156,18 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
     std::vector<std::string> names;
     for (const auto& [name, measure] : kBenchmarks) names.emplace_back(name);
     definition.restrict_to(app.add_option("NAME", o->names, "what to measure (default: everything)"), names);
-    add_text(definition, "--model", o->model,
-             "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
-             "in a temporary folder of 500 MB)",
-             "MODEL");
-    add_text(definition, "--tokens", o->tokens, "lengths of text (default: by benchmark)", "LIST");
-    add_text(definition, "--text-file", o->text_file, "the text that tokenizer encodes (default: made up)", "FILE");
-    add_text(definition, "--view", o->views, "the views that window measures (default: all, and the panels)", "VIEW");
+    add_value(definition, "--model", o->model,
+              "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
+              "in a temporary folder of 500 MB)",
+              "MODEL");
+    add_value(definition, "--tokens", o->tokens, "lengths of text (default: by benchmark)", "LIST");
+    add_value(definition, "--text-file", o->text_file, "the text that tokenizer encodes (default: made up)", "FILE");
+    add_value(definition, "--view", o->views, "the views that window measures (default: all, and the panels)", "VIEW");
     add_count(definition, "--repeats", o->repeats, "number of rounds; the median counts", 1, 1000);
     cli::add_memory(definition);
     add_count(definition, "--threads", o->threads, "threads to compute with; 0: one for each core", 0, 1024);
     app.add_flag("--json", o->json, "the results and the machine as one JSON object");
-    add_text(definition, "--write-model", o->write_model, "write the random model to this folder and measure nothing", "FOLDER");
+    add_value(definition, "--write-model", o->write_model, "write the random model to this folder and measure nothing", "FOLDER");
     return [o, console = definition.console] { return run(*o, *console); };
 }
 

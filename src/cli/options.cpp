@@ -90,9 +90,9 @@ std::filesystem::path ModelArgument::folder() const {
 }
 
 void TextArguments::add(Definition& definition) {
-    text_option = add_text(definition, "--text", typed_text, "the text; - reads standard input", "TEXT");
+    text_option = add_value(definition, "--text", typed_text, "the text; - reads standard input", "TEXT");
     file_option = add_path(definition, "--text-file", text_file, "read the text from this file")->excludes(text_option);
-    pair_option = add_text(definition, "--pair", typed_pair, "a second sentence", "TEXT");
+    pair_option = add_value(definition, "--pair", typed_pair, "a second sentence", "TEXT");
 }
 
 void TextArguments::add_image(Definition& definition) {
@@ -103,9 +103,9 @@ void TextArguments::add_image(Definition& definition) {
 }
 
 void TextArguments::add_edits(Definition& definition) {
-    add_text(definition, "--edit", typed_edits,
-             "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"",
-             "WORDS")
+    add_value(definition, "--edit", typed_edits,
+              "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"",
+              "WORDS")
         ->allow_extra_args(false);
     add_path(definition, "--recipe", recipe_file, "a file of edits, which come before those of --edit");
 }
@@ -172,7 +172,7 @@ void add_memory(Definition& definition) {
 void ComputeOptions::add(Definition& definition) {
     definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "the data type to compute in");
     definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
-    add_text(definition, "--threads", threads, "threads to compute with; 0: one for each core", "N")->check(CLI::Range(0, 1024));
+    add_value(definition, "--threads", threads, "threads to compute with; 0: one for each core", "N")->check(CLI::Range(0, 1024));
     add_memory(definition);
 }
 

@@ -69,28 +69,28 @@ CLI::Validator not_negative();
 
 /// An option of any value; `type` is what --help calls it.
 template <class Value>
-CLI::Option* add_text(Definition& definition, const std::string& flag, Value& value, const std::string& help,
-                      const std::string& type) {
+CLI::Option* add_value(Definition& definition, const std::string& flag, Value& value, const std::string& help,
+                       const std::string& type) {
     return definition.app->add_option(flag, value, help)->type_name(type);
 }
 /// One or several files, folders or models, which completion offers.
 template <class Path>
 CLI::Option* add_path(Definition& definition, const std::string& flag, Path& path, const std::string& help,
                       const std::string& type = "FILE", ValueKind kind = ValueKind::file) {
-    CLI::Option* option = add_text(definition, flag, path, help, type);
+    CLI::Option* option = add_value(definition, flag, path, help, type);
     definition.kinds[option] = kind;
     return option;
 }
 /// Layers, positions and the like: a number from 0.
 inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value, const std::string& help,
                               const std::string& type = "N") {
-    return add_text(definition, flag, value, help, type)->check(counted_from_zero());
+    return add_value(definition, flag, value, help, type)->check(counted_from_zero());
 }
 /// A number within limits: its default is shown.
 template <class Number, class Limit>
 CLI::Option* add_number(Definition& definition, const std::string& flag, Number& value, const std::string& help, Limit least,
                         Limit most, const std::string& type) {
-    return add_text(definition, flag, value, help, type)->capture_default_str()->check(CLI::Range(least, most));
+    return add_value(definition, flag, value, help, type)->capture_default_str()->check(CLI::Range(least, most));
 }
 /// How many.
 template <class Number>
@@ -104,7 +104,7 @@ inline CLI::Option* add_share(Definition& definition, const std::string& flag, d
 /// --seed: its default is shown.
 template <class Seed>
 CLI::Option* add_seed(Definition& definition, Seed& seed, const std::string& help, const std::string& type = "N") {
-    return add_text(definition, "--seed", seed, help, type)->capture_default_str();
+    return add_value(definition, "--seed", seed, help, type)->capture_default_str();
 }
 
 }  // namespace headlight::cli

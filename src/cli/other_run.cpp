@@ -10,8 +10,8 @@ namespace headlight::cli {
 void OtherRun::add(Definition& definition) {
     add_path(definition, "--other", model, "the model of B: a folder, a name, a checkpoint (default: MODEL)", "MODEL2",
              ValueKind::model);
-    CLI::Option* with = add_text(definition, "--with", text, "the text of B (default: that of A)", "TEXT");
-    add_text(definition, "--with-pair", pair, "the second sentence of B (default: that of A)", "TEXT");
+    CLI::Option* with = add_value(definition, "--with", text, "the text of B (default: that of A)", "TEXT");
+    add_value(definition, "--with-pair", pair, "the second sentence of B (default: that of A)", "TEXT");
     add_path(definition, "--with-image", image, "the picture of B (default: that of A)")->excludes(with);
 }
 

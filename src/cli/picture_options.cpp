@@ -10,7 +10,7 @@ void PictureOptions::add_theme(Definition& d) { d.add_choice("--theme", theme, {
 void PictureOptions::add_size(Definition& d) {
     add_number(d, "--width", output.size_px.rwidth(), "width in px", 100.0, 20000.0, "X");
     add_number(d, "--height", output.size_px.rheight(), "height in px; 0: as tall as the content", 0.0, 20000.0, "X");
-    add_text(d, "--size-mm", output.width_mm, "width in mm: one column of a journal is 85, two are 178", "X")
+    add_value(d, "--size-mm", output.width_mm, "width in mm: one column of a journal is 85, two are 178", "X")
         ->check(CLI::Range(20.0, 2000.0));
     add_number(d, "--scale", output.scale, "PNG pixels per px", 1.0, 4.0, "X");
     d.app->add_flag("--transparent", output.transparent, "no background behind the figure");

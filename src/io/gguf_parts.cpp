@@ -5,7 +5,6 @@
 #include "headlight/io/gguf.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 
 namespace headlight::io {

@@ -79,7 +79,7 @@ AttentionTensors latent_weights(const model::Model& model, Layer layer) {
 
 AttentionTensors attention_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
-    const auto held = layer_of(model, layer, model::LayerPart::attention);
+    const auto held = layer_of(model, layer, model::LayerPart::attention);  // made once for all that read it below
     if (c.latent.any()) return latent_weights(model, layer);
     const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
     const model::Linear k = model::qkv_part(model.internals(), layer, model::QkvPart::k);

@@ -6,6 +6,7 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/trace.h"
 #include "tests/support/case_name.h"
+#include "tests/support/error_of.h"
 
 #include <gtest/gtest.h>
 
@@ -71,17 +72,7 @@ inline std::string model_name(const testing::TestParamInfo<std::filesystem::path
     return test::case_name(instance.param.filename());
 }
 
-/// The facts of the Error that the work ends in.
-template <class Work>
-ErrorFacts error_facts(Work&& work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.facts();
-    }
-    ADD_FAILURE() << "no error";
-    return {};
-}
+using test::error_facts;
 
 inline HeadId head_id(std::int64_t layer, std::int64_t head) { return {Layer(layer), Head(head)}; }
 

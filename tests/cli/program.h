@@ -26,6 +26,7 @@ namespace headlight::test {
 struct Outcome {
     int code = -1;  ///< exit code; 128 + n when a signal ended the program
     std::string out, err;
+    std::string command;  ///< the words, for failures
 };
 
 /// Runs `work` in a child process without a display and with nothing but `input` on standard input.
@@ -70,10 +71,12 @@ inline std::vector<char*> argv_of(const std::vector<std::string>& arguments) {
 
 /// The built program, as a user starts it: half a second of loading LibTorch.
 inline Outcome program(const std::vector<std::string>& arguments) {
-    return in_child([argv = argv_of(arguments)] {
+    Outcome outcome = in_child([argv = argv_of(arguments)] {
         ::execv(HEADLIGHT_PROGRAM, argv.data());
         return 127;
     });
+    outcome.command = testing::PrintToString(arguments);
+    return outcome;
 }
 
 /// The same command line in a copy of this process, where LibTorch is loaded already. This process itself computes nothing:
@@ -81,20 +84,22 @@ inline Outcome program(const std::vector<std::string>& arguments) {
 inline Outcome headlight(const std::vector<std::string>& arguments, const std::string& input = "",
                          const std::map<std::string, std::string>& environment = {}, const char* stdout_to = nullptr) {
     const auto work = [argv = argv_of(arguments)] { return cli::run(static_cast<int>(argv.size()) - 1, argv.data(), {}); };
-    return in_child(work, input, environment, stdout_to);
+    Outcome outcome = in_child(work, input, environment, stdout_to);
+    outcome.command = testing::PrintToString(arguments);
+    return outcome;
 }
 
 /// What a command gave that has to succeed; the test ends here where it has not.
 inline Outcome done(Outcome outcome, const std::source_location& where = std::source_location::current()) {
     if (outcome.code == 0) return outcome;
     throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": exit code " +
-                             std::to_string(outcome.code) + ": " + outcome.err);
+                             std::to_string(outcome.code) + " of " + outcome.command + ": " + outcome.err);
 }
 
 /// What a command gave that has to end with this exit code and print an error that matches.
 inline Outcome refused(Outcome outcome, int code, const testing::Matcher<const std::string&>& error = testing::_,
                        const std::source_location& where = std::source_location::current()) {
-    const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "refused");
+    const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), outcome.command);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     EXPECT_THAT(outcome.err, error);
     return outcome;

@@ -50,8 +50,10 @@ std::string attention(const std::string& shape, const std::vector<float>& values
 
 /// The arrays that a view draws.
 io::NpzContent drawn(const TempFolder& folder, const std::vector<std::string>& of, const std::vector<std::string>& how) {
-    done(headlight(joined(joined({"render"}, of), joined(how, {"--out", folder / "drawn.npz"}))));
-    return io::read_npz(folder / "drawn.npz");
+    const std::filesystem::path file = folder / "drawn.npz";
+    std::filesystem::remove(file);  // of the figure before
+    done(headlight(joined(joined({"render"}, of), joined(how, {"--out", file}))));
+    return io::read_npz(file);
 }
 
 void expect_equal(const io::NpzContent& a, const io::NpzContent& b, double tolerance = 0) {

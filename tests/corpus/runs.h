@@ -54,9 +54,11 @@ inline std::span<const float> floats_of(const at::Tensor& t) {
     return {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())};
 }
 
-/// Adds a text with the patterns [head] [query, key] of one layer.
-inline void add_patterns(Accumulator& to, const TextRun& run, const std::vector<std::vector<float>>& heads) {
+/// Adds a text with the patterns [head] [query, key] of one layer, unless nothing in it is of the kind that is gathered.
+inline void add_patterns(Accumulator& to, const TextRun& run, const std::vector<std::vector<float>>& heads,
+                         bool gathered = true) {
     const std::unique_ptr<TextPatterns> patterns = to.patterns_of(run);
+    EXPECT_EQ(patterns != nullptr, gathered);
     for (std::size_t h = 0; patterns && h < heads.size(); ++h)
         patterns->add({Layer(0), Head(static_cast<std::int64_t>(h))}, {.weights = heads[h], .keys = run.tokens()});
     to.add(run, patterns.get());

@@ -30,7 +30,6 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace headlight::fetch {
@@ -46,7 +45,10 @@ using testing::HasSubstr;
 const std::string kCommit(40, 'a');
 const fs::path kModel = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
 
-std::string sha256(const std::string& content) { return io::sha256_hex(std::as_bytes(std::span(content))); }
+/// By Qt, against which the program's own is checked.
+std::string sha256(const std::string& content) {
+    return QCryptographicHash::hash(QByteArray::fromStdString(content), QCryptographicHash::Sha256).toHex().toStdString();
+}
 
 /// A hub with one model, org/tiny. `answer` may spoil any request: it is given the path and how often it was asked.
 class Server : public QTcpServer {

@@ -20,8 +20,8 @@ using namespace testing_support;
 
 constexpr double kTolerance = 1e-9;  // in float64: other shapes of products are all that differs
 
-struct Wide : Opened {
-    explicit Wide(const std::string& name) : Opened(fixtures() / name, model::ComputeType::float64) {}
+struct OpenedInFloat64 : Opened {
+    explicit OpenedInFloat64(const std::string& name) : Opened(fixtures() / name, model::ComputeType::float64) {}
 
     std::shared_ptr<const Trace> run_ids(std::vector<std::int64_t> ids, const std::shared_ptr<const Trace>& earlier,
                                          const CapturePlan& plan = {}) const {
@@ -66,7 +66,7 @@ class SharedRowsFamilies : public testing::TestWithParam<std::string> {};
 
 /// A text that grows by one token and by four, one whose end changes, one that is cut, and one cut and continued elsewhere.
 TEST_P(SharedRowsFamilies, GiveWhatAWholeRunGives) {
-    const Wide opened(GetParam());
+    const OpenedInFloat64 opened(GetParam());
     const model::ModelConfig& c = opened.model->config();
     if (c.stack != model::Stack::whole || !c.causal) GTEST_SKIP() << "rows of such a model depend on later tokens";
     const std::vector<std::int64_t> all = opened.ids(40);
@@ -100,14 +100,14 @@ INSTANTIATE_TEST_SUITE_P(EveryFixture, SharedRowsFamilies, testing::ValuesIn(tex
 
 /// Longrope turns by other factors from a length on: keys of the shorter text are none of the longer one.
 TEST(SharedRows, OfATextAcrossTheBorderOfItsRotationAreNotUsed) {
-    const Wide opened("models/phi3");
+    const OpenedInFloat64 opened("models/phi3");
     ASSERT_LT(opened.model->config().rope.original_context, 36);
     const auto earlier = opened.run_ids(opened.ids(36), nullptr);
     EXPECT_EQ(shared_rows_of(*opened.run_ids(opened.ids(38), earlier)), 36);
 }
 
 TEST(SharedRows, AreNoneOfAnEditedRunAnotherModelOrAShortText) {
-    const Wide opened("models/llama-kv2"), other("models/llama-mha");
+    const OpenedInFloat64 opened("models/llama-kv2"), other("models/llama-mha");
     const auto ids = opened.ids(40);
     const auto earlier = opened.run_ids({ids.begin(), ids.end() - 4}, nullptr);
     EXPECT_EQ(shared_rows_of(*opened.run_ids(ids, earlier)), 36);

@@ -39,13 +39,13 @@ struct Opened {
     std::shared_ptr<const text::Tokenizer> tokenizer;
 };
 
-inline std::vector<std::int64_t> some_ids(std::int64_t count, std::int64_t vocabulary) {
+inline std::vector<std::int64_t> some_ids(std::int64_t count, std::int64_t vocabulary, std::int64_t first = 5) {
     std::vector<std::int64_t> ids;
-    for (std::int64_t i = 0; i < count; ++i) ids.push_back((7 * i * i + 3 * i + 5) % vocabulary);
+    for (std::int64_t i = 0; i < count; ++i) ids.push_back((7 * i * i + 3 * i + first) % vocabulary);
     return ids;
 }
 
-/// Nine tokens, or a picture for a model that reads one; seven of a source before an encoder.
+/// Nine tokens, and seven others of the source for a model with an encoder; or a picture for a model that reads one.
 inline TokenIds some_input(const model::Model& model) {
     TokenIds tokens;
     const model::ModelConfig& c = model.config();
@@ -58,7 +58,7 @@ inline TokenIds some_input(const model::Model& model) {
         return tokens;
     }
     tokens.ids = some_ids(9, c.vocab_size);
-    if (const auto& encoder = model.part(model::Stack::encoder)) tokens.source = some_ids(7, encoder->config().vocab_size);
+    if (const auto& encoder = model.part(model::Stack::encoder)) tokens.source = some_ids(7, encoder->config().vocab_size, 11);
     return tokens;
 }
 

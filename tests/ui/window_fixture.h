@@ -114,12 +114,18 @@ protected:
         QApplication::sendEvent(&where, &event);
         return window.context_menus().open_menu();
     }
-    /// The first one that begins so, in menus inside the menu too.
+    /// The first one that begins so, of the menu itself.
     static QAction* entry(const QMenu* menu, const QString& begins) {
+        for (QAction* action : menu->actions())
+            if (action->text().startsWith(begins)) return action;
+        return nullptr;
+    }
+    /// The same in the menus inside it too.
+    static QAction* entry_within(const QMenu* menu, const QString& begins) {
         for (QAction* action : menu->actions()) {
             if (action->text().startsWith(begins)) return action;
             if (action->menu())
-                if (QAction* inside = entry(action->menu(), begins)) return inside;
+                if (QAction* inside = entry_within(action->menu(), begins)) return inside;
         }
         return nullptr;
     }

@@ -2,18 +2,13 @@
 #include "analyze/prediction/tuned_lens.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/safetensors.h"
 
 #include <cstring>
 
 namespace headlight::analyze {
 namespace {
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
-}
 
 at::Tensor tensor_of(const io::TensorView& view) {
     at::ScalarType type = at::kFloat;

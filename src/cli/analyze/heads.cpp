@@ -24,9 +24,9 @@ struct HeadsCommand : Analysis {
         attention.add(definition);
         definition.app->add_flag("--include-first-row", include_first_row,
                                  "causal models: include the first token in the means, although it can only attend to itself");
-        add_text(definition, "--where", where, "only heads that match: \"entropy < 1 and mean distance < 2\"", "EXPR");
+        add_value(definition, "--where", where, "only heads that match: \"entropy < 1 and mean distance < 2\"", "EXPR");
         CLI::Option* by =
-            add_text(definition, "--sort", sort, "by this measure, largest first (default: by layer and head)", "MEASURE");
+            add_value(definition, "--sort", sort, "by this measure, largest first (default: by layer and head)", "MEASURE");
         definition.app->add_flag(
             "--probe", probe,
             "run the random-token probe as well, for the columns probe_...; --where and --sort by them do so "

@@ -31,15 +31,16 @@ struct ImportanceCommand : Analysis {
     analyze::ImportanceOptions options;
 
     void add(Definition& definition) {
-        add_text(definition, "--position", position, "the token whose prediction is explained, from 0", "P")->required();
-        add_text(definition, "--target", target,
-                 "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)", "ID|TEXT");
+        add_value(definition, "--position", position, "the token whose prediction is explained, from 0", "P")->required();
+        add_value(definition, "--target", target,
+                  "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)",
+                  "ID|TEXT");
         definition.add_choice("--rows", rows, {"tokens", "layers"},
                               "a row a token, or a row a layer with correlations and the permutation test");
         definition.add_choice("--input", input, {"auto", "embedding", "stream"},
                               "vectors of gradient x input; auto: the stream where a norm follows the embedding");
-        add_text(definition, "--blank", neutral, "what a token is replaced by (default: mask, unknown, padding or end token)",
-                 "ID|TEXT");
+        add_value(definition, "--blank", neutral, "what a token is replaced by (default: mask, unknown, padding or end token)",
+                  "ID|TEXT");
         definition.app->add_flag("--no-blank-out", no_blank_out, "leave out blank-out, which takes one pass a token");
         add_count(definition, "--permutations", options.permutations, "shuffles of each layer's weights, with --rows layers", 0,
                   1000000);

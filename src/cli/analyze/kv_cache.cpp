@@ -14,9 +14,9 @@ struct KvCacheCommand : Analysis {
     analyze::KvCacheOptions options;
 
     void add(Definition& definition) {
-        add_text(definition, "--context", contexts, "tokens in the cache: 4096,32768 (default: powers of two)", "LIST");
+        add_value(definition, "--context", contexts, "tokens in the cache: 4096,32768 (default: powers of two)", "LIST");
         const auto number = [&](const char* flag, std::int64_t& value, const char* help) {
-            add_text(definition, flag, value, help, "N")->check(CLI::PositiveNumber);
+            add_value(definition, flag, value, help, "N")->check(CLI::PositiveNumber);
         };
         number("--batch", options.batch, "texts at the same time");
         definition.add_choice("--cache-dtype", type, {"float16", "bfloat16", "float32", "fp8", "int4"},

@@ -122,7 +122,7 @@ Action define_generate(Definition& definition, const Frontend&) {
     CLI::App& app = *definition.app;
     model::GenerateOptions& g = options->generate;
     add_count(definition, "--tokens", g.tokens, "maximum number of new tokens", 1, std::int64_t{1} << 20);
-    add_text(definition, "--temperature", g.temperature, "sampling temperature; 0: always the likeliest token", "X")
+    add_value(definition, "--temperature", g.temperature, "sampling temperature; 0: always the likeliest token", "X")
         ->capture_default_str()
         ->check(not_negative());
     add_index(definition, "--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all", "K")->capture_default_str();

@@ -219,7 +219,7 @@ Action define_map(Definition& definition, const Frontend&) {
                                   "the texts, one a line, or records, or a treebank, or a folder of them, or a corpus store; "
                                   "of an encoder-decoder model: source TAB target",
                                   "FILE|STORE");
-    CLI::Option* text = add_text(definition, "--text", o->request.text, "one text", "TEXT")->excludes(texts);
+    CLI::Option* text = add_value(definition, "--text", o->request.text, "one text", "TEXT")->excludes(texts);
     add_path(definition, "--image", o->image, "for models that read pictures: a picture, or a folder of them", "FILE|FOLDER")
         ->excludes(texts)
         ->excludes(text);
@@ -236,10 +236,10 @@ Action define_map(Definition& definition, const Frontend&) {
     app.add_flag("--rotated", o->request.gather.rotated, "queries and keys after the rotation by their positions");
     definition.add_enum("--attention", o->stack, "encoder-decoder models: whose attention");
     app.add_flag("--with-apart", o->request.options.with_apart, "first and special tokens count like all others");
-    add_text(definition, "--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)", "X")
+    add_value(definition, "--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)", "X")
         ->check(not_negative());
-    add_text(definition, "--iterations", o->request.options.iterations,
-             "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)", "N")
+    add_value(definition, "--iterations", o->request.options.iterations,
+              "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)", "N")
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--points", o->points, "NPZ: also the queries and keys themselves");
     add_path(definition, "--cache", o->cache, "a folder that caches finished heads", "FOLDER", ValueKind::folder);

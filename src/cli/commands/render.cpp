@@ -73,13 +73,13 @@ void define_what(Definition& d, RenderArguments& o) {
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
     d.add_choice("--view", o.request.view, views, "what to draw")->required()->default_str("");
     add_index(d, "--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
-    add_text(d, "--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)", "LIST");
+    add_value(d, "--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)", "LIST");
     add_index(d, "--query", o.query, "pin the query token, by position from 0");
     add_index(d, "--key", o.key, "pin the key token, by position from 0");
-    add_text(d, "--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)",
-             "N|LAYER:N");
+    add_value(d, "--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)",
+              "N|LAYER:N");
     o.attention.add(d);
-    add_text(d, "--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"", "EXPR");
+    add_value(d, "--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"", "EXPR");
     add_path(d, "--corpus", o.corpus,
              "a store of \"corpus run\" with this model: measures are called corpus_entropy, --where knows its words", "STORE",
              ValueKind::folder);

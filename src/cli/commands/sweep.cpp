@@ -172,9 +172,9 @@ int run(SweepArguments a, const Console& console) {
 Action define_sweep(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SweepArguments>();
     options->model.add(definition);
-    CLI::Option* clean = add_text(definition, "--clean", options->asked.clean, "the text with the right answer", "TEXT");
+    CLI::Option* clean = add_value(definition, "--clean", options->asked.clean, "the text with the right answer", "TEXT");
     CLI::Option* corrupt =
-        add_text(definition, "--corrupt", options->asked.corrupt, "the same with what is asked about changed", "TEXT");
+        add_value(definition, "--corrupt", options->asked.corrupt, "the same with what is asked about changed", "TEXT");
     CLI::Option* image =
         add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer")
             ->excludes(clean)
@@ -182,19 +182,19 @@ Action define_sweep(Definition& definition, const Frontend&) {
     add_path(definition, "--corrupt-image", options->corrupt_image, "another one, to patch from or into")->needs(image);
     add_path(definition, "--pairs", options->asked.pairs,
              "pairs of texts with answers, one JSON object a line; or a task of check-tasks: ioi, greater-than, induction …");
-    add_text(definition, "--target", options->asked.target,
-             "encoder-decoder models: what the decoder reads; the other texts are the encoder's", "TEXT");
-    add_text(definition, "--answer", options->asked.answers,
-             "the right next token, with its leading space, or the class of a picture; several: repeat it", "TOKEN")
+    add_value(definition, "--target", options->asked.target,
+              "encoder-decoder models: what the decoder reads; the other texts are the encoder's", "TEXT");
+    add_value(definition, "--answer", options->asked.answers,
+              "the right next token, with its leading space, or the class of a picture; several: repeat it", "TOKEN")
         ->allow_extra_args(false);
-    add_text(definition, "--wrong", options->asked.wrong, "the wrong one, for logit-diff", "TOKEN")->allow_extra_args(false);
+    add_value(definition, "--wrong", options->asked.wrong, "the wrong one, for logit-diff", "TOKEN")->allow_extra_args(false);
     definition.add_enum("--site", options->asked.options.grid, "what is edited, cell by cell");
     definition.add_enum("--metric", options->asked.options.metric, "what is measured");
-    add_text(definition, "--position", options->asked.position,
-             "where the answer is read: END, a token's number, a named position", "POSITION")
+    add_value(definition, "--position", options->asked.position,
+              "where the answer is read: END, a token's number, a named position", "POSITION")
         ->capture_default_str();
-    add_text(definition, "--at", options->asked.places,
-             "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4", "NAME=PLACE")
+    add_value(definition, "--at", options->asked.places,
+              "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4", "NAME=PLACE")
         ->allow_extra_args(false);
     definition.app->add_flag("--by-name", options->asked.options.by_name,
                              "positions are the named ones (END is one), as for pairs of unequal length");
@@ -205,16 +205,17 @@ Action define_sweep(Definition& definition, const Frontend&) {
                         "encoder-decoder models: whose heads and patterns are edited");
     definition.add_enum("--effect", options->asked.options.effect,
                         "total; direct: later heads keep their outputs; both: one against the other, as a scatter");
-    add_text(definition, "--to", options->asked.options.to,
-             "only the path through these queries, keys or values: L5H7.k; several: repeat it", "HEAD.SITE")
+    add_value(definition, "--to", options->asked.options.to,
+              "only the path through these queries, keys or values: L5H7.k; several: repeat it", "HEAD.SITE")
         ->allow_extra_args(false);
     definition.add_enum("--method", options->asked.options.method,
                         "exact; attribution: estimates from one backward pass; both: also the error of the estimates");
     add_count(definition, "--window", options->asked.options.window, "layers edited at once, around each layer", 1, 1000, "W");
-    add_text(definition, "--layers", options->layers, "only these: 0,2,5-7", "LIST");
-    add_text(definition, "--heads", options->heads, "only these: 0,2,5-7", "LIST");
-    add_text(definition, "--noise", options->asked.options.noise,
-             "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)", "NAME");
+    add_value(definition, "--layers", options->layers, "only these: 0,2,5-7", "LIST");
+    add_value(definition, "--heads", options->heads, "only these: 0,2,5-7", "LIST");
+    add_value(definition, "--noise", options->asked.options.noise,
+              "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)",
+              "NAME");
     add_number(definition, "--noise-scale", options->asked.options.noise_scale,
                "standard deviation of the noise, in those of the place's embeddings", 1e-6, 1e6, "X");
     add_count(definition, "--noise-draws", options->asked.options.noise_draws, "how often noise is drawn, for each text", 1,

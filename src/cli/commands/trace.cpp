@@ -164,10 +164,10 @@ Action define_trace(Definition& definition, const Frontend&) {
     options->text.add_image(definition);
     options->text.add_chat(definition);
     options->text.add_edits(definition);
-    add_text(definition, "--capture", options->capture,
-             "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "
-             "views need)",
-             "GLOB,...");
+    add_value(definition, "--capture", options->capture,
+              "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "
+              "views need)",
+              "GLOB,...");
     add_path(definition, "--out", options->out, "the file to write: .safetensors or .npz")->required();
     options->compute.add(definition);
     return [options, console = definition.console] { return run_trace(*options, *console); };

@@ -77,7 +77,8 @@ Action define_corpus_map(Definition& definition, const Frontend&) {
               "random starts in addition to classical scaling; the best one is used")
         ->capture_default_str();
     add_seed(definition, options->map.scaling.seed, "seed of the random starts");
-    add_text(definition, "--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence", "X")
+    add_value(definition, "--group-below", options->map.group_below, "nats: groups of heads merge up to this mean divergence",
+              "X")
         ->capture_default_str()
         ->check(not_negative());
     add_index(definition, "--nearest", options->map.nearest, "nearest heads to list for each head")->capture_default_str();

@@ -68,19 +68,19 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     for (const figure::CorpusView& view : figure::corpus_views()) views.push_back(view.id);
     definition.add_choice("--view", options->request.view, views, "what to draw")->capture_default_str();
     const auto word = [&](const char* flag, std::string& value, const char* help) {
-        add_text(definition, flag, value, help, "MEASURE")->capture_default_str();
+        add_value(definition, flag, value, help, "MEASURE")->capture_default_str();
     };
     word("--measure", options->request.measure, "corpus-heads, corpus-intervals: the measure of heads");
     word("--x", options->request.x, "corpus-scatter: the measure to the right");
     word("--y", options->request.y, "corpus-scatter: the measure upwards");
-    add_text(definition, "--question", options->request.question, "corpus-question: heads where VERB attends to its nsubj > 60 %",
-             "EXPR");
-    add_text(definition, "--labels", options->request.labels,
-             "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed", "LABELS");
-    add_text(definition, "--label", options->request.label,
-             "corpus-probe: the label of the confusion matrix whose words are listed", "CLASS");
-    add_text(definition, "--predicted", options->request.predicted, "corpus-probe: the class that it is taken for; else itself",
-             "CLASS");
+    add_value(definition, "--question", options->request.question,
+              "corpus-question: heads where VERB attends to its nsubj > 60 %", "EXPR");
+    add_value(definition, "--labels", options->request.labels,
+              "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed", "LABELS");
+    add_value(definition, "--label", options->request.label,
+              "corpus-probe: the label of the confusion matrix whose words are listed", "CLASS");
+    add_value(definition, "--predicted", options->request.predicted, "corpus-probe: the class that it is taken for; else itself",
+              "CLASS");
     options->layer_option = add_index(definition, "--layer", options->layer, "the layer, from 0")->capture_default_str();
     add_index(definition, "--head", options->head,
               "corpus-distance, corpus-examples, corpus-question, corpus-coreference: the head, from 0");

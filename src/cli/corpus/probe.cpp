@@ -239,7 +239,7 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
     const auto only = [&](CLI::Option* option, std::vector<ProbeKind> of) {
         options->of_kinds.emplace_back(option, std::move(of));
     };
-    only(add_text(definition, "--labels", options->labels, "linear, mix, edge: " + corpus::label_words(), "LABELS")
+    only(add_value(definition, "--labels", options->labels, "linear, mix, edge: " + corpus::label_words(), "LABELS")
              ->capture_default_str(),
          {ProbeKind::linear, ProbeKind::mix, ProbeKind::edge});
     only(definition.app->add_option("--rank", options->ranks, "structural: rows of the map; several: a probe of each")
@@ -251,10 +251,10 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
     only(add_count(definition, "--seeds", options->seeds, "mix, edge: fits from different starts, whose results are averaged", 1,
                    1'000),
          {ProbeKind::mix, ProbeKind::edge});
-    only(add_text(definition, "--heads", options->heads,
-                  "linear: list the N heads that write most of each class's direction instead of the layers; runs the test "
-                  "texts again",
-                  "N")
+    only(add_value(definition, "--heads", options->heads,
+                   "linear: list the N heads that write most of each class's direction instead of the layers; runs the test "
+                   "texts again",
+                   "N")
              ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000})),
          {ProbeKind::linear});
     add_path(definition, "--model", options->model.typed,

@@ -93,25 +93,25 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
            "--field", [&asked](const std::string& word) { asked.field = word; },
            "the field of a record that holds the text (default: text)")
         ->type_name("NAME");
-    add_text(definition, "--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)", "N")
+    add_value(definition, "--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    add_text(definition, "--stride", asked.stride,
-             "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)", "N")
+    add_value(definition, "--stride", asked.stride,
+              "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    add_text(definition, "--block", asked.block,
-             "chunks that are finished together, the most an interruption loses (default: 64)", "N")
+    add_value(definition, "--block", asked.block,
+              "chunks that are finished together, the most an interruption loses (default: 64)", "N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-    add_text(definition, "--measure", asked.measures, measures_help(), "A,B")->delimiter(',');
+    add_value(definition, "--measure", asked.measures, measures_help(), "A,B")->delimiter(',');
     app.add_option_function<std::uint64_t>(
            "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "seed of the samples (default: 0)")
         ->type_name("N");
-    add_text(definition, "--part", options->part,
-             "3/8: only the third of eight parts; parts may run at once, on machines that share the store", "I/N");
-    add_text(definition, "--stop-at", options->stop_at,
-             "end once the 95 % interval of a measure is at most ± X wide for every head (induction:1%, entropy:0.05); asked "
-             "whenever a segment is written, blocks in random order",
-             "MEASURE:X");
-    add_text(definition, "--segment-minutes", options->run.segment_minutes, "how often finished blocks are written", "X")
+    add_value(definition, "--part", options->part,
+              "3/8: only the third of eight parts; parts may run at once, on machines that share the store", "I/N");
+    add_value(definition, "--stop-at", options->stop_at,
+              "end once the 95 % interval of a measure is at most ± X wide for every head (induction:1%, entropy:0.05); asked "
+              "whenever a segment is written, blocks in random order",
+              "MEASURE:X");
+    add_value(definition, "--segment-minutes", options->run.segment_minutes, "how often finished blocks are written", "X")
         ->capture_default_str()
         ->check(not_negative());
     options->compute.add(definition);

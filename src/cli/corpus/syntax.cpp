@@ -194,7 +194,7 @@ Action define_corpus_alignment(Definition& definition, const Frontend&) {
 Action define_corpus_query(Definition& definition, const Frontend&) {
     auto options = std::make_shared<QueryArguments>();
     add_store_argument(definition, options->store);
-    add_text(definition, "EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'", " ")
+    add_value(definition, "EXPR", options->expression, "the question (docs/corpus.md): 'VERB attends to its nsubj > 60 %'", " ")
         ->required();
     options->out.add(definition);
     add_bootstrap_options(definition, options->bootstrap);

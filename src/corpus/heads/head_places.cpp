@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/head_places.h"
 
+#include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
-
-#include <sstream>
 
 namespace headlight::corpus {
 
 std::vector<std::string> measure_ids(const Arrays& merged) {
     const auto bytes = merged.get<std::uint8_t>("heads.measures", {-1});
-    std::vector<std::string> ids;
-    std::istringstream joined(std::string(bytes.begin(), bytes.end()));
-    for (std::string id; std::getline(joined, id, ',');) ids.push_back(id);
+    std::vector<std::string> ids = split<std::string>(std::string(bytes.begin(), bytes.end()), ',');
     if (merged.has("variability.weights")) ids.emplace_back("variability");
     return ids;
 }

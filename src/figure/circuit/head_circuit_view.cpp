@@ -67,7 +67,7 @@ Series circle(double radius) {
     return s;
 }
 
-/// What one circuit is called, and its table says in its own words.
+/// The names of a circuit, and the words of its table.
 struct CircuitWords {
     QString name, score, title, note;
     const char *own_id, *largest_id, *smallest_id;
@@ -273,7 +273,8 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
         "What a head is wired to do, whatever the text. Above: eigenvalues of W_V W_O (what it writes for what it reads) and of "
         "W_Q W_K^T (which token attends to which). All on the right: it copies, or attends to its like; on the left: it takes "
         "away, or attends elsewhere; a ring: it turns one thing into another. The score is the sum of the real parts over the sum "
-        "of the sizes. Below: the tokens of the text as that wiring sees them. Elhage et al. 2021, A Mathematical Framework for Transformer Circuits; McDougall et al. 2023, Copy Suppression.");
+        "of the sizes. Below: the tokens of the text as that wiring sees them. Elhage et al. 2021, A Mathematical Framework for "
+        "Transformer Circuits; McDougall et al. 2023, Copy Suppression.");
     parts.parts.push_back(plot::plot_figure(std::move(plots)));
     parts.parts.push_back(table_figure(std::move(tables)));
     parts.table = [eigenvalues] { return eigenvalues; };

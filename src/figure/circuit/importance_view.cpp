@@ -190,7 +190,8 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
     data.description = QStringLiteral(
         "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, the change "
         "when a token is blanked out, and attention times what the values write. Below, how well each layer's attention orders "
-        "the tokens as those do, and what happens when the weights are shuffled. Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
+        "the tokens as those do, and what happens when the weights are shuffled. Jain & Wallace 2019, Attention is not "
+        "Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
     std::vector<Part> parts;
     if (encoder) parts.push_back({true, 0, r.source, &encoder->labels()});
     parts.push_back({false, r.source, r.tokens - r.source, &trace->labels()});

@@ -34,9 +34,8 @@ std::string list_of(std::vector<NamedArray> arrays) {
     for (const NamedArray& a : arrays) width = std::max(width, a.name.size());
     std::string list;
     for (const NamedArray& a : arrays) {
-        std::string shape, type = !a.texts.empty() ? "text   " : !a.integers.empty() ? "int64  " : "float32";
-        for (const std::int64_t side : a.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(side);
-        list += a.name + std::string(width + 2 - a.name.size(), ' ') + type + "  [" + shape + "]\n";
+        const char* type = !a.texts.empty() ? "text   " : !a.integers.empty() ? "int64  " : "float32";
+        list += a.name + std::string(width + 2 - a.name.size(), ' ') + type + "  " + shape_text(a.shape) + "\n";
     }
     return list;
 }

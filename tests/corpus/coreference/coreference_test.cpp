@@ -35,8 +35,9 @@ struct Made {
             text.mentions.push_back({chain, 2 * word, 2 * word + 1, 2 * word, 2 * word + 1});
     }
     /// `rows`: [head] weights [query, key].
-    void add_to(MentionIndex& index, std::int64_t number, const std::vector<std::vector<float>>& heads) const {
-        add_patterns(index, {.number = number, .text = text, .encoding = encoding}, heads);
+    void add_to(MentionIndex& index, std::int64_t number, const std::vector<std::vector<float>>& heads,
+                bool gathered = true) const {
+        add_patterns(index, {.number = number, .text = text, .encoding = encoding}, heads, gathered);
     }
 };
 
@@ -118,8 +119,8 @@ TEST(Coreference, NamesAreWeighedAsWholesAndThoseBehindThePronounAreNotAskedOfAC
     for (const bool causal : {true, false}) {
         MentionIndex index(1, 2, causal);
         made.add_to(index, 0, {right, wrong});
-        before.add_to(index, 1, {pattern(5, {{0, 1, .5f}}), pattern(5, {{0, 1, .5f}})});
-        neither.add_to(index, 2, {right, right});
+        before.add_to(index, 1, {pattern(5, {{0, 1, .5f}}), pattern(5, {{0, 1, .5f}})}, !causal);
+        neither.add_to(index, 2, {right, right}, false);
         EXPECT_EQ(index.counts(MentionTask::gap), (MentionIndex::Counts{3, 2, 1}));
         const CoreferenceTable table = coreference_table(index, {0, 1, 2}, {.draws = 10});
         ASSERT_EQ(table.rows.size(), 2u);

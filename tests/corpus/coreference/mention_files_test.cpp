@@ -40,7 +40,7 @@ std::vector<std::string> mentions_of(const Text& text) {
 }
 
 std::string mistake(MentionFormat format, const std::string& content) {
-    return message_of([&] { read(format, content); });
+    return error_of([&] { read(format, content); });
 }
 
 std::string row(const std::string& id, const std::string& form, const std::string& head, const std::string& misc) {

@@ -45,7 +45,7 @@ std::vector<std::int64_t> found(const std::string& question, const analyze::Head
 }
 
 std::string mistake(const std::string& question, const analyze::HeadTable& table) {
-    return message_of([&] { found(question, table); });
+    return error_of([&] { found(question, table); });
 }
 
 TEST(CorpusHeads, StandBesideTheTextsOwnAndGiveWayToAnotherCorpus) {

@@ -76,7 +76,7 @@ TEST_F(ProbeKinds, DocumentsAreCutIntoTheirSentencesAndBrokenTreesLeftOut) {
     EXPECT_EQ(all.first_word[1], 5);
     EXPECT_EQ(all.sentences[0].heads, (std::vector<std::int32_t>{1, -1, 1}));
     EXPECT_EQ(all.sentences[1].heads, (std::vector<std::int32_t>{1, -1})) << "counted from the sentence's first word";
-    EXPECT_THAT(message_of([&] { run_arcs(documents.manifest, documents.states(), {}); }), HasSubstr("texts of one sentence"));
+    EXPECT_THAT(error_of([&] { run_arcs(documents.manifest, documents.states(), {}); }), HasSubstr("texts of one sentence"));
 }
 
 TEST_F(ProbeKinds, TheStructuralProbeOfAStoreIsThatOfItsStates) {
@@ -180,7 +180,7 @@ TEST_F(ProbeKinds, MixedLayersOfAStore) {
     write_layer_mix(store(), made().manifest, found);
     EXPECT_EQ(analyze::csv_text(table_of(read_layer_mix(store(), made().manifest, ProbeKind::mix, "upos"))),
               analyze::csv_text(table_of(found)));
-    EXPECT_THAT(message_of([] { read_layer_mix(store(), made().manifest, ProbeKind::mix, "depth"); }),
+    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::mix, "depth"); }),
                 HasSubstr("--probe mix --labels depth"));
     // Pairs of words: both states side by side.
     EXPECT_TRUE(
@@ -195,7 +195,7 @@ TEST_F(ProbeKinds, TheEdgeProbeReadsTheTokensOfSpans) {
     const MixResult kept = read_layer_mix(store(), made().manifest, ProbeKind::edge, "upos");
     EXPECT_EQ(kept.kind, ProbeKind::edge);
     EXPECT_EQ(analyze::csv_text(table_of(kept)), analyze::csv_text(table_of(found)));
-    EXPECT_THAT(message_of([] { read_layer_mix(store(), made().manifest, ProbeKind::edge, "depth"); }),
+    EXPECT_THAT(error_of([] { read_layer_mix(store(), made().manifest, ProbeKind::edge, "depth"); }),
                 HasSubstr("--probe edge --labels depth"));
     // Words and their heads, which overlap and stand in any order.
     options.fit.epochs = 1;
@@ -243,7 +243,7 @@ TEST_F(ProbeKinds, TheAttentionProbeOfAStoreIsThatOfItsAttention) {
     EXPECT_EQ(json_members(again), json_members(found));
     StatesOptions without = states();
     without.model = nullptr;
-    EXPECT_THAT(message_of([&] { run_arcs(made().manifest, without, {}); }), HasSubstr("--model"));
+    EXPECT_THAT(error_of([&] { run_arcs(made().manifest, without, {}); }), HasSubstr("--model"));
 }
 
 TEST_F(ProbeKinds, HeadsOfADirectionAddUpToTheirBlocks) {
@@ -326,10 +326,10 @@ TEST_F(ProbeKinds, MoreClassesThanExamplesToLearnFromIsAnError) {
     }();
     const LabelledExamples own = labels(made().folder / "own-class.tsv");
     ASSERT_EQ(own.classes.size(), own.examples.size());
-    const std::string said = message_of([&] { run_probe(made().manifest, states(), own, {}); });
+    const std::string said = error_of([&] { run_probe(made().manifest, states(), own, {}); });
     EXPECT_THAT(said, HasSubstr("fewer examples than classes"));
     EXPECT_THAT(said, HasSubstr(std::to_string(own.classes.size()) + " classes"));
-    EXPECT_THAT(message_of([&] { run_layer_mix(made().manifest, states(), own, {}); }), HasSubstr("fewer examples than classes"));
+    EXPECT_THAT(error_of([&] { run_layer_mix(made().manifest, states(), own, {}); }), HasSubstr("fewer examples than classes"));
 }
 
 TEST_F(ProbeKinds, ALayerOfConstantsGivesTheMajority) {
@@ -361,12 +361,12 @@ TEST_F(ProbeKinds, ALayerOfConstantsGivesTheMajority) {
 TEST_F(ProbeKinds, AStoreOfAnotherTokenizerOrModelIsNamed) {
     Manifest other = made().manifest;
     other.tokenizer_hash = "0123";
-    EXPECT_THAT(message_of([&] { for_each_layer(other, states(), [](std::int64_t, const LayerStates&) {}); }),
+    EXPECT_THAT(error_of([&] { for_each_layer(other, states(), [](std::int64_t, const LayerStates&) {}); }),
                 HasSubstr("another tokenizer"));
-    EXPECT_THAT(message_of([&] { run_arcs(other, states(), {}); }), HasSubstr("another tokenizer"));
+    EXPECT_THAT(error_of([&] { run_arcs(other, states(), {}); }), HasSubstr("another tokenizer"));
     other = made().manifest;
     other.model_hash = "4567";
-    EXPECT_THAT(message_of([&] { run_structural(other, states(), {}); }), HasSubstr("another model"));
+    EXPECT_THAT(error_of([&] { run_structural(other, states(), {}); }), HasSubstr("another model"));
 }
 
 TEST_F(ProbeKinds, CancelInTheMiddleLosesNothingAndLeavesNoResult) {

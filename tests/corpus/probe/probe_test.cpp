@@ -89,8 +89,8 @@ protected:
     }
     static StatesOptions states() { return made().states(); }
     static LabelledExamples labels(const std::string& of) { return made().labels(of); }
-    static std::string error_of(const std::string& of) {
-        return message_of([&] { labels(of); });
+    static std::string label_error(const std::string& of) {
+        return error_of([&] { labels(of); });
     }
 };
 
@@ -128,12 +128,12 @@ TEST_F(ProbeStore, ReadsTheUsersOwnSpans) {
 }
 
 TEST_F(ProbeStore, SaysWhatIsWrongWithLabels) {
-    EXPECT_NE(error_of("uppos").find("Did you mean upos?"), std::string::npos) << error_of("uppos");
-    EXPECT_NE(error_of("feature:Number").find("1 class (Sing)"), std::string::npos) << error_of("feature:Number");
-    EXPECT_NE(error_of("field:author").find("at least two classes"), std::string::npos) << error_of("field:author");
+    EXPECT_NE(label_error("uppos").find("Did you mean upos?"), std::string::npos) << label_error("uppos");
+    EXPECT_NE(label_error("feature:Number").find("1 class (Sing)"), std::string::npos) << label_error("feature:Number");
+    EXPECT_NE(label_error("field:author").find("at least two classes"), std::string::npos) << label_error("field:author");
     const auto of_file = [&](const std::string& content) {
         std::ofstream(made().folder / "bad.tsv") << content;
-        return error_of(made().folder / "bad.tsv");
+        return label_error(made().folder / "bad.tsv");
     };
     EXPECT_NE(of_file("text\tlabel\ns0\ta\nno-such\tb\n").find("bad.tsv:3"), std::string::npos);
     EXPECT_NE(of_file("text\tlabel\tbegin\ns0\ta\t0\n").find("begin and end"), std::string::npos);

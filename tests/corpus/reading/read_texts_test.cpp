@@ -36,8 +36,8 @@ ReadTexts read(const fs::path& path, const ReadOptions& options = {}) {
     return out;
 }
 
-std::string error_of(const fs::path& path, const ReadOptions& options = {}) {
-    return message_of([&] { read(path, options); });
+std::string reading_error(const fs::path& path, const ReadOptions& options = {}) {
+    return error_of([&] { read(path, options); });
 }
 
 std::string gzip(const std::string& content) {
@@ -110,12 +110,12 @@ TEST(PackedText, IsTheSameAndSaysWhenItIsDamaged) {
         const fs::path file = folder.write(name, packed);
         EXPECT_EQ(read(file).texts, expected) << name;
         EXPECT_EQ(read(folder.write(name, packed + packed)).texts.size(), 2 * expected.size()) << name << ": two members";
-        EXPECT_THAT(error_of(folder.write(name, packed.substr(0, packed.size() / 2))), HasSubstr("cannot be decompressed"))
+        EXPECT_THAT(reading_error(folder.write(name, packed.substr(0, packed.size() / 2))), HasSubstr("cannot be decompressed"))
             << name;
         std::string changed = packed;
         changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 0x55);
-        EXPECT_THAT(error_of(folder.write(name, changed)), HasSubstr("cannot be decompressed")) << name;
-        EXPECT_THAT(error_of(folder.write(name, "plain")), HasSubstr("cannot be decompressed")) << name;
+        EXPECT_THAT(reading_error(folder.write(name, changed)), HasSubstr("cannot be decompressed")) << name;
+        EXPECT_THAT(reading_error(folder.write(name, "plain")), HasSubstr("cannot be decompressed")) << name;
     }
 }
 
@@ -130,7 +130,7 @@ TEST(Jsonl, KeepsOtherScalarsAndNamesABrokenLine) {
     EXPECT_THAT(some.left_out, ElementsAre("a.jsonl:3: empty", "a.jsonl:4: empty", "a.jsonl:5: not UTF-8 (byte 10)"));
     std::string content;
     for (int i = 1; i < 10'000; ++i) content += "{\"text\": \"fine\"}\n";
-    EXPECT_THAT(error_of(folder.write("long.jsonl", content + "{\"text\": \"cut\n")),
+    EXPECT_THAT(reading_error(folder.write("long.jsonl", content + "{\"text\": \"cut\n")),
                 testing::AllOf(HasSubstr("long.jsonl"), HasSubstr("line 10000")));
     for (const char* broken : {R"([1])",
                                R"({"text": 1})",
@@ -163,9 +163,9 @@ TEST(Jsonl, KeepsOtherScalarsAndNamesABrokenLine) {
                                R"(text)",
                                R"({"other": "a"})",
                                R"({"text": NaN})"})
-        EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(broken) + "\n")), HasSubstr("line 1")) << broken;
-    EXPECT_THAT(error_of(folder.write("b.jsonl", std::string(200'000, '[') + "\n")), HasSubstr("line 1"));
-    EXPECT_THAT(error_of(folder.write("b.jsonl", "{\"texts\": \"a\"}\n")), HasSubstr("Did you mean --field texts?"));
+        EXPECT_THAT(reading_error(folder.write("b.jsonl", std::string(broken) + "\n")), HasSubstr("line 1")) << broken;
+    EXPECT_THAT(reading_error(folder.write("b.jsonl", std::string(200'000, '[') + "\n")), HasSubstr("line 1"));
+    EXPECT_THAT(reading_error(folder.write("b.jsonl", "{\"texts\": \"a\"}\n")), HasSubstr("Did you mean --field texts?"));
     EXPECT_THAT(read(folder.write("b.jsonl", "{\"body\": \"a\"}\n"), {.field = "body"}).texts, ElementsAre("a"));
 }
 
@@ -194,7 +194,7 @@ TEST(Csv, HasQuotesAndNamesABrokenRow) {
                                "\"te\"xt\na\n",      "text,n\n\"a\nb\n",
                                "text,n\n1,2\n3\n",   "text,n\n\"a\",\"b\" c\n",
                                "text,n\na,1\n\"b\n", "text,n\n\"\"a,1\n"})
-        EXPECT_THAT(error_of(folder.write("b.csv", broken)), HasSubstr("b.csv, line")) << broken;
+        EXPECT_THAT(reading_error(folder.write("b.csv", broken)), HasSubstr("b.csv, line")) << broken;
 }
 
 TEST(Folders, AreReadInTheOrderOfTheirPaths) {
@@ -211,9 +211,10 @@ TEST(Folders, AreReadInTheOrderOfTheirPaths) {
     EXPECT_THAT(all.ids, testing::Contains("a/z.jsonl:1"));
     EXPECT_EQ(all.all.back().words.size(), 2u);
     EXPECT_THAT(all.left_out, ElementsAre("picture.png: unknown kind of file"));
-    EXPECT_THAT(error_of(folder / "absent"), HasSubstr("Cannot read the file"));
-    EXPECT_THAT(error_of(folder.write("a.parquet", "PAR1")), HasSubstr("pandas.read_parquet('a.parquet').to_json('a.jsonl'"));
-    EXPECT_THAT(error_of(folder.write("a.arrow", "ARROW1")), HasSubstr("datasets.Dataset.from_file('a.arrow')"));
+    EXPECT_THAT(reading_error(folder / "absent"), HasSubstr("Cannot read the file"));
+    EXPECT_THAT(reading_error(folder.write("a.parquet", "PAR1")),
+                HasSubstr("pandas.read_parquet('a.parquet').to_json('a.jsonl'"));
+    EXPECT_THAT(reading_error(folder.write("a.arrow", "ARROW1")), HasSubstr("datasets.Dataset.from_file('a.arrow')"));
 }
 
 }  // namespace

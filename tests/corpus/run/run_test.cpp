@@ -91,7 +91,7 @@ TEST_F(CorpusRuns, AreTheSameBytesInPartsOfOneFolderAndOfSeveral) {
     merge_stores({stores[0], stores[1]}, folder_ / "two of three", note);
     EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("blocks are in none of the stores")));
     stores.push_back(folder_ / "own1");
-    EXPECT_THAT(message_of([&] { merge_stores(stores, folder_ / "twice"); }), HasSubstr("A block is in two segments"));
+    EXPECT_THAT(error_of([&] { merge_stores(stores, folder_ / "twice"); }), HasSubstr("A block is in two segments"));
 }
 
 // A store holds all that its results are merged from: every kind of them, without the model.
@@ -127,7 +127,7 @@ TEST_F(CorpusRuns, OfAnotherModelOrOptionDoNotMerge) {
     other.setup.options.stride = 20;
     run_corpus(other);
     const auto message = [&](const char* store) {
-        return message_of([&] { merge_stores({once, folder_ / store}, folder_ / "out"); });
+        return error_of([&] { merge_stores({once, folder_ / store}, folder_ / "out"); });
     };
     EXPECT_THAT(message("other model"), testing::AllOf(HasSubstr("The store is of another model"), HasSubstr("other model"),
                                                        HasSubstr("novella-7m"), HasSubstr("gpt2")));
@@ -140,7 +140,7 @@ TEST_F(CorpusRuns, OfAnotherModelOrOptionDoNotMerge) {
     run_corpus(other);
     EXPECT_THAT(message("other texts"), testing::AllOf(HasSubstr("The store has other texts"), HasSubstr("22 texts")));
     open_store(run_of(folder_ / "not run", texts_).setup);
-    EXPECT_THAT(message_of([&] { merge_stores({folder_ / "not run"}, folder_ / "out"); }),
+    EXPECT_THAT(error_of([&] { merge_stores({folder_ / "not run"}, folder_ / "out"); }),
                 HasSubstr("Nothing of the stores is finished"));
     EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
@@ -227,7 +227,7 @@ TEST_F(CorpusRuns, StopAtWhatTheyGatherAlone) {
         run.setup.options.measures = measures;
         run.parts = parts;
         run.stop_at = stop;
-        return message_of([&] { run_corpus(run); });
+        return error_of([&] { run_corpus(run); });
     };
     EXPECT_THAT(message({"entrpy", 0.1}, {"heads"}), HasSubstr("Did you mean entropy?"));
     EXPECT_THAT(message({"entropy", 0}, {"heads"}), HasSubstr("a number above 0"));
@@ -241,7 +241,7 @@ TEST_F(CorpusRuns, StopAtWhatTheyGatherAlone) {
     EXPECT_DOUBLE_EQ(percent.half_width, 0.015);
     EXPECT_DOUBLE_EQ(plain.half_width, 0.05);
     for (const char* wrong : {"", "entropy", "entropy:", ":0.1", "entropy:much", "entropy:1%%"})
-        EXPECT_THAT(message_of([&] { parse_stop_at(wrong); }), HasSubstr("entropy:0.05")) << wrong;
+        EXPECT_THAT(error_of([&] { parse_stop_at(wrong); }), HasSubstr("entropy:0.05")) << wrong;
 }
 
 /// From now on the kernel ends the process, as SIGKILL does, where it enters one of these calls.
@@ -335,7 +335,7 @@ TEST_F(CorpusRuns, LoseNothingThatIsFinishedWhenTheDiskIsFull) {
     const struct rlimit small { 200'000, before.rlim_max };  // a segment grows by 7 kB a chunk
     const auto on_limit = ::signal(SIGXFSZ, SIG_IGN);
     ::setrlimit(RLIMIT_FSIZE, &small);
-    const std::string message = message_of([&] { run_corpus(run); });
+    const std::string message = error_of([&] { run_corpus(run); });
     ::setrlimit(RLIMIT_FSIZE, &before);
     ::signal(SIGXFSZ, on_limit);
     EXPECT_THAT(message, testing::AllOf(HasSubstr("Cannot write the file"), HasSubstr("Free some space")));
@@ -350,20 +350,20 @@ TEST_F(CorpusRuns, LoseNothingThatIsFinishedWhenTheDiskIsFull) {
 
 TEST_F(CorpusRuns, RefuseWhatIsNotTheirs) {
     CorpusRun other = run_of(folder_ / "once", folder_.write("other.txt", "Something else.\n"));
-    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store holds different texts"));
+    EXPECT_THAT(error_of([&] { run_corpus(other); }), HasSubstr("The store holds different texts"));
     other = run_of(folder_ / "once", texts_);
     other.setup.options.context = 41;
-    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("--context: expected 40, found 41"));
+    EXPECT_THAT(error_of([&] { run_corpus(other); }), HasSubstr("--context: expected 40, found 41"));
     other = run_of(folder_ / "once", texts_);
     other.setup.options.measures = {"haeds"};
     other.setup.store = folder_ / "new";
-    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("Did you mean heads?"));
+    EXPECT_THAT(error_of([&] { run_corpus(other); }), HasSubstr("Did you mean heads?"));
     other = run_of(folder_ / "once", texts_);
     other.setup.model = model::Model::load(fixture_model("gpt2"));
-    EXPECT_THAT(message_of([&] { run_corpus(other); }), HasSubstr("The store is of another model"));
-    EXPECT_THAT(message_of([&] { run_corpus(run_of(folder_ / "none", folder_.write("blank.txt", "\n \n"))); }),
+    EXPECT_THAT(error_of([&] { run_corpus(other); }), HasSubstr("The store is of another model"));
+    EXPECT_THAT(error_of([&] { run_corpus(run_of(folder_ / "none", folder_.write("blank.txt", "\n \n"))); }),
                 HasSubstr("There is no text to run"));
-    EXPECT_THAT(message_of([&] { run_corpus(run_of(folder_ / "no texts", "")); }), HasSubstr("Give --texts FILE"));
+    EXPECT_THAT(error_of([&] { run_corpus(run_of(folder_ / "no texts", "")); }), HasSubstr("Give --texts FILE"));
 }
 
 TEST_F(CorpusRuns, CountNoQueryTwiceAndNoneLess) {

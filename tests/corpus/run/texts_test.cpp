@@ -58,11 +58,11 @@ TEST(StoreTexts, ThatWereNotReadToTheirEndAreNotAllOfThem) {
         RunSetup setup = setup_of(store, file);
         setup.texts.append = append;
         folder.write("a.jsonl", records(4100, true));
-        EXPECT_THAT(message_of([&] { open_store(setup); }), HasSubstr("line 4101"));
+        EXPECT_THAT(error_of([&] { open_store(setup); }), HasSubstr("line 4101"));
         EXPECT_EQ(read_manifest(store).texts(), before + 4096) << "the first part was written";
         RunSetup rest = setup;
         rest.texts = {};
-        EXPECT_THAT(message_of([&] { open_store(rest); }),
+        EXPECT_THAT(error_of([&] { open_store(rest); }),
                     AllOf(HasSubstr("were not read completely"), HasSubstr(append ? "a.jsonl --append again" : "a.jsonl again")));
         RunSetup limited = setup;
         limited.texts.limit = before + 4096;
@@ -87,17 +87,17 @@ TEST(StoreTexts, HaveNoResultsOfOthers) {
         fs::copy_file(b.store / file, a.store / file, fs::copy_options::overwrite_existing);
     };
     copy("merged.safetensors");
-    EXPECT_THAT(message_of([&] { read_merged(a.store, manifest); }), HasSubstr("Results are of other texts than the store's"));
+    EXPECT_THAT(error_of([&] { read_merged(a.store, manifest); }), HasSubstr("Results are of other texts than the store's"));
     copy("segments/0000.safetensors");
-    EXPECT_THAT(message_of([&] { segments_of(a.store, manifest); }), HasSubstr("Results are of other texts than the store's"));
+    EXPECT_THAT(error_of([&] { segments_of(a.store, manifest); }), HasSubstr("Results are of other texts than the store's"));
 
     copy("texts/0000.safetensors");
     TextStore texts(a.store, manifest);
-    EXPECT_THAT(message_of([&] { texts.text(0); }), AllOf(HasSubstr("damaged"), HasSubstr("SHA-256")));
+    EXPECT_THAT(error_of([&] { texts.text(0); }), AllOf(HasSubstr("damaged"), HasSubstr("SHA-256")));
 
     fs::remove(a.store / "manifest.json");
     fs::remove_all(a.store / "texts");
-    EXPECT_THAT(message_of([&] { run_store(a); }), HasSubstr("results of a store whose manifest.json is missing"));
+    EXPECT_THAT(error_of([&] { run_store(a); }), HasSubstr("results of a store whose manifest.json is missing"));
 }
 
 TEST(StoreTexts, OfAnOlderStoreAreRefused) {
@@ -108,7 +108,7 @@ TEST(StoreTexts, OfAnOlderStoreAreRefused) {
     std::string text = test::slurp(file);
     text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
     std::ofstream(file) << text;
-    EXPECT_THAT(message_of([&] { open_store(setup); }),
+    EXPECT_THAT(error_of([&] { open_store(setup); }),
                 AllOf(HasSubstr("another version"), HasSubstr("Run the texts again into another folder")));
 }
 
@@ -119,7 +119,7 @@ TEST(StoreTexts, TakeMeasuresInAnyOrder) {
     open_store(setup);
     EXPECT_EQ(open_store(setup).options.measures, (std::vector<std::string>{"heads", "neurons"}));
     setup.options.measures = {"neurons"};
-    EXPECT_THAT(message_of([&] { open_store(setup); }), HasSubstr("expected heads,neurons, found neurons"));
+    EXPECT_THAT(error_of([&] { open_store(setup); }), HasSubstr("expected heads,neurons, found neurons"));
 }
 
 TEST(StoreTexts, WithoutATokenOfTheirOwnAreLeftOut) {
@@ -157,7 +157,7 @@ TEST(StoreTexts, WithOtherWordsAreOtherTexts) {
     open_store(setup);
     EXPECT_EQ(open_store(setup).texts(), 1);
     folder.write("a.conllu", sentence("iobj"));
-    EXPECT_THAT(message_of([&] { open_store(setup); }),
+    EXPECT_THAT(error_of([&] { open_store(setup); }),
                 AllOf(HasSubstr("The store holds different texts"), HasSubstr("another text, words or fields")));
 }
 

@@ -27,7 +27,10 @@ class CompareViews : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         a_ = novella("The doctor said he was late because the nurse took his keys.");
-        b_ = novella("The doctor said she was late because the nurse took her old keys.");
+        // Loaded for itself, as the window does: the same model by its hash.
+        const std::filesystem::path folder = a_->model()->folder();
+        b_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
+                        {.text = "The doctor said she was late because the nurse took her old keys."});
         beside_ = beside(a_, b_);
     }
     static void TearDownTestSuite() {

@@ -43,7 +43,7 @@ TEST(ChooseTexts, TakesWholeTextsInTheSeedsOrderUntilTheBudgetIsFull) {
 
 TEST(ChooseTexts, OfTextsLongerThanTheBudgetIsAnError) {
     const auto longer = [](std::int64_t t) { return 3000 + t; };
-    EXPECT_THAT(corpus::message_of([&] { choose_texts(2, longer, 2500, 0); }), testing::HasSubstr("3,000 in the shortest text"));
+    EXPECT_THAT(corpus::error_of([&] { choose_texts(2, longer, 2500, 0); }), testing::HasSubstr("3,000 in the shortest text"));
 }
 
 TEST(Gather, GivesQueriesAndKeysOfEveryHeadTextByText) {

@@ -13,7 +13,7 @@
 
 namespace headlight::ui {
 
-/// The numbers among the options of a mark.
+/// The options of a mark, all of which are numbers.
 inline std::map<std::string, std::int64_t> places_of(const figure::Hit& hit) {
     std::map<std::string, std::int64_t> places;
     for (const auto& [name, number] : hit.options) places[name] = std::stoll(number);
@@ -24,7 +24,7 @@ inline std::map<std::string, std::int64_t> places_of(const figure::Hit& hit) {
 class CorpusTest : public WindowTest {
 protected:
     void SetUp() override {
-        WindowTest::SetUp();
+        ASSERT_NO_FATAL_FAILURE(WindowTest::SetUp());
         window.action(Command::corpus).trigger();
         ASSERT_TRUE(window.corpus());
         ASSERT_TRUE(QTest::qWaitForWindowExposed(window.corpus(), longest_wait_ms));

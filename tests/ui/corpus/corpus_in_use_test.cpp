@@ -23,7 +23,7 @@ const QString question = QStringLiteral("heads where VERB attends to its nsubj >
 class CorpusInUse : public CorpusTest {
 protected:
     void SetUp() override {
-        CorpusTest::SetUp();
+        ASSERT_NO_FATAL_FAILURE(CorpusTest::SetUp());
         CorpusOrder order;
         order.texts = QString::fromUtf8(HEADLIGHT_SOURCE_DIR) + QStringLiteral("/tests/fixtures/treebank/ewt-excerpt.conllu");
         order.store = folder.filePath(QStringLiteral("excerpt"));

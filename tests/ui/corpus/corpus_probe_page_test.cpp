@@ -13,7 +13,7 @@ namespace corpus_probe_page_test {
 class CorpusProbePage : public CorpusTest {
 protected:
     void SetUp() override {
-        CorpusTest::SetUp();
+        ASSERT_NO_FATAL_FAILURE(CorpusTest::SetUp());
         page().resize(1180, 2400);  // all of a figure is in sight
     }
     /// Runs a file of the tests' fixtures through the window's model.

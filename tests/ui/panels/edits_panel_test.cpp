@@ -41,7 +41,7 @@ protected:
     static void choose(QMenu* menu, std::initializer_list<const char*> entries) {
         ASSERT_TRUE(menu);
         for (const char* begins : entries) {
-            QAction* action = entry(menu, QString::fromUtf8(begins));
+            QAction* action = entry_within(menu, QString::fromUtf8(begins));
             ASSERT_TRUE(action) << begins;
             action->trigger();
         }
@@ -131,9 +131,9 @@ TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
     ASSERT_TRUE(settle());
     const auto at = cell(12, 3);
     ASSERT_TRUE(at);
-    choose(ask(*canvas().viewport(), *at),
-           {"Knock out ·old (12) → ·doctor (3) in L4H5", "Switch L4H5 off", "Uniform pattern", "Switch the MLP"});
-    choose(menu_of_token(2), {"Knock out attention to ·old (2) in layer 4"});
+    ASSERT_NO_FATAL_FAILURE(choose(ask(*canvas().viewport(), *at), {"Knock out ·old (12) → ·doctor (3) in L4H5",
+                                                                    "Switch L4H5 off", "Uniform pattern", "Switch the MLP"}));
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_token(2), {"Knock out attention to ·old (2) in layer 4"}));
     EXPECT_EQ(words(), (QStringList{"knockout L4H5 12<-3", "zero L4H5", "uniform L4H5", "zero L4.mlp_out", "knockout L4 *<-2"}));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(document().beside());
@@ -141,7 +141,7 @@ TEST_F(EditsPanelTest, MenusOfMarksWriteLines) {
     for (std::size_t i = 0; i < panel().rows(); ++i) EXPECT_FALSE(document().problem_of_edit(i)) << i;
     // One key: the same of what is selected.
     document().selection().pin_pair({Layer(3), Head(1)}, Position(9), Position(5));
-    choose(menu_of_selected(), {"Set its weight"});
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_selected(), {"Set its weight"}));
     EXPECT_TRUE(words().back().startsWith(QStringLiteral("set L3H1 9<-5 "))) << words().back().toStdString();
     EXPECT_TRUE(panel().row(5).field().hasSelectedText()) << "the weight is to be chosen";
     ASSERT_TRUE(settle());
@@ -153,11 +153,11 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     QString other = own;
     other.replace(4, 3, QStringLiteral("king"));  // "old", whose stream is patched
     document().selection().focus_head({Layer(3), Head(1)});
-    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"}));
     EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(own));
     ASSERT_TRUE(settle());
     EXPECT_EQ(panel().row(0).field().selectedText(), own) << "it stays while the effect comes";
-    choose(menu_of_token(2), {"Add a token's direction at ·old (2)"});
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_token(2), {"Add a token's direction at ·old (2)"}));
     EXPECT_EQ(words().back(), QStringLiteral("add L3.resid_post token \" old\" 0.5 norm @2"));
     EXPECT_EQ(panel().row(1).field().selectedText(), QStringLiteral(" old"));
     ASSERT_TRUE(settle());
@@ -183,7 +183,7 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
 
     // The text is typed over.
     document().set_edits({});
-    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"}));
     QTest::keyClicks(&panel().row(0).field(), other);
     QTest::keyClick(&panel().row(0).field(), Qt::Key_Return);
     ASSERT_TRUE(settle());
@@ -205,7 +205,7 @@ TEST_F(EditsPanelTest, MenusPatchFromAnotherTextAndAddDirections) {
     options.other.prompt.text = other;
     document().set_options(options);
     ASSERT_TRUE(settle());
-    choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"});
+    ASSERT_NO_FATAL_FAILURE(choose(menu_of_token(2), {"Patch the stream behind layer 3 at ·old (2)"}));
     EXPECT_EQ(words().back(), QStringLiteral("patch L3.resid_post from \"%1\" @2").arg(other));
     ASSERT_TRUE(settle());
 }
@@ -328,8 +328,8 @@ TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     window.action(Command::edit_selected).trigger();
     QMenu* menu = window.context_menus().open_menu();
     ASSERT_TRUE(menu);
-    entry(menu, QStringLiteral("Knock out "))->trigger();
-    entry(menu, QStringLiteral("Switch the MLP"))->trigger();
+    entry_within(menu, QStringLiteral("Knock out "))->trigger();
+    entry_within(menu, QStringLiteral("Switch the MLP"))->trigger();
     menu->close();
     EXPECT_TRUE(words().contains(QStringLiteral("knockout cross.L0H1 1<-2")));
     EXPECT_TRUE(words().contains(QStringLiteral("zero L0.mlp_out")));

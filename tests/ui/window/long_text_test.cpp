@@ -22,7 +22,7 @@ class LongText : public WindowTest {
 protected:
     void SetUp() override {
         set_text(paragraphs());
-        WindowTest::SetUp();
+        ASSERT_NO_FATAL_FAILURE(WindowTest::SetUp());
         ASSERT_GT(window.document().trace()->tokens(), 3000);
     }
     bool settle() override {

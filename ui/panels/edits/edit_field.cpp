@@ -12,8 +12,6 @@ namespace {
 
 using intervention::Operation;
 
-bool is_of_direction(Operation o) { return o == Operation::add || o == Operation::project || o == Operation::direct; }
-
 /// What a direction can be: of the followed neuron, the selected head, the pinned tokens.
 std::vector<std::pair<QString, QString>> directions_of(const figure::Selection& s) {
     const auto at = [](const std::vector<Position>& pins, const char* without) {
@@ -40,7 +38,7 @@ std::vector<std::pair<QString, QString>> places_of(Operation operation, const fi
         return {{QStringLiteral("pattern"), QStringLiteral("every attention pattern")},
                 {QStringLiteral("norm"), QStringLiteral("every scale of a norm")},
                 {QStringLiteral("mlp"), QStringLiteral("every MLP's output")}};
-    if (!is_of_direction(operation)) {
+    if (!intervention::has_direction(operation)) {
         places.emplace_back(head, QStringLiteral("the selected head's output"));
         if (s.neuron)
             places.emplace_back(QStringLiteral("L%1N%2").arg(s.neuron->layer.value).arg(s.neuron->neuron.value),
@@ -88,7 +86,7 @@ EditOffers offers_for_edit(const QString& typed, const Document& document) {
         } else if (!edged && word.startsWith(u'@')) {
             known.emplace_back(QStringLiteral("@END"), QStringLiteral("where the answer is read"));
             if (!s.pinned_queries.empty()) known.emplace_back(u'@' + at(s.pinned_queries), QStringLiteral("the pinned query"));
-        } else if (is_of_direction(*operation) && before.size() == 2) {
+        } else if (intervention::has_direction(*operation) && before.size() == 2) {
             known = directions_of(s);
         }
     }

@@ -49,7 +49,8 @@ TreeScores tree_scores(std::span<const TreeScore>);
 /// Whether a sentence counts for TreeScores::spearman.
 bool counts_for_spearman(const TreeScore&);
 
-/// Rank correlation; equal values share the mean of their ranks. NaN where all of one side are equal.
+/// Rank correlation; equal values share the mean of their ranks. NaN where all of one side are equal;
+/// pairs with a NaN are left out.
 double spearman(std::span<const float> a, std::span<const float> b);
 
 /// Edges of the minimum spanning tree of distances [n, n] over the points that are not left out, each as (smaller, larger) in

@@ -18,7 +18,7 @@ struct Rows {
 /// The rows with these numbers, one after the other.
 std::vector<float> chosen_rows(const Rows&, std::span<const std::int32_t> which);
 
-/// In float64.
+/// The dot product, summed in the order of the columns in float64.
 inline double product_of(const float* a, const float* b, std::int64_t width) {
     double sum = 0;
     for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
