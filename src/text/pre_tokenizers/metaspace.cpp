@@ -2,7 +2,6 @@
 #include "text/pre_tokenizers/pre_tokenizer.h"
 #include "text/unicode/utf8.h"
 
-
 namespace headlight::text {
 namespace {
 
