@@ -50,6 +50,8 @@ target_include_directories(headlight_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS
 if(NOT torch_is_the_systems EQUAL 0)
   # A LibTorch out of a Python package finds its CUDA libraries by its own run path, which the linker does not follow.
   target_link_options(headlight_torch INTERFACE "LINKER:--allow-shlib-undefined")
+  # Its libraries also hand on parts of std::filesystem of another compiler, which crash: take the system's first.
+  target_link_options(headlight_torch INTERFACE "LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
 endif()
 
 if(HEADLIGHT_BUILD_TESTS)

@@ -6,7 +6,7 @@
 #include "headlight/model/peek.h"
 #include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
-#include "trace/saved_text.h"
+#include "trace/saved/saved_text.h"
 
 #include <set>
 #include <utility>

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "model/internals.h"
+#include "trace/on_cpu.h"
 
 #include <ATen/Parallel.h>
 
@@ -106,9 +107,10 @@ bool Recorder::wants(HookPoint point) const {
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
-    if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
+    if (functions != hooked_.end())
+        tensor = changed_on_cpu(tensor, [&](const at::Tensor& t) { return intervene(point, t, functions->second); });
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || is_of_replaced(point, replaced_);
-    if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
+    if (keep) stored_[point] = tensor.to(at::kCPU);
     const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };
     if (point.hook == Hook::v && own_.gathers()) own_.weigh_values(point.layer, tensor, factors(model_));
     if (point.hook == Hook::cross_v && cross_.gathers())

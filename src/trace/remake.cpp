@@ -33,7 +33,7 @@ public:
     Keeper(const std::set<HookPoint>& wanted, bool to_end) : wanted_(wanted), to_end_(to_end) {}
     bool wants(HookPoint point) const override { return wanted_.contains(point); }
     at::Tensor visit(HookPoint point, at::Tensor tensor) override {
-        seen[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
+        seen[point] = tensor.to(at::kCPU);
         return tensor;
     }
     void attention_input(Layer, const model::AttentionInput&) override {

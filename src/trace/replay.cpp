@@ -7,6 +7,7 @@
 #include "headlight/trace/saved.h"
 #include "model/run/stacked.h"
 #include "model/run/watch.h"
+#include "trace/on_cpu.h"
 #include "trace/recorder.h"
 #include "trace/stacked_variant.h"
 
@@ -21,15 +22,17 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
+at::Tensor changed_by(const std::vector<const HookFn*>& functions, HookPoint point, at::Tensor t) {
+    for (const HookFn* fn : functions) t = changed_on_cpu(t, [&](const at::Tensor& seen) { return (*fn)(point, seen); });
+    return t;
+}
+
 /// Calls interventions.
 class Editor final : public model::Observer {
 public:
     explicit Editor(Hooked hooked) : hooked_(std::move(hooked)) {}
     bool wants(HookPoint point) const override { return hooked_.contains(point); }
-    at::Tensor visit(HookPoint point, at::Tensor t) override {
-        for (const HookFn* fn : hooked_.at(point)) t = (*fn)(point, t);
-        return t;
-    }
+    at::Tensor visit(HookPoint point, at::Tensor t) override { return changed_by(hooked_.at(point), point, std::move(t)); }
 
 private:
     Hooked hooked_;
@@ -41,8 +44,7 @@ public:
     explicit Replayer(Hooked hooked) : hooked_(std::move(hooked)) {}
     bool wants(HookPoint point) const override { return point.hook == Hook::logits || hooked_.contains(point); }
     at::Tensor visit(HookPoint point, at::Tensor t) override {
-        if (const auto found = hooked_.find(point); found != hooked_.end())
-            for (const HookFn* fn : found->second) t = (*fn)(point, t);
+        if (const auto found = hooked_.find(point); found != hooked_.end()) t = changed_by(found->second, point, std::move(t));
         if (point.hook == Hook::logits) logits = t;
         return t;
     }
@@ -182,7 +184,7 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
     Differentiator differentiator(of, stops, tokens.added), in_encoder(of, {}, {});
     const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel, progress);
-    const at::Tensor value = objective(differentiator.logits);
+    const at::Tensor value = objective(differentiator.logits.to(at::kCPU));
     std::vector<Gradients> all;
     for (const std::vector<HookPoint>& each : without) {
         differentiator.stopped = {each.begin(), each.end()};

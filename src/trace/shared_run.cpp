@@ -80,6 +80,7 @@ std::int64_t shared_rows(const Trace& earlier, const model::Model& model, const 
     const Trace::Internals& t = earlier.internals();
     const model::ModelConfig& c = model.config();
     if (t.model.get() != &model || !t.edits.empty() || !hooked.empty() || encoding.size() <= kFewestShared) return 0;
+    if (!model.internals().device.is_cpu()) return 0;  // a GPU's rows get other bits in another number of rows
     if (!model::rows_stay(c, encoding.size(), t.encoding.size())) return 0;
     const std::int64_t same = std::ranges::mismatch(t.encoding.ids, encoding.ids).in2 - encoding.ids.begin();
     const std::int64_t rows = std::min(same, encoding.size() - 1);

@@ -75,7 +75,7 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     at::Tensor key_bias;
     if (c.positions == model::Positions::alibi && c.alibi == model::Alibi::falcon) key_bias = model::alibi_bias(c, keys.size(0));
     at::Tensor sinks;  // a saved trace has patterns and no layers of weights
-    if (c.attention_sinks) sinks = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)].sinks;
+    if (c.attention_sinks) sinks = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)].sinks.to(at::kCPU);
     if (head >= 0) {
         queries = queries.narrow(1, head, 1);
         keys = keys.narrow(1, head / (c.n_heads / c.n_kv_heads), 1);

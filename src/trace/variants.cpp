@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/saved.h"
+#include "trace/on_cpu.h"
 #include "trace/stacked_variant.h"
 
 #include <ATen/core/grad_mode.h>
@@ -48,7 +49,9 @@ model::Variant stacked_variant(const model::ModelConfig& c, const Variant& v) {
     for (const Edit& edit : v.edits) {
         if (!can_batch(edit.point.hook))
             throw Error({.problem = "Variants of one pass cannot be edited at this hook", .item = name_of(edit.point, c)});
-        out.edits.push_back({edit.point, edit.first, edit.fn});
+        out.edits.push_back({edit.point, edit.first, [fn = edit.fn](HookPoint point, const at::Tensor& rows, std::int64_t first) {
+                                 return changed_on_cpu(rows, [&](const at::Tensor& t) { return fn(point, t, first); });
+                             }});
     }
     return out;
 }

@@ -5,6 +5,7 @@
 #include "headlight/trace/saved.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
+#include "trace/on_cpu.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -25,15 +26,15 @@ std::shared_ptr<const model::LayerWeights> layer_of(const model::Model& model, L
     return model::weights_of(model.internals(), layer, part);
 }
 
-NormTensors tensors_of(const model::NormWeights& norm) { return {norm.gain, norm.bias}; }
+NormTensors tensors_of(const model::NormWeights& norm) { return {on_cpu(norm.gain), on_cpu(norm.bias)}; }
 
 /// [d_model, heads * d_head] -> [head, d_model, d_head]
 at::Tensor by_head(const at::Tensor& weight, std::int64_t heads) {
-    return weight.unflatten(1, std::vector<std::int64_t>{heads, weight.size(1) / heads}).transpose(0, 1);
+    return on_cpu(weight).unflatten(1, std::vector<std::int64_t>{heads, weight.size(1) / heads}).transpose(0, 1);
 }
 
 at::Tensor bias_by_head(const at::Tensor& bias, std::int64_t heads) {
-    return bias.defined() ? bias.view({heads, bias.size(0) / heads}) : bias;
+    return bias.defined() ? on_cpu(bias).view({heads, bias.size(0) / heads}) : bias;
 }
 
 }  // namespace
@@ -59,17 +60,17 @@ AttentionTensors latent_weights(const model::Model& model, Layer layer) {
     // Columns [first, + count) of every head, behind what leads to the latent: [head, d_model, count].
     const auto through = [&](const at::Tensor& down, const at::Tensor& up, std::int64_t first, std::int64_t count) {
         const std::vector<std::int64_t> by_head = {c.n_heads, up.size(1) / c.n_heads};
-        const at::Tensor heads = up.unflatten(1, by_head).narrow(2, first, count).transpose(0, 1);
+        const at::Tensor heads = on_cpu(up).unflatten(1, by_head).narrow(2, first, count).transpose(0, 1);
         return down.defined() ? at::matmul(down, heads) : heads;
     };
     if (w.q_down.weight.defined()) {
-        out.w_q_latent = w.q_down.weight;
-        out.w_q = through(out.w_q_latent * w.q_latent_gain, w.q.weight, 0, content);
+        out.w_q_latent = on_cpu(w.q_down.weight);
+        out.w_q = through(out.w_q_latent * on_cpu(w.q_latent_gain), w.q.weight, 0, content);
     } else {
         out.w_q = through({}, w.q.weight, 0, content);
     }
-    out.w_kv_latent = w.kv_down.weight.narrow(1, 0, c.latent.rank);
-    const at::Tensor down = out.w_kv_latent * w.latent_gain;
+    out.w_kv_latent = on_cpu(w.kv_down.weight).narrow(1, 0, c.latent.rank);
+    const at::Tensor down = out.w_kv_latent * on_cpu(w.latent_gain);
     out.w_k = through(down, w.kv_up.weight, 0, content);
     out.w_v = through(down, w.kv_up.weight, content, model::value_width(c));
     return out;
@@ -99,8 +100,8 @@ AttentionTensors attention_output(const model::Model& model, Layer layer) {
     const auto held = layer_of(model, layer, model::LayerPart::attention);
     const model::LayerWeights& w = *held;
     AttentionTensors out;
-    out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)});
-    out.b_o = w.o.bias;
+    out.w_o = on_cpu(w.o.weight).unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)});
+    out.b_o = on_cpu(w.o.bias);
     out.norm = tensors_of(w.ln1);
     out.branch = tensors_of(w.ln1_post);
     return out;
@@ -118,20 +119,20 @@ LayerVectors layer_vectors(const model::Model& model, Layer layer) {
             .attention_branch = tensors_of(w.ln1_post),
             .mlp = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
             .mlp_branch = tensors_of(w.ln2_post),
-            .b_o = w.o.bias,
-            .b_out = w.mlp_out.bias};
+            .b_o = on_cpu(w.o.bias),
+            .b_out = on_cpu(w.mlp_out.bias)};
 }
 
 MlpTensors mlp_weights(const model::Model& model, Layer layer) {
     const auto held = layer_of(model, layer, model::LayerPart::mlp);
     const model::LayerWeights& w = *held;
-    return {.w_in = w.mlp_in.weight,
-            .b_in = w.mlp_in.bias,
-            .w_up = w.mlp_up.weight,
-            .b_up = w.mlp_up.bias,
-            .w_out = w.mlp_out.weight,
-            .b_out = w.mlp_out.bias,
-            .b_experts = w.expert_bias,
+    return {.w_in = on_cpu(w.mlp_in.weight),
+            .b_in = on_cpu(w.mlp_in.bias),
+            .w_up = on_cpu(w.mlp_up.weight),
+            .b_up = on_cpu(w.mlp_up.bias),
+            .w_out = on_cpu(w.mlp_out.weight),
+            .b_out = on_cpu(w.mlp_out.bias),
+            .b_experts = on_cpu(w.expert_bias),
             .norm = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
             .branch = tensors_of(w.ln2_post)};
 }
@@ -148,18 +149,18 @@ void require_token_embedding(const model::Model& model) {
 at::Tensor embedding(const model::Model& model) { return embedding(model, 0, model.config().vocab_size); }
 at::Tensor embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
     require_token_embedding(model);
-    const at::Tensor w_e = model::embedding_rows(model.internals(), first, count);
+    const at::Tensor w_e = on_cpu(model::embedding_rows(model.internals(), first, count));
     return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
 }
 at::Tensor stream_embedding(const model::Model& model) { return stream_embedding(model, 0, model.config().vocab_size); }
 at::Tensor stream_embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
     const at::NoGradGuard no_grad;
     const at::Tensor w_e = embedding(model, first, count);
-    return model.config().d_embed > 0 ? at::mm(w_e, model.internals().embed_projection.weight) : w_e;
+    return model.config().d_embed > 0 ? at::mm(w_e, on_cpu(model.internals().embed_projection.weight)) : w_e;
 }
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
 NormTensors convolution_norm(const model::Model& model) { return tensors_of(model.internals().conv_norm); }
-at::Tensor position_embedding(const model::Model& model) { return model.internals().pos_embed; }
+at::Tensor position_embedding(const model::Model& model) { return on_cpu(model.internals().pos_embed); }
 NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }
 
 at::Tensor unembed(const model::Model& model) {
@@ -169,10 +170,10 @@ at::Tensor unembed(const model::Model& model) {
 
 at::Tensor unembed(const model::Model& model, std::int64_t first, std::int64_t count) {
     require_unembedding(model);
-    return model::unembedding_columns(model.internals(), first, count);
+    return on_cpu(model::unembedding_columns(model.internals(), first, count));
 }
 
-at::Tensor unembed_bias(const model::Model& model) { return model.internals().unembed.bias; }
+at::Tensor unembed_bias(const model::Model& model) { return on_cpu(model.internals().unembed.bias); }
 
 at::Tensor alibi_bias(const model::Model& model, std::int64_t tokens) {
     const model::ModelConfig& c = model.config();
@@ -197,7 +198,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
     if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
     if (m.config.d_embed > 0) x = model::embedding(pass, model::Block::embedding_projection, x);
-    if (!after_block_0) return x;
+    if (!after_block_0) return on_cpu(x);
     if (m.config.convolution.any())
         throw Error(
             {.problem =
@@ -210,7 +211,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     // What attention would have written is 0; the norm around it stays.
     if (m.config.post_norm || m.config.residual_after_norm)
         x = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
-    return model::mlp(pass, Layer(0), x);
+    return on_cpu(model::mlp(pass, Layer(0), x));
 }
 
 at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
@@ -224,7 +225,7 @@ at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
     for (const model::Block block : m.spec.after) x = model::output(pass, block, x);
     shape.back() = x.size(-1);
-    return x.reshape(shape);
+    return on_cpu(x).reshape(shape);
 }
 
 }  // namespace headlight::trace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every hook of every family against Hugging Face transformers (tests/golden/make_golden.py).
+#include "headlight/model/runtime.h"
 #include "tests/model/run_all.h"
 #include "tests/support/case_name.h"
 
@@ -12,10 +13,10 @@ namespace golden_test {
 
 /// Walks the hooks in the order of the pass and stops at the first that differs: that one names the bug.
 void expect_golden(const std::filesystem::path& folder, const std::filesystem::path& file, ComputeType type, double tolerance,
-                   bool all_hooks) {
+                   bool all_hooks, const char* device = "cpu") {
     ASSERT_TRUE(std::filesystem::exists(file)) << "no golden " << file << ": run tests/golden/make_golden.py";
     const Golden golden = read_golden(file);
-    const auto model = Model::load(folder, {.dtype = type, .device = "cpu"});
+    const auto model = Model::load(folder, {.dtype = type, .device = device});
     const Collector seen = run_all(*model, golden.input);
     std::size_t compared = 0;
     for (const HookPoint& point : hooks_of(model->config())) {
@@ -51,6 +52,14 @@ TEST(BuiltInModel, EveryHookOnRealText) {
     const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models" / "novella-7m";
     expect_golden(folder, golden_file("novella-7m", "f32"), ComputeType::float32, 2e-5, false);
     expect_golden(folder, golden_file("novella-7m", "f64"), ComputeType::float64, 1e-10, false);
+}
+
+TEST(Gpu, EveryHookOfEveryFamily) {
+    if (!runtime_facts().cuda) GTEST_SKIP() << "there is no GPU, or LibTorch is one without CUDA";
+    for (const std::string& name : fixture_names()) {
+        expect_golden(fixture(name), golden_file(name, "f32"), ComputeType::float32, 2e-5, true, "cuda");
+        expect_golden(fixture(name), golden_file(name, "f64"), ComputeType::float64, 1e-10, true, "cuda");
+    }
 }
 
 TEST(Registry, EveryFamilyHasAFixtureWithGoldens) {

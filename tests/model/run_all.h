@@ -30,7 +30,7 @@ public:
     at::Tensor visit(HookPoint p, at::Tensor t) override {
         order.push_back(p);
         t = replace(p, t);
-        tensors[name_of(p)] = t;
+        tensors[name_of(p)] = t.to(at::kCPU);
         return t;
     }
     void attention_input(Layer layer, const AttentionInput& in) override { inputs[layer.value] = in; }

@@ -53,7 +53,7 @@ at::Tensor before_rotation(const Trace&, Layer, model::Hook);
 /// Key column j over all queries: [query].
 at::Tensor pattern_column(const Trace&, Layer, Head, Position key);
 
-/// A hook function sees a tensor at its place in the pass and returns what the pass continues with
+/// A hook function sees a tensor at its place in the pass, on the CPU, and returns what the pass continues with
 /// (the same tensor, or a replacement of equal shape and dtype; Error otherwise). It must not change the one it is
 /// given.
 using HookFn = std::function<at::Tensor(model::HookPoint, const at::Tensor&)>;

@@ -27,10 +27,10 @@ struct TokenIds {
 };
 TokenIds ids_of(const text::Encoding&);
 
-/// A change of one tensor in one pass, by rows: the function gets positions [first_row, first_row + n) of it, [n, ...] (scores
-/// and patterns [head, n, key], n queries), and returns what they become, of equal shape and type. It must not change what it is
-/// given, and may be called from several threads at once. Only the rows that a pass computes are shown, which are all from
-/// `first` on unless nobody reads the later ones.
+/// A change of one tensor in one pass, by rows, on the CPU: the function gets positions [first_row, first_row + n) of it, [n,
+/// ...] (scores and patterns [head, n, key], n queries), and returns what they become, of equal shape and type. It must not
+/// change what it is given, and may be called from several threads at once. Only the rows that a pass computes are shown, which
+/// are all from `first` on unless nobody reads the later ones.
 struct Edit {
     model::HookPoint point{};
     std::int64_t first = 0;  ///< positions (queries) before it stay as they are: a causal pass may leave them out

@@ -15,8 +15,8 @@ struct NormTensors {
     at::Tensor bias;  ///< [d_model]; undefined: none
 };
 
-/// Math orientation: x W. Everything is in the model's compute type, on its device; views of the model's memory where
-/// its layout allows. Biases that a model lacks are undefined.
+/// Math orientation: x W. Everything is in the model's compute type, on the CPU: views of the model's memory where its layout
+/// allows, copies where the model is on a GPU. Biases that a model lacks are undefined.
 struct AttentionTensors {
     at::Tensor w_q, b_q;  ///< [head, d_model, d_head], [head, d_head]
     at::Tensor w_k, b_k;  ///< [kv_head, d_model, d_head], [kv_head, d_head]

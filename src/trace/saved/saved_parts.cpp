@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trace/saved_parts.h"
+#include "trace/saved/saved_parts.h"
 
 #include "headlight/base/error.h"
 #include "headlight/model/hook_name.h"

@@ -5,7 +5,7 @@
 #include "headlight/base/job.h"
 #include "headlight/io/safetensors.h"
 #include "trace/internals.h"
-#include "trace/saved_text.h"
+#include "trace/saved/saved_text.h"
 
 #include <cstdint>
 #include <filesystem>

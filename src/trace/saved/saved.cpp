@@ -7,7 +7,7 @@
 #include "headlight/io/npz.h"
 #include "headlight/model/hook_name.h"
 #include "headlight/model/outline.h"
-#include "trace/saved_parts.h"
+#include "trace/saved/saved_parts.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "trace/saved_text.h"
+#include "trace/saved/saved_text.h"
 
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
