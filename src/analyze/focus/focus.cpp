@@ -155,13 +155,15 @@ FocusBreakdown focus_breakdown(Traces traces, HeadId id, std::int64_t sort_idx, 
 void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions& options,
                         const std::function<void(const FocusRow&)>& fn, const CancelToken& cancel, const Progress& progress) {
     const ScoreTerms terms(trace, id, options);
-    const std::int64_t n = trace.tokens(), block = row_block(trace), part = std::max<std::int64_t>(1, block / 4);
-    at::Tensor scores, weights;  // a tile is made whole whichever of its rows are read; terms are several times as large
-    for (std::int64_t first = 0; first < n; first += part) {
+    constexpr std::int64_t kTermElements = 1 << 18;  // of one term: all of them are several times as large as rows of a pattern
+    const std::int64_t n = trace.tokens(), block = row_block(trace), part = std::max<std::int64_t>(1, kTermElements / n);
+    at::Tensor scores, weights;  // of a block
+    for (std::int64_t first = 0, count = 0; first < n; first += count) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Taking scores apart", "token", first, n});
-        const std::int64_t in_tile = first % block, count = std::min(part, n - first),
-                           keys = targets_of(trace, first + count - 1);
+        const std::int64_t in_tile = first % block;
+        count = std::min({part, n - first, block - in_tile});
+        const std::int64_t keys = targets_of(trace, first + count - 1);
         if (in_tile == 0) {
             const std::int64_t rows = std::min(block, n - first);
             scores = trace::score_rows(trace, id.layer, id.head, first, rows).to(at::kDouble).contiguous();

@@ -5,6 +5,8 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 namespace headlight::analyze {
@@ -145,8 +147,8 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
 }
 
 std::int64_t row_block(const trace::Trace& trace) {
-    constexpr std::int64_t tile = 64;  // rows that are made together, whichever of them are read
-    return tile * std::max<std::int64_t>(1, block_elements / trace.keys() / tile);
+    constexpr std::int64_t tile = 64;  // rows that are made together by one thread, whichever of them are read
+    return tile * std::max<std::int64_t>(at::get_num_threads(), block_elements / trace.keys() / tile);
 }
 
 at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }

@@ -110,13 +110,16 @@ Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, st
                   const CancelToken& cancel = {}) {
     const std::int64_t heads = trace.config().n_heads;
     Matrix rows = Matrix::Zero(count, trace.tokens());
-    for (std::int64_t h = 0; h < heads; ++h)
-        for_each_pattern_row(
-            trace, {layer, Head(h)}, first, count,
-            [&](std::int64_t row, const float* weights) {
-                rows.row(row - first) += Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
-            },
-            cancel);
+    const at::Tensor sums = view_of(rows);
+    for (std::int64_t row = first, some = 0; row < first + count; row += some) {
+        some = std::min(row_block(trace), first + count - row);
+        const std::int64_t read = trace.config().causal ? row + some : trace.tokens();
+        at::Tensor sum = sums.narrow(0, row - first, some).narrow(1, 0, read);
+        for (std::int64_t h = 0; h < heads; ++h) {
+            cancel.throw_if_cancelled();
+            sum.add_(trace::pattern_rows(trace, layer, Head(h), row, some).to(at::kFloat).narrow(1, 0, read));
+        }
+    }
     rows /= static_cast<float>(heads);
     add_residual(rows, first);
     return rows;
@@ -130,18 +133,40 @@ Matrix product(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& a,
 }
 
 /// below := J below, with the rows that joint(first, count) gives. In a causal model row i reads no row behind it: from the last
-/// rows on no second map is needed.
+/// rows on no second map is needed, and columns are multiplied from the first row on that reads them.
 template <class Rows>
 void roll(Matrix& below, bool causal, const Rows& joint) {
     const std::int64_t n = below.rows();
     Matrix next = causal ? Matrix() : Matrix(n, n);
     for (std::int64_t end = n, first = 0; end > 0; end = first) {
         first = std::max<std::int64_t>(0, end - kRowsAtOnce);
-        const std::int64_t read = causal ? end : n;
-        const Matrix part = product(joint(first, end - first).leftCols(read), below.topLeftCorner(read, read));
-        (causal ? below : next).block(first, 0, end - first, read) = part;
+        const std::int64_t read = causal ? end : n, columns = causal ? kRowsAtOnce : n;
+        const Matrix rows = joint(first, end - first);
+        for (std::int64_t left = 0; left < read; left += columns) {
+            const std::int64_t from = causal ? left : 0, width = std::min(columns, read - left);
+            (causal ? below : next).block(first, left, end - first, width) =
+                product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
+        }
     }
     if (!causal) below = std::move(next);
+}
+
+/// rows := rows J in float64, with the rows of J that joint(first, count) gives, of which the first `read` are looked at.
+template <class Rows>
+void hand_down(Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>& rows, std::int64_t read,
+               const Rows& joint) {
+    constexpr std::int64_t kWideRows = 64;  // of J at once in float64
+    auto below = rows;
+    below.setZero();
+    for (std::int64_t first = 0; first < read; first += kRowsAtOnce) {
+        const std::int64_t count = std::min(kRowsAtOnce, read - first);
+        const Matrix part = joint(first, count);
+        for (std::int64_t i = 0; i < count; i += kWideRows) {
+            const std::int64_t some = std::min(kWideRows, count - i);
+            below.noalias() += rows.middleCols(first + i, some) * part.middleRows(i, some).cast<double>();
+        }
+    }
+    rows = std::move(below);
 }
 
 std::vector<std::string> rollout_notes(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
@@ -269,13 +294,59 @@ Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, cons
     return flow;
 }
 
+namespace {
+
+/// The query's rows of R_l, without the maps: from the last layer down each layer's J takes what all later ones hand it.
+Rollout rollout_of_query(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
+                         const Progress& progress) {
+    const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
+    const std::int64_t query = options.query->value, read = trace.config().causal ? query + 1 : n;
+    const std::int64_t lowest = options.layer ? last : 0;  // of the layers whose rows are asked for
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows(0, n), even(0, n);
+    const auto start = [&](auto& all, const Matrix& row) {
+        all.conservativeResize(all.rows() + 1, n);
+        all.bottomRows(1) = row.cast<double>();
+    };
+    for (std::int64_t l = last; l >= 0; --l) {
+        Job{cancel, progress}.step("Rolling out", "layer", last - l, last + 1);
+        const auto joint = [&](std::int64_t first, std::int64_t count) {
+            return joint_rows(trace, Layer(l), first, count, cancel);
+        };
+        const auto even_joint = [&](std::int64_t first, std::int64_t count) { return even_rows(n, first, count); };
+        if (rows.rows() > 0) hand_down(rows, read, joint);
+        if (even.rows() > 0) hand_down(even, read, even_joint);
+        if (l < lowest) continue;
+        if (options.head) {
+            Matrix own(1, n);
+            for_each_pattern_row(trace, {Layer(l), *options.head}, query, 1, [&](std::int64_t, const float* weights) {
+                own.row(0) = Eigen::Map<const Eigen::RowVectorXf>(weights, n);
+            });
+            if (trace.config().attention_sinks) normalise_rows(own);
+            start(rows, own);
+        } else {
+            start(rows, joint(query, 1));
+        }
+        if (options.by_receptive_field) start(even, even_joint(query, 1));
+    }
+    Rollout out{{}, {}, rollout_notes(trace, options, false)};
+    for (std::int64_t l = lowest; l <= last; ++l) {
+        out.layers.emplace_back(l);
+        out.maps.emplace_back(rows.row(last - l).cast<float>());
+        if (options.by_receptive_field) divide_by(out.maps.back(), even.row(last - l).cast<float>());
+    }
+    return out;
+}
+
+}  // namespace
+
 Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
     if (has_cross_attention(trace.config())) return decoder_rollout(trace, options, cancel, progress);
     check_options(trace, options);
+    if (options.query) return rollout_of_query(trace, options, cancel, progress);
     const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     const bool causal = trace.config().causal;
     // R below, the next R where rows read those behind them, a head's pattern and product, and R of even attention.
-    const std::int64_t kept = options.layer || options.query ? 0 : last + 1;
+    const std::int64_t kept = options.layer ? 0 : last + 1;
     check_memory(trace, kept + (causal ? 1 : 2) + (options.head ? 2 : 0) + (options.by_receptive_field ? 1 : 0),
                  options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
     Rollout out{{}, {}, rollout_notes(trace, options, false)};
@@ -301,13 +372,8 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
         if (options.by_receptive_field)
             advance(even, [&](std::int64_t first, std::int64_t count) { return even_rows(n, first, count); });
         if (!keep) continue;
-        if (!options.head && options.query)
-            own = below.row(options.query->value);
-        else if (!options.head)
-            own = l == last ? std::move(below) : below;
-        else if (options.query)
-            own = Matrix(own.row(options.query->value));
-        if (options.by_receptive_field) divide_by(own, options.query ? Matrix(even.row(options.query->value)) : even);
+        if (!options.head) own = l == last ? std::move(below) : below;
+        if (options.by_receptive_field) divide_by(own, even);
         out.layers.emplace_back(l);
         out.maps.push_back(std::move(own));
     }

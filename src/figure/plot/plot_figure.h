@@ -94,8 +94,8 @@ private:
     std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  ///< of this layout
     mutable std::optional<Waiting> waiting_;                 ///< for many marks, which a job paints
     std::weak_ptr<const void> busy_;                         ///< held by that job
-    mutable std::optional<HeadId> lines_of_;                 ///< the pixels below
-    mutable QImage line_pixels_;
+    mutable std::optional<HeadId> subject_of_;               ///< the pixels below
+    mutable QImage subject_pixels_;
 };
 
 }  // namespace headlight::figure::plot

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
 constexpr std::size_t most_named = 3;
-constexpr std::size_t most_drawn_anew = 1'000;      ///< marks of a head's lines
+constexpr std::size_t most_drawn_anew = 1'000;      ///< marks of a head
 constexpr std::size_t most_drawn_at_once = 10'000;  ///< marks of a figure in the thread that paints
 
 /// The position that is chosen along an axis; -1: none.
@@ -56,7 +56,7 @@ void PlotFigure::keep(const Canvas& c) const {
     if (!(kept_->frame_of == wanted)) {
         kept_->frame = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { paint_frame(to); });
         kept_->frame_of = wanted;
-        lines_of_.reset();
+        subject_of_.reset();
     }
     waiting_.reset();
     if (kept_->marks_of == wanted) return;
@@ -228,17 +228,19 @@ void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>
 void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
     if (!subject.head) return;
     const std::vector<MarkId>& marks = index_.of_head(*subject.head);
-    if (subject.fades) {
-        // A long line takes longer to draw than a frame lasts; it is the same while the head is.
+    if (subject.fades && !(waiting_ && marks.size() > most_drawn_anew)) {  // else once all marks are there
+        const auto paint_marks = [&](const Canvas& to) {
+            paint_subject_lines(to, marks);
+            paint_subject_points(to, marks);
+        };
+        // Long lines and many points take longer to draw than a frame lasts; they are the same while the head is.
         if (c.keeps() && marks.size() > most_drawn_anew) {
-            if (lines_of_ != subject.head)
-                line_pixels_ = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { paint_subject_lines(to, marks); });
-            lines_of_ = subject.head;
-            draw::device_image(c.painter, {0, 0}, line_pixels_);
+            if (subject_of_ != subject.head) subject_pixels_ = screen_image(size_, c.scale, c.style, paint_marks);
+            subject_of_ = subject.head;
+            draw::device_image(c.painter, {0, 0}, subject_pixels_);
         } else {
-            paint_subject_lines(c, marks);
+            paint_marks(c);
         }
-        paint_subject_points(c, marks);
     }
     // Rings mark the chosen query, or a head with few marks in a panel.
     std::vector<std::size_t> in_panel(data_.panels.size(), 0);
