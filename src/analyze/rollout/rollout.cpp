@@ -18,6 +18,9 @@
 namespace headlight::analyze {
 namespace {
 
+/// Products of two smaller numbers have no normal float32, and a product with many such numbers takes a hundred times as long.
+constexpr float kSmallest = 1.1e-19F;
+
 /// Rows of J that are made at once: what a product of long texts has beside its maps.
 constexpr std::int64_t kRowsAtOnce = 2048;
 
@@ -91,6 +94,8 @@ void divide_by(Matrix& map, const Matrix& even) {
     normalise_rows(map);
 }
 
+void drop_smallest(Matrix& rows) { rows = (rows.array() < kSmallest).select(0.0F, rows); }
+
 /// Of J's rows from `first` on; the token itself is the residual.
 void add_residual(Matrix& rows, std::int64_t first) {
     for (Eigen::Index i = 0; i < rows.rows(); ++i) rows(i, first + i) += 1;
@@ -122,6 +127,7 @@ Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, st
     }
     rows /= static_cast<float>(heads);
     add_residual(rows, first);
+    drop_smallest(rows);
     return rows;
 }
 
@@ -144,8 +150,9 @@ void roll(Matrix& below, bool causal, const Rows& joint) {
         const Matrix rows = joint(first, end - first);
         for (std::int64_t left = 0; left < read; left += columns) {
             const std::int64_t from = causal ? left : 0, width = std::min(columns, read - left);
-            (causal ? below : next).block(first, left, end - first, width) =
-                product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
+            Matrix part = product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
+            drop_smallest(part);
+            (causal ? below : next).block(first, left, end - first, width) = part;
         }
     }
     if (!causal) below = std::move(next);
