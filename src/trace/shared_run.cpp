@@ -2,6 +2,7 @@
 #include "trace/shared_run.h"
 
 #include "headlight/trace/shared_rows.h"
+#include "model/internals.h"
 
 #include <algorithm>
 #include <ranges>
