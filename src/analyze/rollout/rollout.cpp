@@ -18,8 +18,11 @@
 namespace headlight::analyze {
 namespace {
 
-/// Products of two smaller numbers have no normal float32, and a product with many such numbers takes a hundred times as long.
+/// The product of two smaller numbers is a denormal float32, and a matrix product with many of those takes a hundred times as
+/// long.
 constexpr float kSmallest = 1.1e-19F;
+
+using WideRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;  ///< [row, key]
 
 /// Rows of J that are made at once: what a product of long texts has beside its maps.
 constexpr std::int64_t kRowsAtOnce = 2048;
@@ -158,10 +161,9 @@ void roll(Matrix& below, bool causal, const Rows& joint) {
     if (!causal) below = std::move(next);
 }
 
-/// rows := rows J in float64, with the rows of J that joint(first, count) gives, of which the first `read` are looked at.
+/// rows := rows J, with the rows of J that joint(first, count) gives; rows are 0 from column `read` on.
 template <class Rows>
-void hand_down(Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>& rows, std::int64_t read,
-               const Rows& joint) {
+void hand_down(WideRows& rows, std::int64_t read, const Rows& joint) {
     constexpr std::int64_t kWideRows = 64;  // of J at once in float64
     auto below = rows;
     below.setZero();
@@ -309,8 +311,8 @@ Rollout rollout_of_query(const trace::Trace& trace, const RolloutOptions& option
     const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     const std::int64_t query = options.query->value, read = trace.config().causal ? query + 1 : n;
     const std::int64_t lowest = options.layer ? last : 0;  // of the layers whose rows are asked for
-    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows(0, n), even(0, n);
-    const auto start = [&](auto& all, const Matrix& row) {
+    WideRows rows(0, n), even(0, n);                       // of the layers from the last one down to l
+    const auto add_row = [&](WideRows& all, const Matrix& row) {
         all.conservativeResize(all.rows() + 1, n);
         all.bottomRows(1) = row.cast<double>();
     };
@@ -324,16 +326,13 @@ Rollout rollout_of_query(const trace::Trace& trace, const RolloutOptions& option
         if (even.rows() > 0) hand_down(even, read, even_joint);
         if (l < lowest) continue;
         if (options.head) {
-            Matrix own(1, n);
-            for_each_pattern_row(trace, {Layer(l), *options.head}, query, 1, [&](std::int64_t, const float* weights) {
-                own.row(0) = Eigen::Map<const Eigen::RowVectorXf>(weights, n);
-            });
+            Matrix own = to_matrix(trace::pattern_rows(trace, Layer(l), *options.head, query, 1));
             if (trace.config().attention_sinks) normalise_rows(own);
-            start(rows, own);
+            add_row(rows, own);
         } else {
-            start(rows, joint(query, 1));
+            add_row(rows, joint(query, 1));
         }
-        if (options.by_receptive_field) start(even, even_joint(query, 1));
+        if (options.by_receptive_field) add_row(even, even_joint(query, 1));
     }
     Rollout out{{}, {}, rollout_notes(trace, options, false)};
     for (std::int64_t l = lowest; l <= last; ++l) {

@@ -183,20 +183,57 @@ TEST(PlotFigure, AnotherPinOrHoverLaysNothingOutAndKeepsTheLine) {
         figure.paint(painter, QRectF(QPointF(0, 0), size), style, selection);
         return image;
     };
-    const QImage first = painted(of_head);
+    painted({});
+    figure.sharpening()({})();
+    const QImage without = painted({}), first = painted(of_head);
+    EXPECT_NE(first, without);
     EXPECT_EQ(figure.layout({900, 500}, style, pinned), size);
     EXPECT_EQ(figure.frame().words.data(), words);
     EXPECT_EQ(painted(of_head), first);
-    PlotFigure fresh(long_line());
-    fresh.layout({900, 500}, style, {});
-    EXPECT_EQ(painted({}), [&] {
+    EXPECT_EQ(painted({}), without) << "without the head its line is as before";
+    EXPECT_NE(figure.layout({700, 500}, style, {}), size);
+}
+
+/// The pixels of a head's many points are kept: those of another head, style or layout are others.
+TEST(PlotFigure, TheManyPointsOfAHeadAreItsOwn) {
+    const auto cloud = [] {
+        plot::PlotData data = sample::named("two", "Two");
+        std::mt19937 random(5);
+        for (std::int64_t h = 0; h < 2; ++h) {
+            plot::Series s;
+            s.head = HeadId{Layer(1), Head(h)};
+            for (int i = 0; i < 1500; ++i) {
+                s.x.push_back(static_cast<double>(h) + static_cast<double>(random() % 1000) / 1000);
+                s.y.push_back(static_cast<double>(random() % 1000) / 1000);
+            }
+            data.panels.resize(1);
+            data.panels[0].series.push_back(s);
+        }
+        return data;
+    };
+    const auto painted = [&](PlotFigure& figure, std::int64_t head, QSizeF in, const Theme& theme = Theme::light()) {
+        const QSizeF size = figure.layout(in, style, {});
         QImage image(size.toSize(), QImage::Format_RGB32);
         image.fill(Qt::white);
         QPainter painter(&image);
-        fresh.paint(painter, QRectF(QPointF(0, 0), size), style, {});
+        Style themed = style;
+        themed.theme = &theme;
+        Selection selection;
+        selection.hover_head = HeadId{Layer(1), Head(head)};
+        figure.paint(painter, QRectF(QPointF(0, 0), size), themed, selection);
         return image;
-    }()) << "without the head its line is as before";
-    EXPECT_NE(figure.layout({700, 500}, style, {}), size);
+    };
+    const QSizeF wide(900, 500), narrow(700, 500);
+    PlotFigure used(cloud());
+    const auto as_fresh = [&](std::int64_t head, QSizeF in, const Theme& theme = Theme::light()) {
+        PlotFigure fresh(cloud());
+        return painted(used, head, in, theme) == painted(fresh, head, in, theme);
+    };
+    EXPECT_NE(painted(used, 0, wide), painted(used, 1, wide));
+    EXPECT_TRUE(as_fresh(0, wide));
+    EXPECT_TRUE(as_fresh(0, wide, Theme::dark_theme()));
+    EXPECT_TRUE(as_fresh(0, narrow));
+    EXPECT_TRUE(as_fresh(1, narrow));
 }
 
 TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
