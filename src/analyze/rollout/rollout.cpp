@@ -18,10 +18,6 @@
 namespace headlight::analyze {
 namespace {
 
-/// The product of two smaller numbers is a denormal float32, and a matrix product with many of those takes a hundred times as
-/// long.
-constexpr float kSmallest = 1.1e-19F;
-
 using WideRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;  ///< [row, key]
 
 /// Rows of J that are made at once: what a product of long texts has beside its maps.
@@ -97,8 +93,6 @@ void divide_by(Matrix& map, const Matrix& even) {
     normalise_rows(map);
 }
 
-void drop_smallest(Matrix& rows) { rows = (rows.array() < kSmallest).select(0.0F, rows); }
-
 /// Of J's rows from `first` on; the token itself is the residual.
 void add_residual(Matrix& rows, std::int64_t first) {
     for (Eigen::Index i = 0; i < rows.rows(); ++i) rows(i, first + i) += 1;
@@ -130,7 +124,6 @@ Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, st
     }
     rows /= static_cast<float>(heads);
     add_residual(rows, first);
-    drop_smallest(rows);
     return rows;
 }
 
@@ -153,9 +146,8 @@ void roll(Matrix& below, bool causal, const Rows& joint) {
         const Matrix rows = joint(first, end - first);
         for (std::int64_t left = 0; left < read; left += columns) {
             const std::int64_t from = causal ? left : 0, width = std::min(columns, read - left);
-            Matrix part = product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
-            drop_smallest(part);
-            (causal ? below : next).block(first, left, end - first, width) = part;
+            (causal ? below : next).block(first, left, end - first, width) =
+                product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
         }
     }
     if (!causal) below = std::move(next);

@@ -251,19 +251,6 @@ TEST(Rollout, OfLongTextsIsTheProductOfWholeMaps) {
     }
 }
 
-/// A long product of denormal numbers takes a hundred times as long.
-TEST(Rollout, HasNoNumbersWhoseProductsAreDenormal) {
-    std::string text;
-    for (int i = 0; i < 40; ++i) text += cats;
-    const TracePtr trace = built_in(text);
-    const auto tiny = [](const Matrix& map) { return (map.array() > 0 && map.array() < 1e-19F).count(); };
-    const Layer last(trace->config().n_layers - 1);
-    ASSERT_GT(tiny(pattern(*trace, {last, Head(0)}, {})), 0);
-    const Matrix map = rollout(*trace, {.layer = last}).maps[0];
-    EXPECT_EQ(tiny(map), 0);
-    EXPECT_LE((map.rowwise().sum().array() - 1).abs().maxCoeff(), 1e-5) << "what is left out does not count";
-}
-
 TEST_P(RolloutOf, PathsEndInTheRowOfTheMap) {
     const TracePtr trace = run_model(GetParam(), cats);
     const Layer last(trace->config().n_layers - 1);

@@ -42,7 +42,7 @@ struct Rollout {
 
 /// R_l = J_l R_{l-1}, R_0 = J_0. Takes T^3 steps and T^2 numbers for the map of one layer, twice as many numbers in a model that
 /// looks both ways, and for all layers as many more for each; a head takes two maps more. A query's row takes T^2 steps (of a
-/// decoder behind an encoder: T^3). Numbers below 1.1e-19 count as 0. An Error with the numbers when there is no memory.
+/// decoder behind an encoder: T^3). An Error with the numbers when there is no memory.
 /// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways or reads a source, of_source
 /// for a model of one stack.
 Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
