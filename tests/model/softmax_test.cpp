@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The softmax of one row: against float64, and what it says about the row's logarithms.
 #include "model/arithmetic/kernels.h"
+#include "model/run/forward.h"
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,22 @@ TEST(Softmax, OfNoKeyIsTheSinks) {
     EXPECT_EQ(logs.weighted, 0);
     EXPECT_EQ(logs.factor, 0);
 }
+
+#if defined(__SSE__)
+TEST(Softmax, FadesToZeroWithoutDenormalNumbers) {
+    constexpr std::int64_t kTokens = 400, kWidth = 8;
+    AttentionInput in{.q = at::zeros({1, kTokens, kWidth}),
+                      .k = at::zeros({1, kTokens, kWidth}),
+                      .alibi_slopes = at::full({1}, 0.25, at::kDouble)};
+    const at::Tensor pattern = pattern_tile(in, 0, 1, 0, kTokens);
+    constexpr float kLeast = std::numeric_limits<float>::min();
+    EXPECT_GT(pattern.lt(2 * kLeast).logical_and(pattern.gt(0)).sum().item<std::int64_t>(), 0);
+    EXPECT_EQ(pattern.lt(kLeast).logical_and(pattern.gt(0)).sum().item<std::int64_t>(), 0);
+    EXPECT_LE((pattern.sum(2) - 1).abs().max().item<float>(), 1e-6F);
+    volatile float least = kLeast;
+    EXPECT_GT(least * 0.5F, 0.0F) << "the caller's arithmetic is what it was";
+}
+#endif
 
 }  // namespace softmax_test
 }  // namespace headlight::model

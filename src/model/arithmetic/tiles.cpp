@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/working_for.h"
+#include "model/arithmetic/flush_denormals.h"
 #include "model/arithmetic/kernels.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
@@ -102,6 +103,7 @@ double sink_of(const AttentionInput& in, std::int64_t head) {
 template <class T>
 void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink,
                     std::vector<RowLogs>* logs) {
+    const FlushDenormals flush;
     T* s = tile.data_ptr<T>();
     const T score = static_cast<T>(sink_of(in, t.head0));
     T* shares = sink.defined() ? sink.data_ptr<T>() + t.head0 * sink.size(1) + t.row0 : nullptr;
@@ -117,6 +119,7 @@ void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, b
 
 template <class T>
 void mix_on_cpu(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {
+    const FlushDenormals flush;
     const std::int64_t heads = z.size(1), d = z.size(2), group = heads / v.size(0);
     const T* values = v.data_ptr<T>() + (t.head0 / group) * v.size(1) * d;
     T* out = z.data_ptr<T>() + (t.row0 * heads + t.head0) * d;
