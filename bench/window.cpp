@@ -3,6 +3,8 @@
 #include "bench/bench.h"
 #include "headlight/base/error.h"
 #include "headlight/base/job.h"
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "tests/support/event_gaps.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
@@ -88,6 +90,13 @@ private:
         found(what + ", worst frame", *std::max_element(ms.begin(), ms.end()));
         found(what + ", longest gap", gaps_.longest());
     }
+    /// What the program has, and what the budget knows of.
+    void memory(const std::string& where) {
+        std::int64_t known = 0;
+        for (const auto& row : memory_uses) known += memory_in_use(row.value);
+        found(where + ": memory", static_cast<double>(own_memory()) / 1e9, "GB");
+        found(where + ": memory, accounted", static_cast<double>(known) / 1e9, "GB");
+    }
     Position somewhere(int i) const { return Position((tokens_ - 1) * (i + 1) / kFrames); }
 
     void panels() {
@@ -153,6 +162,7 @@ private:
         frames(id + ": select", seen,
                [&](int i) { window_.document().selection().pin_query(somewhere(kFrames - 1 - i), false); });
         frames(id + ": select keys", seen, [&](int i) { window_.document().selection().pin_key(somewhere(i / 2), false); });
+        memory(id);
     }
 
     const Subject& s_;

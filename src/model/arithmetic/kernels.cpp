@@ -15,14 +15,13 @@ namespace headlight::model::kernels {
 namespace {
 
 // exp for float, vectorisable: 2^n times a polynomial of the remainder (Cody and Waite's reduction); error below 2 ulp.
-// Below the smallest normal number it gives 0.
-HEADLIGHT_INLINE float exponential(float x) {
-    constexpr float kLowest = -87.336544f, kHighest = 88.0f;
-    const float y = x > kHighest ? kHighest : x;  // written so that NaN stays NaN
-    constexpr float kRound = 12582912.0f;         // 1.5 * 2^23: adding it rounds to a whole number in the low bits
-    const float shifted = y * std::numbers::log2e_v<float> + kRound;
+// Below the smallest normal number it gives 0. Of x <= 88, which every x <= 0 is.
+HEADLIGHT_INLINE float exponential_up_to_88(float x) {
+    constexpr float kLowest = -87.336544f;
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
+    const float shifted = x * std::numbers::log2e_v<float> + kRound;
     const float n = shifted - kRound;
-    const float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -30,10 +29,16 @@ HEADLIGHT_INLINE float exponential(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    const auto power = (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRound) + 127u) << 23;
-    const float result = p * std::bit_cast<float>(power);
-    return y < kLowest ? 0.0f : result;
+    // In whole numbers: n is added to p's exponent (NaN stays NaN), and a compiler that knew the result to be unused for some x
+    // would mask every step.
+    const std::uint32_t result = std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23);
+    return std::bit_cast<float>(result & (x < kLowest ? 0u : ~0u));
 }
+HEADLIGHT_INLINE float exponential(float x) {
+    constexpr float kHighest = 88.0f;
+    return exponential_up_to_88(x > kHighest ? kHighest : x);  // written so that NaN stays NaN
+}
+HEADLIGHT_INLINE double exponential_up_to_88(double x) { return std::exp(x); }
 HEADLIGHT_INLINE double exponential(double x) { return std::exp(x); }
 
 /// 1 / (1 + exp(-x))
@@ -83,7 +88,7 @@ HEADLIGHT_INLINE std::array<double, 2> exponentials(T* __restrict x, std::int64_
 #pragma omp simd reduction(+ : sum, weighted)
         for (std::int64_t j = first; j < last; ++j) {
             const T below = x[j] - highest;
-            x[j] = exponential(below);
+            x[j] = exponential_up_to_88(below);
             sum += x[j];
             if constexpr (kLogs) weighted += x[j] * (below < least ? least : below);
         }
@@ -93,12 +98,29 @@ HEADLIGHT_INLINE std::array<double, 2> exponentials(T* __restrict x, std::int64_
     return sums;
 }
 
+/// Of x[0, n) and `at_least`; NaN counts as nothing. Several at a time: each maximum waits for the one before it.
+template <class T>
+HEADLIGHT_INLINE T largest_of(const T* __restrict x, std::int64_t n, T at_least) {
+    constexpr std::int64_t kAtOnce = 64;
+    T highest = at_least;
+    std::int64_t j = 0;
+    if (n >= kAtOnce) {
+        T each[kAtOnce];
+        for (T& value : each) value = at_least;
+        for (; j + kAtOnce <= n; j += kAtOnce)
+            for (std::int64_t k = 0; k < kAtOnce; ++k) each[k] = x[j + k] > each[k] ? x[j + k] : each[k];
+#pragma omp simd reduction(max : highest)
+        for (std::int64_t k = 0; k < kAtOnce; ++k) highest = each[k] > highest ? each[k] : highest;
+    }
+#pragma omp simd reduction(max : highest)
+    for (std::int64_t k = j; k < n; ++k) highest = x[k] > highest ? x[k] : highest;
+    return highest;
+}
+
 template <class T>
 HEADLIGHT_INLINE T softmax_row(T* __restrict x, std::int64_t n, std::int64_t width, T sink, RowLogs* logs) {
     constexpr T none = -std::numeric_limits<T>::infinity();
-    T highest = sink;
-#pragma omp simd reduction(max : highest)
-    for (std::int64_t j = 0; j < n; ++j) highest = x[j] > highest ? x[j] : highest;
+    const T highest = largest_of(x, n, sink);
     const T beside = sink > none ? exponential(sink - highest) : T(0);
     const auto [sum, weighted] = logs ? exponentials<true>(x, n, highest) : exponentials<false>(x, n, highest);
     const T factor = T(1) / static_cast<T>(static_cast<double>(beside) + sum);
@@ -187,7 +209,7 @@ HEADLIGHT_INLINE ExpSums exp_sums_row(const float* __restrict x, std::int64_t n,
         float sum = 0, weighted = 0;
 #pragma omp simd reduction(+ : sum, weighted)
         for (std::int64_t j = first; j < last; ++j) {
-            const float below = x[j] - highest, e = exponential(below);
+            const float below = x[j] - highest, e = exponential_up_to_88(below);
             sum += e;
             weighted += below * e;
         }
