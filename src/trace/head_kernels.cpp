@@ -2,8 +2,8 @@
 #include "trace/head_kernels.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/flush_denormals.h"
 #include "headlight/base/numbers.h"
-#include "model/arithmetic/flush_denormals.h"
 
 #include <algorithm>
 #include <atomic>
@@ -72,7 +72,7 @@ void HeadAccumulator::set_value_norms(std::vector<float> norms) {
 
 void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::int64_t count, std::int64_t keys,
                                std::int64_t stride, std::span<const model::RowLogs> logs) {
-    const model::FlushDenormals flush;
+    const FlushDenormals flush;
     const Rows rows{weights, first, count, keys, stride, logs};
     thread_local std::vector<float> column_max, column_sum;
     column_sum.assign(index(keys + kRowLanes), 0.0F);

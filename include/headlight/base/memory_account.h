@@ -11,13 +11,14 @@
 
 namespace headlight {
 
-/// What takes memory, in the order in which it is given up. The first three can be made again. The others are what the program
+/// What takes memory, in the order in which it is given up. The first four can be made again. The others are what the program
 /// works with and stay: of them the budget decides beforehand how much is made (remade.h, as_used.h).
-enum class MemoryUse { results, pictures, layers, maps, runs, weights };
+enum class MemoryUse { spare, results, pictures, layers, maps, runs, weights };
 inline constexpr EnumRow<MemoryUse> memory_uses[] = {
-    {MemoryUse::results, "results", "Results of views"}, {MemoryUse::pictures, "pictures", "Pictures of views"},
-    {MemoryUse::layers, "layers", "Recomputed layers"},  {MemoryUse::maps, "maps", "Map of queries and keys"},
-    {MemoryUse::runs, "runs", "Tensors of runs"},        {MemoryUse::weights, "weights", "Weights, converted"},
+    {MemoryUse::spare, "spare", "Kept for the next run"},   {MemoryUse::results, "results", "Results of views"},
+    {MemoryUse::pictures, "pictures", "Pictures of views"}, {MemoryUse::layers, "layers", "Recomputed layers"},
+    {MemoryUse::maps, "maps", "Map of queries and keys"},   {MemoryUse::runs, "runs", "Tensors of runs"},
+    {MemoryUse::weights, "weights", "Weights, converted"},
 };
 constexpr const auto& enum_rows(MemoryUse) { return memory_uses; }
 

@@ -22,19 +22,6 @@ public:
     KeepMemory& operator=(const KeepMemory&) = delete;
 };
 
-/// While one lives, large tensors are mapped one by one and go back to the system as soon as they are freed. For weights that are
-/// converted as they are used: in the heap a small tensor that is kept would take the room of a matrix before it, so that the
-/// next layer's matrix finds none, and a pass would grow by a layer at each layer. A converted matrix that is gone leaves its
-/// memory to the next one of its size, until give_memory_back().
-class MapLargeTensors {
-public:
-    static bool any();  ///< one lives
-    MapLargeTensors();
-    ~MapLargeTensors();
-    MapLargeTensors(const MapLargeTensors&) = delete;
-    MapLargeTensors& operator=(const MapLargeTensors&) = delete;
-};
-
 struct RuntimeFacts {
     std::string torch_version;
     std::string blas;  ///< path of the BLAS that is really loaded, "libopenblas (OpenMP), Haswell kernels, …/libblas.so.3"

@@ -79,5 +79,7 @@ std::int64_t row_block(const trace::Trace&);
 using RowFn = std::function<void(std::int64_t, const float*)>;
 void for_each_pattern_row(const trace::Trace&, HeadId, std::int64_t first, std::int64_t count, const RowFn& fn,
                           const CancelToken& = {});
+/// The same with every row of the prepared map: fn(row, [keys]), top to bottom.
+void for_each_prepared_row(const trace::Trace&, HeadId, const MapLayout&, Weighting, const RowFn& fn, const CancelToken& = {});
 
 }  // namespace headlight::analyze

@@ -124,27 +124,6 @@ struct HeadRows {
     }
 };
 
-/// Calls fn(row of the map, prepared row [keys]) for every row of the prepared map, top to bottom.
-template <class Fn>
-void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, Fn fn,
-                           const CancelToken& cancel = {}) {
-    if (layout.queries.empty()) return;
-    const HeadRows head(trace, id, weighting);
-    const std::int64_t first = layout.queries.front().first;
-    const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
-    std::vector<float> prepared(layout.keys.size(), 0.0F);
-    const auto take = [&](std::int64_t position, const float* weights) {
-        const std::int64_t row = layout.row_of[static_cast<std::size_t>(position)];
-        if (row < 0) return;
-        const Span& span = layout.queries[static_cast<std::size_t>(row)];
-        if (position == span.first) std::fill(prepared.begin(), prepared.end(), 0.0F);
-        const float share = 1.0F / static_cast<float>(span.count);
-        add_prepared_row(head.row(position, weights), layout, share, prepared.data());
-        if (position == span.first + span.count - 1) fn(row, prepared.data());
-    };
-    for_each_weight_row(trace, id, weighting, first, end - first, take, cancel);
-}
-
 MapLayout layout_of(const trace::Trace& trace, const PatternOptions& options) {
     return map_layout(token_facts(trace), key_facts(trace, options), options);
 }
@@ -201,6 +180,25 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
 }
 
 }  // namespace
+
+void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, const RowFn& fn,
+                           const CancelToken& cancel) {
+    if (layout.queries.empty()) return;
+    const HeadRows head(trace, id, weighting);
+    const std::int64_t first = layout.queries.front().first;
+    const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
+    std::vector<float> prepared(layout.keys.size(), 0.0F);
+    const auto take = [&](std::int64_t position, const float* weights) {
+        const std::int64_t row = layout.row_of[static_cast<std::size_t>(position)];
+        if (row < 0) return;
+        const Span& span = layout.queries[static_cast<std::size_t>(row)];
+        if (position == span.first) std::fill(prepared.begin(), prepared.end(), 0.0F);
+        const float share = 1.0F / static_cast<float>(span.count);
+        add_prepared_row(head.row(position, weights), layout, share, prepared.data());
+        if (position == span.first + span.count - 1) fn(row, prepared.data());
+    };
+    for_each_weight_row(trace, id, weighting, first, end - first, take, cancel);
+}
 
 std::int64_t PatternAxes::query_row(Position position) const noexcept { return find_item(queries, position); }
 std::int64_t PatternAxes::key_column(Position position) const noexcept { return find_item(keys, position); }

@@ -3,7 +3,7 @@
 
 #include "headlight/model/blas_kernels.h"
 #include "model/arithmetic/device.h"
-#include "model/arithmetic/matrix_memory.h"
+#include "model/arithmetic/large_tensors.h"
 
 #include <ATen/Parallel.h>
 #include <torch/csrc/api/include/torch/version.h>
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
@@ -104,7 +103,7 @@ private:
             } else {
                 due_.reset();
                 lock.unlock();
-                release_matrix_memory();
+                release_large_tensors();
                 malloc_trim(0);
                 lock.lock();
             }
@@ -118,9 +117,6 @@ private:
     std::thread thread_;
 };
 
-constexpr int kUsuallyMapped = 1 << 30, kMapped = 8 << 20;  // bytes
-std::atomic<int> mapping = 0;
-
 Trimmer& trimmer() {
     static Trimmer& one = *new Trimmer;  // models that are static may end after it would
     return one;
@@ -130,27 +126,18 @@ Trimmer& trimmer() {
 
 void give_memory_back(std::chrono::milliseconds after) { trimmer().trim_at(std::chrono::steady_clock::now() + after); }
 
-MapLargeTensors::MapLargeTensors() {
-    if (mapping++ == 0) mallopt(M_MMAP_THRESHOLD, kMapped);
-}
-MapLargeTensors::~MapLargeTensors() {
-    if (--mapping > 0) return;
-    mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
-    release_matrix_memory();
-}
-bool MapLargeTensors::any() { return mapping > 0; }
-
 KeepMemory::KeepMemory() { trimmer().keep(1); }
 KeepMemory::~KeepMemory() { trimmer().keep(-1); }
 
 void start_runtime(int threads) {
-    // The large temporaries of a layer would be mapped afresh each time, and the page faults cost as much as the
-    // arithmetic; jobs run on other threads, whose own arenas could not hold them. So: one arena that keeps what it has
-    // until give_memory_back().
+    // Temporaries would be mapped afresh each time, and the page faults cost as much as the arithmetic; jobs run on other
+    // threads, whose own arenas could not hold them. So: one arena that keeps what it has until give_memory_back(), but for
+    // the largest blocks, which are results more often than temporaries.
     mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, kUsuallyMapped);
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
     mallopt(M_TOP_PAD, 64 << 20);
+    map_large_tensors();
     // Without /proc LibTorch cannot find out what the processor is, and both of these stop it: the choice of kernels, which
     // the compiler's own question answers, and a thread pool that set_num_threads() makes and nothing here uses.
     if (::access("/proc/cpuinfo", R_OK) != 0) {

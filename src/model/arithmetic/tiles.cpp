@@ -2,8 +2,8 @@
 #include "model/arithmetic/tiles.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/flush_denormals.h"
 #include "headlight/base/working_for.h"
-#include "model/arithmetic/flush_denormals.h"
 #include "model/arithmetic/kernels.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"

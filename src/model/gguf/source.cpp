@@ -4,7 +4,6 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/mapped_file.h"
-#include "model/arithmetic/matrix_memory.h"
 #include "model/gguf/architecture.h"
 
 #include <ATen/Parallel.h>
@@ -335,7 +334,7 @@ at::Tensor rows_of(Plan plan, std::int64_t first, std::int64_t count, at::Scalar
         plan.shape.front() = count;
     }
     plan.origin = begin;
-    plan.out = matrix_memory(plan.shape, as);
+    plan.out = at::empty(plan.shape, at::TensorOptions(as));
     const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(width, 1));
     at::parallel_for(begin, end, grain, [&](std::int64_t from, std::int64_t to) { convert_rows(plan, from, to); });
     return turned ? plan.out.narrow(0, first, count) : plan.out;

@@ -49,7 +49,6 @@ WeightsAsUsed::WeightsAsUsed(std::shared_ptr<const Source> source, std::shared_p
       room_(kept),
       units_(2 * m.layers.size()),
       blanked_(io::MappedFile::blanked()) {
-    map_large_.emplace();
     shape_->config = m.config;
     shape_->dtype = m.dtype;
     shape_->qkv_layout = map_->qkv;

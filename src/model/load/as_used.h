@@ -3,7 +3,6 @@
 #pragma once
 
 #include "headlight/base/memory_account.h"
-#include "headlight/model/runtime.h"
 #include "model/load/source.h"
 
 #include <array>
@@ -43,7 +42,6 @@ private:
     at::Tensor numbers(const ResolvedRow&, std::int64_t first, std::int64_t count, bool check) const;
     at::Tensor columns(const ResolvedRow&, std::int64_t first, std::int64_t count, bool check) const;
 
-    std::optional<MapLargeTensors> map_large_;  ///< of the one that converts
     std::shared_ptr<const Source> source_;
     std::shared_ptr<const WeightMap> map_;     ///< whose rows are used
     std::unique_ptr<Model::Internals> shape_;  ///< configuration, layout and outlines, for place()

@@ -4,7 +4,6 @@
 #include "headlight/base/error.h"
 #include "headlight/base/working_for.h"
 #include "headlight/model/hook_name.h"
-#include "model/arithmetic/matrix_memory.h"
 
 #include <ATen/Parallel.h>
 
@@ -293,7 +292,7 @@ at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
     constexpr std::int64_t kPiece = 1 << 25;
     const std::int64_t numbers = from.numel();
     if (from.scalar_type() == dtype) return from;
-    at::Tensor out = matrix_memory(from.sizes(), dtype);
+    at::Tensor out = at::empty(from.sizes(), at::TensorOptions(dtype));
     const at::Tensor source = from.view({numbers});
     at::Tensor target = out.view({numbers});
     for (std::int64_t first = 0; first < numbers; first += kPiece) {

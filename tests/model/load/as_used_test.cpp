@@ -5,7 +5,6 @@
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/generate.h"
-#include "headlight/model/runtime.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
@@ -15,8 +14,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <malloc.h>
 
 #include <thread>
 
@@ -107,29 +104,6 @@ TEST(WeightsAsUsed, AreGoneWithTheLastWhoHasThem) {
     weights_of(m, Layer(1), LayerPart::mlp);
     EXPECT_TRUE(first.expired());
     EXPECT_TRUE(at::equal(kept, weights_of(m, Layer(0), LayerPart::mlp)->mlp_out.weight)) << "a tensor keeps its own memory";
-}
-
-TEST(WeightsAsUsed, LargeTensorsLeaveTheHeapWhileAModelConvertsItsWeights) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer's allocator takes the C library's place";
-#endif
-    { const MapLargeTensors then_the_usual_threshold; }
-    const auto mapped_by_a_tensor = [] {
-        malloc_trim(0);
-        const struct mallinfo2 before = mallinfo2();
-        const std::size_t size = before.fordblks + (std::size_t{16} << 20);  // what is free in the heap is used in any case
-        EXPECT_LT(size, std::size_t{1} << 30) << "larger ones are always mapped";
-        const at::Tensor tensor = at::empty({static_cast<std::int64_t>(size)}, at::kByte);
-        return mallinfo2().hblkhd - before.hblkhd >= size;
-    };
-    EXPECT_FALSE(mapped_by_a_tensor()) << "temporaries of a pass stay in the heap, whose pages are there";
-    const auto mapped = mallinfo2().hblkhd;
-    {
-        const auto model = load_as_used(fixture("llama-kv2"), ComputeType::float64);
-        EXPECT_TRUE(mapped_by_a_tensor());
-    }
-    EXPECT_EQ(mallinfo2().hblkhd, mapped) << "what was mapped has gone back";
-    EXPECT_FALSE(mapped_by_a_tensor());
 }
 
 TEST(WeightsAsUsed, StayWhereThereIsRoomForThem) {

@@ -5,7 +5,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace headlight::model {
+namespace headlight {
 
 /// While one lives, results of this thread's arithmetic that are below the smallest normal number are 0. Denormal numbers take a
 /// hundred times as long on some processors, and attention to far keys fades through them. Only around calls of functions that
@@ -27,4 +27,4 @@ public:
 #endif
 };
 
-}  // namespace headlight::model
+}  // namespace headlight
