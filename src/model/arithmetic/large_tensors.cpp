@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <list>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 namespace headlight::model {
@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t kLargeTensor = 8 << 20, kLargePage = 2 << 20;  // bytes; sizes are multiples of the system's large pages
 
 struct Pages {
-    void* pages = nullptr;
+    void* first = nullptr;
     std::size_t bytes = 0;
 };
 using PageList = std::list<Pages>;
 
-void unmap(const PageList& blocks) {
-    for (const Pages& block : blocks) ::munmap(block.pages, block.bytes);
+void unmap(const PageList& gone) {
+    for (const Pages& pages : gone) ::munmap(pages.first, pages.bytes);
 }
 
 class LargeTensors {
@@ -37,39 +37,35 @@ public:
         bytes = (bytes + kLargePage - 1) / kLargePage * kLargePage;
         {
             const std::lock_guard lock(mutex_);
-            const auto found = std::ranges::min_element(waiting_, {}, [&](const Pages& block) {
-                return block.bytes < bytes || block.bytes > bytes + bytes / 8 ? SIZE_MAX : block.bytes;
-            });
-            if (found != waiting_.end() && found->bytes >= bytes && found->bytes <= bytes + bytes / 8) {
-                used_[found->pages] = found->bytes;
+            const auto fits = [&](const Pages& p) { return p.bytes >= bytes && p.bytes <= bytes + bytes / 8; };
+            if (const auto found = std::ranges::find_if(waiting_, fits); found != waiting_.end()) {
                 account_.add(-static_cast<std::int64_t>(found->bytes));
-                void* const pages = found->pages;
-                waiting_.erase(found);
-                return pages;
+                used_.splice(used_.begin(), waiting_, found);
+                return used_.front().first;
             }
         }
-        void* pages = mapped(bytes);
-        if (pages == MAP_FAILED) {
+        PageList mapped(1);
+        mapped.front() = {map(bytes), bytes};
+        if (mapped.front().first == MAP_FAILED) {
             give_up(bytes_waiting());
-            pages = mapped(bytes);
+            mapped.front().first = map(bytes);
         }
-        if (pages == MAP_FAILED) return nullptr;
-        ::madvise(pages, bytes, MADV_HUGEPAGE);
+        if (mapped.front().first == MAP_FAILED) return nullptr;
+        ::madvise(mapped.front().first, bytes, MADV_HUGEPAGE);
         const std::lock_guard lock(mutex_);
-        used_[pages] = bytes;
-        return pages;
+        used_.splice(used_.begin(), mapped);
+        return used_.front().first;
     }
 
-    /// False: not one of these.
-    bool put(void* pages) {
+    /// False: not one of these. Takes no memory, which may be why it is called.
+    bool put(void* first) {
         PageList gone;
         {
             const std::lock_guard lock(mutex_);
-            const auto found = used_.find(pages);
+            const auto found = std::ranges::find(used_, first, &Pages::first);
             if (found == used_.end()) return false;
-            waiting_.push_back({pages, found->second});
-            account_.add(static_cast<std::int64_t>(found->second));
-            used_.erase(found);
+            account_.add(static_cast<std::int64_t>(found->bytes));
+            waiting_.splice(waiting_.begin(), used_, found);
             gone = oldest(account_.bytes() - most_waiting());
         }
         unmap(gone);
@@ -85,29 +81,29 @@ public:
         }
         unmap(gone);
         std::int64_t given = 0;
-        for (const Pages& block : gone) given += static_cast<std::int64_t>(block.bytes);
+        for (const Pages& pages : gone) given += static_cast<std::int64_t>(pages.bytes);
         return given;
     }
     std::int64_t bytes_waiting() const { return account_.bytes(); }
 
 private:
-    static void* mapped(std::size_t bytes) {
+    static void* map(std::size_t bytes) {
         return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     static std::int64_t most_waiting() { return std::clamp(memory_budget() / 8, std::int64_t{256} << 20, std::int64_t{1} << 30); }
     PageList oldest(std::int64_t bytes) {
         PageList gone;
         while (bytes > 0 && !waiting_.empty()) {
-            bytes -= static_cast<std::int64_t>(waiting_.front().bytes);
-            account_.add(-static_cast<std::int64_t>(waiting_.front().bytes));
-            gone.splice(gone.end(), waiting_, waiting_.begin());
+            const auto size = static_cast<std::int64_t>(waiting_.back().bytes);
+            bytes -= size;
+            account_.add(-size);
+            gone.splice(gone.end(), waiting_, std::prev(waiting_.end()));
         }
         return gone;
     }
 
     std::mutex mutex_;
-    std::unordered_map<void*, std::size_t> used_;
-    PageList waiting_;  ///< the oldest first
+    PageList used_, waiting_;  ///< the newest first, which a cache may still hold
     MemoryAccount account_{MemoryUse::spare, [this](std::int64_t bytes) { return give_up(bytes); }};
 };
 
@@ -125,7 +121,7 @@ void free_tensor(void* data) {
     if (!large_tensors().put(data)) small_tensors().raw_deleter()(data);
 }
 
-/// LibTorch 1.13 declares allocate() const, later ones do not.
+/// LibTorch 1.13 declares allocate() const and no copy_data(), later ones do otherwise: nothing can say "override".
 class TensorAllocator final : public c10::Allocator {
 public:
     c10::DataPtr allocate(std::size_t bytes) const {
@@ -134,7 +130,7 @@ public:
         return {pages, pages, &free_tensor, c10::Device(c10::DeviceType::CPU)};
     }
     c10::DataPtr allocate(std::size_t bytes) { return std::as_const(*this).allocate(bytes); }
-    c10::DeleterFnPtr raw_deleter() const override { return &free_tensor; }
+    c10::DeleterFnPtr raw_deleter() const { return &free_tensor; }
     void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
 };
 
