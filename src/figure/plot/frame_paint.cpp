@@ -29,22 +29,32 @@ QPen reference_pen(const Reference& reference, const Style& style) {
     return pen;
 }
 
-/// A line across or upwards; crisp, since it covers whole device pixels.
+/// A line across or upwards; crisp, since it covers whole device pixels. Where it is as wide as some of them it is filled as
+/// such: smoothing takes longer than all else of the axes.
 void draw_rule(QPainter& painter, QLineF line, const QPen& pen) {
     const QTransform device = painter.deviceTransform();
-    if (!draw::is_vector(painter) && device.m12() == 0 && device.m21() == 0) {
-        const double scale = draw::device_scale(painter);
-        const bool odd = std::lround(std::max(1.0, pen.widthF() * scale)) % 2 == 1;
-        const auto snapped = [&](double v, double from) {
-            return ((odd ? std::floor(v * scale + from) + 0.5 : std::round(v * scale + from)) - from) / scale;
-        };
-        if (line.x1() == line.x2())
-            line.translate(snapped(line.x1(), device.dx()) - line.x1(), 0);
-        else
-            line.translate(0, snapped(line.y1(), device.dy()) - line.y1());
-    }
     painter.setPen(pen);
-    painter.drawLine(line);
+    if (draw::is_vector(painter) || device.m12() != 0 || device.m21() != 0) return painter.drawLine(line);
+    const double scale = draw::device_scale(painter), wide = pen.widthF() * scale;
+    const auto pixels = std::max(1L, std::lround(wide));
+    const double half = static_cast<double>(pixels) / 2;
+    const auto snapped = [&](double v, double from) {
+        return ((pixels % 2 == 1 ? std::floor(v * scale + from) + 0.5 : std::round(v * scale + from)) - from) / scale;
+    };
+    const bool upwards = line.x1() == line.x2();
+    if (upwards)
+        line.translate(snapped(line.x1(), device.dx()) - line.x1(), 0);
+    else
+        line.translate(0, snapped(line.y1(), device.dy()) - line.y1());
+    if (pen.style() != Qt::SolidLine || std::abs(wide - 2 * half) > 1e-6) return painter.drawLine(line);
+    const double side = half / scale;
+    const bool smooth = painter.testRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.fillRect(QRectF(line.p1(), line.p2())
+                         .normalized()
+                         .adjusted(upwards ? -side : 0, upwards ? 0 : -side, upwards ? side : 0, upwards ? 0 : side),
+                     pen.color());
+    painter.setRenderHint(QPainter::Antialiasing, smooth);
 }
 
 void paint_panel_axes(QPainter& painter, const Panel& panel, const PanelFrame& frame, const Style& style) {
