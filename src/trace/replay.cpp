@@ -89,8 +89,11 @@ private:
     at::Tensor added_;
 };
 
+}  // namespace
+
 /// Everything that autograd keeps: about six tensors of pattern size and a dozen of the stream's a layer.
-void check_memory(const model::Model& model, std::int64_t tokens) {
+void require_memory_for_gradients(const model::Model& model, const TokenIds& of) {
+    const auto tokens = std::ssize(of.ids) + std::ssize(of.source);
     const model::ModelConfig& c = model.config();
     const double bytes = model.dtype() == model::ComputeType::float64 ? 8 : 4;
     const double layer = 6.0 * static_cast<double>(c.n_heads * tokens * tokens) +
@@ -108,8 +111,6 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
                  .found = gigabytes(available) + " free",
                  .hint = "Shorten the text"});
 }
-
-}  // namespace
 
 at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::Observer& observer, const CancelToken& cancel) {
     const auto& encoder = model.part(model::Stack::encoder);
@@ -177,7 +178,7 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
                                          const std::vector<std::vector<HookPoint>>& without, const CancelToken& cancel,
                                          const Progress& progress) {
     require_unembedding(model);
-    check_memory(model, static_cast<std::int64_t>(tokens.ids.size() + tokens.source.size()));
+    require_memory_for_gradients(model, tokens);
     const at::AutoGradMode with_gradients(true);
     std::vector<HookPoint> stops;
     for (const std::vector<HookPoint>& each : without) stops.insert(stops.end(), each.begin(), each.end());

@@ -49,6 +49,9 @@ Gradients gradients(const model::Model&, const TokenIds&, const std::vector<mode
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});
 
+/// The error of too little memory, for those that have other work to do before. Takes no time.
+void require_memory_for_gradients(const model::Model&, const TokenIds&);
+
 /// The same for each list of hooks with the derivatives through the tensors at them left out, as if they were constants (they
 /// themselves have derivative 0): one pass, and a backward pass for each list.
 std::vector<Gradients> gradients_without(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,

@@ -217,6 +217,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
         throw Error({.problem = "There is no such target token in this model",
                      .expected = "0 to " + std::to_string(c.vocab_size - 1),
                      .found = std::to_string(*o.target)});
+    trace::require_memory_for_gradients(model, q.tokens);  // patterns are read whole before
     Importance out;
     if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
     Passes passes;

@@ -172,6 +172,17 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyImportance, testing::ValuesIn([] {
                              return name;
                          });
 
+TEST(Importance, OfATextTooLongForGradientsIsAnErrorBeforeAnyPass) {
+    const auto model = model::Model::load(source_folder() / "models/novella-7m");
+    const auto tokenizer = text::Tokenizer::load(source_folder() / "models/novella-7m");
+    const text::Encoding encoding = tokenizer->encode_ids(std::vector<std::int64_t>(200'000, 5));
+    const Progress progress = [](const ProgressStep&) { FAIL() << "a pass has begun"; };
+    const std::string message =
+        test::error_of([&] { importance(*model, *tokenizer, encoding, Position(199'999), {}, {}, progress); });
+    EXPECT_THAT(message, testing::HasSubstr("Not enough memory for gradients over 200000 tokens"));
+    EXPECT_THAT(message, testing::HasSubstr("Shorten the text"));
+}
+
 TEST(Importance, ANormBehindTheEmbeddingTakesOutItsLength) {
     const TracePtr trace = built_in(doctor);
     const auto largest = [&](InputVectors input) {
