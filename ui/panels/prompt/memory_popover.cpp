@@ -102,8 +102,8 @@ void MemoryPopover::show_parts() {
     sizes << memory_text(own_memory());
     if (!memory_budget_given()) notes.prepend(QStringLiteral("Half of free memory was %1").arg(memory_text(memory_budget())));
     notes << QStringLiteral(
-        "Beyond the budget results of views go first, then pictures, then recomputed layers; all are made again when a view "
-        "needs them. For weights and runs a new budget holds from the next model and the next run on");
+        "Beyond the budget what is kept for the next run goes first, then results of views, pictures and recomputed layers, which "
+        "are made again when a view needs them. For weights and runs a new budget holds from the next model and the next run on");
     names_->setText(names.join(u'\n'));
     sizes_->setText(sizes.join(u'\n'));
     notes_->setText(notes.join(QStringLiteral(".\n")) + u'.');
