@@ -58,16 +58,16 @@ TEST_F(LargeTensors, AreApartFromTheHeap) {
 
 TEST_F(LargeTensors, TheOldestThatWaitGoBackBeyondAnEighthOfTheBudget) {
     const test::Budget budget(8 * 320 * kMiB);
-    const void* first = nullptr;
+    const void* newest = nullptr;
     {
         std::vector<at::Tensor> tensors;
         for (int i = 0; i < 30; ++i) tensors.push_back(numbers(kNumbers));
-        first = tensors.front().data_ptr();
+        newest = tensors.back().data_ptr();
         for (at::Tensor& tensor : tensors) tensor = at::Tensor();
     }
     EXPECT_EQ(large_tensors_waiting(), 320 * kMiB);
     const at::Tensor next = numbers(kNumbers);
-    EXPECT_NE(next.data_ptr(), first);
+    EXPECT_EQ(next.data_ptr(), newest);
     EXPECT_EQ(large_tensors_waiting(), 304 * kMiB);
 }
 

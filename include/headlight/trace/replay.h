@@ -49,7 +49,8 @@ Gradients gradients(const model::Model&, const TokenIds&, const std::vector<mode
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});
 
-/// The error of too little memory, for those that have other work to do before. Takes no time.
+/// An Error where gradients() of these tokens would need more memory than there is: about six numbers for each pair of tokens of
+/// every head. For those that have other work to do before.
 void require_memory_for_gradients(const model::Model&, const TokenIds&);
 
 /// The same for each list of hooks with the derivatives through the tensors at them left out, as if they were constants (they

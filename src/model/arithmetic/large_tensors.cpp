@@ -117,6 +117,7 @@ c10::Allocator& small_tensors() {
     return one;
 }
 
+/// Large or small: raw memory does not tell which.
 void free_tensor(void* data) {
     if (!large_tensors().put(data)) small_tensors().raw_deleter()(data);
 }

@@ -7,10 +7,10 @@
 
 namespace headlight::model {
 
-/// From now on large tensors of any library function are mapped one by one. The memory of one that is gone waits for the next of
-/// about its size, since pages fresh from the system cost as much as the arithmetic; what waits is at most an eighth of the
-/// memory budget (or 256 MiB, where that is more; and 1 GiB), and goes back when the budget needs it. Not in programs with a
-/// sanitizer, which would not see the ends of such tensors.
+/// From now on LibTorch's tensors of 8 MiB or more are mapped one by one, those of its own functions too. The memory of one that
+/// is gone waits for the next of about its size, since pages fresh from the system cost as much as the arithmetic; what waits is
+/// at most an eighth of the memory budget (or 256 MiB, where that is more; and 1 GiB), and goes back when the budget needs it.
+/// Not in programs with a sanitizer, which would not see the ends of such tensors.
 void map_large_tensors();
 
 /// What waits for the next tensor goes back to the system.

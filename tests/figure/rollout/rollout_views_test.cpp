@@ -172,17 +172,21 @@ TEST_F(RolloutViews, DrawWhatTheAnalysesSay) {
 }
 
 TEST_F(RolloutViews, HeadsPutTogetherAreTheirMeanAndMaximum) {
-    const std::vector<HeadId> heads = {{Layer(1), Head(2)}, {Layer(4), Head(5)}, {Layer(4), Head(5)}};
-    for (const auto how : {analyze::Aggregate::mean, analyze::Aggregate::max}) {
-        const analyze::Matrix a = analyze::pattern(*trace_, heads[0], {}), b = analyze::pattern(*trace_, heads[1], {}),
-                              got = analyze::aggregate_pattern(*trace_, heads, how);
-        for (Eigen::Index i = 0; i < a.size(); ++i) {
-            const float x = a.data()[i], y = b.data()[i];
-            EXPECT_FLOAT_EQ(got.data()[i], how == analyze::Aggregate::mean ? (x + y) / 2 : std::max(x, y));
+    const std::vector<HeadId> heads = {{Layer(1), Head(2)}, {Layer(1), Head(3)}, {Layer(4), Head(5)}, {Layer(4), Head(5)}};
+    for (const auto how : {analyze::Aggregate::mean, analyze::Aggregate::max})
+        for (const auto weighting : {analyze::Weighting::attention, analyze::Weighting::layer_mix}) {  // a head's, a layer's
+            const analyze::PatternOptions options{.weighting = weighting};
+            const analyze::Matrix a = analyze::pattern(*trace_, heads[0], options),
+                                  b = analyze::pattern(*trace_, heads[1], options),
+                                  c = analyze::pattern(*trace_, heads[2], options),
+                                  got = analyze::aggregate_pattern(*trace_, heads, how, options);
+            for (Eigen::Index i = 0; i < a.size(); ++i) {
+                const float x = a.data()[i], y = b.data()[i], z = c.data()[i];
+                EXPECT_FLOAT_EQ(got.data()[i], how == analyze::Aggregate::mean ? (x + y + z) / 3 : std::max({x, y, z}));
+            }
+            const auto figure = aggregate_matrix_view(trace_, heads, how, options, true);
+            EXPECT_EQ(figure->arrays()[0].values[0], got(0, 0));
         }
-        const auto figure = aggregate_matrix_view(trace_, heads, how, {}, true);
-        EXPECT_EQ(figure->arrays()[0].values[0], got(0, 0));
-    }
     EXPECT_THROW(analyze::aggregate_pattern(*trace_, {}, analyze::Aggregate::mean), Error);
     EXPECT_THROW(analyze::aggregate_pattern(*trace_, {{Layer(0), Head(8)}}, analyze::Aggregate::mean), Error);
 }
