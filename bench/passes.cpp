@@ -166,10 +166,12 @@ Results long_texts(const Subject& s) {
     return found;
 }
 
-// The same pass in bfloat16, and how far its logits are from those of float32.
+// The same pass in bfloat16 and with products in bfloat16, and how far their logits are from those of float32.
 Results precision(const Subject& s) {
-    Subject narrow = s;
-    narrow.model = model::Model::load(s.folder, {.dtype = model::ComputeType::bfloat16, .device = "cpu"}, s.cancel);
+    std::vector<Subject> others;
+    for (const model::ComputeType type : {model::ComputeType::bfloat16, model::ComputeType::float32_bf16})
+        if (!model::has_bfloat16_products(type) || model::computes_bfloat16_products())
+            others.emplace_back(s).model = model::Model::load(s.folder, {.dtype = type, .device = "cpu"}, s.cancel);
     const Square square;
     const trace::CapturePlan logits{.globs = {"logits"}, .overview = false};
     Results found;
@@ -177,20 +179,24 @@ Results precision(const Subject& s) {
         const auto of = [&](const Subject& subject) {
             return trace::tensor(*subject.run(n, logits), {model::Hook::logits, Layer(0)}).to(at::kDouble);
         };
-        const at::Tensor exact = of(s), found_here = of(narrow);
-        const at::Tensor p = at::log_softmax(exact, -1), q = at::log_softmax(found_here, -1);
-        const std::vector<std::function<void()>> works = {[&] { s.run(n, logits); }, [&] { narrow.run(n, logits); }, square};
+        const at::Tensor exact = of(s), p = at::log_softmax(exact, -1);
+        std::vector<std::function<void()>> works = {[&] { s.run(n, logits); }, square};
+        for (const Subject& other : others) works.emplace_back([&] { other.run(n, logits); });
         const std::vector<double> ms = medians(rounds_of(s.repeats, works, s.cancel).processor);
         found.push_back({n, "pass in float32, processor time", ms[0], "ms"});
-        found.push_back({n, "pass in bfloat16, processor time", ms[1], "ms"});
-        found.push_back({n, "bfloat16: times as fast", ms[0] / ms[1], "x"});
-        const at::Tensor off = (found_here - exact).pow(2).mean().sqrt(),
-                         spread = (exact - exact.mean(-1, true)).pow(2).mean().sqrt();
-        found.push_back({n, "bfloat16: rms error of logits, of their spread", (off / spread).item<double>(), ""});
-        found.push_back(
-            {n, "bfloat16: mean divergence of predictions", (p.exp() * (p - q)).sum(-1).mean().item<double>(), "nats"});
-        const at::Tensor same = exact.argmax(-1).eq(found_here.argmax(-1)).to(at::kDouble).mean();
-        found.push_back({n, "bfloat16: same most likely token", same.item<double>(), ""});
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            const at::Tensor here = of(others[i]), q = at::log_softmax(here, -1);
+            const std::string type(enum_word(others[i].model->dtype()));
+            found.push_back({n, "pass in " + type + ", processor time", ms[2 + i], "ms"});
+            found.push_back({n, type + ": times as fast", ms[0] / ms[2 + i], "x"});
+            const at::Tensor off = (here - exact).pow(2).mean().sqrt(),
+                             spread = (exact - exact.mean(-1, true)).pow(2).mean().sqrt();
+            found.push_back({n, type + ": rms error of logits, of their spread", (off / spread).item<double>(), ""});
+            found.push_back(
+                {n, type + ": mean divergence of predictions", (p.exp() * (p - q)).sum(-1).mean().item<double>(), "nats"});
+            const at::Tensor same = exact.argmax(-1).eq(here.argmax(-1)).to(at::kDouble).mean();
+            found.push_back({n, type + ": same most likely token", same.item<double>(), ""});
+        }
     }
     return found;
 }

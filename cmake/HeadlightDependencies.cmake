@@ -9,6 +9,7 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
 find_package(zstd REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(dnnl REQUIRED CONFIG)
 find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
 

@@ -170,7 +170,8 @@ void add_memory(Definition& definition) {
 }
 
 void ComputeOptions::add(Definition& definition) {
-    definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "the data type to compute in");
+    definition.add_choice("--dtype", dtype, enum_words<model::ComputeType>(),
+                          "the data type to compute in; float32-bf16: float32 with products in bfloat16");
     definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
     add_value(definition, "--threads", threads, "threads to compute with; 0: one for each core", "N")->check(CLI::Range(0, 1024));
     add_memory(definition);

@@ -58,10 +58,8 @@ void check_kind(const std::filesystem::path& folder, const TextArguments& text) 
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
                                                const CancelToken& cancel, const Console& console) {
     model::start_runtime(compute.threads);
-    const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
-                                     : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
-                                                                   : model::ComputeType::float32;
-    auto model = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, cancel, console.progress());
+    const model::LoadOptions options{.dtype = *enum_value<model::ComputeType>(compute.dtype), .device = compute.device};
+    auto model = model::Model::load(folder, options, cancel, console.progress());
     console.clear_progress();
     return model;
 }

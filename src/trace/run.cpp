@@ -18,6 +18,7 @@
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
 #include "trace/picture_tokens.h"
+#include "trace/precision.h"
 #include "trace/recorder.h"
 #include "trace/shared_run.h"
 
@@ -82,24 +83,6 @@ void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, c
     t.encoding = picture_encoding(model.config(), tokenizer, std::move(input.pixels));
 }
 
-std::int64_t element_bytes(model::ComputeType type) {
-    switch (type) {
-        case model::ComputeType::bfloat16: return 2;
-        case model::ComputeType::float64: return 8;
-        case model::ComputeType::float32: break;
-    }
-    return 4;
-}
-
-const char* dtype_name(model::ComputeType type) {
-    switch (type) {
-        case model::ComputeType::bfloat16: return "bfloat16";
-        case model::ComputeType::float64: return "float64";
-        case model::ComputeType::float32: break;
-    }
-    return "float32";
-}
-
 std::set<model::HookPoint> points_of(const Hooked& hooked) {
     std::set<model::HookPoint> points;
     for (const auto& [point, functions] : hooked) points.insert(point);
@@ -134,7 +117,7 @@ void check_run_memory(const model::Model& model, std::int64_t tokens, const std:
         if (terms) all.insert({Hook::attn_scores, point.layer});
     }
     const auto expect = [&] {
-        return forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()), source);
+        return forecast(model.config(), tokens, all, overview, whole_patterns, model::element_bytes(model.dtype()), source);
     };
     Forecast expected = expect();
     keep_to_budget(expected.kept + expected.working);
@@ -167,7 +150,7 @@ struct StackRun {
 /// Whose run it was, and on what.
 void tell_run(Trace::Internals& t, std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer) {
     t.info.device = model->device_name();
-    t.info.dtype = dtype_name(model->dtype());
+    t.info.dtype = enum_word(model->dtype());
     t.info.version = version();
     t.info.threads = at::get_num_threads();
     t.model = std::move(model);
@@ -192,7 +175,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     const std::set<model::HookPoint> hooked_points = points_of(hooked);
     const std::int64_t source_tokens = pass.source ? pass.source->size() : 0;
     const Keeping keeping = keeping_of(config, internals->encoding.size(), pass.plan, wanted, hooked_points,
-                                       element_bytes(pass.model->dtype()), source_tokens);
+                                       model::element_bytes(pass.model->dtype()), source_tokens);
     check_run_memory(*pass.model, internals->encoding.size(), keeping.kept, hooked, pass.plan.overview, source_tokens);
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
@@ -221,6 +204,8 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     }
     recorder.finish(*internals);
     if (overview) recorder.finish_cross(*overview);
+    if (model::has_bfloat16_products(pass.model->dtype()) && config.stack != model::Stack::encoder)
+        internals->info.warnings.push_back("products in bfloat16, " + products_error(*pass.model, input, cancel)->text());
     if (shared) {
         share(*shared, *pass.unedited, *internals);
         if (overview && pass.unedited->part(model::Stack::cross))

@@ -26,6 +26,9 @@ bool prefers_onednn(bool avx512, const std::string& chosen);
 /// in the environment chooses, see prefers_onednn().
 std::string product_library();
 
+/// The processor has units for products of bfloat16 (AVX-512 BF16, AMX): what ComputeType::float32_bf16 needs.
+bool computes_bfloat16_products();
+
 /// A [m, k] times B [k, n], by the library above where it can: 2-D, any type and device that LibTorch multiplies.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
 /// The same plus bias [n] in every row.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/base/job.h"
 #include "headlight/base/results.h"
 #include "headlight/model/config.h"
 #include "headlight/model/load_report.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,11 +16,25 @@
 
 namespace headlight::model {
 
-enum class ComputeType { float32, bfloat16, float64 };
+/// What tensors and products of a pass are computed in. In the last everything is float32 but the products of layers (with
+/// weights, of queries and keys, of patterns and values): their factors are rounded to bfloat16, for the processor's units that
+/// multiply these and sum in float32. Routers and logits stay float32, and so do passes with gradients and tokens written one by
+/// one.
+enum class ComputeType { float32, bfloat16, float64, float32_bf16 };
+inline constexpr EnumRow<ComputeType> compute_types[] = {{ComputeType::float32, "float32", "fp32"},
+                                                         {ComputeType::bfloat16, "bfloat16", "bf16"},
+                                                         {ComputeType::float64, "float64", "fp64"},
+                                                         {ComputeType::float32_bf16, "float32-bf16", "fp32, products bf16"}};
+constexpr const auto& enum_rows(ComputeType) { return compute_types; }
+constexpr bool has_bfloat16_products(ComputeType type) { return type == ComputeType::float32_bf16; }
+/// Of a number of the pass's tensors.
+constexpr std::int64_t element_bytes(ComputeType type) {
+    return type == ComputeType::bfloat16 ? 2 : type == ComputeType::float64 ? 8 : 4;
+}
 
 struct LoadOptions {
-    ComputeType dtype = ComputeType::float32;
-    std::string device = "auto";  ///< auto | cpu | cuda; Error for cuda if this LibTorch has none
+    ComputeType dtype = ComputeType::float32;  ///< Error for one with bfloat16 products if the processor has no such units
+    std::string device = "auto";  ///< auto | cpu | cuda; Error for cuda if this LibTorch has none or the type is the CPU's alone
 };
 
 /// Weights and configuration, ready to run; immutable and shared. Torch-free: internals are in src/model/.

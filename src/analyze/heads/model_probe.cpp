@@ -50,10 +50,7 @@ std::shared_ptr<const InductionProbe> remember(const model::Model& model, Induct
 }
 
 std::filesystem::path file_of(const model::Model& model) {
-    const char* type = model.dtype() == model::ComputeType::float64    ? "float64"
-                       : model.dtype() == model::ComputeType::bfloat16 ? "bfloat16"
-                                                                       : "float32";
-    return model::kept_file(model, std::string("induction-probe.") + type + ".json");
+    return model::kept_file(model, "induction-probe." + std::string(enum_word(model.dtype())) + ".json");
 }
 
 /// With what the model reads: another tokenizer beside the same weights draws other tokens, or puts others around them.

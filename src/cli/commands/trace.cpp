@@ -71,9 +71,7 @@ std::vector<const model::Model*> stacks_of(const model::Model& model) {
 /// added to the forecast of the run and reported before it.
 void check_memory(const Loaded& loaded, const model::ModelConfig& config, const trace::CapturePlan& plan) {
     const std::vector<model::HookPoint> points = points_of(config, plan);
-    const std::int64_t element = loaded.model->dtype() == model::ComputeType::float64    ? 8
-                                 : loaded.model->dtype() == model::ComputeType::bfloat16 ? 2
-                                                                                         : 4;
+    const std::int64_t element = model::element_bytes(loaded.model->dtype());
     const bool two_texts = config.stack == model::Stack::decoder;
     const std::int64_t source = config.stack == model::Stack::whole ? 0 : loaded.tokens_of(loaded.prompt.text);
     const std::int64_t tokens = two_texts                               ? loaded.tokens_of(loaded.prompt.pair) + 2

@@ -14,15 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* dtype_word(model::ComputeType type) {
-    switch (type) {
-        case model::ComputeType::bfloat16: return "bfloat16";
-        case model::ComputeType::float64: return "float64";
-        case model::ComputeType::float32: break;
-    }
-    return "float32";
-}
-
 void check_model(const model::Model& model) {
     const model::ModelConfig& config = model.config();
     if (model::reads_pictures(config))
@@ -145,7 +136,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
                  .model_hash = setup.model->hash(),
                  .tokenizer = setup.tokenizer->description(),
                  .tokenizer_hash = tokenizer_hash(*setup.tokenizer),
-                 .dtype = dtype_word(setup.model->dtype())};
+                 .dtype = std::string(enum_word(setup.model->dtype()))};
     bool noted = false;
     const io::FileLock lock(lock_file(setup.store, "texts"), io::FileLock::Kind::exclusive, "Choose another folder for --out",
                             cancel, [&] {

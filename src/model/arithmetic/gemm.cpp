@@ -6,6 +6,7 @@
 #include "headlight/model/one_thread.h"
 #include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
+#include "model/arithmetic/each_tile.h"
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/signal_stack.h"
 
@@ -20,7 +21,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <limits>
-#include <vector>
 
 extern "C" {
 __attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
@@ -150,17 +150,6 @@ at::Tensor padded(const at::Tensor& a, std::int64_t before, std::int64_t rows) {
     at::Tensor out = at::zeros({rows, a.size(1)}, a.options());
     out.narrow(0, before, a.size(0)).copy_(a);
     return out;
-}
-
-/// Calls work(tile, memory of the thread: `scratch` floats) for each tile. Taken one by one: beside other programs the threads
-/// are not equally fast.
-template <class Work>
-void for_each_tile(std::int64_t tiles, std::int64_t scratch, const Work& work) {
-    std::atomic<std::int64_t> next = 0;
-    at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t, std::int64_t) {
-        std::vector<float> memory(static_cast<std::size_t>(scratch));
-        for (std::int64_t index = next++; index < tiles; index = next++) work(index, memory.data());
-    });
 }
 
 /// OpenBLAS's kernels for AVX2 sum the first and last eight rows of a column-major product in another order than those between

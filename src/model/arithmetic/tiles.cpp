@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/flush_denormals.h"
 #include "headlight/base/working_for.h"
+#include "model/arithmetic/bfloat16_products.h"
 #include "model/arithmetic/kernels.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
@@ -43,6 +44,21 @@ void turn(const float* keys, std::int64_t count, std::int64_t d, float* out) {
     }
 }
 
+bool in_bfloat16(const AttentionInput& in) {
+    return in.bfloat16_products && in.q.scalar_type() == at::kFloat && has_kernels(in.q);
+}
+
+const std::int16_t* of_kv_head(const at::Tensor& packed, std::int64_t head) {
+    return packed.data_ptr<std::int16_t>() + head * packed.stride(0);
+}
+
+void products_in_bfloat16(const AttentionInput& in, const Tile& t, const float* q, const at::Tensor& packed, float* s) {
+    const std::int64_t d = in.q.size(2), kv_head = t.head0 / (in.q.size(0) / in.k.size(0));
+    const at::Tensor own =
+        packed.defined() ? packed : bfloat16_products::packed_keys(in.k.narrow(0, kv_head, 1).narrow(1, 0, t.keys).contiguous());
+    bfloat16_products::scores({q, t.rows, d}, d, of_kv_head(own, packed.defined() ? kv_head : 0), t.keys, s, t.keys);
+}
+
 void products_in_blocks(const AttentionInput& in, const Tile& t, const float* q, const at::Tensor& turned, float* s) {
     const std::int64_t d = in.q.size(2), keys = in.k.size(1), kv_head = t.head0 / (in.q.size(0) / in.k.size(0));
     std::vector<float> own(turned.defined() ? 0 : static_cast<std::size_t>(d * kBlockKeys));
@@ -57,7 +73,7 @@ void products_in_blocks(const AttentionInput& in, const Tile& t, const float* q,
 }
 
 template <class T>
-void scores_on_cpu(const AttentionInput& in, const Tile& t, const at::Tensor& turned, at::Tensor& out) {
+void scores_on_cpu(const AttentionInput& in, const Tile& t, const TileFactors& factors, at::Tensor& out) {
     const std::int64_t d = in.q.size(2), group = in.q.size(0) / in.k.size(0);
     const T* q = in.q.data_ptr<T>() + (t.head0 * in.q.size(1) + t.row0) * d;
     const T* k = in.k.data_ptr<T>() + (t.head0 / group) * in.k.size(1) * d;
@@ -73,8 +89,11 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, const at::Tensor& tu
         scale = 1;
     }
     bool done = false;
-    if constexpr (std::is_same_v<T, float>)
-        if (done = in_blocks(in); done) products_in_blocks(in, t, q, turned, s);
+    if constexpr (std::is_same_v<T, float>) {
+        done = in_bfloat16(in) || in_blocks(in);
+        if (done)
+            in_bfloat16(in) ? products_in_bfloat16(in, t, q, factors.keys, s) : products_in_blocks(in, t, q, factors.keys, s);
+    }
     if (!done) kernels::gemm(q, d, k, d, true, s, t.keys, t.rows, t.keys, d);
     const double slope = in.alibi_slopes.defined() ? in.alibi_slopes.data_ptr<double>()[t.head0] : 0.0;
     for (std::int64_t r = 0; r < t.rows; ++r) {
@@ -118,11 +137,17 @@ void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, b
 }
 
 template <class T>
-void mix_on_cpu(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {
+void mix_on_cpu(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, const at::Tensor& packed, at::Tensor& z) {
     const FlushDenormals flush;
-    const std::int64_t heads = z.size(1), d = z.size(2), group = heads / v.size(0);
-    const T* values = v.data_ptr<T>() + (t.head0 / group) * v.size(1) * d;
+    const std::int64_t heads = z.size(1), d = z.size(2), kv_head = t.head0 / (heads / v.size(0));
+    const T* values = v.data_ptr<T>() + kv_head * v.size(1) * d;
     T* out = z.data_ptr<T>() + (t.row0 * heads + t.head0) * d;
+    if constexpr (std::is_same_v<T, float>)
+        if (packed.defined()) {
+            const bfloat16_products::Rows rows{pattern.data_ptr<T>(), t.rows, t.keys};
+            bfloat16_products::mix(rows, t.keys, of_kv_head(packed, kv_head), d, out, heads * d);
+            return;
+        }
     kernels::gemm(pattern.data_ptr<T>(), t.keys, values, d, false, out, heads * d, t.rows, d, t.keys);
 }
 
@@ -190,8 +215,9 @@ void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>&
     for_tiles_of(in, 0, in.q.size(0), tile_plan(in).heads, work);
 }
 
+namespace {
+
 at::Tensor turned_keys(const AttentionInput& in) {
-    if (!has_kernels(in.q) || !in_blocks(in)) return {};
     const std::int64_t heads = in.k.size(0), keys = in.k.size(1), d = in.k.size(2), blocks = (keys + kBlockKeys - 1) / kBlockKeys;
     at::Tensor out = at::empty({heads, blocks, d, kBlockKeys}, in.k.options());
     at::parallel_for(0, heads * blocks, 8, [&](std::int64_t begin, std::int64_t end) {
@@ -204,9 +230,18 @@ at::Tensor turned_keys(const AttentionInput& in) {
     return out;
 }
 
-void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out, const at::Tensor& turned) {
+}  // namespace
+
+TileFactors tile_factors(const AttentionInput& in, const at::Tensor& v) {
+    if (!has_kernels(in.q)) return {};
+    if (in_bfloat16(in))
+        return {bfloat16_products::packed_keys(in.k), v.defined() ? bfloat16_products::packed_values(v) : at::Tensor()};
+    return {in_blocks(in) ? turned_keys(in) : at::Tensor(), {}};
+}
+
+void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out, const TileFactors& factors) {
     if (has_kernels(in.q)) {
-        in.q.scalar_type() == at::kFloat ? scores_on_cpu<float>(in, t, turned, out) : scores_on_cpu<double>(in, t, turned, out);
+        in.q.scalar_type() == at::kFloat ? scores_on_cpu<float>(in, t, factors, out) : scores_on_cpu<double>(in, t, factors, out);
         return;
     }
     const at::ScalarType wide = wide_type(in.q);
@@ -283,9 +318,10 @@ void store_tile(at::Tensor& whole, const Tile& t, const at::Tensor& tile, double
     if (t.keys < whole.size(2)) rows.narrow(2, t.keys, whole.size(2) - t.keys).fill_(blank);
 }
 
-void mix_tile(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {
+void mix_tile(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, const TileFactors& factors, at::Tensor& z) {
     if (has_kernels(pattern)) {
-        pattern.scalar_type() == at::kFloat ? mix_on_cpu<float>(t, pattern, v, z) : mix_on_cpu<double>(t, pattern, v, z);
+        pattern.scalar_type() == at::kFloat ? mix_on_cpu<float>(t, pattern, v, factors.values, z)
+                                            : mix_on_cpu<double>(t, pattern, v, factors.values, z);
         return;
     }
     const at::Tensor out = at::matmul(pattern, of_heads(v, t, z.size(1)));  // [heads, rows, d_head]
@@ -344,14 +380,14 @@ at::Tensor pattern_tile(const AttentionInput& in, std::int64_t head0, std::int64
 
 void for_pattern_rows(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t group,
                       const PatternRowsFn& work) {
-    const at::Tensor keys = turned_keys(in);
+    const TileFactors factors = tile_factors(in);
     const std::int64_t each = tile_plan(in).heads;
     for_tiles_of(in, head0, heads, group, [&](const Tile& all) {
         at::Tensor rows = at::empty({all.heads, all.rows, all.keys}, score_options(in));
         for (Tile t = all; t.head0 < all.head0 + all.heads; t.head0 += each) {
             t.heads = std::min(each, all.head0 + all.heads - t.head0);
             at::Tensor tile = rows.narrow(0, t.head0 - all.head0, t.heads);
-            fill_scores(in, t, tile, keys);
+            fill_scores(in, t, tile, factors);
             softmax_tile(in, t, tile, false);
         }
         work(all.head0, all.row0, rows.to(in.q.scalar_type()));

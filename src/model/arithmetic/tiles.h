@@ -29,11 +29,15 @@ at::TensorOptions score_options(const AttentionInput&);
 
 /// Calls `work` for every tile, from several threads on the CPU. Exceptions reach the caller.
 void for_tiles(const AttentionInput&, const std::function<void(const Tile&)>& work);
-/// The keys as the products of many tiles read them; undefined: as they are.
-at::Tensor turned_keys(const AttentionInput&);
-/// The tile of this plan, [heads, rows, keys] at `out` (contiguous), before masking: illegal keys hold any number. `turned`: of
-/// turned_keys(), or each tile turns them itself; equal bits.
-void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out, const at::Tensor& turned = {});
+/// Keys and values as the products of many tiles read them; undefined: as they are.
+struct TileFactors {
+    at::Tensor keys, values;
+};
+/// `v`: [kv_head, key, d_value] of mix_tile(); undefined: nothing is mixed.
+TileFactors tile_factors(const AttentionInput&, const at::Tensor& v = {});
+/// The tile of this plan, [heads, rows, keys] at `out` (contiguous), before masking: illegal keys hold any number. Without
+/// factors each tile makes its own, to equal bits.
+void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out, const TileFactors& = {});
 /// Turns scores into patterns in place. `masked`: illegal keys are -inf already and every column counts
 /// (scores that came back from a hook); otherwise the causal limit of each row is used. What the heads' sinks take of each
 /// row goes to `sink` [head, query] of the whole layer, where that is defined. `logs`: of its rows, filled by the CPU's kernels
@@ -44,7 +48,7 @@ void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool mas
 void mask_tile(const AttentionInput&, const Tile&, at::Tensor& tile);
 /// Puts the tile into [head, query, key], with `blank` where it has no keys.
 void store_tile(at::Tensor& whole, const Tile&, const at::Tensor& tile, double blank);
-/// z [pos, head, d_head] rows of the tile = pattern tile times v [kv_head, key, d_head].
-void mix_tile(const Tile&, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z);
+/// z [pos, head, d_head] rows of the tile = pattern tile times v [kv_head, key, d_head], whose factors these are.
+void mix_tile(const Tile&, const at::Tensor& pattern, const at::Tensor& v, const TileFactors&, at::Tensor& z);
 
 }  // namespace headlight::model

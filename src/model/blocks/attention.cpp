@@ -57,12 +57,12 @@ std::array<at::Tensor, 3> projected(const Pass& pass, const LayerWeights& w, con
     const std::int64_t d = c.d_head;
     if (pass.model.qkv_layout == QkvLayout::separate) {
         const auto part = [&](const Linear& l, std::int64_t heads) {
-            return split_heads(product(x, l.weight), l.bias, heads, d, 0, d);
+            return split_heads(product(pass, x, l.weight), l.bias, heads, d, 0, d);
         };
         return {part(w.q, c.n_heads), part(w.k, c.n_kv_heads), part(w.v, c.n_kv_heads)};
     }
     const bool per_head = pass.model.qkv_layout == QkvLayout::per_head;
-    const at::Tensor fused = product(x, w.qkv.weight);
+    const at::Tensor fused = product(pass, x, w.qkv.weight);
     const auto part = [&](std::int64_t which) {
         return split_heads(fused, w.qkv.bias, c.n_heads, d, which * (per_head ? d : c.n_heads * d), per_head ? 3 * d : d);
     };
@@ -102,19 +102,19 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
 /// The default: tile by tile, no pattern is ever whole. Rows of earlier tokens are for observers only.
 void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      at::Tensor& z) {
-    const at::Tensor keys = turned_keys(in);
+    const TileFactors factors = tile_factors(in, v);
     const std::int64_t earlier = pass.earlier ? pass.earlier->rows : 0;
     for_tiles(in, [&](const Tile& t) {
         const bool mixes = t.row0 + t.rows > earlier;
         if (!mixes && !pass.observer.wants_pattern_tiles()) return;
         pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-        fill_scores(in, t, tile, keys);
+        fill_scores(in, t, tile, factors);
         std::vector<RowLogs> logs;
         softmax_tile(in, t, tile, false, {}, pass.observer.wants_pattern_tiles() ? &logs : nullptr);
         tile = tile.to(in.q.scalar_type());
         tell_tile(pass, layer, hooks, t, tile, logs);
-        if (mixes) mix_tile(t, tile, v, z);
+        if (mixes) mix_tile(t, tile, v, factors, z);
     });
 }
 
@@ -146,11 +146,12 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
         });
         pattern = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, fresh, share));
     }
+    const TileFactors factors = tile_factors(in, v);
     for_tiles(in, [&](Tile t) {
         t.keys = in.k.size(1);
         const at::Tensor tile = part_of(pattern, t).contiguous();
         tell_tile(pass, layer, hooks, t, tile);
-        mix_tile(t, tile, v, z);
+        mix_tile(t, tile, v, factors, z);
     });
 }
 
@@ -194,17 +195,17 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
     }
     at::Tensor pattern = at::empty(shape, in.q.options());
     at::Tensor scores = keep_scores ? at::empty(shape, score_options(in)) : at::Tensor{};
-    const at::Tensor keys = turned_keys(in);
+    const TileFactors factors = tile_factors(in, v);
     for_tiles(in, [&](const Tile& t) {
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-        fill_scores(in, t, tile, keys);
+        fill_scores(in, t, tile, factors);
         if (keep_scores) {
             mask_tile(in, t, tile);
             store_tile(scores, t, tile, -std::numeric_limits<double>::infinity());
         }
         softmax_tile(in, t, tile, false, share);
         store_tile(pattern, t, tile, 0.0);
-        mix_tile(t, tile.to(in.q.scalar_type()), v, z);  // right unless a hook changes something
+        mix_tile(t, tile.to(in.q.scalar_type()), v, factors, z);  // right unless a hook changes something
     });
     if (keep_scores) {
         const at::Tensor seen = pass.hook(hooks.scores, layer, scores);
@@ -226,8 +227,8 @@ at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) 
         at::Tensor out = result.select(1, h);
         const at::Tensor of_head = z.select(1, h), weight = o.weight.narrow(0, h * d, d);
         // ATen's product of few numbers may give a row other bits among other rows.
-        if (SameProducts::of_rows())
-            out.copy_(product(of_head, weight));
+        if (SameProducts::of_rows() || pass.bfloat16_products)
+            out.copy_(product(pass, of_head, weight));
         else
             at::mm_out(out, of_head, weight);
     }
@@ -252,7 +253,7 @@ at::Tensor combine_heads(Pass& pass, Layer layer, const AttentionHooks& hooks, c
         const at::Tensor seen = pass.hook(hooks.result, layer, result);
         if (!seen.is_same(result)) return o.bias.defined() ? seen.sum(1) + o.bias : seen.sum(1);
     }
-    return apply(o, z.reshape({z.size(0), -1}));
+    return apply(pass, o, z.reshape({z.size(0), -1}));
 }
 
 at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
@@ -306,7 +307,8 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
                               .sinks = w.sinks,
                               .relative = relative_tables(pass.model, layer, 0, queries, keys),
                               .content = c.latent.content,
-                              .wide = c.wide_scores};
+                              .wide = c.wide_scores,
+                              .bfloat16_products = pass.bfloat16_products};
     };
     at::Tensor z;
     if (pass.stack) {

@@ -33,7 +33,7 @@ at::Tensor convolved(const Pass& pass, const Convolution& c, const at::Tensor& x
     std::vector<at::Tensor> groups;
     for (std::int64_t g = 0; g < c.groups; ++g)
         groups.push_back(
-            product(around.narrow(1, g * width, width).reshape({x.size(0), -1}), weight.narrow(1, g * width, width)));
+            product(pass, around.narrow(1, g * width, width).reshape({x.size(0), -1}), weight.narrow(1, g * width, width)));
     return c.groups == 1 ? groups.front() : at::cat(groups, 1);
 }
 

@@ -16,14 +16,18 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
     };
     const auto heads = [&](Hook hook, const Linear& linear, const at::Tensor& x) {
         return hook_heads(pass, hook, layer,
-                          split_heads(product(x, linear.weight), linear.bias, c.n_heads, c.d_head, 0, c.d_head));
+                          split_heads(product(pass, x, linear.weight), linear.bias, c.n_heads, c.d_head, 0, c.d_head));
     };
     const at::Tensor x = c.post_norm ? resid_mid : with_norm(resid_mid);
     const at::Tensor q = heads(hooks.q, w.cross_q, x), k = heads(hooks.k, w.cross_k, source),
                      v = heads(hooks.v, w.cross_v, source);
     const auto input = [&](const at::Tensor& queries, const at::Tensor& keys) {
-        return AttentionInput{
-            .q = queries, .k = keys, .alibi_slopes = {}, .scale = score_scale_of(c, layer.value), .causal = false};
+        return AttentionInput{.q = queries,
+                              .k = keys,
+                              .alibi_slopes = {},
+                              .scale = score_scale_of(c, layer.value),
+                              .causal = false,
+                              .bfloat16_products = pass.bfloat16_products};
     };
     const at::Tensor z = pass.stack
                              ? pass.hook(hooks.z, layer, attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input))

@@ -49,7 +49,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
         case Block::position_embedding: return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
         case Block::patch_embedding: return plus(patch_embedding(pass));
         case Block::relative_positions: return so_far;
-        case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(m.embed_projection, so_far));
+        case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(pass, m.embed_projection, so_far));
         case Block::token_type_embedding:
             return plus(pass.hook(Hook::token_type_embed, m.token_type_embed.index_select(0, pass.type_ids)));
         default: return norm(pass, m.embed_norm, so_far, Hook::embed_norm_scale, Hook::embed_norm_normalized);
@@ -89,7 +89,7 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
     switch (block) {
         case Block::final_norm: return norm(pass, m.final_norm, x, Hook::ln_final_scale, Hook::ln_final_normalized);
         case Block::mlm_head: {
-            at::Tensor pre = product(x, m.mlm.weight);
+            at::Tensor pre = product(pass, x, m.mlm.weight);
             at::Tensor post = bias_and_activate(pre, m.mlm.bias, m.config.mlm_activation);
             const at::Tensor seen = pass.hook(Hook::mlm_pre, pre);
             if (!seen.is_same(pre)) {

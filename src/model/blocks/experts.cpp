@@ -121,9 +121,9 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, sigmoids(apply(w.shared_gate, x)));
     const std::vector<Part> parts = parts_of(c, weights, gate);
     const at::Tensor bias = w.expert_bias.defined() ? product(weights, w.expert_bias) : at::zeros_like(x);
-    const auto units = [](const Linear& all, const Part& part, const at::Tensor& in) {
+    const auto units = [&pass](const Linear& all, const Part& part, const at::Tensor& in) {
         const at::Tensor own = all.bias.defined() ? all.bias.narrow(0, part.unit, part.width) : all.bias;
-        return apply({all.weight.narrow(1, part.unit, part.width), own}, in);
+        return apply(pass, {all.weight.narrow(1, part.unit, part.width), own}, in);
     };
 
     std::vector<at::Tensor> inputs, pre, up, post;
@@ -141,11 +141,11 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
         const at::Tensor whole = spread(c, parts, post, x.size(0), x.options());
         const at::Tensor seen = pass.hook(Hook::mlp_post, layer, whole);
         // A replacement may use experts that were not chosen.
-        if (!seen.is_same(whole)) return product(seen, w.mlp_out.weight).add_(bias);
+        if (!seen.is_same(whole)) return product(pass, seen, w.mlp_out.weight).add_(bias);
     }
     at::Tensor out = bias.clone();
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const at::Tensor written = product(post[i], w.mlp_out.weight.narrow(0, parts[i].unit, parts[i].width));
+        const at::Tensor written = product(pass, post[i], w.mlp_out.weight.narrow(0, parts[i].unit, parts[i].width));
         parts[i].tokens.defined() ? out.index_add_(0, parts[i].tokens, written) : out.add_(written);
     }
     return out;

@@ -21,14 +21,14 @@ std::array<at::Tensor, 3> latent_qkv(Pass& pass, Layer layer, const at::Tensor& 
     const LayerWeights& w = *held;
     const Latent& l = c.latent;
     at::Tensor from = x;
-    if (l.query_rank > 0) from = pass.hook(Hook::q_latent, layer, normed(apply(w.q_down, x), w.q_latent_gain, l.epsilon));
-    at::Tensor q = split_heads(product(from, w.q.weight), {}, c.n_heads, c.d_head, 0, c.d_head);
+    if (l.query_rank > 0) from = pass.hook(Hook::q_latent, layer, normed(apply(pass, w.q_down, x), w.q_latent_gain, l.epsilon));
+    at::Tensor q = split_heads(product(pass, from, w.q.weight), {}, c.n_heads, c.d_head, 0, c.d_head);
     q = hook_heads(pass, Hook::q, layer, q);
 
-    const at::Tensor down = apply(w.kv_down, x);  // the latent, then the key that rotates
+    const at::Tensor down = apply(pass, w.kv_down, x);  // the latent, then the key that rotates
     const at::Tensor latent = pass.hook(Hook::latent, layer, normed(down.narrow(1, 0, l.rank), w.latent_gain, l.epsilon));
     const std::int64_t values = value_width(c), step = l.content + values;
-    const at::Tensor up = product(latent, w.kv_up.weight);
+    const at::Tensor up = product(pass, latent, w.kv_up.weight);
     const at::Tensor content = split_heads(up, {}, c.n_heads, l.content, 0, step);
     const at::Tensor rotary = down.narrow(1, l.rank, c.d_head - l.content).unsqueeze(0);
     const at::Tensor k = at::cat({content, rotary.expand({c.n_heads, x.size(0), c.d_head - l.content})}, 2);

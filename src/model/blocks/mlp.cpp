@@ -9,7 +9,7 @@ namespace {
 at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
     const auto held = weights_of(pass.model, layer, LayerPart::mlp);
     const LayerWeights& w = *held;
-    at::Tensor pre = product(x, w.mlp_in.weight);
+    at::Tensor pre = product(pass, x, w.mlp_in.weight);
     at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config().activation);
     const at::Tensor seen = pass.hook(Hook::mlp_pre, layer, pre);
     if (!seen.is_same(pre)) {  // replaced: once more, from what came back
@@ -17,7 +17,7 @@ at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
         post = bias_and_activate(pre, {}, pass.config().activation);
     }
     if (!pass.config().gated_mlp) return post;
-    const at::Tensor up = pass.hook(Hook::mlp_pre_linear, layer, apply(w.mlp_up, x));
+    const at::Tensor up = pass.hook(Hook::mlp_pre_linear, layer, apply(pass, w.mlp_up, x));
     return post.mul_(up);
 }
 
@@ -32,8 +32,9 @@ at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
         x = pass.shared_norm;
     else if (norm_before_mlp(c))
         x = norm(pass, w.ln2, x, Hook::ln2_scale, Hook::ln2_normalized, layer);
-    at::Tensor out = has_experts(c, layer.value) ? experts(pass, layer, x)
-                                                 : apply(w.mlp_out, pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x)));
+    at::Tensor out = has_experts(c, layer.value)
+                         ? experts(pass, layer, x)
+                         : apply(pass, w.mlp_out, pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x)));
     if (c.branch_norm) out = norm(pass, w.ln2_post, out, Hook::ln2_post_scale, Hook::ln2_post_normalized, layer);
     out = pass.hook(Hook::mlp_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_mid) + out;

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/same_products.h"
+#include "model/arithmetic/bfloat16_products.h"
 #include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
@@ -102,6 +103,25 @@ at::Tensor apply(const Linear& linear, const at::Tensor& x) {
     if (!linear.bias.defined()) return product(x, linear.weight);
     if (is_vector(x)) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
     return matrix_product(x, linear.weight, linear.bias);
+}
+
+namespace {
+
+/// A token that is written after others needs each weight once, and rounding it takes longer than its products.
+bool in_bfloat16(const Pass& pass, const at::Tensor& x, const at::Tensor& weight) {
+    return pass.bfloat16_products && has_kernels(x) && has_kernels(weight) && !(pass.cache && x.size(0) == 1);
+}
+
+}  // namespace
+
+at::Tensor product(const Pass& pass, const at::Tensor& x, const at::Tensor& weight) {
+    return in_bfloat16(pass, x, weight) ? bfloat16_products::product(x, weight) : product(x, weight);
+}
+
+at::Tensor apply(const Pass& pass, const Linear& linear, const at::Tensor& x) {
+    if (!in_bfloat16(pass, x, linear.weight)) return apply(linear, x);
+    at::Tensor out = product(pass, x, linear.weight);
+    return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {

@@ -37,6 +37,7 @@ struct Pass {
     /// Where the pass ends, since nobody reads what is behind: after `layers` layers, in the last one perhaps after z.
     std::int64_t layers = model.config.n_layers;
     bool ends_at_z = false;
+    bool bfloat16_products = !input.exact && has_bfloat16_products(model.compute);
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
@@ -53,10 +54,13 @@ bool records_gradient(const at::Tensor&);
 /// True where the row kernels of kernels.h can be used: CPU, float or double, and no gradient recorded.
 bool has_kernels(const at::Tensor&);
 
-/// x W: [rows, in] -> [rows, out]
+/// x W: [rows, in] -> [rows, out], in the type of x.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 /// x W + b
 at::Tensor apply(const Linear&, const at::Tensor& x);
+/// The same as the pass computes its products. (Those of routers and of logits stay in the type of x.)
+at::Tensor product(const Pass&, const at::Tensor& x, const at::Tensor& weight);
+at::Tensor apply(const Pass&, const Linear&, const at::Tensor& x);
 
 /// LayerNorm or RMSNorm with its two hooks. [pos, d_model]
 at::Tensor norm(Pass&, const NormWeights&, const at::Tensor& x, Hook scale, Hook normalized, Layer = {});

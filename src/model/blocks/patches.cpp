@@ -22,7 +22,7 @@ at::Tensor patch_embedding(Pass& pass) {
     // A copy, because others hold the same pixels and may not see them changed.
     at::Tensor pixels = at::empty({kColours, c.image_height, c.image_width}, at::kFloat);
     std::memcpy(pixels.data_ptr(), pass.input.pixels->data(), pass.input.pixels->size() * sizeof(float));
-    const at::Tensor patches = apply(m.patch, unfolded(c, pixels.to(m.device, m.dtype)));
+    const at::Tensor patches = apply(pass, m.patch, unfolded(c, pixels.to(m.device, m.dtype)));
     std::vector<at::Tensor> rows;
     for (const at::Tensor* token : {&m.class_embed, &m.distill_embed})
         if (token->defined()) rows.push_back(token->unsqueeze(0));
@@ -30,6 +30,6 @@ at::Tensor patch_embedding(Pass& pass) {
     return pass.hook(Hook::embed, at::cat(rows));
 }
 
-at::Tensor project(Pass& pass, const at::Tensor& x) { return pass.hook(Hook::projected, apply(pass.model.projection, x)); }
+at::Tensor project(Pass& pass, const at::Tensor& x) { return pass.hook(Hook::projected, apply(pass, pass.model.projection, x)); }
 
 }  // namespace headlight::model

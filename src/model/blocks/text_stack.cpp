@@ -56,12 +56,12 @@ struct TextAttention {
     }
 
     void attend() const {
-        const at::Tensor turned = turned_keys(in);
+        const TileFactors factors = tile_factors(in, v);
         for_tiles_of_rows(false, [&](const Tile& t) {
             at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-            fill_scores(in, t, tile, turned);
+            fill_scores(in, t, tile, factors);
             softmax_tile(in, t, tile, false);
-            mix_tile(t, tile.to(in.q.scalar_type()), v, z);
+            mix_tile(t, tile.to(in.q.scalar_type()), v, factors, z);
         });
     }
 
@@ -69,11 +69,11 @@ struct TextAttention {
     void attend_edited(HookPoint scores, HookPoint pattern, const std::vector<const RowEdit*>& of_scores,
                        const std::vector<const RowEdit*>& of_pattern) const {
         at::Tensor whole = at::empty({heads, text.rows(), keys}, score_options(in));
-        const at::Tensor turned = turned_keys(in);
+        const TileFactors factors = tile_factors(in, v);
         const auto part = [&](const Tile& t) { return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0 - text.first, t.rows); };
         for_tiles_of_rows(true, [&](const Tile& t) {
             at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
-            fill_scores(in, t, tile, turned);
+            fill_scores(in, t, tile, factors);
             of_scores.empty() ? softmax_tile(in, t, tile, false) : mask_tile(in, t, tile);
             part(t).copy_(tile);
         });
@@ -88,7 +88,7 @@ struct TextAttention {
         }
         whole = whole.to(in.q.scalar_type());
         for (const RowEdit* edit : of_pattern) whole = edit->fn(pattern, whole, text.first);
-        for_tiles_of_rows(true, [&](const Tile& t) { mix_tile(t, part(t).contiguous(), v, z); });
+        for_tiles_of_rows(true, [&](const Tile& t) { mix_tile(t, part(t).contiguous(), v, factors, z); });
     }
 };
 

@@ -2,6 +2,7 @@
 #include "headlight/base/memory.h"
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/model/model.h"
 #include "headlight/model/peek.h"
 #include "model/arithmetic/device.h"
@@ -27,6 +28,21 @@ at::ScalarType scalar_type_of(ComputeType type) {
         case ComputeType::float64: return at::kDouble;
         default: return at::kFloat;
     }
+}
+
+at::Device device_for(const LoadOptions& options) {
+    if (!has_bfloat16_products(options.dtype)) return choose_device(options.device);
+    const std::string type(enum_word(options.dtype));
+    if (options.device == "cuda")
+        throw Error(ErrorFacts{.problem = "Products of bfloat16 in a float32 pass are computed on the CPU alone",
+                               .item = type,
+                               .hint = "Take another type, or the device cpu"});
+    if (!computes_bfloat16_products())
+        throw Error(ErrorFacts{.problem = "This processor has no units for products of bfloat16",
+                               .item = type,
+                               .expected = "AVX-512 BF16 or AMX",
+                               .hint = "Take the type float32"});
+    return at::kCPU;
 }
 
 /// Bytes that all weights may take at once, and that those which are converted as they are used may keep.
@@ -197,7 +213,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->folder = path;
     m->compute = options.dtype;
     m->dtype = scalar_type_of(options.dtype);
-    m->device = choose_device(options.device);
+    m->device = device_for(options);
 
     // Weights on another device are all there; the others may take three quarters of what the program may.
     const std::int64_t budget = memory_budget();

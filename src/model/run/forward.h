@@ -40,8 +40,9 @@ struct AttentionInput {
     at::Tensor key_bias{};  ///< [head, key] float64 (Falcon's ALiBi): bias_ij = key_bias_j - key_bias_i; undefined: none
     at::Tensor sinks = {};  ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
-    std::int64_t content = 0;  ///< MLA: leading numbers of q and k that are content, the others rotate; 0: no distinction
-    bool wide = false;         ///< scores stay float32 where q is bfloat16
+    std::int64_t content = 0;        ///< MLA: leading numbers of q and k that are content, the others rotate; 0: no distinction
+    bool wide = false;               ///< scores stay float32 where q is bfloat16
+    bool bfloat16_products = false;  ///< with keys and values of float32 (ComputeType)
 };
 
 /// Sees every tensor of the pass. Tensors made only for hooks (attn_scores, pattern, result) are skipped unless wanted.
@@ -82,6 +83,7 @@ struct ForwardInput {
     at::Tensor source{};  ///< the result of encode() for the source; needed by decoders of encoder-decoder models only
     /// [colour, row, column] of the model's size, normalised: read in place of the ids by models of pictures.
     std::shared_ptr<const std::vector<float>> pixels{};
+    bool exact = false;  ///< products of layers in the type of the tensors, whatever the model's ComputeType
 };
 
 /// One pass over one text, batch 1, no padding. It ends behind the last thing that the observer wants. Checks the token for

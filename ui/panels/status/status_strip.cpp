@@ -12,19 +12,6 @@
 
 namespace headlight::ui {
 
-namespace {
-
-QString dtype_name(model::ComputeType type) {
-    switch (type) {
-        case model::ComputeType::float32: return QStringLiteral("fp32");
-        case model::ComputeType::bfloat16: return QStringLiteral("bf16");
-        case model::ComputeType::float64: return QStringLiteral("fp64");
-    }
-    return {};
-}
-
-}  // namespace
-
 StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent),
       document_(document),
@@ -194,7 +181,7 @@ void StatusStrip::show_document(Document::Change) {
             notes_ << QStringLiteral("Not used: tensor %1").arg(QString::fromStdString(tensor));
         for (const auto& part : model->report().optional_missing)
             notes_ << QStringLiteral("Not in the files: %1").arg(QString::fromStdString(part));
-        QStringList facts{dtype_name(model->dtype()), QString::fromStdString(model->device_name())};
+        QStringList facts{QString::fromUtf8(enum_row(model->dtype()).title), QString::fromStdString(model->device_name())};
         if (trace)
             facts << (trace->info().threads == 1 ? QStringLiteral("1 thread")
                                                  : QStringLiteral("%1 threads").arg(trace->info().threads));

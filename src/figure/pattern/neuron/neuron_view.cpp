@@ -42,11 +42,10 @@ private:
     QString attention_;
 };
 
+/// A saved trace may be of a type that only another version knows.
 std::string dtype_note(const std::string& dtype) {
-    if (dtype == "float32") return "fp32";
-    if (dtype == "float64") return "fp64";
-    if (dtype == "bfloat16") return "bf16";
-    return dtype;
+    const auto type = enum_value<model::ComputeType>(dtype);
+    return type ? std::string(enum_row(*type).title) : dtype;
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "trace/precision.h"
+
+#include "headlight/base/numbers.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace headlight::trace {
+namespace {
+
+/// Keeps every pattern and the last layer's stream.
+class Kept final : public model::Observer {
+public:
+    explicit Kept(const model::ModelConfig& c) : last_{model::Hook::resid_post, Layer(c.n_layers - 1)} {
+        patterns.resize(static_cast<std::size_t>(c.n_layers));
+    }
+    bool wants(model::HookPoint point) const override { return point == last_; }
+    at::Tensor visit(model::HookPoint, at::Tensor tensor) override {
+        stream = tensor.to(at::kDouble);
+        return tensor;
+    }
+    void attention_input(Layer layer, const model::AttentionInput& in) override {
+        patterns[static_cast<std::size_t>(layer.value)] = at::zeros({in.q.size(0), in.q.size(1), in.k.size(1)});
+    }
+    bool wants_pattern_tiles() const override { return true; }
+    void pattern_tile(Layer layer, std::int64_t head, std::int64_t row, const at::Tensor& tile,
+                      std::span<const model::RowLogs>) override {
+        patterns[static_cast<std::size_t>(layer.value)]
+            .narrow(0, head, tile.size(0))
+            .narrow(1, row, tile.size(1))
+            .narrow(2, 0, tile.size(2))
+            .copy_(tile);
+    }
+
+    std::vector<at::Tensor> patterns;
+    at::Tensor stream;
+
+private:
+    model::HookPoint last_;
+};
+
+ProductsError measured(const model::Model& model, model::ForwardInput input, const CancelToken& cancel) {
+    constexpr std::size_t kTokens = 128;
+    const at::NoGradGuard no_grad;
+    for (std::vector<std::int64_t>* ids : {&input.ids, &input.type_ids}) ids->resize(std::min(ids->size(), kTokens));
+    Kept exact(model.config()), found(model.config());
+    input.exact = true;
+    model::forward(model, input, exact, cancel, {});
+    input.exact = false;
+    model::forward(model, input, found, cancel, {});
+    ProductsError out;
+    out.tokens = exact.stream.size(0);
+    out.stream = ((found.stream - exact.stream).square().sum() / exact.stream.square().sum()).sqrt().item<double>();
+    for (std::size_t l = 0; l < exact.patterns.size(); ++l)
+        if (exact.patterns[l].defined())
+            out.weight = std::max(out.weight, (found.patterns[l] - exact.patterns[l]).abs().max().item<double>());
+    if (model.config().has_unembedding) {
+        const auto likely = [&](const at::Tensor& stream) { return logits_of(model, stream).argmax(-1); };
+        out.same_token = likely(exact.stream).eq(likely(found.stream)).to(at::kDouble).mean().item<double>();
+    }
+    return out;
+}
+
+struct ErrorKey {
+    bool operator==(const ErrorKey&) const = default;
+};
+
+std::string percent(double share) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+    return text;
+}
+
+}  // namespace
+
+std::string ProductsError::text() const {
+    char largest[32];
+    std::snprintf(largest, sizeof largest, "%.1g", weight);
+    std::string out = "against float32, over " + with_commas(tokens) + " tokens: the last stream differs by " + percent(stream) +
+                      " (rms), attention weights by at most " + largest;
+    if (same_token) out += ", " + percent(*same_token) + " of the most likely tokens are the same";
+    return out;
+}
+
+std::shared_ptr<const ProductsError> products_error(const model::Model& model, const model::ForwardInput& input,
+                                                    const CancelToken& cancel) {
+    return model.results().get(
+        ErrorKey{}, [&] { return measured(model, input, cancel); }, [](const ProductsError&) { return std::int64_t{0}; });
+}
+
+}  // namespace headlight::trace
