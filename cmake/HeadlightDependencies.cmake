@@ -9,7 +9,8 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
 find_package(zstd REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(dnnl REQUIRED CONFIG)
+find_path(HEADLIGHT_ONEDNN_DIR oneapi/dnnl/dnnl.hpp REQUIRED)  # its CMake config asks for OpenCL, which nothing here needs
+find_library(HEADLIGHT_ONEDNN_LIBRARY dnnl REQUIRED)
 find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
 
