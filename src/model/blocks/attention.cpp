@@ -308,7 +308,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
                               .relative = relative_tables(pass.model, layer, 0, queries, keys),
                               .content = c.latent.content,
                               .wide = c.wide_scores,
-                              .bfloat16_products = pass.bfloat16_products};
+                              .bfloat16_products = pass.in_bfloat16(queries.size(1))};
     };
     at::Tensor z;
     if (pass.stack) {

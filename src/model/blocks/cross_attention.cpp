@@ -27,7 +27,7 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
                               .alibi_slopes = {},
                               .scale = score_scale_of(c, layer.value),
                               .causal = false,
-                              .bfloat16_products = pass.bfloat16_products};
+                              .bfloat16_products = pass.in_bfloat16(queries.size(1))};
     };
     const at::Tensor z = pass.stack
                              ? pass.hook(hooks.z, layer, attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input))

@@ -107,9 +107,8 @@ at::Tensor apply(const Linear& linear, const at::Tensor& x) {
 
 namespace {
 
-/// A token that is written after others needs each weight once, and rounding it takes longer than its products.
 bool in_bfloat16(const Pass& pass, const at::Tensor& x, const at::Tensor& weight) {
-    return pass.bfloat16_products && has_kernels(x) && has_kernels(weight) && !(pass.cache && x.size(0) == 1);
+    return pass.in_bfloat16(x.size(0)) && has_kernels(x) && has_kernels(weight);
 }
 
 }  // namespace

@@ -39,6 +39,9 @@ struct Pass {
     bool ends_at_z = false;
     bool bfloat16_products = !input.exact && has_bfloat16_products(model.compute);
 
+    /// Products with so many rows. A token that is written after others needs each weight and key once, and rounding them takes
+    /// longer than their products.
+    bool in_bfloat16(std::int64_t rows) const { return bfloat16_products && !(cache && rows == 1); }
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
     /// Position of the first token.
