@@ -81,7 +81,7 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     Appearance::instance().start();
     BusGuard guard;  // outlives the window, whose jobs read files until they end
     take_stored_memory_budget();
-    MainWindow window(QString::fromStdString(options.device));
+    MainWindow window(options.load);
     application.window = &window;
     QObject::connect(&guard, &BusGuard::lost, &window,
                      [&](const QString& file) { window.lose_model(facts_of_lost(file.toStdString())); });

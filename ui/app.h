@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/model/model.h"
+
 #include <optional>
 #include <string>
 
@@ -11,7 +13,7 @@ struct WindowOptions {
     std::optional<std::string> model;  ///< path or name as typed; empty: the built-in model
     std::optional<std::string> text;
     std::optional<std::string> pair;
-    std::string device = "auto";
+    model::LoadOptions load{};
     std::optional<std::string> image{};  ///< a picture's file
 };
 

@@ -169,13 +169,19 @@ void add_memory(Definition& definition) {
         ->check(CLI::Range(0.0, 1e6));
 }
 
-void ComputeOptions::add(Definition& definition) {
+void ComputeOptions::add_type_and_device(Definition& definition) {
     definition.add_choice("--dtype", dtype, enum_words<model::ComputeType>(),
                           "the data type to compute in; float32-bf16: float32 with products in bfloat16");
     definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "the device to compute on");
+}
+
+void ComputeOptions::add(Definition& definition) {
+    add_type_and_device(definition);
     add_value(definition, "--threads", threads, "threads to compute with; 0: one for each core", "N")->check(CLI::Range(0, 1024));
     add_memory(definition);
 }
+
+model::LoadOptions ComputeOptions::load() const { return {.dtype = *enum_value<model::ComputeType>(dtype), .device = device}; }
 
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option) {
     try {

@@ -51,12 +51,14 @@ struct TextArguments {
     std::string pair() const;
 };
 
-/// --dtype and --device.
+/// --dtype and --device, and what a command line tool has beside them.
 struct ComputeOptions {
     std::string dtype = "float32";
     std::string device = "auto";
     int threads = 0;
     void add(Definition&);
+    void add_type_and_device(Definition&);
+    model::LoadOptions load() const;
 };
 
 /// "0,2,5-7" -> 0 2 5 6 7, sorted, each once. UsageError names the option and the part that is no number.

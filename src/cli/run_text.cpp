@@ -58,8 +58,7 @@ void check_kind(const std::filesystem::path& folder, const TextArguments& text) 
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
                                                const CancelToken& cancel, const Console& console) {
     model::start_runtime(compute.threads);
-    const model::LoadOptions options{.dtype = *enum_value<model::ComputeType>(compute.dtype), .device = compute.device};
-    auto model = model::Model::load(folder, options, cancel, console.progress());
+    auto model = model::Model::load(folder, compute.load(), cancel, console.progress());
     console.clear_progress();
     return model;
 }

@@ -45,9 +45,7 @@ private:
 };
 
 ProductsError measured(const model::Model& model, model::ForwardInput input, const CancelToken& cancel) {
-    constexpr std::size_t kTokens = 128;
     const at::NoGradGuard no_grad;
-    for (std::vector<std::int64_t>* ids : {&input.ids, &input.type_ids}) ids->resize(std::min(ids->size(), kTokens));
     Kept exact(model.config()), found(model.config());
     input.exact = true;
     model::forward(model, input, exact, cancel, {});
@@ -66,8 +64,14 @@ ProductsError measured(const model::Model& model, model::ForwardInput input, con
     return out;
 }
 
-struct ErrorKey {
-    bool operator==(const ErrorKey&) const = default;
+/// What was measured. The source is held, so that no other tensor can take its place.
+struct Measured {
+    std::vector<std::int64_t> ids;
+    std::shared_ptr<const std::vector<float>> pixels;
+    at::Tensor source;
+    bool operator==(const Measured& other) const {
+        return ids == other.ids && pixels == other.pixels && source.is_same(other.source);
+    }
 };
 
 std::string percent(double share) {
@@ -80,17 +84,20 @@ std::string percent(double share) {
 
 std::string ProductsError::text() const {
     char largest[32];
-    std::snprintf(largest, sizeof largest, "%.1g", weight);
-    std::string out = "against float32, over " + with_commas(tokens) + " tokens: the last stream differs by " + percent(stream) +
-                      " (rms), attention weights by at most " + largest;
-    if (same_token) out += ", " + percent(*same_token) + " of the most likely tokens are the same";
+    std::snprintf(largest, sizeof largest, "%.2g", weight);
+    std::string out = "bfloat16 products against float32 (first " + with_commas(tokens) + " tokens): last stream " +
+                      percent(stream) + " off (rms), attention weights up to " + largest;
+    if (same_token) out += ", top token the same at " + percent(*same_token);
     return out;
 }
 
-std::shared_ptr<const ProductsError> products_error(const model::Model& model, const model::ForwardInput& input,
+std::shared_ptr<const ProductsError> products_error(const model::Model& model, model::ForwardInput input,
                                                     const CancelToken& cancel) {
+    constexpr std::size_t kTokens = 128;
+    for (std::vector<std::int64_t>* ids : {&input.ids, &input.type_ids}) ids->resize(std::min(ids->size(), kTokens));
     return model.results().get(
-        ErrorKey{}, [&] { return measured(model, input, cancel); }, [](const ProductsError&) { return std::int64_t{0}; });
+        Measured{input.ids, input.pixels, input.source}, [&] { return measured(model, input, cancel); },
+        [](const ProductsError&) { return std::int64_t{0}; });
 }
 
 }  // namespace headlight::trace

@@ -5,6 +5,7 @@
 #include "headlight/model/model.h"
 #include "model/run/forward.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -16,11 +17,10 @@ struct ProductsError {
     double stream = 0;                 ///< rms of the difference of the last layer's stream, over the stream's rms
     double weight = 0;                 ///< largest difference of an attention weight of any head
     std::optional<double> same_token;  ///< share of positions with the same most likely token; nothing without an unembedding
-    std::string text() const;
+    std::string text() const;          ///< one line, for people
 };
 
-/// Measured on the first tokens of the text by two short passes, the first time that a model runs; later texts get the same. The
-/// model's products are in bfloat16.
-std::shared_ptr<const ProductsError> products_error(const model::Model&, const model::ForwardInput&, const CancelToken&);
+/// Measured on the first tokens of the text (at most 128) by two short passes; those of the latest texts are kept with the model.
+std::shared_ptr<const ProductsError> products_error(const model::Model&, model::ForwardInput, const CancelToken&);
 
 }  // namespace headlight::trace

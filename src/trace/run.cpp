@@ -205,7 +205,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     recorder.finish(*internals);
     if (overview) recorder.finish_cross(*overview);
     if (model::has_bfloat16_products(pass.model->dtype()) && config.stack != model::Stack::encoder)
-        internals->info.warnings.push_back("products in bfloat16, " + products_error(*pass.model, input, cancel)->text());
+        internals->info.warnings.push_back(products_error(*pass.model, input, cancel)->text());
     if (shared) {
         share(*shared, *pass.unedited, *internals);
         if (overview && pass.unedited->part(model::Stack::cross))

@@ -66,6 +66,8 @@ at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
     return head >= 0 ? all.narrow(0, head, 1) : all;
 }
 
+bool in_bfloat16(const Trace& trace) { return model::has_bfloat16_products(trace.model()->dtype()); }
+
 /// What one head's scores are made of (or all heads': head < 0). q and k are [pos, head, d_head] in the trace.
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, at::Tensor queries, at::Tensor keys,
                                    bool with_relative = true) {
@@ -100,7 +102,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .sinks = sinks,
             .relative = relative,
             .content = c.latent.content,
-            .wide = c.wide_scores};
+            .wide = c.wide_scores,
+            .bfloat16_products = in_bfloat16(trace)};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
@@ -133,7 +136,14 @@ at::Tensor rows_of_head(const Trace& trace, Hook hook, Layer layer, Head head, s
 
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
     const at::Tensor by_head = stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
-    return at::matmul(by_head, attention_output(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
+    const at::Tensor w_o = attention_output(*trace.model(), layer).w_o.to(at::kCPU);
+    if (!in_bfloat16(trace)) return at::matmul(by_head, w_o).transpose(0, 1);
+    const model::ForwardInput input;
+    model::NoObserver nobody;
+    const model::Pass pass{.model = trace.model()->internals(), .input = input, .observer = nobody};
+    std::vector<at::Tensor> heads;
+    for (std::int64_t h = 0; h < by_head.size(0); ++h) heads.push_back(model::product(pass, by_head[h], w_o[h]));
+    return at::stack(heads, 1);
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {

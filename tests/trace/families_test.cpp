@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What must hold of a trace whatever the model: the tiny fixtures of every family, each with its own tokenizer.
 #include "headlight/base/error.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/trace/tensors.h"
 #include "tests/support/case_name.h"
 #include "tests/trace/novella.h"
@@ -29,14 +30,16 @@ protected:
     const std::shared_ptr<const text::Tokenizer> tokenizer_ = text::Tokenizer::load(GetParam());
 };
 
-TEST_P(Families, WhatThePassHadIsWhatTheTraceGives) {
+/// Every tensor of a pass against the same computed later.
+void expect_same_later(const std::shared_ptr<const model::Model>& model,
+                       const std::shared_ptr<const text::Tokenizer>& tokenizer) {
     std::map<HookPoint, at::Tensor> seen;
     const Intervention look{"all", [&](HookPoint point, const at::Tensor& t) {
                                 seen[point] = t;
                                 return t;
                             }};
-    run_with_hooks(model_, tokenizer_, {.text = kText}, {}, {look});
-    const auto trace = run(model_, tokenizer_, {.text = kText}, CapturePlan::everything());
+    run_with_hooks(model, tokenizer, {.text = kText}, {}, {look});
+    const auto trace = run(model, tokenizer, {.text = kText}, CapturePlan::everything());
     EXPECT_EQ(seen.size(), model::hooks_of(trace->config()).size());
     for (const auto& [point, t] : seen) {
         const at::Tensor later = tensor(*trace, point);
@@ -46,6 +49,13 @@ TEST_P(Families, WhatThePassHadIsWhatTheTraceGives) {
             EXPECT_TRUE(at::equal(t, later)) << name_of(point);
         }
     }
+}
+
+TEST_P(Families, WhatThePassHadIsWhatTheTraceGives) { expect_same_later(model_, tokenizer_); }
+
+TEST_P(Families, WhatAPassWithProductsInBfloat16HadIsWhatTheTraceGives) {
+    if (!model::computes_bfloat16_products()) GTEST_SKIP() << "this processor has no units for products of bfloat16";
+    expect_same_later(model::Model::load(GetParam(), {.dtype = model::ComputeType::float32_bf16, .device = "cpu"}), tokenizer_);
 }
 
 TEST_P(Families, ScoresAreContentPlusPosition) {

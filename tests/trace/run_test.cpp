@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/model/blas_kernels.h"
 #include "tests/support/error_of.h"
 #include "tests/trace/novella.h"
 
@@ -227,19 +226,6 @@ TEST(Run, RowsThatDoNotExistAreErrors) {
     EXPECT_THAT(error_of([&] { tensor(*trace, {Hook::z, Layer(6)}); }), HasSubstr("0 to 5"));
     EXPECT_THAT(error_of([&] { trace->pooled(Layer(0), Head(9)); }), HasSubstr("head 9"));
     EXPECT_THAT(error_of([&] { trace->head_numbers(Layer(0), Head(0)); }), HasSubstr("without numbers of its heads"));
-}
-
-/// Computed in float32 with products of bfloat16, a run says how far it is from float32, once measured for a model.
-TEST(Precision, ARunWithProductsInBfloat16SaysItsError) {
-    if (!model::computes_bfloat16_products()) GTEST_SKIP() << "this processor has no units for products of bfloat16";
-    const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/gpt2";
-    const auto model = model::Model::load(folder, {.dtype = model::ComputeType::float32_bf16, .device = "cpu"});
-    const std::shared_ptr<const text::Tokenizer> tokenizer = text::Tokenizer::load(folder);
-    const auto trace = run(model, tokenizer, {.text = "the nurse asked the old nurse"});
-    EXPECT_EQ(trace->info().dtype, "float32-bf16");
-    ASSERT_EQ(trace->info().warnings.size(), 1u);
-    EXPECT_THAT(trace->info().warnings.front(), testing::HasSubstr("products in bfloat16, against float32, over "));
-    EXPECT_EQ(run(model, tokenizer, {.text = "another text"})->info().warnings, trace->info().warnings);
 }
 
 }  // namespace run_test

@@ -15,17 +15,17 @@ const char* const example_sentence = "The old doctor asked the nurse to wait, be
 
 bool Document::has_input() const { return reads_pictures(model_) ? !prompt_.image.isEmpty() : !prompt_.text.isEmpty(); }
 
-Document::Document(Jobs& jobs, QString device, QObject* parent)
+Document::Document(Jobs& jobs, model::LoadOptions load, QObject* parent)
     : QObject(parent),
       jobs_(jobs),
-      device_(std::move(device)),
+      load_(std::move(load)),
       selection_(this),
       finder_(jobs),
       predictions_(jobs),
       reference_(jobs),
       probe_(jobs),
       texts_(jobs),
-      other_(jobs, device_),
+      other_(jobs, load_),
       corpus_(jobs) {
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&probe_, &HeadProbe::changed, this, &Document::take_probe);
@@ -61,10 +61,9 @@ void Document::begin_opening(const QString& reference) {
     pause_.stop();
     end_continuation();
     opening_ = true;
-    const std::string device = device_.toStdString();
     jobs_.start(Jobs::Lane::model, QStringLiteral("Opening %1").arg(reference),
-                [this, reference, device](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
-                    OpenModel opened = load_model(reference, device, cancel, progress);
+                [this, reference, load = load_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    OpenModel opened = load_model(reference, load, cancel, progress);
                     return [this, opened] { accept_model(opened); };
                 });
 }

@@ -47,7 +47,7 @@ public:
     enum class Change { model, prompt, trace, options, views, file, filter, batch, run, other };
     Q_ENUM(Change)
 
-    Document(Jobs&, QString device, QObject* parent = nullptr);
+    Document(Jobs&, model::LoadOptions, QObject* parent = nullptr);
 
     SelectionModel& selection() { return selection_; }
     const SelectionModel& selection() const { return selection_; }
@@ -217,7 +217,7 @@ private:
     int pause_ms() const;
 
     Jobs& jobs_;
-    QString device_;
+    model::LoadOptions load_;
     SelectionModel selection_;
     OpenModel model_;
     PromptText prompt_, shown_prompt_;

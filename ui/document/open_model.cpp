@@ -13,7 +13,8 @@ namespace headlight::ui {
 
 namespace fs = std::filesystem;
 
-OpenModel load_model(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
+OpenModel load_model(const QString& reference, const model::LoadOptions& options, const CancelToken& cancel,
+                     const Progress& progress) {
     OpenModel opened;
     opened.reference = reference;
     opened.blanked = io::MappedFile::blanked();
@@ -28,8 +29,6 @@ OpenModel load_model(const QString& reference, const std::string& device, const 
         return opened;
     }
     const fs::path folder = model::locate_model(reference.toStdString());
-    model::LoadOptions options;
-    options.device = device;
     opened.model = model::Model::load(folder, options, cancel, progress);
     opened.tokenizer = trace::load_tokenizer(folder);
     for (const std::string& name : opened.model->report().files) {

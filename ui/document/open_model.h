@@ -30,7 +30,7 @@ struct OpenModel {
 };
 
 /// A model folder, a built-in name, a cached id, or a saved trace. In a job.
-OpenModel load_model(const QString& reference, const std::string& device, const CancelToken&, const Progress&);
+OpenModel load_model(const QString& reference, const model::LoadOptions&, const CancelToken&, const Progress&);
 /// Weights are mapped, not copied: a file that is cut short reads as zeros from there on. What has changed or was lost
 /// since; empty: nothing.
 std::optional<ErrorFacts> change_of(const OpenModel&);

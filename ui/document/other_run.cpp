@@ -43,7 +43,7 @@ std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, 
 
 }  // namespace
 
-OtherRun::OtherRun(Jobs& jobs, QString device) : jobs_(jobs), device_(std::move(device)) {
+OtherRun::OtherRun(Jobs& jobs, model::LoadOptions load) : jobs_(jobs), load_(std::move(load)) {
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         if (lane != Jobs::Lane::other) return;
         problem_ = failure.facts;  // and what was tried stays known, or every change of an option would try it again
@@ -135,9 +135,9 @@ void OtherRun::begin(const Made& wanted, const std::shared_ptr<const trace::Trac
     auto sources = sources_of_ == of && (!own_model || sources_model_ == open.model) ? sources_ : nullptr;
     const bool of_a = own_model && of.prompt == made_of({}, {}, open, prompt).prompt;
     jobs_.start(Jobs::Lane::other, wanted.recipe.any() ? QStringLiteral("Running the edits") : QStringLiteral("Running B"),
-                [this, wanted, of, own_model, of_a, a = a_, known, model, sources, edited = edited_, device = device_](
+                [this, wanted, of, own_model, of_a, a = a_, known, model, sources, edited = edited_, load = load_](
                     const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
-                    if (!model.model) model = load_model(wanted.model, device.toStdString(), cancel, progress);
+                    if (!model.model) model = load_model(wanted.model, load, cancel, progress);
                     check_files(model);
                     auto b = known;
                     std::optional<ErrorFacts> problem;

@@ -26,7 +26,7 @@ trace::Prompt input_of(const PromptText&, const OpenModel&);
 class OtherRun : public QObject {
     Q_OBJECT
 public:
-    OtherRun(Jobs&, QString device);
+    OtherRun(Jobs&, model::LoadOptions);
 
     /// `a`: the finished run of the prompt; null: none yet. `open`: its model. Edits that do not fit the model or the text are
     /// left out of B, each with its problem.
@@ -71,7 +71,7 @@ private:
     static Parts parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
 
     Jobs& jobs_;
-    QString device_;
+    model::LoadOptions load_;
     OpenModel other_model_;     ///< opened for B, where it is another than the document's
     std::optional<Made> made_;  ///< what B is to be of; b_of_: what it is of
     std::optional<Made> b_of_;

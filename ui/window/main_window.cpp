@@ -44,8 +44,8 @@ bool is_text(const QString& file) {
 
 }  // namespace
 
-MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
-    document_ = std::make_unique<Document>(*jobs_, device);
+MainWindow::MainWindow(const model::LoadOptions& load, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
+    document_ = std::make_unique<Document>(*jobs_, load);
     history_ = std::make_unique<History>(*document_);
     new LayersAhead(*document_, *jobs_, this);
     autosave_ = std::make_unique<Autosave>(Autosave::default_folder(), [this] { return session(); });

@@ -37,7 +37,7 @@ namespace headlight::ui {
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
-    explicit MainWindow(const QString& device = QStringLiteral("auto"), QWidget* parent = nullptr);
+    explicit MainWindow(const model::LoadOptions& = {}, QWidget* parent = nullptr);
     ~MainWindow() override;
 
     Document& document() { return *document_; }

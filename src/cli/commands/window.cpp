@@ -16,7 +16,7 @@ namespace {
 struct WindowArguments {
     ModelArgument model;
     TextArguments text;
-    std::string device = "auto";
+    ComputeOptions compute;
 };
 
 /// Reports a wrong model on the terminal, before a window opens.
@@ -55,12 +55,12 @@ Action define_window(Definition& definition, const Frontend& frontend) {
     definition.app->get_option("MODEL")->required(false);
     options->text.add(definition);
     options->text.add_image(definition);
-    definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "the device to compute on");
+    options->compute.add_type_and_device(definition);
     add_memory(definition);
     definition.app->set_version_flag("--version", std::string("headlight ") + version());
     return [options, open = frontend.open_window] {
         WindowRequest request;
-        request.device = options->device;
+        request.load = options->compute.load();
         if (!options->model.typed.empty()) {
             check_model(options->model);
             request.model = options->model.reference();

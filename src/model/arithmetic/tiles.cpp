@@ -20,7 +20,8 @@
 namespace headlight::model {
 namespace {
 
-constexpr std::int64_t kRows = 64;             // a tile of 64 x 2,048 floats stays in a 1 MiB cache
+constexpr std::int64_t kRows = 64;  // a tile of 64 x 2,048 floats stays in a 1 MiB cache
+static_assert(kRows <= bfloat16_products::kTileRows);
 constexpr std::int64_t kDeviceTile = 1 << 25;  // elements of a tile on a GPU: few launches, bounded memory
 
 /// Of the tile's columns.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/text_stack.h"
 
+#include "model/arithmetic/bfloat16_products.h"
 #include "model/arithmetic/tiles.h"
 
 #include <ATen/Parallel.h>
@@ -12,6 +13,7 @@ namespace {
 
 /// Rows that are scored at once: as many as a tile of the pass has.
 constexpr std::int64_t kStackedRows = 64;
+static_assert(kStackedRows <= bfloat16_products::kTileRows);
 
 /// A text's keys or values, [head, key, d_head]: of its source, or its own rows among those of the text it is a variant of.
 at::Tensor whole_of(const TextStack& stack, const StackedText& text, bool cross, const at::Tensor& x, const at::Tensor& kept) {
