@@ -6,6 +6,7 @@
 #include "headlight/base/numbers.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 namespace headlight::trace {
@@ -31,6 +32,9 @@ std::vector<std::int64_t> cells_of(std::int64_t positions) {
     return begin;
 }
 
+/// Rows that are added together.
+constexpr std::int64_t kTogether = 16;
+
 std::atomic<MakeHeadNumbers> g_make_numbers = nullptr;
 
 }  // namespace
@@ -49,7 +53,9 @@ PatternFacts::PatternFacts(const PatternShape& of, const text::Tokenizer& tokeni
 }
 
 PatternFacts::PatternFacts(const PatternShape& of, std::unique_ptr<const HeadNumbers> gathered)
-    : shape(of), cell_begin(cells_of(of.queries)), column_begin(cells_of(of.keys)), numbers(std::move(gathered)) {}
+    : shape(of), cell_begin(cells_of(of.queries)), column_begin(cells_of(of.keys)), numbers(std::move(gathered)) {
+    if (numbers && !shape.across) distances = numbers->distances();
+}
 
 HeadAccumulator::HeadAccumulator(const PatternFacts& facts, PooledPattern& pooled, GatheredNumbers& numbers)
     : facts_(facts), pooled_(pooled), numbers_(numbers), first_row_(facts.numbers ? facts.numbers->size() : 0) {
@@ -74,29 +80,34 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
                                std::int64_t stride, std::span<const model::RowLogs> logs) {
     const FlushDenormals flush;
     const Rows rows{weights, first, count, keys, stride, logs};
-    thread_local std::vector<float> column_max, column_sum;
-    column_sum.assign(index(keys + kRowLanes), 0.0F);
+    thread_local Sums sums;
+    sums.column_sum.assign(index(keys + kRowLanes), 0.0F);
+    sums.column_max.assign(facts_.pictures ? index(keys + kRowLanes) : 0, 0.0F);
+    sums.diagonal.assign(facts_.distances.count() > 0 ? index(facts_.shape.queries) : 0, 0.0F);
     Block block{first, RowSums(first_row_.size()), {}};
-    if (facts_.pictures)
-        column_max.assign(index(keys + kRowLanes), 0.0F);
-    else
-        add_rows_to_numbers(rows, {nullptr, column_sum.data()}, block);
-    const RowColumns columns{column_max.data(), column_sum.data()};
+    const std::int64_t behind = first + count;
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
-    std::int64_t cell = std::upper_bound(begin.begin(), begin.end(), first) - begin.begin() - 1;
-    for (std::int64_t i = first; facts_.pictures && i < first + count; ++cell) {
-        const std::int64_t start = i, end = std::min(begin[index(cell + 1)], first + count);
-        for (; i < end; ++i) add_row(rows, i, columns, block);
+    for (std::int64_t i = first; i < behind;) {
+        // Columns are summed over few rows in float32: those of a cell of the pictures, or of one stretch.
+        const std::int64_t start = i, cell = std::upper_bound(begin.begin(), begin.end(), i) - begin.begin() - 1;
+        const std::int64_t end = std::min(facts_.pictures ? begin[index(cell + 1)] : i + kTogether, behind);
+        for (; i < end; i = std::min(i + kTogether, end)) add_rows_together(rows, i, std::min(i + kTogether, end), sums, block);
         const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
-        if (facts_.numbers) facts_.numbers->add_columns(column_sum.data(), reached, 1, block.sums);
-        CellRow pooled = pool_columns(cell, reached, column_max.data(), column_sum.data());
-        const bool whole = start == begin[index(cell)] && end == begin[index(cell + 1)];
-        if (whole)
-            write_cells(pooled);
-        else
-            block.edges.push_back(std::move(pooled));
-        std::fill_n(column_max.begin(), reached, 0.0F);
-        std::fill_n(column_sum.begin(), reached, 0.0F);
+        if (facts_.numbers) facts_.numbers->add_columns(sums.column_sum.data(), reached, 1, block.sums);
+        if (!sums.diagonal.empty()) {
+            facts_.numbers->add_diagonals(sums.diagonal.data(), block.sums);
+            std::ranges::fill(sums.diagonal, 0.0F);
+        }
+        if (facts_.pictures) {
+            CellRow pooled = pool_columns(cell, reached, sums);
+            const bool whole = start == begin[index(cell)] && end == begin[index(cell + 1)];
+            if (whole)
+                write_cells(pooled);
+            else
+                block.edges.push_back(std::move(pooled));
+            std::fill_n(sums.column_max.begin(), reached, 0.0F);
+        }
+        std::fill_n(sums.column_sum.begin(), reached, 0.0F);
     }
     const std::lock_guard lock(mutex_);
     blocks_.push_back(std::move(block));
@@ -104,56 +115,79 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
     if (rows_seen_ == facts_.shape.queries) finish();
 }
 
-/// Columns are summed over few rows in float32, like those of a cell of the pictures.
-void HeadAccumulator::add_rows_to_numbers(const Rows& rows, const RowColumns& columns, Block& block) {
-    constexpr std::int64_t kRows = 16;
-    const std::int64_t behind = rows.first + rows.count;
-    for (std::int64_t i = rows.first; i < behind;) {
-        const std::int64_t end = std::min(i + kRows, behind);
-        for (; i < end; ++i) add_row(rows, i, columns, block);
-        if (!facts_.numbers) continue;
-        const std::int64_t reached = facts_.shape.causal ? std::min(rows.keys, end) : rows.keys;
-        facts_.numbers->add_columns(columns.sum, reached, 1, block.sums);
-        std::fill_n(columns.sum, reached, 0.0F);
-    }
-}
-
-void HeadAccumulator::add_row(const Rows& rows, std::int64_t i, const RowColumns& columns, Block& block) {
-    const float* const row = rows.weights + (i - rows.first) * rows.stride;
-    const std::int64_t readable = i + 1 < rows.first + rows.count ? std::max(rows.keys, rows.stride) : rows.keys;
-    model::KeyRange legal = facts_.shape.legal(i);
-    legal.last = std::min(legal.last, rows.keys);
+/// A stretch of keys after another, of all rows: what the columns have of it stays in the core's first cache, as do the rows for
+/// the diagonals.
+void HeadAccumulator::add_rows_together(const Rows& rows, std::int64_t first, std::int64_t behind, Sums& sums, Block& block) {
+    constexpr std::int64_t kStretch = 512;  // whole chunks of row_pass()
     const PatternShape& shape = facts_.shape;
     thread_local std::vector<float> zeros;
     if (value_norms_.empty() && zeros.size() < index(shape.keys + kRowLanes)) zeros.assign(index(shape.keys + kRowLanes), 0.0F);
     const float* factor = value_norms_.empty() ? zeros.data() : value_norms_.data();
-    const std::int64_t keys = legal.last, start = legal.first, behind = shape.across ? keys : i + 1;
-    const auto floor = static_cast<float>(0.0001 / static_cast<double>(legal.count()));
-    const model::RowLogs* const logs = rows.logs.empty() ? nullptr : &rows.logs[index(i - rows.first)];
-    const auto pass = [&](std::int64_t from, std::int64_t to, RowNumbers& out) {
-        row_pass({row + from, to - from, readable - from, factor + from, floor, logs == nullptr},
-                 {columns.max ? columns.max + from : nullptr, columns.sum + from}, out);
+    struct Row {
+        model::KeyRange legal;
+        std::int64_t split = 0;  ///< the first key behind the query
+        RowNumbers numbers;
+        double sum = 0, index = 0;  ///< of the keys before it
     };
-    RowNumbers numbers, later;  // keys up to i, and behind it
-    pass(start, behind, numbers);
-    numbers.index += static_cast<double>(start) * numbers.sum;
-    if (keys > behind) pass(behind, keys, later);
+    std::array<Row, kTogether> each;
+    std::int64_t start = rows.keys, end = 0;
+    for (std::int64_t i = first; i < behind; ++i) {
+        Row& row = each[index(i - first)];
+        row.legal = shape.legal(i);
+        row.legal.last = std::min(row.legal.last, rows.keys);
+        row.split = shape.across ? row.legal.last : i + 1;
+        start = std::min(start, row.legal.first);
+        end = std::max(end, row.legal.last);
+    }
+    for (std::int64_t key = start / kStretch * kStretch; key < end; key += kStretch) {
+        for (std::int64_t i = first; i < behind; ++i) {
+            Row& row = each[index(i - first)];
+            const float* const weights = rows.weights + (i - rows.first) * rows.stride;
+            const std::int64_t readable = i + 1 < rows.first + rows.count ? std::max(rows.keys, rows.stride) : rows.keys;
+            const auto floor = static_cast<float>(0.0001 / static_cast<double>(row.legal.count()));
+            const auto pass = [&](std::int64_t from, std::int64_t to) {
+                row_pass({weights + from, to - from, readable - from, from, factor + from, floor, rows.logs.empty()},
+                         {facts_.pictures ? sums.column_max.data() + from : nullptr, sums.column_sum.data() + from}, row.numbers);
+            };
+            const std::int64_t from = std::max(row.legal.first, key), to = std::min(row.legal.last, key + kStretch);
+            const std::int64_t middle = std::min(row.split, to);
+            if (from < middle) {
+                pass(from, middle);
+                row.sum = row.numbers.sum;
+                row.index = row.numbers.index;
+            }
+            if (std::max(from, middle) < to) pass(std::max(from, middle), to);
+        }
+    }
     if (!facts_.numbers) return;
-    const double plogp = logs ? logs->weighted + logs->factor * (numbers.sum + later.sum) : numbers.plogp + later.plogp;
-    const PatternRow result{
-        .shape = shape,
-        .weights = row,
-        .lengths = value_norms_.empty() ? nullptr : factor,
-        .query = i,
-        .legal = legal,
-        .entropy = -plogp,
-        .smoothed_entropy = -(numbers.smoothed + later.smoothed),
-        .distance = shape.across ? 0 : static_cast<double>(i) * numbers.sum - numbers.index + later.index + later.sum,
-        .weighted_length = numbers.scaled + later.scaled,
-        .largest = std::max(numbers.largest, later.largest),
-        .second = std::max({std::min(numbers.largest, later.largest), numbers.second, later.second})};
+    if (!sums.diagonal.empty()) add_diagonals(rows, first, behind, sums.diagonal.data());
+    for (std::int64_t i = first; i < behind; ++i) {
+        const Row& row = each[index(i - first)];
+        const RowNumbers& all = row.numbers;
+        const auto query = static_cast<double>(i);
+        const double before = query * row.sum - row.index, after = all.index - row.index - query * (all.sum - row.sum);
+        add_numbers(rows, i, row.legal, all, shape.across ? 0 : before + after, block);
+    }
+}
+
+void HeadAccumulator::add_numbers(const Rows& rows, std::int64_t i, const model::KeyRange& legal, const RowNumbers& numbers,
+                                  double distance, Block& block) {
+    const PatternShape& shape = facts_.shape;
+    const model::RowLogs* const logs = rows.logs.empty() ? nullptr : &rows.logs[index(i - rows.first)];
+    const auto [largest, second] = numbers.two_largest();
+    const PatternRow result{.shape = shape,
+                            .weights = rows.weights + (i - rows.first) * rows.stride,
+                            .lengths = value_norms_.empty() ? nullptr : value_norms_.data(),
+                            .query = i,
+                            .legal = legal,
+                            .entropy = -(logs ? logs->weighted + logs->factor * numbers.sum : numbers.plogp),
+                            .smoothed_entropy = -numbers.smoothed,
+                            .distance = distance,
+                            .weighted_length = numbers.scaled,
+                            .largest = largest,
+                            .second = second};
     if (i < shape.first_counted) {  // the column sums of its block have it
-        facts_.numbers->add_columns(row, keys, -1, block.sums);
+        facts_.numbers->add_columns(result.weights, legal.last, -1, block.sums);
         return;
     }
     if (!shape.causal || i > 0) {
@@ -162,32 +196,47 @@ void HeadAccumulator::add_row(const Rows& rows, std::int64_t i, const RowColumns
     }
     // Row 0 of a causal model can only attend to itself: kept apart. The column sums of its block have it too: it moves over.
     facts_.numbers->add_row(result, first_row_);
-    facts_.numbers->add_columns(row, 1, 1, first_row_);
-    facts_.numbers->add_columns(row, 1, -1, block.sums);
+    facts_.numbers->add_columns(result.weights, 1, 1, first_row_);
+    facts_.numbers->add_columns(result.weights, 1, -1, block.sums);
 }
 
-HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max,
-                                                       const float* column_sum) const {
+/// Of the rows that count, row 0 of a causal model left out.
+void HeadAccumulator::add_diagonals(const Rows& rows, std::int64_t first, std::int64_t behind, float* diagonal) const {
+    const PatternShape& shape = facts_.shape;
+    const std::int64_t last = shape.queries - 1, end = shape.queries - facts_.distances.first;  // behind the least distance
+    struct Row {
+        const float* weights;
+        std::int64_t shift, begin;  ///< of its diagonals: key 0, and the farthest that is wanted
+    };
+    std::array<Row, kTogether> each;
+    std::int64_t count = 0, common = 0;
+    for (std::int64_t i = std::max({first, shape.first_counted, std::int64_t{shape.causal}}); i < behind; ++i) {
+        const std::int64_t begin = last - std::min(i - shape.legal(i).first, facts_.distances.last - 1);
+        if (begin >= end) continue;
+        each[index(count++)] = {rows.weights + (i - rows.first) * rows.stride, last - i, begin};
+        common = std::max(common, begin);
+    }
+    std::array<const float*, kTogether> from;
+    for (std::int64_t r = 0; r < count; ++r) {
+        const Row& row = each[index(r)];
+        for (std::int64_t x = row.begin; x < common; ++x) diagonal[x] += row.weights[x - row.shift];
+        from[index(r)] = row.weights + common - row.shift;
+    }
+    add_together(from.data(), count, end - common, diagonal + common);
+}
+
+HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::int64_t reached, const Sums& sums) const {
     CellRow result;
     result.cell = cell;
     const std::vector<std::int64_t>& begin = facts_.column_begin;
     result.max.reserve(index(pooled_.cols));
     result.sum.reserve(index(pooled_.cols));
-    std::int64_t j = 0;
-    for (std::int64_t c = 0; c < pooled_.cols && j < reached; ++c) {
+    for (std::int64_t c = 0, j = 0; c < pooled_.cols && j < reached; ++c) {
         const std::int64_t end = std::min(begin[index(c + 1)], reached);
-        float largest = 0, sum = 0;
-        double total = 0;
-        for (std::int64_t run = 0; j < end; ++j) {
-            largest = column_max[j] > largest ? column_max[j] : largest;
-            sum += column_sum[j];
-            if (++run % 8 == 0) {
-                total += static_cast<double>(sum);
-                sum = 0;
-            }
-        }
-        result.max.push_back(largest);
-        result.sum.push_back(total + static_cast<double>(sum));
+        const Pooled pooled = pool(sums.column_max.data() + j, sums.column_sum.data() + j, end - j);
+        result.max.push_back(pooled.max);
+        result.sum.push_back(pooled.sum);
+        j = end;
     }
     return result;
 }

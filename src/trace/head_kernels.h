@@ -26,6 +26,7 @@ struct PatternFacts {
     std::vector<std::int64_t> cell_begin;        ///< first row of each pooled cell, and the end
     std::vector<std::int64_t> column_begin;      ///< the same of keys
     std::unique_ptr<const HeadNumbers> numbers;  ///< nullptr: only the pooled maps
+    model::KeyRange distances;                   ///< whose diagonals the numbers want; empty: none
 };
 
 constexpr std::int64_t kPooledCells = 128;
@@ -70,9 +71,14 @@ private:
         std::int64_t first, count, keys, stride;
         std::span<const model::RowLogs> logs;
     };
-    void add_rows_to_numbers(const Rows&, const RowColumns&, Block& block);
-    void add_row(const Rows&, std::int64_t i, const RowColumns&, Block& block);
-    CellRow pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max, const float* column_sum) const;
+    /// Sums over a few rows: down the columns, and along the diagonals ([queries - 1 - distance]) whose numbers are gathered.
+    struct Sums {
+        std::vector<float> column_max, column_sum, diagonal;
+    };
+    void add_rows_together(const Rows&, std::int64_t first, std::int64_t behind, Sums&, Block& block);
+    void add_numbers(const Rows&, std::int64_t i, const model::KeyRange& legal, const RowNumbers&, double distance, Block& block);
+    void add_diagonals(const Rows&, std::int64_t first, std::int64_t behind, float* diagonal) const;
+    CellRow pool_columns(std::int64_t cell, std::int64_t reached, const Sums&) const;
     void write_cells(const CellRow&);
     void finish();
 

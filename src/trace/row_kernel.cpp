@@ -25,7 +25,9 @@ template <bool kMaxima, bool kLogs>
     Floats lane_index = {};
     for (int k = 0; k < kLanes; ++k) lane_index[k] = static_cast<float>(k);
     const Floats floor = zero + in.floor, one = zero + 1.0F;
-    Floats largest = zero, second = zero;
+    Floats largest, second;
+    std::memcpy(&largest, out.largest.data(), sizeof largest);
+    std::memcpy(&second, out.second.data(), sizeof second);
     for (std::int64_t start = 0; start < n; start += kChunk) {
         const std::int64_t end = std::min(n, start + kChunk);
         Floats sum = zero, index = zero, plogp = zero, smoothed = zero, scaled = zero, j = lane_index;
@@ -66,16 +68,30 @@ template <bool kMaxima, bool kLogs>
         }
         const double chunk_sum = lanes_sum(sum);
         out.sum += chunk_sum;
-        out.index += lanes_sum(index) + static_cast<double>(start) * chunk_sum;
+        out.index += lanes_sum(index) + static_cast<double>(in.first_key + start) * chunk_sum;
         out.plogp += lanes_sum(plogp);
         out.smoothed += lanes_sum(smoothed);
         out.scaled += lanes_sum(scaled);
     }
-    for (int k = 0; k < kLanes; ++k) {
-        const float a = largest[k], b = second[k];
-        out.second = std::max(out.second, a > out.largest ? std::max(out.largest, b) : a);
-        out.largest = std::max(out.largest, a);
+    std::memcpy(out.largest.data(), &largest, sizeof largest);
+    std::memcpy(out.second.data(), &second, sizeof second);
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void add_rows_to(const float* const* rows, std::int64_t n, float* sums) {
+    std::int64_t at = 0;
+    for (; at + kLanes <= n; at += kLanes) {
+        Floats each[kRows], sum;
+        std::memcpy(&sum, sums + at, sizeof sum);
+        for (int r = 0; r < kRows; ++r) std::memcpy(&each[r], rows[r] + at, sizeof each[r]);
+        if constexpr (kRows == 4)
+            sum += (each[0] + each[1]) + (each[2] + each[3]);
+        else
+            sum += each[0];
+        std::memcpy(sums + at, &sum, sizeof sum);
     }
+    for (; at < n; ++at)
+        for (int r = 0; r < kRows; ++r) sums[at] += rows[r][at];
 }
 
 }  // namespace
@@ -85,6 +101,40 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
         in.logs ? numbers_of_row<true, true>(in, columns, out) : numbers_of_row<true, false>(in, columns, out);
     else
         in.logs ? numbers_of_row<false, true>(in, columns, out) : numbers_of_row<false, false>(in, columns, out);
+}
+
+HEADLIGHT_WIDE void add_together(const float* const* rows, std::int64_t count, std::int64_t n, float* sums) {
+    std::int64_t r = 0;
+    for (; r + 4 <= count; r += 4) add_rows_to<4>(rows + r, n, sums);
+    for (; r < count; ++r) add_rows_to<1>(rows + r, n, sums);
+}
+
+HEADLIGHT_WIDE Pooled pool(const float* max, const float* sum, std::int64_t n) {
+    Floats largest = {}, all = {};
+    std::int64_t at = 0;
+    for (; at + kLanes <= n; at += kLanes) {
+        Floats m, s;
+        std::memcpy(&m, max + at, sizeof m);
+        std::memcpy(&s, sum + at, sizeof s);
+        largest = m > largest ? m : largest;
+        all += s;
+    }
+    Pooled pooled{0, lanes_sum(all)};
+    for (int k = 0; k < kLanes; ++k) pooled.max = std::max(pooled.max, largest[k]);
+    for (; at < n; ++at) {
+        pooled.max = std::max(pooled.max, max[at]);
+        pooled.sum += static_cast<double>(sum[at]);
+    }
+    return pooled;
+}
+
+std::array<float, 2> RowNumbers::two_largest() const {
+    float first = 0, next = 0;
+    for (std::size_t k = 0; k < largest.size(); ++k) {
+        next = std::max(next, largest[k] > first ? std::max(first, second[k]) : largest[k]);
+        first = std::max(first, largest[k]);
+    }
+    return {first, next};
 }
 
 }  // namespace headlight::trace

@@ -74,15 +74,18 @@ struct Results {
     GatheredNumbers numbers;
 };
 
-Results run_blocks(const Example& e, std::int64_t block, const std::vector<float>& lengths = {}) {
+Results run_blocks(const PatternFacts& facts, const Example& e, std::int64_t block, const std::vector<float>& lengths = {}) {
     Results r;
-    const PatternFacts facts(e.shape, std::make_unique<FieldSums>());
     HeadAccumulator head(facts, r.pooled, r.numbers);
     if (!lengths.empty()) head.set_value_norms(lengths);
     for (std::int64_t first = 0; first < e.shape.queries; first += block)
         head.add_rows(e.pattern.data() + first * e.shape.keys, first, std::min(block, e.shape.queries - first), e.shape.keys,
                       e.shape.keys);
     return r;
+}
+
+Results run_blocks(const Example& e, std::int64_t block, const std::vector<float>& lengths = {}) {
+    return run_blocks(PatternFacts(e.shape, std::make_unique<FieldSums>()), e, block, lengths);
 }
 
 TEST(HeadKernels, EveryRowComesOnceWithWhatItsWeightsGive) {
@@ -159,6 +162,59 @@ TEST(HeadKernels, PooledCellsAreMaximumAndMeanOverLegalPairs) {
             }
         }
     }
+}
+
+/// Sums of weights at each distance.
+class DistanceSums final : public HeadNumbers {
+public:
+    DistanceSums(std::int64_t queries, model::KeyRange wanted) : queries_(queries), wanted_(wanted) {}
+    std::size_t size() const noexcept override { return static_cast<std::size_t>(wanted_.count()); }
+    void add_row(const PatternRow&, RowSums&) const override {}
+    void add_columns(const float*, std::int64_t, double, RowSums&) const override {}
+    model::KeyRange distances() const override { return wanted_; }
+    void add_diagonals(const float* diagonals, RowSums& sums) const override {
+        for (std::size_t m = 0; m < size(); ++m)
+            sums[m].sum += static_cast<double>(diagonals[queries_ - 1 - wanted_.first - static_cast<std::int64_t>(m)]);
+    }
+    void merge(RowSums& into, const RowSums& from) const override {
+        for (std::size_t m = 0; m < size(); ++m) into[m].sum += from[m].sum;
+    }
+    std::vector<double> finish(const RowSums& sums, double, bool) const override {
+        std::vector<double> numbers;
+        for (const RowSum& sum : sums) numbers.push_back(sum.sum);
+        return numbers;
+    }
+
+private:
+    std::int64_t queries_;
+    model::KeyRange wanted_;
+};
+
+TEST(HeadKernels, DiagonalsAreSumsOverTheRowsThatCount) {
+    for (const bool causal : {true, false})
+        for (const std::int64_t tokens : {1, 5, 40, 300})
+            for (const model::KeyRange wanted : {model::KeyRange{0, tokens}, model::KeyRange{3, 38}})
+                for (const std::int64_t window : {0, 17})
+                    for (const std::int64_t counted : {0, 4})
+                        for (const bool pictures : {true, false}) {
+                            if (wanted.last > tokens || counted >= tokens) continue;
+                            SCOPED_TRACE(testing::Message() << tokens << " tokens, window " << window << ", from " << counted);
+                            Example e = make_example(tokens, causal, 5);
+                            e.shape.window = window;
+                            e.shape.first_counted = counted;
+                            std::vector<double> expected(static_cast<std::size_t>(wanted.count()));
+                            for (std::int64_t i = std::max(counted, std::int64_t{causal}); i < tokens; ++i)
+                                for (std::int64_t j = e.shape.legal(i).first; j <= i; ++j)
+                                    if (wanted.has(i - j)) expected[static_cast<std::size_t>(i - j - wanted.first)] += e.p(i, j);
+                            PatternFacts facts(e.shape, std::make_unique<DistanceSums>(tokens, wanted));
+                            facts.pictures = pictures;
+                            for (const std::int64_t block : {64, 7}) {
+                                const Results r = run_blocks(facts, e, block);
+                                ASSERT_EQ(r.numbers.usual.size(), expected.size());
+                                for (std::size_t m = 0; m < expected.size(); ++m)
+                                    EXPECT_NEAR(r.numbers.usual[m], expected[m], 1e-6 * std::max(1.0, expected[m])) << m;
+                            }
+                        }
 }
 
 }  // namespace head_kernels_test

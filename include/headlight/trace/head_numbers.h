@@ -55,6 +55,11 @@ public:
     virtual void add_row(const PatternRow&, RowSums&) const = 0;
     /// `columns`: float sums of weights over a few rows, for each of the first `keys` keys; `sign` 1 or -1.
     virtual void add_columns(const float* columns, std::int64_t keys, double sign, RowSums&) const = 0;
+    /// The distances query - key >= 0 that add_diagonals() wants; empty: it is not called.
+    virtual model::KeyRange distances() const { return {}; }
+    /// Float sums of weights over a few rows at these distances: diagonals[queries - 1 - distance]. Row 0 of a causal model is
+    /// not in them.
+    virtual void add_diagonals(const float* /*diagonals*/, RowSums&) const {}
     virtual void merge(RowSums& into, const RowSums& from) const = 0;
     /// `mean_length`: mean of |v_j W_O| over the keys, NaN where not known. `with_first_row`: the sums include row 0 of a
     /// causal model.

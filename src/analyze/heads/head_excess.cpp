@@ -189,37 +189,34 @@ HeadExcess::HeadExcess(Kind kind, const trace::PatternShape& shape, const std::v
     distance_share_.assign(slot_at(n), 0);
     for (std::int64_t d = std::max<std::int64_t>(least_, 0); d <= most_; ++d)
         if (const std::size_t apart = slot_of_distance(d); at_distance[apart] > 0)
-            distance_share_[apart] = static_cast<float>(at_distance[apart]) / static_cast<float>(distance_others[slot_at(d)]);
+            distance_share_[apart] = static_cast<double>(at_distance[apart]) / static_cast<double>(distance_others[slot_at(d)]);
 }
 
-std::array<double, 2> HeadExcess::share_at_distances(const HeadExcess& a, const HeadExcess& b, const trace::PatternRow& row) {
-    const std::int64_t i = row.query, n = std::ssize(a.distance_share_), least = std::min(a.least_, b.least_);
-    const std::int64_t begin = std::max(row.legal.first, i - std::max(a.most_, b.most_)), end = i - least + 1;
-    const std::int64_t shift = n - 1 - i + begin;
-    if (begin >= end) return {};
-    return weighted_sums(row.weights + begin, a.distance_share_.data() + shift, b.distance_share_.data() + shift, end - begin);
-}
-
-double HeadExcess::of_row(const trace::PatternRow& row, double at_distances) const {
+double HeadExcess::of_row(const trace::PatternRow& row) const {
     const std::int64_t i = row.query;
     if (queries_ == 0) return 0;
     const auto weight = [&](std::int64_t j) { return static_cast<double>(row.weights[j]); };
     // The columns have what this row gives its own key and the keys of its pairs: that is not one of the others'.
     double sum = key_share_[slot_at(i)] * weight(i);
     if (causal_ && i == 0) return sum;
-    const float* const apart =
+    const double* const apart =
         distance_share_.empty() ? nullptr : distance_share_.data() + (distance_share_.size() - 1 - slot_at(i));
     for_each_key(i, row.legal, [&](std::int64_t j) {
         const double here = j == i ? 0 : key_share_[slot_at(j)];
-        const double there = apart ? static_cast<double>(apart[j]) : 0;
+        const double there = apart ? apart[j] : 0;
         const bool counted = key_share_[slot_at(j)] > 0 && (!apart || there > 0);
         sum += ((counted ? 1 : 0) + here + there) * weight(j);
     });
-    return sum - at_distances;
+    return sum;
 }
 
 double HeadExcess::of_columns(const float* columns, std::int64_t keys) const {
     return queries_ == 0 ? 0 : weighted_sum(key_share_.data(), columns, std::min(keys, std::ssize(key_share_)));
+}
+
+double HeadExcess::of_diagonals(const float* diagonals) const {
+    const std::int64_t first = std::ssize(distance_share_) - 1 - most_;
+    return most_ < 0 ? 0 : weighted_sum(distance_share_.data() + first, diagonals + first, most_ - least_ + 1);
 }
 
 }  // namespace headlight::analyze

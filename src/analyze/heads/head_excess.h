@@ -4,7 +4,6 @@
 
 #include "headlight/trace/head_numbers.h"
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -44,13 +43,14 @@ public:
 
     /// Queries with at least one pair that counts.
     std::int64_t queries() const noexcept { return queries_; }
-    /// The sum over all rows, minus that of of_columns() over all columns, divided by queries() is the excess.
-    /// `at_distances`: of share_at_distances().
-    double of_row(const trace::PatternRow&, double at_distances) const;
-    /// What the row gives the keys at the distances of either one's pairs, with their shares.
-    static std::array<double, 2> share_at_distances(const HeadExcess&, const HeadExcess&, const trace::PatternRow&);
+    /// The sum over all rows, minus those of of_columns() and of_diagonals() over all, divided by queries() is the excess.
+    double of_row(const trace::PatternRow&) const;
     /// `columns`: sums of weights for each of the first `keys` keys.
     double of_columns(const float* columns, std::int64_t keys) const;
+    /// Those that of_diagonals() reads.
+    model::KeyRange distances() const noexcept { return {least_, most_ + 1}; }
+    /// `diagonals`: sums of weights, [n - 1 - distance].
+    double of_diagonals(const float* diagonals) const;
 
 private:
     template <class Take>
@@ -61,7 +61,7 @@ private:
     EarlierCopies copies_;  ///< none of special tokens
     std::int64_t queries_ = 0;
     std::vector<double> key_share_;       ///< [key] pairs that count there / other queries
-    std::vector<float> distance_share_;   ///< [n - 1 - distance], the same of distances
+    std::vector<double> distance_share_;  ///< [n - 1 - distance], the same of distances
     std::int64_t least_ = 0, most_ = -1;  ///< distances with a share
 };
 

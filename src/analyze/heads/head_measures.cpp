@@ -31,7 +31,6 @@ struct MeasuredRow {
     double separators = 0;                   ///< weight on special tokens behind the first position
     bool repeats = false;                    ///< the query's token stands earlier in its own text
     double copies = 0, behind_copies = 0;    ///< weight on its earlier copies, and on the keys right behind them
-    std::array<double, 2> at_distances{};    ///< HeadExcess::share_at_distances() of duplicates and induction
 };
 
 /// What a measure is made of when all rows have been seen.
@@ -67,10 +66,7 @@ constexpr Source of_head(double (*of)(H)) { return {.of_head = of}; }
 /// Over the queries that the text has for a kind of head.
 template <HeadExcess MeasuredText::*kOf>
 constexpr Source in_excess() {
-    constexpr int at = kOf == &MeasuredText::duplicate_token ? 0 : kOf == &MeasuredText::induction ? 1 : -1;
-    return {.of_row = [](R r) { return (r.text.*kOf).of_row(r.row, at < 0 ? 0 : r.at_distances[at < 0 ? 0 : at]); },
-            .own_text = true,
-            .excess = kOf};
+    return {.of_row = [](R r) { return (r.text.*kOf).of_row(r.row); }, .own_text = true, .excess = kOf};
 }
 constexpr Source of_update(Eigen::MatrixXd HeadUpdates::*part) { return {.update = part}; }
 
@@ -278,7 +274,6 @@ MeasuredRow::MeasuredRow(const trace::PatternRow& of, const MeasuredText& about)
         copies += at(j);
         behind_copies += at(j + 1);
     }
-    at_distances = HeadExcess::share_at_distances(text.duplicate_token, text.induction, row);
 }
 
 /// Unrolled over the table, so that the functions of its rows are inlined.
@@ -375,6 +370,22 @@ void GatheredMeasures::add_columns(const float* columns, std::int64_t keys, doub
             sums[m].sum += sign * static_cast<double>(columns[j]);
         }
     }
+}
+
+model::KeyRange GatheredMeasures::distances() const {
+    model::KeyRange all;
+    for (const HeadMeasure& m : kMeasures) {
+        if (!m.source.excess) continue;
+        const model::KeyRange of = (text_.*m.source.excess).distances();
+        if (of.count() > 0)
+            all = all.count() > 0 ? model::KeyRange{std::min(all.first, of.first), std::max(all.last, of.last)} : of;
+    }
+    return all;
+}
+
+void GatheredMeasures::add_diagonals(const float* diagonals, trace::RowSums& sums) const {
+    for (std::size_t m = 0; m < kMeasures.size(); ++m)
+        if (const auto excess = kMeasures[m].source.excess) sums[m].sum -= (text_.*excess).of_diagonals(diagonals);
 }
 
 void GatheredMeasures::merge(trace::RowSums& into, const trace::RowSums& from) const {

@@ -49,6 +49,8 @@ public:
     std::size_t size() const noexcept override;
     void add_row(const trace::PatternRow&, trace::RowSums&) const override;
     void add_columns(const float* columns, std::int64_t keys, double sign, trace::RowSums&) const override;
+    model::KeyRange distances() const override;
+    void add_diagonals(const float* diagonals, trace::RowSums&) const override;
     void merge(trace::RowSums& into, const trace::RowSums& from) const override;
     std::vector<double> finish(const trace::RowSums&, double mean_length, bool with_first_row) const override;
     std::vector<std::int64_t> counted(const trace::RowSums&) const override;

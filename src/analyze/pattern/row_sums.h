@@ -4,19 +4,16 @@
 
 #include "headlight/model/config.h"
 
-#include <array>
 #include <cstdint>
 
 namespace headlight::analyze {
 
-/// Sum of weights[r.first, r.last), in float64.
+/// Sum of weights[r.first, r.last). Floats are summed over at most 256 keys, these in float64.
 double weight_on(const float* weights, model::KeyRange r);
 /// The first of the keys with the largest weight; r is not empty.
 std::int64_t largest_key(const float* weights, model::KeyRange r);
 
 /// sum shares[j] x[j], in float64.
 double weighted_sum(const double* shares, const float* x, std::int64_t n);
-/// sum weights[j] a[j] and sum weights[j] b[j]. Floats are summed over at most 1,024 keys, these in float64.
-std::array<double, 2> weighted_sums(const float* weights, const float* a, const float* b, std::int64_t n);
 
 }  // namespace headlight::analyze

@@ -16,7 +16,8 @@ namespace {
 
 // exp for float, vectorisable: 2^n times a polynomial of the remainder (Cody and Waite's reduction); error below 2 ulp.
 // Below the smallest normal number it gives 0. Of x <= 88, which every x <= 0 is.
-HEADLIGHT_INLINE float exponential_up_to_88(float x) {
+constexpr float kHighest = 88.0f;
+HEADLIGHT_INLINE constexpr float exponential_up_to_88(float x) {
     constexpr float kLowest = -87.336544f;
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
     const float shifted = x * std::numbers::log2e_v<float> + kRound;
@@ -34,12 +35,32 @@ HEADLIGHT_INLINE float exponential_up_to_88(float x) {
     const std::uint32_t result = std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23);
     return std::bit_cast<float>(result & (x < kLowest ? 0u : ~0u));
 }
+/// In whole numbers: of a condition between floats a compiler makes a branch where one side is a constant or takes long, and
+/// then computes one number at a time.
+HEADLIGHT_INLINE float either(bool first, float a, float b) {
+    const std::uint32_t mask = first ? ~0u : 0u;
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
 HEADLIGHT_INLINE float exponential(float x) {
-    constexpr float kHighest = 88.0f;
-    return exponential_up_to_88(x > kHighest ? kHighest : x);  // written so that NaN stays NaN
+    return either(x > kHighest, exponential_up_to_88(kHighest), exponential_up_to_88(x));  // NaN stays NaN
 }
 HEADLIGHT_INLINE double exponential_up_to_88(double x) { return std::exp(x); }
 HEADLIGHT_INLINE double exponential(double x) { return std::exp(x); }
+
+// tanh for float, vectorisable: below 0.7 x times a polynomial of x^2, whose largest error is minimal (1.3e-8 x); error below
+// 1.2e-7.
+HEADLIGHT_INLINE float hyperbolic_tangent(float x) {
+    const float size = std::fabs(x), s = x * x;
+    float near = -5.10528311e-3f;
+    near = near * s + 2.00452544e-2f;
+    near = near * s - 5.35349473e-2f;
+    near = near * s + 1.33285716e-1f;
+    near = near * s - 3.33331406e-1f;
+    near = near * s + 1.0f;
+    const float far = 1.0f - 2.0f / (1.0f + exponential(2.0f * size));
+    return either(size < 0.7f, near * x, std::copysign(far, x));
+}
+HEADLIGHT_INLINE double hyperbolic_tangent(double x) { return std::tanh(x); }
 
 /// 1 / (1 + exp(-x))
 template <class T>
@@ -61,7 +82,7 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::gelu_bloom: return gelu_tanh(x, T(0.79788456));
         case Activation::silu: return x * sigmoid(x);
         case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
-        case Activation::tanh: return std::tanh(x);
+        case Activation::tanh: return hyperbolic_tangent(x);
         case Activation::relu: return x < T(0) ? T(0) : x;
         case Activation::gelu: break;
     }
@@ -72,6 +93,11 @@ template <class T>
 HEADLIGHT_INLINE void scores_row(T* __restrict x, std::int64_t n, T scale, T slope, std::int64_t row) {
     const auto n32 = static_cast<std::int32_t>(n), row32 = static_cast<std::int32_t>(row);
     for (std::int32_t j = 0; j < n32; ++j) x[j] = scale * x[j] + slope * static_cast<T>(j - row32);
+}
+
+template <class T>
+HEADLIGHT_INLINE void softcap_row(T* __restrict x, std::int64_t n, T cap) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * hyperbolic_tangent(x[j] / cap);
 }
 
 /// Long sums are added up in double after every stretch of this many floats.
@@ -295,12 +321,8 @@ HEADLIGHT_WIDE void scores(float* x, std::int64_t n, float scale, float slope, s
 }
 void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row) { scores_row(x, n, scale, slope, row); }
 
-void softcap(float* x, std::int64_t n, float cap) {
-    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
-}
-void softcap(double* x, std::int64_t n, double cap) {
-    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
-}
+HEADLIGHT_WIDE void softcap(float* x, std::int64_t n, float cap) { softcap_row(x, n, cap); }
+void softcap(double* x, std::int64_t n, double cap) { softcap_row(x, n, cap); }
 
 HEADLIGHT_WIDE float softmax(float* x, std::int64_t n, std::int64_t width, float sink, RowLogs* logs) {
     return softmax_row(x, n, width, sink, logs);
