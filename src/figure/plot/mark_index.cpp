@@ -50,6 +50,9 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
         std::vector<MarkId> marks;
         std::vector<QPointF> places;
         std::vector<std::uint32_t> cells;
+        std::size_t most = 0;
+        for (const Series& series : data.panels[p].series) most += is_dot(series) ? series.size() : 0;
+        marks.reserve(most), places.reserve(most), cells.reserve(most);
         for (std::size_t s = 0; s < data.panels[p].series.size(); ++s) {
             const Series& series = data.panels[p].series[s];
             std::optional<HeadId> last;
@@ -59,7 +62,10 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
                 const QPointF at = place_of(frame.panels[p], series, i);
                 if (!finite(at)) continue;
                 if (const auto head = series.head_of(i)) {
-                    if (head != last) last = head, of_last = &heads_[*head];
+                    if (head != last) {
+                        last = head, of_last = &heads_[*head];
+                        if (series.head) of_last->reserve(of_last->size() + series.size());
+                    }
                     of_last->push_back(id);
                 }
                 if (!is_dot(series) || !grid.area.contains(at)) continue;

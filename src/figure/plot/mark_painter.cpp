@@ -119,6 +119,45 @@ void MarkPainter::paint_dots(const Canvas& c) const {
     c.painter.setBrush(Qt::NoBrush);
 }
 
+void MarkPainter::paint_subject_lines(const Canvas& c, const std::vector<MarkId>& marks) const {
+    std::vector<const Series*> done;
+    for (const MarkId id : marks) {
+        const Series& s = series_of(data, id);
+        const bool line = s.kind == Series::Kind::line || s.kind == Series::Kind::steps;
+        if (!line || !s.head || std::find(done.begin(), done.end(), &s) != done.end()) continue;
+        done.push_back(&s);
+        const PanelFrame& in = frame.panels[static_cast<std::size_t>(id.panel)];
+        QPen pen = line_pen(s, c.style);
+        pen.setWidthF(s.width + 0.75);
+        pen.setColor(resolved(s.color, c.style));
+        if (s.kind == Series::Kind::steps) c.painter.fillPath(area_path(in, s), draw::faded(pen.color(), 0.12));
+        c.painter.setPen(pen);
+        c.painter.setBrush(Qt::NoBrush);
+        draw_line(c.painter, line_path(in, s, c.pixel()), c.keeps());
+    }
+}
+
+void MarkPainter::paint_subject_points(const Canvas& c, const std::vector<MarkId>& marks) const {
+    std::vector<MarkId> points;
+    std::copy_if(marks.begin(), marks.end(), std::back_inserter(points),
+                 [this](MarkId id) { return series_of(data, id).kind == Series::Kind::points; });
+    if (points.empty()) return;
+    if (c.keeps() || points.size() > most_vector_points) return paint_raster(c, &points);
+    for (const MarkId id : points) {
+        const Series& s = series_of(data, id);
+        const auto i = static_cast<std::size_t>(id.mark);
+        c.painter.setPen(Qt::NoPen);
+        c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
+        draw_marker(c.painter, s.marker_of(i), place_of(frame.panels[static_cast<std::size_t>(id.panel)], s, i), radius(s));
+    }
+    c.painter.setBrush(Qt::NoBrush);
+}
+
+void MarkPainter::paint_subject(const Canvas& c, const std::vector<MarkId>& marks) const {
+    paint_subject_lines(c, marks);
+    paint_subject_points(c, marks);
+}
+
 void MarkPainter::paint(const Canvas& c, double opacity) const {
     const draw::SavedState saved(c.painter);
     c.painter.setOpacity(opacity);

@@ -59,10 +59,14 @@ struct MarkPainter {
     double radius(const Series&) const;
     double strength(const Series&) const;  ///< opacity
     void paint(const Canvas&, double opacity) const;
-    /// Points (null: all dots that are pixels) as one image.
-    void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
+    /// Those of the head that stands out.
+    void paint_subject(const Canvas&, const std::vector<MarkId>&) const;
 
 private:
+    /// Points (null: all dots that are pixels) as one image.
+    void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
+    void paint_subject_lines(const Canvas&, const std::vector<MarkId>&) const;
+    void paint_subject_points(const Canvas&, const std::vector<MarkId>&) const;
     /// Whether its dots are too many to be drawn one by one.
     bool as_pixels(const Canvas&, const Series&) const;
     QImage raster(const Canvas&, const std::vector<MarkId>* only, const QRectF& area) const;

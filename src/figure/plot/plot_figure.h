@@ -29,7 +29,7 @@ public:
     std::vector<ScaleEnds> scale_ends() const override;
     void widen(const std::vector<ScaleEnds>&) override;
 
-    bool refining() const override { return waiting_ && !(kept_->marks_of == waiting_->shown); }
+    bool refining() const override;
     Sharpening sharpening() override;
 
     const PlotData& data() const { return data_; }
@@ -54,12 +54,14 @@ private:
     };
     /// Pixels on screen, which do not change while one brushes.
     struct Kept {
-        Shown frame_of, marks_of;
-        QImage frame, marks;
+        Shown frame_of, marks_of, subject_of;
+        QImage frame, marks, subject_marks;
+        std::optional<HeadId> subject;  ///< whose marks these are
     };
     struct Waiting {
         Shown shown;
         Style style;
+        std::optional<HeadId> subject;  ///< whose marks are wanted too
     };
 
     Subject subject(const Style&, const Selection&) const;
@@ -68,14 +70,13 @@ private:
     Hit hit_of(MarkId) const;
     Hit column_hit(std::size_t panel, QPointF) const;
 
-    void keep(const Canvas&) const;
+    static Shown shown(const Canvas&);
+    void keep(const Canvas&, const Subject&) const;
     void paint_words(const Canvas&) const;
     void paint_frame(const Canvas&) const;
     void paint_token_labels(const Canvas&, const Subject&, bool chosen_only) const;
     void paint_positions(const Canvas&, const Subject&) const;
     void paint_subject(const Canvas&, const Subject&) const;
-    void paint_subject_lines(const Canvas&, const std::vector<MarkId>&) const;
-    void paint_subject_points(const Canvas&, const std::vector<MarkId>&) const;
     QRectF paint_ring(const Canvas&, MarkId) const;
     /// The head's name and the number beside a ring.
     void paint_name(const Canvas&, MarkId, const QRectF& ring, const std::vector<QRectF>& rings,
@@ -94,8 +95,6 @@ private:
     std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  ///< of this layout
     mutable std::optional<Waiting> waiting_;                 ///< for many marks, which a job paints
     std::weak_ptr<const void> busy_;                         ///< held by that job
-    mutable std::optional<HeadId> subject_of_;               ///< the pixels below
-    mutable QImage subject_pixels_;
 };
 
 }  // namespace headlight::figure::plot

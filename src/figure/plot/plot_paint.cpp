@@ -16,7 +16,7 @@ namespace {
 constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
 constexpr std::size_t most_named = 3;
 constexpr std::size_t most_drawn_anew = 1'000;      ///< marks of a head
-constexpr std::size_t most_drawn_at_once = 10'000;  ///< marks of a figure in the thread that paints
+constexpr std::size_t most_drawn_at_once = 10'000;  ///< marks of a figure, or of a head, in the thread that paints
 
 /// The position that is chosen along an axis; -1: none.
 std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, const std::optional<Position>& key) {
@@ -35,7 +35,7 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const Subject subject = this->subject(style, selection);
     const double opacity = subject.fades ? faint_marks : 1;
     if (c.keeps()) {
-        keep(c);
+        keep(c, subject);
         draw::device_image(painter, {0, 0}, kept_->frame);
         painter.setOpacity(opacity);
         if (!kept_->marks.isNull()) draw::device_image(painter, {0, 0}, kept_->marks);
@@ -49,40 +49,71 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_token_labels(c, subject, true);
 }
 
-/// Marks and axes are separate images, so that the marks alone can be made faint. While a job paints many marks, those of
-/// the layout's earlier style stay.
-void PlotFigure::keep(const Canvas& c) const {
-    const Shown wanted{c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
+PlotFigure::Shown PlotFigure::shown(const Canvas& c) {
+    return {c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
+}
+
+/// Axes, marks and the subject's marks are separate images, so that the marks alone can be made faint. While a job paints many
+/// marks, those of the layout's earlier style stay.
+void PlotFigure::keep(const Canvas& c, const Subject& subject) const {
+    const Shown wanted = shown(c);
     if (!(kept_->frame_of == wanted)) {
         kept_->frame = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { paint_frame(to); });
         kept_->frame_of = wanted;
-        subject_of_.reset();
     }
     waiting_.reset();
-    if (kept_->marks_of == wanted) return;
-    if (counts_.all > most_drawn_at_once) {
-        waiting_ = {wanted, c.style};
+    if (!(kept_->marks_of == wanted)) {
+        if (counts_.all > most_drawn_at_once) {
+            waiting_ = {wanted, c.style, {}};
+        } else {
+            kept_->marks = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { mark_painter().paint(to, 1); });
+            kept_->marks_of = wanted;
+        }
+    }
+    // A head's long lines and many points take long to draw too; they are the same while it is the subject.
+    if (!subject.fades || (kept_->subject == subject.head && kept_->subject_of == wanted)) return;
+    const std::vector<MarkId>& marks = index_.of_head(*subject.head);
+    if (marks.size() <= most_drawn_anew) return;
+    if (waiting_ || marks.size() > most_drawn_at_once) {
+        waiting_ = {wanted, c.style, subject.head};
         return;
     }
-    kept_->marks = screen_image(size_, c.scale, c.style, [&](const Canvas& to) { mark_painter().paint(to, 1); });
-    kept_->marks_of = wanted;
+    kept_->subject_marks =
+        screen_image(size_, c.scale, c.style, [&](const Canvas& to) { mark_painter().paint_subject(to, marks); });
+    kept_->subject = subject.head;
+    kept_->subject_of = wanted;
+}
+
+bool PlotFigure::refining() const {
+    if (!waiting_) return false;
+    const bool subject = !waiting_->subject || (kept_->subject == waiting_->subject && kept_->subject_of == waiting_->shown);
+    return !subject || !(kept_->marks_of == waiting_->shown);
 }
 
 Sharpening PlotFigure::sharpening() {
     if (!refining() || !busy_.expired()) return {};
     const auto busy = std::make_shared<char>();
     busy_ = busy;
-    return [data = held_, frame = frame_, room = room_, size = size_, counts = counts_, kept = kept_, waiting = *waiting_,
-            busy](const CancelToken& cancel) -> std::function<void()> {
+    const bool all = !(kept_->marks_of == waiting_->shown);
+    const std::vector<MarkId> marks = waiting_->subject ? index_.of_head(*waiting_->subject) : std::vector<MarkId>();
+    return [data = held_, frame = frame_, room = room_, size = size_, counts = counts_, kept = kept_, waiting = *waiting_, all,
+            marks, busy](const CancelToken& cancel) -> std::function<void()> {
         Style style = waiting.style;
         style.cancel = cancel;
         Stamps stamps;
-        const QImage made = screen_image(size, waiting.shown.scale, style, [&](const Canvas& to) {
-            MarkPainter{*data, frame, room, counts, stamps}.paint(to, 1);
-        });
-        return [kept, made, shown = waiting.shown, busy] {
-            kept->marks = made;
-            kept->marks_of = shown;
+        const MarkPainter painter{*data, frame, room, counts, stamps};
+        const auto made = [&](const auto& paint) { return screen_image(size, waiting.shown.scale, style, paint); };
+        const QImage of_all = all ? made([&](const Canvas& to) { painter.paint(to, 1); }) : QImage();
+        const QImage of_subject = waiting.subject ? made([&](const Canvas& to) { painter.paint_subject(to, marks); }) : QImage();
+        return [kept, of_all, of_subject, all, waiting, busy] {
+            if (all) {
+                kept->marks = of_all;
+                kept->marks_of = waiting.shown;
+            }
+            if (!waiting.subject) return;
+            kept->subject_marks = of_subject;
+            kept->subject = waiting.subject;
+            kept->subject_of = waiting.shown;
         };
     };
 }
@@ -190,57 +221,14 @@ void PlotFigure::paint_positions(const Canvas& c, const Subject& subject) const 
     }
 }
 
-void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>& marks) const {
-    std::vector<const Series*> done;
-    for (const MarkId id : marks) {
-        const Series& s = series_of(id);
-        const bool line = s.kind == Series::Kind::line || s.kind == Series::Kind::steps;
-        if (!line || !s.head || std::find(done.begin(), done.end(), &s) != done.end()) continue;
-        done.push_back(&s);
-        const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
-        QPen pen = line_pen(s, c.style);
-        pen.setWidthF(s.width + 0.75);
-        pen.setColor(resolved(s.color, c.style));
-        if (s.kind == Series::Kind::steps) c.painter.fillPath(area_path(frame, s), draw::faded(pen.color(), 0.12));
-        c.painter.setPen(pen);
-        c.painter.setBrush(Qt::NoBrush);
-        draw_line(c.painter, line_path(frame, s, c.pixel()), c.keeps());
-    }
-}
-
-void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>& marks) const {
-    std::vector<MarkId> points;
-    std::copy_if(marks.begin(), marks.end(), std::back_inserter(points),
-                 [this](MarkId id) { return series_of(id).kind == Series::Kind::points; });
-    if (points.empty()) return;
-    if (c.keeps() || points.size() > most_vector_points) return mark_painter().paint_raster(c, &points);
-    for (const MarkId id : points) {
-        const Series& s = series_of(id);
-        const auto i = static_cast<std::size_t>(id.mark);
-        c.painter.setPen(Qt::NoPen);
-        c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, mark_painter().strength(s))));
-        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i),
-                    mark_painter().radius(s));
-    }
-    c.painter.setBrush(Qt::NoBrush);
-}
-
 void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
     if (!subject.head) return;
     const std::vector<MarkId>& marks = index_.of_head(*subject.head);
-    if (subject.fades && !(waiting_ && marks.size() > most_drawn_anew)) {  // else once all marks are there
-        const auto paint_marks = [&](const Canvas& to) {
-            paint_subject_lines(to, marks);
-            paint_subject_points(to, marks);
-        };
-        // Long lines and many points take longer to draw than a frame lasts; they are the same while the head is.
-        if (c.keeps() && marks.size() > most_drawn_anew) {
-            if (subject_of_ != subject.head) subject_pixels_ = screen_image(size_, c.scale, c.style, paint_marks);
-            subject_of_ = subject.head;
-            draw::device_image(c.painter, {0, 0}, subject_pixels_);
-        } else {
-            paint_marks(c);
-        }
+    if (subject.fades) {
+        if (!c.keeps() || marks.size() <= most_drawn_anew)
+            mark_painter().paint_subject(c, marks);
+        else if (kept_->subject == subject.head && kept_->subject_of == shown(c))
+            draw::device_image(c.painter, {0, 0}, kept_->subject_marks);
     }
     // Rings mark the chosen query, or a head with few marks in a panel.
     std::vector<std::size_t> in_panel(data_.panels.size(), 0);

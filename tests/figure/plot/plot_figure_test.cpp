@@ -194,15 +194,18 @@ TEST(PlotFigure, AnotherPinOrHoverLaysNothingOutAndKeepsTheLine) {
     EXPECT_NE(figure.layout({700, 500}, style, {}), size);
 }
 
-/// The pixels of a head's many points are kept: those of another head, style or layout are others.
-TEST(PlotFigure, TheManyPointsOfAHeadAreItsOwn) {
-    const auto cloud = [] {
+/// The pixels of a head's many points are kept: those of another head, style or layout are others. A job paints very many.
+class ManyPoints : public testing::TestWithParam<int> {};
+
+TEST_P(ManyPoints, OfAHeadAreItsOwn) {
+    const int points = GetParam();
+    const auto cloud = [points] {
         plot::PlotData data = sample::named("two", "Two");
         std::mt19937 random(5);
         for (std::int64_t h = 0; h < 2; ++h) {
             plot::Series s;
             s.head = HeadId{Layer(1), Head(h)};
-            for (int i = 0; i < 1500; ++i) {
+            for (int i = 0; i < points; ++i) {
                 s.x.push_back(static_cast<double>(h) + static_cast<double>(random() % 1000) / 1000);
                 s.y.push_back(static_cast<double>(random() % 1000) / 1000);
             }
@@ -211,8 +214,7 @@ TEST(PlotFigure, TheManyPointsOfAHeadAreItsOwn) {
         }
         return data;
     };
-    const auto painted = [&](PlotFigure& figure, std::int64_t head, QSizeF in, const Theme& theme = Theme::light()) {
-        const QSizeF size = figure.layout(in, style, {});
+    const auto paint = [&](PlotFigure& figure, std::int64_t head, QSizeF size, const Theme& theme) {
         QImage image(size.toSize(), QImage::Format_RGB32);
         image.fill(Qt::white);
         QPainter painter(&image);
@@ -221,6 +223,12 @@ TEST(PlotFigure, TheManyPointsOfAHeadAreItsOwn) {
         Selection selection;
         selection.hover_head = HeadId{Layer(1), Head(head)};
         figure.paint(painter, QRectF(QPointF(0, 0), size), themed, selection);
+        return image;
+    };
+    const auto painted = [&](PlotFigure& figure, std::int64_t head, QSizeF in, const Theme& theme = Theme::light()) {
+        const QSizeF size = figure.layout(in, style, {});
+        QImage image = paint(figure, head, size, theme);
+        for (; figure.refining(); image = paint(figure, head, size, theme)) figure.sharpening()({})();
         return image;
     };
     const QSizeF wide(900, 500), narrow(700, 500);
@@ -234,7 +242,15 @@ TEST(PlotFigure, TheManyPointsOfAHeadAreItsOwn) {
     EXPECT_TRUE(as_fresh(0, wide, Theme::dark_theme()));
     EXPECT_TRUE(as_fresh(0, narrow));
     EXPECT_TRUE(as_fresh(1, narrow));
+    const QImage second = painted(used, 1, narrow), first = paint(used, 0, narrow, Theme::light());
+    EXPECT_EQ(used.refining(), points > 10'000);
+    EXPECT_NE(first, second) << "never the points of the head before";
+    if (points > 10'000) {
+        EXPECT_NE(first, painted(used, 0, narrow));
+    }
 }
+
+INSTANTIATE_TEST_SUITE_P(PlotFigure, ManyPoints, testing::Values(1'500, 12'000));
 
 TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
     for (plot::PlotData& data : every_kind())
