@@ -32,8 +32,13 @@ std::vector<std::int64_t> cells_of(std::int64_t positions) {
     return begin;
 }
 
-/// Rows that are added together.
+/// Rows that are added together, at most.
 constexpr std::int64_t kTogether = 16;
+/// As many as stay in the core's second cache until all that is gathered has read them.
+std::int64_t rows_together(std::int64_t keys) {
+    constexpr std::int64_t kFloats = 128 * 1024;
+    return std::clamp<std::int64_t>(kFloats / std::max<std::int64_t>(keys, 1), 4, kTogether);
+}
 
 std::atomic<MakeHeadNumbers> g_make_numbers = nullptr;
 
@@ -85,13 +90,13 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
     sums.column_max.assign(facts_.pictures ? index(keys + kRowLanes) : 0, 0.0F);
     sums.diagonal.assign(facts_.distances.count() > 0 ? index(facts_.shape.queries) : 0, 0.0F);
     Block block{first, RowSums(first_row_.size()), {}};
-    const std::int64_t behind = first + count;
+    const std::int64_t behind = first + count, together = rows_together(keys);
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     for (std::int64_t i = first; i < behind;) {
         // Columns are summed over few rows in float32: those of a cell of the pictures, or of one stretch.
         const std::int64_t start = i, cell = std::upper_bound(begin.begin(), begin.end(), i) - begin.begin() - 1;
         const std::int64_t end = std::min(facts_.pictures ? begin[index(cell + 1)] : i + kTogether, behind);
-        for (; i < end; i = std::min(i + kTogether, end)) add_rows_together(rows, i, std::min(i + kTogether, end), sums, block);
+        for (; i < end; i = std::min(i + together, end)) add_rows_together(rows, i, std::min(i + together, end), sums, block);
         const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
         if (facts_.numbers) facts_.numbers->add_columns(sums.column_sum.data(), reached, 1, block.sums);
         if (!sums.diagonal.empty()) {

@@ -88,7 +88,7 @@ struct HeadMeasure {
 
 /// The largest weight is on this key; of equal weights the first counts.
 bool is_argmax(const trace::PatternRow& row, std::int64_t key) {
-    return row.weights[key] == row.largest && std::find(row.weights, row.weights + key, row.largest) == row.weights + key;
+    return row.weights[key] == row.largest && !has(row.weights, key, row.largest);
 }
 
 /// It has more than one key to choose from, whatever the window.

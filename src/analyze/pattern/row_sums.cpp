@@ -51,6 +51,23 @@ HEADLIGHT_WIDE double weighted_sum(const double* shares, const float* x, std::in
     return sum;
 }
 
+HEADLIGHT_WIDE bool has(const float* weights, std::int64_t n, float weight) {
+    constexpr std::int64_t kAtOnce = 8 * kLanes;
+    std::int64_t j = 0;
+    for (; j + kAtOnce <= n; j += kAtOnce) {
+        lanes::Ints found = {};
+        for (std::int64_t k = 0; k < kAtOnce; k += kLanes) {
+            Floats next;
+            std::memcpy(&next, weights + j + k, sizeof next);
+            found |= next == weight;
+        }
+        std::int32_t any = 0;
+        for (int k = 0; k < kLanes; ++k) any |= found[k];
+        if (any != 0) return true;
+    }
+    return std::find(weights + j, weights + n, weight) != weights + n;
+}
+
 HEADLIGHT_WIDE std::int64_t largest_key(const float* weights, model::KeyRange r) {
     Floats best = Floats{} + weights[r.first];
     std::int64_t j = r.first;
