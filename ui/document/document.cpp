@@ -54,22 +54,32 @@ Document::Document(Jobs& jobs, model::LoadOptions load, QObject* parent)
 
 void Document::open_model(const QString& reference) {
     end_opening();
-    begin_opening(reference);
+    begin_opening(reference, load_);
 }
 
-void Document::begin_opening(const QString& reference) {
+void Document::set_compute_type(model::ComputeType type) {
+    if (type == load_.dtype || !model_.model || is_saved(model_)) return;
+    model::LoadOptions load = load_;
+    load.dtype = type;
+    end_opening();
+    begin_opening(model_.reference, load);
+}
+
+void Document::begin_opening(const QString& reference, const model::LoadOptions& load) {
     pause_.stop();
     end_continuation();
     opening_ = true;
     jobs_.start(Jobs::Lane::model, QStringLiteral("Opening %1").arg(reference),
-                [this, reference, load = load_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                [this, reference, load](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     OpenModel opened = load_model(reference, load, cancel, progress);
-                    return [this, opened] { accept_model(opened); };
+                    return [this, opened, load] { accept_model(opened, load); };
                 });
 }
 
-void Document::accept_model(OpenModel opened) {
+void Document::accept_model(OpenModel opened, const model::LoadOptions& load) {
     opening_ = false;
+    load_ = load;
+    other_.set_load(load);
     model_ = std::move(opened);
     of_open_model_ = false;
     continued_under_edits_.reset();
@@ -278,7 +288,7 @@ void Document::restore(const State& state, const QString& session_file) {
     } else if (keeps_model && !up_to_date()) {
         run();
     }
-    if (other_model) return begin_opening(state.model);
+    if (other_model) return begin_opening(state.model, load_);
     if (!at_once || session_file_.isEmpty()) return;
     if (const auto lacking = lacking_of(state.selection, *trace_, session_file_)) Q_EMIT selection_lacks(*lacking);
     session_file_.clear();

@@ -123,6 +123,10 @@ public:
     const QString& long_text_note() const { return long_text_note_; }
 
     void open_model(const QString& reference);
+    /// Opens the open model again, which then computes in this type, as do those that are opened later. The type stays as it was
+    /// where that fails.
+    void set_compute_type(model::ComputeType);
+    model::ComputeType compute_type() const { return load_.dtype; }
     /// A file of the open model was cut short: nothing is run or generated until a model is opened.
     void lose_model(const ErrorFacts&);
     /// Runs the probe if its measures tint or find the heads, however long it takes.
@@ -196,7 +200,7 @@ private:
     enum class Asked { by_edit, by_hand };
     void run(Asked = Asked::by_edit);
     void end_run(NotRun);
-    void accept_model(OpenModel);
+    void accept_model(OpenModel, const model::LoadOptions&);
     void accept_run(std::shared_ptr<const trace::Trace>, Tables, const PromptText&);
     void take_part();
     void change_options(const ViewOptions&, const std::optional<figure::Selection>& of_part);
@@ -210,7 +214,7 @@ private:
     void take_probe();
     void add_corpus();
     void take_corpus();
-    void begin_opening(const QString& reference);
+    void begin_opening(const QString& reference, const model::LoadOptions&);
     void end_opening();
     void choose_again(const figure::Selection& chosen);
     void take_piece(int number, const QString& piece);

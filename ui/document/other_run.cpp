@@ -43,6 +43,14 @@ std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, 
 
 }  // namespace
 
+void OtherRun::set_load(const model::LoadOptions& load) {
+    if (load.dtype == load_.dtype && load.device == load_.device) return;
+    load_ = load;
+    other_model_ = {};
+    b_of_.reset();
+    sources_ = nullptr;
+}
+
 OtherRun::OtherRun(Jobs& jobs, model::LoadOptions load) : jobs_(jobs), load_(std::move(load)) {
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         if (lane != Jobs::Lane::other) return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/model/model.h"
+
 namespace headlight::ui {
 
 /// What menus, shortcuts and the command palette can do, beside opening a view and showing an example.
@@ -28,6 +30,10 @@ enum class Command {
     generate,
     generate_settings,
     memory,
+    compute_float32,
+    compute_float32_bf16,
+    compute_bfloat16,
+    compute_float64,
     edit_text,
     pair,
     compare,
@@ -94,5 +100,17 @@ enum class Command {
     keys,
     about
 };
+
+/// The types that the window computes in, where the name stands behind "Compute in".
+struct ComputeCommand {
+    Command command;
+    model::ComputeType type;
+    const char* name;
+};
+inline constexpr ComputeCommand compute_commands[] = {
+    {Command::compute_float32, model::ComputeType::float32, "float32"},
+    {Command::compute_float32_bf16, model::ComputeType::float32_bf16, "float32 with products in bfloat16"},
+    {Command::compute_bfloat16, model::ComputeType::bfloat16, "bfloat16"},
+    {Command::compute_float64, model::ComputeType::float64, "float64"}};
 
 }  // namespace headlight::ui

@@ -7,6 +7,7 @@
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
 
+#include "headlight/model/blas_kernels.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 
@@ -15,6 +16,15 @@
 #include <QSettings>
 
 namespace headlight::ui {
+namespace {
+
+std::optional<model::ComputeType> compute_type_of(Command command) {
+    for (const auto& row : compute_commands)
+        if (row.command == command) return row.type;
+    return std::nullopt;
+}
+
+}  // namespace
 
 void MainWindow::fill_model_menu() {
     QMenu* menu = prompt_bar_->model_button().menu();
@@ -79,7 +89,11 @@ void MainWindow::fill_menus() {
     QMenu* sweeps = edit->addMenu(QStringLiteral("Sweep what is selected"));
     sweeps->setToolTipsVisible(true);
     put(sweeps, {sweep_heads, sweep_queries, sweep_edges, sweep_neurons, sweep_stream});
-    put(edit, {line, search_tokens, find_heads, line, memory, palette});
+    put(edit, {line, search_tokens, find_heads, line, memory});
+    QMenu* compute = edit->addMenu(QStringLiteral("Compute in"));
+    compute->setToolTipsVisible(true);
+    for (const auto& row : compute_commands) put(compute, {row.command});
+    put(edit, {palette});
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
@@ -145,6 +159,7 @@ std::optional<bool> MainWindow::state_of(Command command) const {
     using figure::Ramp;
     using Mode = Appearance::Mode;
     const Mode mode = Appearance::instance().mode();
+    if (const auto type = compute_type_of(command)) return document_->compute_type() == *type;
     switch (command) {
         case pair: return document_->prompt().has_pair;
         case split: return document_->views().split;
@@ -182,6 +197,11 @@ QString MainWindow::why_not(Command command) const {
     const auto unless = [](bool works, const QString& why) { return works ? QString() : why; };
     const QString no_text = QStringLiteral("There is no text yet");
     using enum Command;
+    if (const auto type = compute_type_of(command))
+        return saved || !open.model ? QStringLiteral("No model is open that can run a text")
+               : model::has_bfloat16_products(*type) && !model::computes_bfloat16_products()
+                   ? QStringLiteral("This processor has no units that multiply in bfloat16")
+                   : QString();
     switch (command) {
         case tensors: return unless(open.model && !saved, QStringLiteral("A saved trace has no weights"));
         case open_picture:

@@ -51,6 +51,49 @@ TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {
     EXPECT_EQ(window.left_pane().shown()->trace, window.document().trace());
 }
 
+TEST_F(WindowTest, AnotherComputeTypeRunsTheTextAndBAgain) {
+    const auto chosen = [&] {
+        std::vector<Command> on;
+        for (const ComputeCommand& each : compute_commands)
+            if (window.action(each.command).isChecked()) on.push_back(each.command);
+        return on;
+    };
+    ASSERT_TRUE(trigger(Command::compare_bias));
+    const QString text = window.document().prompt().text;
+    const auto in_float32 = window.document().trace();
+    EXPECT_EQ(chosen(), std::vector{Command::compute_float32});
+    ASSERT_TRUE(trigger(Command::compute_float64));
+    EXPECT_EQ(chosen(), std::vector{Command::compute_float64});
+    EXPECT_EQ(window.document().prompt().text, text);
+    const auto trace = window.document().trace();
+    ASSERT_NE(trace, in_float32);
+    EXPECT_EQ(trace->model()->dtype(), model::ComputeType::float64);
+    const auto beside = window.document().beside();
+    ASSERT_TRUE(beside);
+    EXPECT_EQ(beside->pair->a, trace);
+    EXPECT_EQ(beside->pair->b->model()->dtype(), model::ComputeType::float64);
+    ASSERT_TRUE(trigger(Command::compute_float64));
+    EXPECT_EQ(window.document().trace(), trace) << "it computes in this type already";
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().model().model->dtype(), model::ComputeType::float64) << "so do models opened later";
+}
+
+TEST_F(WindowTest, AComputeTypeInWhichTheModelDoesNotOpenIsNotTaken) {
+    QTemporaryDir folder;
+    const auto copy = std::filesystem::path(folder.path().toStdString()) / "copy";
+    std::filesystem::copy(window.document().model().model->folder(), copy);
+    window.open(QString::fromStdString(copy.string()));
+    ASSERT_TRUE(settle());
+    const auto open_one = window.document().model().model;
+    ASSERT_TRUE(std::filesystem::remove(copy / "config.json"));
+    ASSERT_TRUE(trigger(Command::compute_float64));
+    EXPECT_TRUE(window.error_panel().isVisible());
+    EXPECT_EQ(window.document().compute_type(), model::ComputeType::float32);
+    EXPECT_EQ(window.document().model().model, open_one);
+    EXPECT_TRUE(window.action(Command::compute_float32).isChecked());
+}
+
 TEST_F(WindowTest, OnlyTheLastOfManyEditsArrives) {
     QSignalSpy changes(&window.document(), &Document::changed);
     for (int i = 0; i < 12; ++i) {
