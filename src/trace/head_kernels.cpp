@@ -93,7 +93,7 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
     const std::int64_t behind = first + count, together = rows_together(keys);
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     for (std::int64_t i = first; i < behind;) {
-        // Columns are summed over few rows in float32: those of a cell of the pictures, or of one stretch.
+        // Columns are summed over few rows in float32: those of a cell of the pictures, else sixteen.
         const std::int64_t start = i, cell = std::upper_bound(begin.begin(), begin.end(), i) - begin.begin() - 1;
         const std::int64_t end = std::min(facts_.pictures ? begin[index(cell + 1)] : i + kTogether, behind);
         for (; i < end; i = std::min(i + together, end)) add_rows_together(rows, i, std::min(i + together, end), sums, block);
@@ -120,8 +120,7 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
     if (rows_seen_ == facts_.shape.queries) finish();
 }
 
-/// A stretch of keys after another, of all rows: what the columns have of it stays in the core's first cache, as do the rows for
-/// the diagonals.
+/// One stretch of keys after another, of all these rows: what the columns have of a stretch stays in the core's first cache.
 void HeadAccumulator::add_rows_together(const Rows& rows, std::int64_t first, std::int64_t behind, Sums& sums, Block& block) {
     constexpr std::int64_t kStretch = 512;  // whole chunks of row_pass()
     const PatternShape& shape = facts_.shape;

@@ -64,7 +64,7 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
                 if (const auto head = series.head_of(i)) {
                     if (head != last) {
                         last = head, of_last = &heads_[*head];
-                        if (series.head) of_last->reserve(of_last->size() + series.size());
+                        if (series.head && of_last->empty()) of_last->reserve(series.size());
                     }
                     of_last->push_back(id);
                 }

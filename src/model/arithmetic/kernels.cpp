@@ -14,9 +14,10 @@
 namespace headlight::model::kernels {
 namespace {
 
-// exp for float, vectorisable: 2^n times a polynomial of the remainder (Cody and Waite's reduction); error below 2 ulp.
-// Below the smallest normal number it gives 0. Of x <= 88, which every x <= 0 is.
 constexpr float kHighest = 88.0f;
+
+// exp for float, vectorisable: 2^n times a polynomial of the remainder (Cody and Waite's reduction); error below 2 ulp.
+// Below the smallest normal number it gives 0. Of x <= kHighest, which every x <= 0 is.
 HEADLIGHT_INLINE constexpr float exponential_up_to_88(float x) {
     constexpr float kLowest = -87.336544f;
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
