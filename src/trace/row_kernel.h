@@ -31,7 +31,7 @@ struct RowNumbers {
     double plogp = 0;     ///< sum p ln p
     double smoothed = 0;  ///< sum q ln q, q = 0.9999 p + floor
     double scaled = 0;    ///< sum p factor
-    /// The largest weight and the next of each lane of steps.
+    /// Of each lane, the largest weight and the next.
     std::array<float, kRowLanes> largest{}, second{};
 
     /// The largest weight and the next, which is equal to it where two are.

@@ -46,9 +46,9 @@ std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, 
 void OtherRun::set_load(const model::LoadOptions& load) {
     if (load.dtype == load_.dtype && load.device == load_.device) return;
     load_ = load;
-    other_model_ = {};
-    b_of_.reset();
-    sources_ = nullptr;
+    next_ = nullptr;
+    jobs_.cancel(Jobs::Lane::other);
+    clear();
 }
 
 OtherRun::OtherRun(Jobs& jobs, model::LoadOptions load) : jobs_(jobs), load_(std::move(load)) {

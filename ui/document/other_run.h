@@ -27,7 +27,7 @@ class OtherRun : public QObject {
     Q_OBJECT
 public:
     OtherRun(Jobs&, model::LoadOptions);
-    /// How B's model is opened from now on; what was opened otherwise goes.
+    /// How B's model is opened from now on; a B of another compute type goes until look().
     void set_load(const model::LoadOptions&);
 
     /// `a`: the finished run of the prompt; null: none yet. `open`: its model. Edits that do not fit the model or the text are

@@ -125,7 +125,7 @@ void MainWindow::make_edit_actions() {
     add(Command::generate_settings, QStringLiteral("Generation settings"), {}, [this] { prompt_bar_->open_generate_settings(); });
     add(Command::memory, QStringLiteral("Memory"), {}, [this] { prompt_bar_->open_memory(); });
     for (const ComputeCommand& each : compute_commands)
-        add(each.command, QStringLiteral("Compute in %1").arg(QLatin1String(each.name)), {},
+        add(each.command, QStringLiteral("Compute in %1").arg(QString::fromStdString(std::string(enum_word(each.type)))), {},
             [this, type = each.type] { document_->set_compute_type(type); });
     add(Command::edit_text, QStringLiteral("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();

@@ -101,16 +101,14 @@ enum class Command {
     about
 };
 
-/// The types that the window computes in, where the name stands behind "Compute in".
+/// The types that the window computes in.
 struct ComputeCommand {
     Command command;
     model::ComputeType type;
-    const char* name;
 };
-inline constexpr ComputeCommand compute_commands[] = {
-    {Command::compute_float32, model::ComputeType::float32, "float32"},
-    {Command::compute_float32_bf16, model::ComputeType::float32_bf16, "float32 with products in bfloat16"},
-    {Command::compute_bfloat16, model::ComputeType::bfloat16, "bfloat16"},
-    {Command::compute_float64, model::ComputeType::float64, "float64"}};
+inline constexpr ComputeCommand compute_commands[] = {{Command::compute_float32, model::ComputeType::float32},
+                                                      {Command::compute_float32_bf16, model::ComputeType::float32_bf16},
+                                                      {Command::compute_bfloat16, model::ComputeType::bfloat16},
+                                                      {Command::compute_float64, model::ComputeType::float64}};
 
 }  // namespace headlight::ui

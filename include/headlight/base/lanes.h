@@ -50,4 +50,21 @@ using Ints [[gnu::vector_size(kLanes * sizeof(float))]] = std::int32_t;
     return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
+/// Sum of x[from, to), chunks in float64.
+[[gnu::always_inline]] inline double sum_of(const float* x, std::int64_t from, std::int64_t to) {
+    double all = 0;
+    while (from + kLanes <= to) {
+        const std::int64_t stop = to < from + kChunk ? to : from + kChunk;
+        Floats sum = {};
+        for (; from + kLanes <= stop; from += kLanes) {
+            Floats more;
+            std::memcpy(&more, x + from, sizeof more);
+            sum += more;
+        }
+        all += lanes_sum(sum);
+    }
+    for (; from < to; ++from) all += static_cast<double>(x[from]);
+    return all;
+}
+
 }  // namespace headlight::lanes

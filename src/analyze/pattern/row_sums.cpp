@@ -9,29 +9,14 @@
 namespace headlight::analyze {
 namespace {
 
-using lanes::Floats, lanes::kChunk, lanes::kLanes, lanes::lanes_sum;
+using lanes::Floats, lanes::kLanes;
 constexpr int kHalf = kLanes / 2;
 using Half [[gnu::vector_size(kHalf * sizeof(float))]] = float;
 using Doubles [[gnu::vector_size(kHalf * sizeof(double))]] = double;
 
 }  // namespace
 
-HEADLIGHT_WIDE double weight_on(const float* weights, model::KeyRange r) {
-    double all = 0;
-    std::int64_t j = r.first;
-    while (j + kLanes <= r.last) {
-        const std::int64_t end = std::min(r.last, j + kChunk);
-        Floats sum = {};
-        for (; j + kLanes <= end; j += kLanes) {
-            Floats next;
-            std::memcpy(&next, weights + j, sizeof next);
-            sum += next;
-        }
-        all += lanes_sum(sum);
-    }
-    for (; j < r.last; ++j) all += static_cast<double>(weights[j]);
-    return all;
-}
+HEADLIGHT_WIDE double weight_on(const float* weights, model::KeyRange r) { return lanes::sum_of(weights, r.first, r.last); }
 
 /// Two sums side by side: each addition waits for the one before it.
 HEADLIGHT_WIDE double weighted_sum(const double* shares, const float* x, std::int64_t n) {

@@ -50,22 +50,7 @@ std::vector<std::int64_t> nearest_same(const std::vector<std::int64_t>& ids) {
 
 /// Sum of x[from, to), clipped to 0 and `end`.
 [[gnu::always_inline]] inline double sum_between(const float* x, std::int64_t from, std::int64_t to, std::int64_t end) {
-    using namespace lanes;
-    from = std::max<std::int64_t>(from, 0);
-    to = std::min(to, end);
-    double all = 0;
-    while (from + kLanes <= to) {
-        const std::int64_t stop = std::min(to, from + kChunk);
-        Floats sum = {};
-        for (; from + kLanes <= stop; from += kLanes) {
-            Floats more;
-            std::memcpy(&more, x + from, sizeof more);
-            sum += more;
-        }
-        all += lanes_sum(sum);
-    }
-    for (; from < to; ++from) all += static_cast<double>(x[from]);
-    return all;
+    return lanes::sum_of(x, std::max<std::int64_t>(from, 0), std::min(to, end));
 }
 
 /// Adds a row's weights to `sums` [bin]: the keys of a bin are a contiguous range on either side of the query.

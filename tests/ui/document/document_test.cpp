@@ -79,6 +79,26 @@ TEST_F(WindowTest, AnotherComputeTypeRunsTheTextAndBAgain) {
     EXPECT_EQ(window.document().model().model->dtype(), model::ComputeType::float64) << "so do models opened later";
 }
 
+TEST_F(WindowTest, BOfAnotherModelComputesInTheSameType) {
+    QTemporaryDir folder;
+    const auto copy = std::filesystem::path(folder.path().toStdString()) / "copy";
+    std::filesystem::copy(window.document().model().model->folder(), copy);
+    window.document().edit_options([&](ViewOptions& o) {
+        o.other.on = true;
+        o.other.model = QString::fromStdString(copy.string());
+    });
+    ASSERT_TRUE(settle());
+    const auto type_of_b = [&] { return window.document().beside()->pair->b->model()->dtype(); };
+    ASSERT_TRUE(window.document().beside());
+    EXPECT_EQ(type_of_b(), model::ComputeType::float32);
+    for (const Command chosen : {Command::compute_float64, Command::compute_float32}) {
+        ASSERT_TRUE(trigger(chosen));
+        ASSERT_TRUE(window.document().beside());
+        EXPECT_EQ(window.document().beside()->pair->a, window.document().trace());
+        EXPECT_EQ(type_of_b(), window.document().compute_type());
+    }
+}
+
 TEST_F(WindowTest, AComputeTypeInWhichTheModelDoesNotOpenIsNotTaken) {
     QTemporaryDir folder;
     const auto copy = std::filesystem::path(folder.path().toStdString()) / "copy";
