@@ -45,7 +45,7 @@ void multiply_in_blocks(const at::Tensor& rows, const at::Tensor& other) {
 Results measures(const Subject& s) {
     const model::ModelConfig& c = s.model->config();
     trace::CapturePlan plain = trace::CapturePlan::everything();
-    plain.overview = false;
+    plain.overview = trace::no_overview;
     Results found;
     for (const std::int64_t n : s.lengths({512})) {
         const auto measured = [&] { analyze::head_table(*s.run(n)); };

@@ -29,7 +29,7 @@ struct Square {
 
 trace::CapturePlan without_overview() {
     trace::CapturePlan plan = trace::CapturePlan::everything();
-    plan.overview = false;
+    plan.overview = trace::no_overview;
     return plan;
 }
 
@@ -102,7 +102,7 @@ Results corpus(const Subject& s) {
         const headlight::text::Encoding encoding = s.tokenizer->encode(text->text);
         const std::int64_t texts = std::max<std::int64_t>(1, kPackedTokens / encoding.size());
         Gathered heads({"heads"}, {.config = s.model->config(), .tokenizer = *s.tokenizer});
-        const trace::CapturePlan kept = heads.plan(), least{.globs = {"*.hook_z"}, .overview = false};
+        const trace::CapturePlan kept = heads.plan(), least{.globs = {"*.hook_z"}, .overview = trace::no_overview};
         const auto gather = [&] {
             PackOfChunks pack(s.model, s.tokenizer, kept);
             for (std::int64_t i = 0; i < texts; ++i)
@@ -140,7 +140,7 @@ Results corpus(const Subject& s) {
 Results long_texts(const Subject& s) {
     const model::KeepMemory keep;
     const Square square;
-    const trace::CapturePlan plain{.globs = {}, .overview = false};
+    const trace::CapturePlan plain{.globs = {}, .overview = trace::no_overview};
     Results found;
     square();
     for (const std::int64_t n : s.lengths({2048, 8192, 32768})) {
@@ -173,7 +173,7 @@ Results precision(const Subject& s) {
         if (!model::has_bfloat16_products(type) || model::computes_bfloat16_products())
             others.emplace_back(s).model = model::Model::load(s.folder, {.dtype = type, .device = "cpu"}, s.cancel);
     const Square square;
-    const trace::CapturePlan logits{.globs = {"logits"}, .overview = false};
+    const trace::CapturePlan logits{.globs = {"logits"}, .overview = trace::no_overview};
     Results found;
     for (const std::int64_t n : s.lengths({512})) {
         const auto of = [&](const Subject& subject) {

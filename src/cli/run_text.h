@@ -28,6 +28,8 @@ trace::Prompt picture_prompt(const std::string& file);
 
 /// The text that edits are of.
 std::unique_ptr<intervention::Sources> sources_of(const Loaded&);
+/// The default hooks without the overview, which most analyses do not read.
+inline trace::CapturePlan hooks_alone() { return {.globs = {}, .overview = trace::no_overview}; }
 /// Under the recipe. Warnings of the run become notes.
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded&, const trace::CapturePlan&, const Console&);
 

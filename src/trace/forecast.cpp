@@ -100,15 +100,15 @@ Keeping keeping_of(const model::ModelConfig& c, std::int64_t tokens, const Captu
     return {checkpoints_for(c, stored, hooked), true};
 }
 
-Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored, bool overview,
-                  bool whole_patterns, std::int64_t element_bytes, std::int64_t source) {
+Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored,
+                  const HeadOverview& overview, bool whole_patterns, std::int64_t element_bytes, std::int64_t source) {
     Forecast result;
     std::map<std::string, std::int64_t> by_kind;
     for (const HookPoint& point : stored) {
         if (shares_storage(c, point, stored)) continue;
         by_kind[kind_name(point)] += elements(model::shape_of(point, c, tokens, source)) * element_bytes;
     }
-    if (overview) {
+    if (overview.pooled) {
         const std::int64_t cells = std::min(tokens, kPooledCells), across = std::min(source, kPooledCells);
         by_kind["overview"] = c.n_layers * c.n_heads * cells * (cells + across) * 2 * static_cast<std::int64_t>(sizeof(float));
     }

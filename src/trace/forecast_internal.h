@@ -8,7 +8,7 @@
 namespace headlight::trace {
 
 /// forecast() for a set of stored hooks; whole_patterns: an intervention asks for [head, query, key] tensors.
-Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const std::set<model::HookPoint>& stored, bool overview,
+Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const std::set<model::HookPoint>& stored, const HeadOverview&,
                   bool whole_patterns, std::int64_t element_bytes, std::int64_t source = 0);
 
 /// How the tensors of `stored` come to be read: what the run keeps of them, and what all of them would take.

@@ -52,9 +52,9 @@ bool gather_head_numbers(MakeHeadNumbers make) noexcept {
 MakeHeadNumbers gathered_head_numbers() noexcept { return g_make_numbers; }
 
 PatternFacts::PatternFacts(const PatternShape& of, const text::Tokenizer& tokenizer, const text::Encoding& columns,
-                           bool with_pictures)
-    : PatternFacts(of, gathered_head_numbers() ? gathered_head_numbers()(of, tokenizer, columns) : nullptr) {
-    pictures = with_pictures;
+                           const HeadOverview& gathered)
+    : PatternFacts(of, gathered.numbers && gathered_head_numbers() ? gathered_head_numbers()(of, tokenizer, columns) : nullptr) {
+    pooled = gathered.pooled;
 }
 
 PatternFacts::PatternFacts(const PatternShape& of, std::unique_ptr<const HeadNumbers> gathered)
@@ -64,7 +64,7 @@ PatternFacts::PatternFacts(const PatternShape& of, std::unique_ptr<const HeadNum
 
 HeadAccumulator::HeadAccumulator(const PatternFacts& facts, PooledPattern& pooled, GatheredNumbers& numbers)
     : facts_(facts), pooled_(pooled), numbers_(numbers), first_row_(facts.numbers ? facts.numbers->size() : 0) {
-    if (!facts.pictures) return;
+    if (!facts.pooled) return;
     pooled_.rows = std::min(facts.shape.queries, kPooledCells);
     pooled_.cols = std::min(facts.shape.keys, kPooledCells);
     const auto cells = static_cast<std::size_t>(pooled_.rows * pooled_.cols);
@@ -82,28 +82,36 @@ void HeadAccumulator::set_value_norms(std::vector<float> norms) {
 }
 
 void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::int64_t count, std::int64_t keys,
-                               std::int64_t stride, std::span<const model::RowLogs> logs) {
+                               std::int64_t stride, model::PatternTile* tile) {
     const FlushDenormals flush;
-    const Rows rows{weights, first, count, keys, stride, logs};
+    Rows rows{weights, first, count, keys, stride, {}};
     thread_local Sums sums;
     sums.column_sum.assign(index(keys + kRowLanes), 0.0F);
-    sums.column_max.assign(facts_.pictures ? index(keys + kRowLanes) : 0, 0.0F);
+    sums.column_max.assign(facts_.pooled ? index(keys + kRowLanes) : 0, 0.0F);
     sums.diagonal.assign(facts_.distances.count() > 0 ? index(facts_.shape.queries) : 0, 0.0F);
     Block block{first, RowSums(first_row_.size()), {}};
     const std::int64_t behind = first + count, together = rows_together(keys);
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     for (std::int64_t i = first; i < behind;) {
-        // Columns are summed over few rows in float32: those of a cell of the pictures, else sixteen.
+        // Columns are summed over few rows in float32: those of a cell of the maps, else sixteen.
         const std::int64_t start = i, cell = std::upper_bound(begin.begin(), begin.end(), i) - begin.begin() - 1;
-        const std::int64_t end = std::min(facts_.pictures ? begin[index(cell + 1)] : i + kTogether, behind);
-        for (; i < end; i = std::min(i + together, end)) add_rows_together(rows, i, std::min(i + together, end), sums, block);
+        const std::int64_t end = std::min(facts_.pooled ? begin[index(cell + 1)] : i + kTogether, behind);
+        while (i < end) {
+            const std::int64_t last = std::min(i + together, end);
+            if (tile) {
+                tile->until(last - first);
+                rows.logs = tile->logs();
+            }
+            add_rows_together(rows, i, last, sums, block);
+            i = last;
+        }
         const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
         if (facts_.numbers) facts_.numbers->add_columns(sums.column_sum.data(), reached, 1, block.sums);
         if (!sums.diagonal.empty()) {
             facts_.numbers->add_diagonals(sums.diagonal.data(), block.sums);
             std::ranges::fill(sums.diagonal, 0.0F);
         }
-        if (facts_.pictures) {
+        if (facts_.pooled) {
             CellRow pooled = pool_columns(cell, reached, sums);
             const bool whole = start == begin[index(cell)] && end == begin[index(cell + 1)];
             if (whole)
@@ -151,7 +159,7 @@ void HeadAccumulator::add_rows_together(const Rows& rows, std::int64_t first, st
             const auto floor = static_cast<float>(0.0001 / static_cast<double>(row.legal.count()));
             const auto pass = [&](std::int64_t from, std::int64_t to) {
                 row_pass({weights + from, to - from, readable - from, from, factor + from, floor, rows.logs.empty()},
-                         {facts_.pictures ? sums.column_max.data() + from : nullptr, sums.column_sum.data() + from}, row.numbers);
+                         {facts_.pooled ? sums.column_max.data() + from : nullptr, sums.column_sum.data() + from}, row.numbers);
             };
             const std::int64_t from = std::max(row.legal.first, key), to = std::min(row.legal.last, key + kStretch);
             const std::int64_t middle = std::min(row.split, to);

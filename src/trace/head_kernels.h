@@ -4,7 +4,7 @@
 
 #include "headlight/trace/head_numbers.h"
 #include "headlight/trace/trace.h"
-#include "model/arithmetic/kernels.h"
+#include "model/run/forward.h"
 #include "trace/row_kernel.h"
 
 #include <cstdint>
@@ -17,15 +17,14 @@ namespace headlight::trace {
 
 /// What all heads of one window share.
 struct PatternFacts {
-    /// `pictures`: the pooled maps are made too.
-    PatternFacts(const PatternShape&, const text::Tokenizer&, const text::Encoding& keys, bool pictures = true);
+    PatternFacts(const PatternShape&, const text::Tokenizer&, const text::Encoding& keys, const HeadOverview&);
     PatternFacts(const PatternShape&, std::unique_ptr<const HeadNumbers>);
 
     PatternShape shape;
-    bool pictures = true;
+    bool pooled = true;                          ///< pooled maps are made
     std::vector<std::int64_t> cell_begin;        ///< first row of each pooled cell, and the end
     std::vector<std::int64_t> column_begin;      ///< the same of keys
-    std::unique_ptr<const HeadNumbers> numbers;  ///< nullptr: only the pooled maps
+    std::unique_ptr<const HeadNumbers> numbers;  ///< nullptr: none
     model::KeyRange distances;                   ///< whose diagonals the numbers want; empty: none
 };
 
@@ -50,9 +49,9 @@ public:
         return std::span(value_norms_).first(value_norms_.empty() ? 0 : static_cast<std::size_t>(facts_.shape.keys));
     }
     /// Rows [first, first + count) with `keys` columns each (columns from `keys` on are zero), `stride` floats apart.
-    /// Every row once; the last block writes the results. `logs` of each row, or none.
+    /// Every row once; the last block writes the results. `tile`: makes them weights, a few rows at a time; nullptr: they are.
     void add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride,
-                  std::span<const model::RowLogs> logs = {});
+                  model::PatternTile* tile = nullptr);
 
 private:
     /// Columns of a cell row that a block has only a part of.

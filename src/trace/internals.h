@@ -39,8 +39,8 @@ struct Trace::Internals {
     std::optional<text::Encoding> source;      ///< cross: what the columns of its patterns are; else the text itself
     std::vector<text::TokenLabel> source_labels;
 
-    std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
-    std::vector<GatheredNumbers> head_numbers;
+    std::vector<PooledPattern> pooled;          ///< [layer * head]; empty: not gathered
+    std::vector<GatheredNumbers> head_numbers;  ///< likewise
 };
 
 /// A tensor that is stored or can be made again; nothing where it is neither.

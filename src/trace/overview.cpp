@@ -10,15 +10,16 @@
 
 namespace headlight::trace {
 
-Overview::Overview(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& queries,
-                   const text::Encoding* keys, std::int64_t first_counted, bool pictures)
-    : n_heads_(c.n_heads) {
+Overview::Overview(const HeadOverview& gathered, const model::ModelConfig& c, const text::Tokenizer& tokenizer,
+                   const text::Encoding& queries, const text::Encoding* keys, std::int64_t first_counted)
+    : gathered_(gathered), n_heads_(c.n_heads) {
+    if (!gathered_.any()) return;
     const text::Encoding& columns = keys ? *keys : queries;
     const auto window_of = [&](std::int64_t layer) { return keys ? 0 : model::window_of(c, layer); };
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         const std::int64_t window = window_of(layer);
         const PatternShape shape{queries.size(), columns.size(), keys != nullptr, !keys && c.causal, window, first_counted};
-        if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns, pictures);
+        if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns, gathered_);
     }
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
     pooled_.resize(heads);
@@ -60,9 +61,9 @@ std::span<const float> Overview::lengths(HeadId id) const {
     return heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->value_norms();
 }
 
-void Overview::add_rows(HeadId id, const HeadRows& rows, std::span<const model::RowLogs> logs) {
+void Overview::add_rows(HeadId id, const HeadRows& rows, model::PatternTile& tile) {
     heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->add_rows(rows.weights, rows.first, rows.count,
-                                                                                          rows.keys, rows.stride, logs);
+                                                                                          rows.keys, rows.stride, &tile);
 }
 
 void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& rows) {
@@ -77,8 +78,8 @@ void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, cons
 
 void Overview::finish(std::vector<PooledPattern>& pooled, std::vector<GatheredNumbers>& numbers) {
     heads_.clear();
-    pooled = std::move(pooled_);
-    numbers = std::move(numbers_);
+    if (gathered_.pooled) pooled = std::move(pooled_);
+    if (gathered_.numbers && gathered_head_numbers()) numbers = std::move(numbers_);
 }
 
 }  // namespace headlight::trace

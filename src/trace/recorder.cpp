@@ -62,10 +62,8 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
 }
 
 /// float32 on the CPU, whose rows are contiguous.
-at::Tensor floats_of(const at::Tensor& tile) {
-    const at::Tensor rows = tile.is_cpu() && tile.scalar_type() == at::kFloat ? tile : tile.to(at::kCPU, at::kFloat);
-    return rows.stride(2) == 1 ? rows : rows.contiguous();
-}
+bool is_floats(const at::Tensor& tile) { return tile.is_cpu() && tile.scalar_type() == at::kFloat && tile.stride(2) == 1; }
+at::Tensor floats_of(const at::Tensor& tile) { return is_floats(tile) ? tile : tile.to(at::kCPU, at::kFloat).contiguous(); }
 
 std::int64_t total_bytes(const Trace::Internals& in) {
     std::map<const void*, std::size_t> storages;
@@ -89,19 +87,18 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
 }
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
-                   std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source,
-                   std::int64_t first_counted, PatternReader* reader, bool pictures)
+                   std::set<HookPoint> stored, Hooked hooked, const HeadOverview& overview, const text::Encoding* source,
+                   std::int64_t first_counted, PatternReader* reader)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (reader && reader->takes_patterns()) whole_ = std::make_unique<WholePatterns>(encoding.size(), encoding.size(), *reader);
     if (reader && reader->takes_rows()) rows_ = reader;
-    if (!overview) return;
-    own_ = Overview(config_, tokenizer, encoding, nullptr, first_counted, pictures);
-    if (source) cross_ = Overview(config_, tokenizer, encoding, source);
+    own_ = Overview(overview, config_, tokenizer, encoding, nullptr, first_counted);
+    if (source) cross_ = Overview(overview, config_, tokenizer, encoding, source);
 }
 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
-    if ((point.hook == Hook::v && own_.gathers()) || (point.hook == Hook::cross_v && cross_.gathers())) return true;
+    if ((point.hook == Hook::v && own_.reads_lengths()) || (point.hook == Hook::cross_v && cross_.reads_lengths())) return true;
     return is_of_replaced(point, hooked_);
 }
 
@@ -112,8 +109,8 @@ at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || is_of_replaced(point, replaced_);
     if (keep) stored_[point] = tensor.to(at::kCPU);
     const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };
-    if (point.hook == Hook::v && own_.gathers()) own_.weigh_values(point.layer, tensor, factors(model_));
-    if (point.hook == Hook::cross_v && cross_.gathers())
+    if (point.hook == Hook::v && own_.reads_lengths()) own_.weigh_values(point.layer, tensor, factors(model_));
+    if (point.hook == Hook::cross_v && cross_.reads_lengths())
         cross_.weigh_values(point.layer, tensor, factors(*model_.part(model::Stack::cross)));
     return tensor;
 }
@@ -136,9 +133,9 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
-                            std::span<const model::RowLogs> logs) {
-    const at::Tensor rows = floats_of(tile);
+void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) {
+    const bool few = !rows_ && !whole_ && is_floats(tile.until(0));  // a few rows at a time
+    const at::Tensor rows = few ? tile.until(0) : floats_of(tile.whole());
     // A head a thread, and all that is read of its rows while they are in the cache. Lengths are there until the overview has the
     // head's last rows.
     at::parallel_for(0, rows.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -152,13 +149,13 @@ void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, 
                               .lengths = own_.lengths(id)};
             if (rows_) rows_->rows(id, of);
             if (whole_) whole_->add_rows(id, of.weights, of.first, of.count, of.keys, of.stride, of.lengths);
-            if (own_.gathers()) own_.add_rows(id, of, logs);
+            if (own_.gathers()) own_.add_rows(id, of, tile);
         }
     });
 }
 
-void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
-    if (cross_.gathers()) cross_.add_tile(layer, head0, row0, floats_of(tile));
+void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) {
+    if (cross_.gathers()) cross_.add_tile(layer, head0, row0, floats_of(tile.whole()));
 }
 
 void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.head_numbers); }

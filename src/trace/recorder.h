@@ -25,14 +25,14 @@ Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Interv
 class Recorder final : public model::Observer {
 public:
     Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
-             bool overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0,
-             PatternReader* reader = nullptr, bool pictures = true);
+             const HeadOverview& overview, const text::Encoding* source = nullptr, std::int64_t first_counted = 0,
+             PatternReader* reader = nullptr);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
     bool wants_pattern_tiles() const override { return own_.gathers() || whole_ || rows_; }
-    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&, std::span<const model::RowLogs>) override;
-    void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
+    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, model::PatternTile&) override;
+    void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, model::PatternTile&) override;
 
     /// Moves everything into the trace's internals. Once, after the pass. `alone`: other traces have no part of its memory.
     void finish(Trace::Internals&, bool alone = true);

@@ -104,7 +104,7 @@ void add_remaker(Trace::Internals& t, const std::shared_ptr<const model::Model>&
 }
 
 void check_run_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored,
-                      const Hooked& hooked, bool overview, std::int64_t source) {
+                      const Hooked& hooked, const HeadOverview& overview, std::int64_t source) {
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
@@ -426,7 +426,7 @@ std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const
             internals->kept = kept;
             internals->labels = text::token_labels(*tokenizer, internals->encoding);
             auto recorder = std::make_unique<Recorder>(*model, *tokenizer, internals->encoding, stored, Hooked(), plan.overview,
-                                                       nullptr, texts[i].text.first_counted, texts[i].reader, texts[i].pictures);
+                                                       nullptr, texts[i].text.first_counted, texts[i].reader);
             const text::Encoding& encoding = internals->encoding;
             all[i] = {std::move(internals), {.ids = encoding.ids, .type_ids = encoding.type_ids}, std::move(recorder)};
         }

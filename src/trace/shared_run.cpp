@@ -13,13 +13,14 @@ using model::Hook;
 using model::HookPoint;
 
 std::optional<SharedLayers> shared_layers(const Trace& unedited, const model::Model& model, const text::Encoding& encoding,
-                                          const Keeping& keeping, const std::set<HookPoint>& hooked, bool overview) {
+                                          const Keeping& keeping, const std::set<HookPoint>& hooked,
+                                          const HeadOverview& overview) {
     const Trace::Internals& plain = unedited.internals();
     const model::ModelConfig& c = model.config();
     const bool same = plain.model.get() == &model && plain.edits.empty() && plain.encoding.ids == encoding.ids &&
                       plain.encoding.type_ids == encoding.type_ids && !encoding.pixels == !plain.encoding.pixels &&
                       (!encoding.pixels || *plain.encoding.pixels == *encoding.pixels);
-    if (!same || (overview && plain.pooled.empty())) return std::nullopt;
+    if (!same || !unedited.overview().has(overview)) return std::nullopt;
     SharedLayers shared{.layers = c.n_layers};
     bool behind = false;
     for (const HookPoint& p : hooked) {
@@ -53,9 +54,8 @@ std::optional<SharedLayers> shared_layers(const Trace& unedited, const model::Mo
 void share_overview(const SharedLayers& shared, const Trace& unedited, Trace::Internals& out) {
     const Trace::Internals& plain = unedited.internals();
     const auto heads = static_cast<std::ptrdiff_t>(shared.layers * plain.model->config().n_heads);
-    if (out.pooled.empty()) return;
-    std::copy_n(plain.pooled.begin(), heads, out.pooled.begin());
-    std::copy_n(plain.head_numbers.begin(), heads, out.head_numbers.begin());
+    if (!out.pooled.empty()) std::copy_n(plain.pooled.begin(), heads, out.pooled.begin());
+    if (!out.head_numbers.empty()) std::copy_n(plain.head_numbers.begin(), heads, out.head_numbers.begin());
 }
 
 void share(const SharedLayers& shared, const Trace& unedited, Trace::Internals& out) {

@@ -24,7 +24,7 @@ struct SharedLayers {
 /// Nothing where the unedited run is of another text or model, is edited itself, or lacks what is to be kept, and where an
 /// intervention comes before the layers.
 std::optional<SharedLayers> shared_layers(const Trace& unedited, const model::Model&, const text::Encoding&, const Keeping&,
-                                          const std::set<model::HookPoint>& hooked, bool overview);
+                                          const std::set<model::HookPoint>& hooked, const HeadOverview&);
 /// Puts them beside what the run itself has computed.
 void share(const SharedLayers&, const Trace& unedited, Trace::Internals&);
 /// Only the pooled maps and the numbers of heads, of an attention to a source.
@@ -47,9 +47,8 @@ public:
     bool wants(model::HookPoint point) const override { return whole_.wants(point); }
     at::Tensor visit(model::HookPoint, at::Tensor rows) override;
     bool wants_pattern_tiles() const override { return whole_.wants_pattern_tiles(); }
-    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
-                      std::span<const model::RowLogs> logs) override {
-        whole_.pattern_tile(layer, head0, row0, tile, logs);
+    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) override {
+        whole_.pattern_tile(layer, head0, row0, tile);
     }
 
 private:

@@ -14,7 +14,6 @@ namespace {
 
 std::size_t head_index(const Trace& trace, Layer layer, Head head) {
     const model::ModelConfig& c = trace.config();
-    if (!trace.has_overview()) throw Error("This trace was made without an overview of its heads");
     if (layer.value < 0 || layer.value >= c.n_layers || head.value < 0 || head.value >= c.n_heads) {
         throw Error({.problem = "There is no such head",
                      .expected = std::to_string(c.n_layers) + " layers of " + std::to_string(c.n_heads) + " heads",
@@ -132,16 +131,21 @@ std::optional<at::Tensor> available_rows(const Trace& trace, model::HookPoint po
     return whole->narrow(0, first, count);
 }
 
-bool Trace::has_overview() const noexcept { return !internals_->pooled.empty(); }
-const PooledPattern& Trace::pooled(Layer layer, Head head) const { return internals_->pooled[head_index(*this, layer, head)]; }
+HeadOverview Trace::overview() const noexcept {
+    return {.pooled = !internals_->pooled.empty(), .numbers = !internals_->head_numbers.empty()};
+}
+const PooledPattern& Trace::pooled(Layer layer, Head head) const {
+    if (!overview().pooled) throw Error("This trace was made without an overview of its heads");
+    return internals_->pooled[head_index(*this, layer, head)];
+}
 const std::vector<std::int64_t>& counted_rows(const Trace& trace, HeadId id) {
     trace.head_numbers(id.layer, id.head);  // its errors
     return trace.internals().head_numbers[head_index(trace, id.layer, id.head)].rows;
 }
 
 const std::vector<double>& Trace::head_numbers(Layer layer, Head head, bool with_first_row) const {
+    if (!overview().numbers) throw Error("This trace was made without numbers of its heads");
     const GatheredNumbers& both = internals_->head_numbers[head_index(*this, layer, head)];
-    if (both.usual.empty()) throw Error("This trace was made without numbers of its heads");
     return with_first_row ? both.with_first_row : both.usual;
 }
 

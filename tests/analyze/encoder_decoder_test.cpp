@@ -270,8 +270,8 @@ double probability_with(const Asked& a, const std::string& hook, std::int64_t ro
                                         out[row].copy_(change(t[row]));
                                         return out;
                                     }};
-    const auto run =
-        trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(), {.globs = {"logits"}, .overview = false}, {other});
+    const auto run = trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(),
+                                           {.globs = {"logits"}, .overview = trace::no_overview}, {other});
     return at::softmax(trace::tensor(*run, {Hook::logits, Layer(0)})[position].to(at::kDouble), 0)[target].item<double>();
 }
 
@@ -442,8 +442,8 @@ TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
                                                 out[head][i][j].add_(step);
                                                 return out;
                                             }};
-            const auto run =
-                trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(), {.globs = {"logits"}, .overview = false}, {other});
+            const auto run = trace::run_with_hooks(a.model, a.tokenizer, pair_prompt(),
+                                                   {.globs = {"logits"}, .overview = trace::no_overview}, {other});
             const at::Tensor p = at::log_softmax(trace::tensor(*run, {Hook::logits, Layer(0)}).to(at::kDouble), 1);
             double loss = 0;
             for (std::int64_t t = 0; t + 1 < target.size(); ++t)

@@ -114,7 +114,7 @@ TEST_P(EncoderDecoderTrace, OverviewOfTheCrossAttentionIsOfItsPatterns) {
     const auto trace = run(opened.model, opened.tokenizer, kPrompt);
     const auto cross = part_of(trace, Stack::cross);
     ASSERT_TRUE(cross->across_texts());
-    ASSERT_TRUE(cross->has_overview());
+    ASSERT_TRUE(cross->overview().has({}));
     EXPECT_EQ(cross->key_encoding().ids, trace->part(Stack::encoder)->encoding().ids);
     EXPECT_EQ(cross->labels().size(), static_cast<std::size_t>(cross->tokens()));
     EXPECT_EQ(cross->key_labels().size(), static_cast<std::size_t>(cross->keys()));
@@ -155,8 +155,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoderTrace, testing::ValuesIn(fixtur
 
 TEST(EncoderDecoderPlan, GlobsAreOfEitherStack) {
     const Opened t5(fixtures() / "encoder_decoders/t5");
-    const auto trace =
-        run(t5.model, t5.tokenizer, kPrompt, {.globs = {"encoder.*hook_q", "decoder.*cross_attn.hook_z"}, .overview = false});
+    const auto trace = run(t5.model, t5.tokenizer, kPrompt,
+                           {.globs = {"encoder.*hook_q", "decoder.*cross_attn.hook_z"}, .overview = no_overview});
     EXPECT_TRUE(trace->part(Stack::encoder)->has({Hook::q, Layer(1)}));
     EXPECT_FALSE(trace->has({Hook::q, Layer(1)}));
     EXPECT_TRUE(trace->has({Hook::cross_z, Layer(1)}));

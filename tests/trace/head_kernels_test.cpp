@@ -196,7 +196,7 @@ TEST(HeadKernels, DiagonalsAreSumsOverTheRowsThatCount) {
             for (const model::KeyRange wanted : {model::KeyRange{0, tokens}, model::KeyRange{3, 38}})
                 for (const std::int64_t window : {0, 17})
                     for (const std::int64_t counted : {0, 4})
-                        for (const bool pictures : {true, false}) {
+                        for (const bool pooled : {true, false}) {
                             if (wanted.last > tokens || counted >= tokens) continue;
                             SCOPED_TRACE(testing::Message() << tokens << " tokens, window " << window << ", from " << counted);
                             Example e = make_example(tokens, causal, 5);
@@ -207,7 +207,7 @@ TEST(HeadKernels, DiagonalsAreSumsOverTheRowsThatCount) {
                                 for (std::int64_t j = e.shape.legal(i).first; j <= i; ++j)
                                     if (wanted.has(i - j)) expected[static_cast<std::size_t>(i - j - wanted.first)] += e.p(i, j);
                             PatternFacts facts(e.shape, std::make_unique<DistanceSums>(tokens, wanted));
-                            facts.pictures = pictures;
+                            facts.pooled = pooled;
                             for (const std::int64_t block : {64, 7}) {
                                 const Results r = run_blocks(facts, e, block);
                                 ASSERT_EQ(r.numbers.usual.size(), expected.size());

@@ -41,20 +41,20 @@ TEST(Run, KeepsWhatWasAskedForInTheShapesOfTheHooks) {
 }
 
 TEST(Run, WhatWasNotAskedForIsNotThereAndSaysSo) {
-    const auto trace = Novella::get().run(kSentence, {.globs = {"blocks.2.attn.hook_z"}, .overview = false});
+    const auto trace = Novella::get().run(kSentence, {.globs = {"blocks.2.attn.hook_z"}, .overview = no_overview});
     EXPECT_TRUE(trace->has({Hook::result, Layer(2)}));  // z gives it
     EXPECT_FALSE(trace->has({Hook::z, Layer(1)}));
     EXPECT_FALSE(trace->has({Hook::pattern, Layer(2)}));
     EXPECT_THAT(error_of([&] { tensor(*trace, {Hook::pattern, Layer(2)}); }), HasSubstr("blocks.2.attn.hook_q"));
     EXPECT_THAT(error_of([&] { pattern_rows(*trace, Layer(2), Head(0), 0, 1); }), HasSubstr("blocks.2.attn.hook_q"));
-    EXPECT_FALSE(trace->has_overview());
+    EXPECT_FALSE(trace->overview().any());
     EXPECT_THAT(error_of([&] { trace->pooled(Layer(0), Head(0)); }), HasSubstr("overview"));
     EXPECT_EQ(trace->bytes(), trace->tokens() * 256 * 4);
 }
 
 TEST(Run, CachingChangesNothing) {
     const HookPoint logits{Hook::logits, Layer(0)};
-    const auto plain = Novella::get().run(kSentence, {.globs = {"logits"}, .overview = false});
+    const auto plain = Novella::get().run(kSentence, {.globs = {"logits"}, .overview = no_overview});
     for (const CapturePlan& plan : {CapturePlan(), CapturePlan::everything()}) {
         EXPECT_TRUE(at::equal(tensor(*plain, logits), tensor(*Novella::get().run(kSentence, plan), logits)));
     }

@@ -25,7 +25,7 @@ constexpr qint64 soon_ms = 300;
 /// Measures that both runs have.
 std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, const trace::Trace& b) {
     const bool alike = a.config().n_layers == b.config().n_layers && a.config().n_heads == b.config().n_heads;
-    if (!alike || !a.has_overview() || !b.has_overview()) return nullptr;
+    if (!alike || !a.overview().numbers || !b.overview().numbers) return nullptr;
     auto table = std::make_shared<analyze::HeadTable>(analyze::head_table(a));
     const analyze::HeadTable other = analyze::head_table(b);
     for (std::size_t m = 0; m < table->measures.size(); ++m) {

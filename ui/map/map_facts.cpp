@@ -149,7 +149,7 @@ std::shared_ptr<const trace::Trace> MapTexts::run(std::size_t text, const Cancel
     const bool rotary = opened_.model->config().positions == model::Positions::rotary;
     trace::CapturePlan plan;
     plan.globs = {rotary ? "*attn.hook_rot_q" : "*attn.hook_q", rotary ? "*attn.hook_rot_k" : "*attn.hook_k", "*attn.hook_v"};
-    plan.overview = false;
+    plan.overview = trace::no_overview;
     const auto made = trace::run_encoded(opened_.model, opened_.tokenizer,
                                          encoded(vectors_->tokens, range(text, false), *opened_.tokenizer), plan, cancel);
     const std::lock_guard lock(mutex_);

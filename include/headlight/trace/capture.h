@@ -11,6 +11,15 @@
 
 namespace headlight::trace {
 
+/// What a run gathers of every head while its pattern exists.
+struct HeadOverview {
+    bool pooled = true;   ///< pooled maps
+    bool numbers = true;  ///< what gather_head_numbers() names, and lengths of values
+    bool any() const noexcept { return pooled || numbers; }
+    bool has(const HeadOverview& other) const noexcept { return pooled >= other.pooled && numbers >= other.numbers; }
+};
+inline constexpr HeadOverview no_overview{.pooled = false, .numbers = false};
+
 /// Which hooks can be read from the trace afterwards, by globs over hook names ("blocks.*.attn.hook_q", "all").
 /// The default is what the views need: every hook but the normalised copies of the residual stream; scores, patterns
 /// and head results are not in the list, but can be read.
@@ -18,7 +27,7 @@ namespace headlight::trace {
 /// scores from q and k, hook_result from z, mlp.hook_post from mlp.hook_pre. So a trace grows with T, not with T^2.
 struct CapturePlan {
     std::vector<std::string> globs;  ///< empty: the default set
-    bool overview = true;            ///< gathers pooled maps and numbers of every head while patterns exist
+    HeadOverview overview{};
 
     static CapturePlan everything();  ///< {"all"}: every hook
     /// Error when a glob matches no hook of this model, with the nearest names.

@@ -53,7 +53,8 @@ public:
     virtual void rows(HeadId, const HeadRows&) {}
 };
 
-/// run() of it, for models of one stack that read text. Errors as there. Lengths reach the reader where the plan has an overview.
+/// run() of it, for models of one stack that read text. Errors as there. Lengths reach the reader where the plan has numbers of
+/// heads.
 std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>, EncodedText,
                                          const CapturePlan&, const CancelToken& = {}, PatternReader* = nullptr);
 
@@ -61,7 +62,6 @@ std::shared_ptr<const Trace> run_encoded(std::shared_ptr<const model::Model>, st
 struct PackedText {
     EncodedText text;
     PatternReader* reader = nullptr;
-    bool pictures = true;  ///< an overview makes the pooled maps, not only the numbers of heads
 };
 /// run_encoded() of each text, in one pass over the rows of all of them (model::forward_packed()). The traces share the memory of
 /// their tensors: drop them together. Readers of different texts are called from several threads at once.

@@ -78,7 +78,7 @@ bool gather_head_numbers(MakeHeadNumbers) noexcept;
 MakeHeadNumbers gathered_head_numbers() noexcept;
 
 class Trace;
-/// How many rows each of Trace::head_numbers() is over, row 0 of a causal model left out. Error without an overview.
+/// How many rows each of Trace::head_numbers() is over, row 0 of a causal model left out. Error without them.
 const std::vector<std::int64_t>& counted_rows(const Trace&, HeadId);
 
 }  // namespace headlight::trace

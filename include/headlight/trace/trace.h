@@ -68,10 +68,10 @@ public:
     /// attention to the encoder's output, whose hooks are q, k, pattern … by the usual names. nullptr: there is none.
     const std::shared_ptr<const Trace>& part(model::Stack) const noexcept;
 
-    bool has_overview() const noexcept;
-    const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
+    HeadOverview overview() const noexcept;          ///< what was gathered of it
+    const PooledPattern& pooled(Layer, Head) const;  ///< Error without pooled maps
     /// What gather_head_numbers() has gathered of a head (analyze/heads/head_table.h names them). `with_first_row`: row 0 of a
-    /// causal model counts like any other. Error without an overview, or where nothing is gathered.
+    /// causal model counts like any other. Error without them.
     const std::vector<double>& head_numbers(Layer, Head, bool with_first_row = false) const;
 
     /// What was computed from this run and is needed again while it lives.

@@ -89,7 +89,7 @@ public:
 
     Sequence run(const std::vector<std::int64_t>& ids) const {
         check_length(model_->config(), tokenizer_->encode_ids(ids).size(), n_);
-        const trace::CapturePlan plan{.globs = {"*.hook_pattern"}, .overview = false};
+        const trace::CapturePlan plan{.globs = {"*.hook_pattern"}, .overview = trace::no_overview};
         const auto trace = trace::run(model_, tokenizer_, {.text = {}, .pair = {}, .ids = ids}, plan, cancel_, {});
         const std::vector<bool>& special = trace->encoding().special;
         return {trace, std::find(special.begin(), special.end(), false) - special.begin()};

@@ -324,7 +324,7 @@ PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOpti
     check_head(trace, id);
     if (side < 1)
         throw Error(ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
-    if (is_plain(options) && trace.has_overview() && !trace.across_texts()) {
+    if (is_plain(options) && trace.overview().pooled && !trace.across_texts()) {
         const std::int64_t made = trace.pooled(id.layer, id.head).rows;
         const std::int64_t cells = repooled_side(made, side);
         const bool wants_more = side > made && trace.tokens() > made;

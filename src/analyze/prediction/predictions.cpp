@@ -83,7 +83,7 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
                                            changed.select(0, p.value).copy_(masked);
                                            return changed;
                                        }};
-    trace::CapturePlan plan{.globs = {model::name_of({Hook::logits, Layer(0)})}, .overview = false};
+    trace::CapturePlan plan{.globs = {model::name_of({Hook::logits, Layer(0)})}, .overview = trace::no_overview};
     const auto run =
         trace::run_with_hooks(trace.model(), trace.tokenizer(),
                               {.text = trace.text_a(),

@@ -41,7 +41,7 @@ struct Analysis {
         Loaded loaded;
         std::shared_ptr<const trace::Trace> whole, trace;  ///< the run, and the part of it that --attention names
     };
-    Run run_text(const Console& console, const trace::CapturePlan& plan = {}) const {
+    Run run_text(const Console& console, const trace::CapturePlan& plan = hooks_alone()) const {
         Run run{.loaded = load(console), .whole = {}, .trace = {}};
         run.whole = run_loaded(run.loaded, plan, console);
         run.trace = attention.of(run.whole);

@@ -23,7 +23,7 @@ struct AttributionCommand : Analysis {
         const Loaded loaded = load(console);
         const analyze::AttributionOptions options{
             .token = *token.id(loaded, console), .minus = minus.id(loaded, console), .neurons = neurons};
-        const auto trace = run_loaded(loaded, {}, console);
+        const auto trace = run_loaded(loaded, hooks_alone(), console);
         Result found = result(*trace, analyze::table_of(analyze::attribution(*trace, Position(position), options)));
         found.fact("position", position).fact("token", token_fact(*loaded.tokenizer, options.token));
         if (options.minus) found.fact("minus", token_fact(*loaded.tokenizer, *options.minus));

@@ -27,8 +27,8 @@ struct DetectCommand : Analysis {
                                                             : HeadKind::previous_token;
         analyze::DetectorOptions asked = options;
         asked.measure = measure == "abs" ? analyze::DetectorMeasure::abs : analyze::DetectorMeasure::mul;
-        const auto trace =
-            attention.of(open_or_run(model, text, compute, {.globs = {"*.hook_pattern"}, .overview = false}, console));
+        const auto trace = attention.of(
+            open_or_run(model, text, compute, {.globs = {"*.hook_pattern"}, .overview = trace::no_overview}, console));
         const Eigen::MatrixXd scores = analyze::detector_scores(*trace, wanted, asked);
         analyze::Table table{{"layer", "head", "score"}, {}};
         table.definitions = {{"score", measure == "abs"

@@ -56,7 +56,7 @@ struct DriversCommand : Analysis {
                          .facts = facts_of(*loaded.model)};
             return std::move(found.fact("token", name));
         }
-        const auto trace = run_loaded(loaded, {}, console);
+        const auto trace = run_loaded(loaded, hooks_alone(), console);
         Result found = result(*trace, analyze::table_of(analyze::next_token_drivers(*trace, id, Position(position), top, heads)));
         return std::move(found.fact("token", name).fact("position", position));
     }

@@ -12,7 +12,9 @@ namespace headlight::cli {
 namespace {
 
 /// What the measures are made of, and no more: long texts fit.
-trace::CapturePlan measured_hooks() { return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true}; }
+trace::CapturePlan measured_hooks() {
+    return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = {.pooled = false}};
+}
 
 struct HeadsCommand : Analysis {
     TextList texts;

@@ -26,7 +26,7 @@ struct LensCommand : Analysis {
         analyze::require_unembedding(loaded.model->config(), "The logit lens");
         analyze::LensOptions options{.at = at, .top = top, .watched = watch.id(loaded, console)};
         if (!tuned.empty()) options.tuned = analyze::TunedLens::load(tuned, loaded.model->config());
-        const auto trace = run_loaded(loaded, {}, console);
+        const auto trace = run_loaded(loaded, hooks_alone(), console);
         const analyze::LogitLens lens = analyze::logit_lens(*trace, options, loaded.cancel, console.progress());
         Result found = result(*trace, analyze::table_of(lens, *trace, top));
         found.fact("at", std::string(enum_word(at)));

@@ -19,7 +19,7 @@ struct PredictionsCommand : Analysis {
     Result run(const Console& console) const {
         const Loaded loaded = load(console);
         analyze::require_unembedding(loaded.model->config(), "A prediction");
-        const auto trace = run_loaded(loaded, {.globs = {"logits"}, .overview = false}, console);
+        const auto trace = run_loaded(loaded, {.globs = {"logits"}, .overview = trace::no_overview}, console);
         if (mask->count() == 0) return result(*trace, analyze::table_of(analyze::predictions(*trace, top), *trace->tokenizer()));
         const analyze::MaskedCandidates found = analyze::masked_candidates(*trace, Position(position), top, loaded.cancel);
         Result out = result(*trace, analyze::table_of(found, *trace->tokenizer()));

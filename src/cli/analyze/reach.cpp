@@ -24,7 +24,7 @@ struct ReachCommand : Analysis {
         if (moved > 0 && (layer < 0 || head < 0)) throw UsageError("--moved needs --layer and --head");
         if (moved > 0 && !passage.empty()) throw UsageError("--moved lists pairs of the whole text: leave --passage out");
         if (moved == 0 && (layer >= 0 || head >= 0)) throw UsageError("--layer and --head name the head of --moved");
-        const Run run = run_text(console, {.globs = {"*.hook_pattern", "*.attn.hook_v"}, .overview = false});
+        const Run run = run_text(console, {.globs = {"*.hook_pattern", "*.attn.hook_v"}, .overview = trace::no_overview});
         const trace::Trace& trace = *run.trace;
         std::optional<analyze::Passage> marked;
         if (!passage.empty()) marked = analyze::passage_called(trace, passage);

@@ -27,12 +27,12 @@ struct RefinementCommand : Analysis {
         Loaded loaded;
         if (texts.empty()) {
             loaded = load(console);
-            runs.push_back(run_loaded(loaded, {}, console));
+            runs.push_back(run_loaded(loaded, hooks_alone(), console));
         } else {
             const auto lines = io::read_text_lines(texts);
             loaded = load_weights(console);
             const trace::CapturePlan plan{.globs = {"*resid_mid*", "*resid_post", "*hook_mlp_out", "*mlp.hook_post"},
-                                          .overview = false};
+                                          .overview = trace::no_overview};
             for (const io::TextLine& line : lines) {
                 loaded.prompt = {.text = line.text};
                 runs.push_back(run_loaded(loaded, plan, console));

@@ -29,7 +29,7 @@ struct SparsityCommand : Analysis {
 
     Result run(const Console& console) const {
         check(options);
-        const Run run = run_text(console, {.globs = {"*.hook_pattern"}, .overview = false});
+        const Run run = run_text(console, {.globs = {"*.hook_pattern"}, .overview = trace::no_overview});
         Result found =
             result(*run.trace,
                    table_of(*analyze::sparsity(*run.trace, options, writes_arrays(), run.loaded.cancel, console.progress())));

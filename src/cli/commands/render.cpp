@@ -141,7 +141,7 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     const bool of_heads = spec.needs.heads || spec.needs.focus;
     if (of_heads || spec.needs.layer) {
         HeadId interesting{Layer(o.layer), Head(0)};
-        if (o.layer < 0 && trace.has_overview()) interesting = analyze::interesting_head(analyze::head_table(trace));
+        if (o.layer < 0 && trace.overview().numbers) interesting = analyze::interesting_head(analyze::head_table(trace));
         if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
             interesting.layer = Layer(trace.config().n_layers - 1);
         request.layer = interesting.layer;
@@ -223,12 +223,21 @@ struct Texts {
     figure::TracePtr beside{};  ///< B
 };
 
+/// Of the overview what the view reads, and what its heads are chosen by.
+trace::CapturePlan plan_of(const RenderArguments& o) {
+    const figure::ViewSpec& spec = figure::view_spec(o.request.view);
+    const bool chooses = o.layer < 0 && (spec.needs.heads || spec.needs.focus || spec.needs.layer);
+    trace::CapturePlan plan{.globs = {}, .overview = spec.overview};
+    plan.overview.numbers |= chooses || !o.where.empty();
+    return plan;
+}
+
 Texts run_texts(const RenderArguments& o, const Console& console) {
     if (two_runs(o)) {
         const OtherRun::Runs runs = o.other.run(o.model, o.text, o.compute, console);
         return {.trace = runs.a, .beside = runs.b};
     }
-    if (!o.texts.given()) return {.trace = open_or_run(o.model, o.text, o.compute, {}, console)};
+    if (!o.texts.given()) return {.trace = open_or_run(o.model, o.text, o.compute, plan_of(o), console)};
     const std::vector<TextList::Line> lines = o.texts.lines();
     auto batch = std::make_shared<figure::TextBatch>();
     batch->file = o.texts.path;

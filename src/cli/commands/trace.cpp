@@ -128,7 +128,7 @@ int run_trace(const TraceArguments& options, const Console& console) {
     trace::CapturePlan plan;
     plan.globs = split_globs(options.capture);
     if (!options.capture.empty() && plan.globs.empty()) throw UsageError("--capture: no hook is named");
-    plan.overview = false;
+    plan.overview = trace::no_overview;
     io::check_writable(options.out);
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
     for (const model::Model* stack : stacks_of(*loaded.model)) check_memory(loaded, stack->config(), plan);

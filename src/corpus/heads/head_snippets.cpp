@@ -69,7 +69,7 @@ std::vector<HeadSnippet> head_snippets(TextStore& texts, const std::shared_ptr<c
         }
         SnippetReader reader(head, snippets);
         trace::EncodedText encoded{.text = bytes_of(chunk, text), .encoding = chunk.encoding};
-        const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
+        const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = trace::no_overview};
         trace::run_encoded(model, tokenizer, std::move(encoded), plan, cancel, &reader);
     }
     return out;

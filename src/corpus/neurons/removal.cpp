@@ -64,7 +64,7 @@ public:
         : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {}
     std::vector<double> operator()(const Chunk& chunk, const Text& text, std::int64_t count, std::int64_t removed,
                                    const std::vector<analyze::NeuronId>& neurons, const CancelToken& cancel) const {
-        trace::CapturePlan plan{.globs = {}, .overview = false};
+        trace::CapturePlan plan{.globs = {}, .overview = trace::no_overview};
         std::set<std::int64_t> layers;
         for (const analyze::NeuronId id : neurons) layers.insert(id.layer.value);
         for (const std::int64_t layer : layers) plan.globs.push_back("blocks." + std::to_string(layer) + ".mlp.hook_post");

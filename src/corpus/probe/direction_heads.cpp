@@ -121,7 +121,7 @@ DirectionHeads direction_heads(const Manifest& manifest, const StatesOptions& so
     const model::ModelConfig& config = source.model->config();
     DirectionHeads out{.layer = probe.layer, .n_heads = config.n_heads, .difference = {}, .share = {}, .stream = {}};
     DirectionSums sums(*source.model, probe, result.pairs, std::ssize(result.classes));
-    trace::CapturePlan plan{.globs = {}, .overview = false};
+    trace::CapturePlan plan{.globs = {}, .overview = trace::no_overview};
     for (std::int64_t block = 0; block < probe.layer; ++block)
         plan.globs.push_back("blocks." + std::to_string(block) + ".attn.hook_z");
     plan.globs.push_back(probe.layer < config.n_layers ? "blocks." + std::to_string(probe.layer) + ".hook_resid_pre"

@@ -57,7 +57,7 @@ std::vector<ArcSentence> gather_word_attention(TextStore& texts, std::span<const
                                                const std::shared_ptr<const headlight::text::Tokenizer>& tokenizer,
                                                const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& config = model->config();
-    const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
+    const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = trace::no_overview};
     const std::int64_t available = trace::forecast(config, 1, plan).available;
     const model::SameProducts same(model::SameProducts::Of::row);  // a text's numbers must not depend on others in its pass
     std::vector<ArcSentence> out(chunks.size());

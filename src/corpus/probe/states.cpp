@@ -168,7 +168,8 @@ std::vector<std::string> hooks_of(std::int64_t first, std::int64_t last, std::in
 void write_layers(const StatesOptions& options, TextStore& texts, std::int64_t first, std::int64_t last, LayerFiles& files,
                   const CancelToken& cancel, const Progress& progress) {
     const at::NoGradGuard no_grad;
-    const trace::CapturePlan plan{.globs = hooks_of(first, last, options.model->config().n_layers), .overview = false};
+    const trace::CapturePlan plan{.globs = hooks_of(first, last, options.model->config().n_layers),
+                                  .overview = trace::no_overview};
     std::vector<trace::PackedText> pack;
     std::int64_t tokens = 0;
     const auto run = [&] {

@@ -53,7 +53,7 @@ PackOfChunks::Traces PackOfChunks::pass_of(std::span<const Member> members, std:
     const model::SameProducts rows(model::SameProducts::Of::row);
     std::vector<trace::PackedText> texts;
     for (std::size_t i = 0; i < members.size(); ++i)
-        texts.push_back({members[i].encoded(), gathered[i].reads() ? &gathered[i] : nullptr, false});
+        texts.push_back({members[i].encoded(), gathered[i].reads() ? &gathered[i] : nullptr});
     return trace::run_packed(model_, tokenizer_, std::move(texts), plan_, cancel, layers);
 }
 

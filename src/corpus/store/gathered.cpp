@@ -54,14 +54,14 @@ void Gathered::load(const Arrays& arrays) {
 
 trace::CapturePlan Gathered::plan() const {
     std::set<std::string> globs;
-    bool overview = false;
+    bool numbers = false;
     for (const auto& each : all_) {
         const auto hooks = each->hooks();
         globs.insert(hooks.begin(), hooks.end());
-        overview |= each->overview();
+        numbers |= each->overview();
     }
     if (globs.empty()) globs.insert("blocks.0.hook_resid_pre");  // an empty list would mean the default hooks
-    return {.globs = {globs.begin(), globs.end()}, .overview = overview};
+    return {.globs = {globs.begin(), globs.end()}, .overview = {.pooled = false, .numbers = numbers}};
 }
 
 Gathered::OfText::OfText(Gathered& to, const TextRun& run) : to_(to), run_(run) { forget(); }

@@ -49,7 +49,7 @@ const ExactWeights::Sentence& ExactWeights::sentence(std::int64_t number) {
     sentence.words = words.text.words.size();
     OneHead reader(head_, tokens, sentence.attention);
     trace::EncodedText encoded{.text = bytes_of(chunk, text), .encoding = chunk.encoding};
-    const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = false};
+    const trace::CapturePlan plan{.globs = {"blocks.0.hook_resid_pre"}, .overview = trace::no_overview};
     trace::run_encoded(model_, tokenizer_, std::move(encoded), plan, cancel_, &reader);
     return sentence;
 }

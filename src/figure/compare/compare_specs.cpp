@@ -41,6 +41,7 @@ std::vector<ViewSpec> compare_view_specs() {
              .title = "Heads that differ",
              .basis = Basis::patterns,
              .across_texts = true,
+             .overview = {.pooled = false},
              .options = {by_option(), without_first_option()},
              .make =
                  [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {

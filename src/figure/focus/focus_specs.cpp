@@ -43,7 +43,7 @@ FocusFigureOptions focus_options(const ViewState& state, int figure) {
 struct FocusRow {
     const char* title;
     std::vector<ViewOption> options;
-    bool quick = false;
+    bool from_numbers = false;  ///< that a run gathers of its heads
 };
 
 }  // namespace
@@ -79,7 +79,8 @@ std::vector<ViewSpec> focus_view_specs() {
         };
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;      // figures of every head
-        if (row.quick) spec.quick = few_texts;
+        spec.overview.numbers = row.from_numbers;
+        if (row.from_numbers) spec.quick = few_texts;
     }
     return out;
 }

@@ -58,8 +58,8 @@ std::int64_t texts_of(const ViewState& state) {
     return state.batch ? static_cast<std::int64_t>(state.batch->traces.size()) + 1 : 1;
 }
 
-std::string without_overview(const trace::Trace& trace) {
-    return trace.has_overview() ? "" : "This run kept no overview of the heads.";
+std::string without_numbers(const trace::Trace& trace) {
+    return trace.overview().numbers ? "" : "This run kept no overview of the heads.";
 }
 
 }  // namespace
@@ -95,7 +95,8 @@ std::vector<ViewSpec> heads_view_specs() {
     for (ViewSpec& spec : specs) {
         spec.needs.texts = true;
         spec.quick = is_quick_table;
-        spec.missing = without_overview;
+        spec.overview.numbers = true;
+        spec.missing = without_numbers;
         spec.filters = true;
     }
     return specs;

@@ -84,6 +84,7 @@ std::vector<ViewSpec> pattern_view_specs() {
          .across_texts = true,
          .opens_detail = true,
          .needs = {.pattern = true},
+         .overview = {.numbers = false},
          .options = {choice("cells", "Cells", "model view: what a cell holds", ModelViewOptions::Cells::automatic),
                      flag("mean", "Maps pooled by mean", "model view: pool by mean instead of maximum"), aggregate_option(),
                      layers_option(),

@@ -38,7 +38,7 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
     const at::Tensor usual = row_of(*in.plain(cancel, {}), at);
     out.token = token.value_or(usual.argmax().item<std::int64_t>());
     out.unedited = prediction_of(usual, out.token);
-    const trace::CapturePlan logits{.globs = {"logits"}, .overview = false};
+    const trace::CapturePlan logits{.globs = {"logits"}, .overview = trace::no_overview};
     Recipe so_far = recipe;
     so_far.edits.clear();
     for (const Edit& edit : recipe.edits) {

@@ -93,7 +93,7 @@ std::shared_ptr<const trace::Trace> Sources::Internals::run_of(const std::string
         other.text = text;
         if (!target.empty() || !model->part(model::Stack::encoder)) other.pair = target;
     }
-    trace::CapturePlan plan{.globs = {wanted.begin(), wanted.end()}, .overview = false};
+    trace::CapturePlan plan{.globs = {wanted.begin(), wanted.end()}, .overview = trace::no_overview};
     kept = trace::run(model, tokenizer, other, plan, cancel, progress);
     return kept;
 }
@@ -102,7 +102,7 @@ at::Tensor Sources::Internals::in_plain(const StackPoint& p, const CancelToken& 
     if (unedited && trace::part_of(unedited, p.stack)->has(p.point)) return wide_of(unedited, p);
     // The default plan keeps what nearly every edit asks for; what it does not is kept by a run of its own.
     if (!unedited && trace::part_of(plain(cancel, progress), p.stack)->has(p.point)) return wide_of(unedited, p);
-    trace::CapturePlan plan{.globs = {hook_name(*model, p)}, .overview = false};
+    trace::CapturePlan plan{.globs = {hook_name(*model, p)}, .overview = trace::no_overview};
     return wide_of(trace::run(model, tokenizer, prompt, plan, cancel, progress), p);
 }
 

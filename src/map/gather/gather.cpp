@@ -183,7 +183,7 @@ trace::CapturePlan plan_of(const model::ModelConfig& c, bool rotated) {
     plan.globs = rotated && c.positions == model::Positions::rotary
                      ? std::vector<std::string>{"*attn.hook_rot_q", "*attn.hook_rot_k"}
                      : std::vector<std::string>{"*attn.hook_q", "*attn.hook_k"};
-    plan.overview = false;
+    plan.overview = trace::no_overview;
     return plan;
 }
 

@@ -70,7 +70,7 @@ void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress
     const text::Encoding& keys = t.source ? *t.source : t.encoding;
     const PatternFacts facts(
         {.queries = t.encoding.size(), .keys = keys.size(), .across = t.source.has_value(), .causal = !t.source && c.causal},
-        *t.tokenizer, keys);
+        *t.tokenizer, keys, {});
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
     t.pooled.resize(heads);
     t.head_numbers.resize(heads);

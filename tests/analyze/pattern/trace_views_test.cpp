@@ -310,9 +310,9 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
     ASSERT_GT(trace->tokens(), 128);
     const auto folder = source_folder() / "models/novella-7m";
     trace::CapturePlan bare;
-    bare.overview = false;
+    bare.overview = trace::no_overview;
     const TracePtr without = run_model(folder, text, {}, bare);
-    ASSERT_FALSE(without->has_overview());
+    ASSERT_FALSE(without->overview().any());
     for (const HeadId id : {head_id(0, 0), head_id(4, 5), head_id(5, 7)}) {
         for (const std::int64_t side : {128, 100, 64, 7, 1, 1000}) {
             const PooledMap a = pooled_pattern(*trace, id, {}, side), b = pooled_pattern(*without, id, {}, a.max.rows());
@@ -325,7 +325,8 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
 }
 
 TEST(PooledAxes, NameTheCellsOfAPooledMap) {
-    const TracePtr trace = run_model(source_folder() / "models/novella-7m", doctor, {}, {.globs = {}, .overview = false});
+    const TracePtr trace =
+        run_model(source_folder() / "models/novella-7m", doctor, {}, {.globs = {}, .overview = trace::no_overview});
     const HeadId id = head_id(4, 5);
     const std::int64_t n = trace->tokens(), side = 5;
     const PatternAxes whole = pattern_axes(*trace, {}), axes = pooled_axes(whole, side);

@@ -108,7 +108,8 @@ TEST(Tasks, OfAMaskAreReadThere) {
     ASSERT_EQ(fitted.pairs.size(), 1u);
     const TaskResult result = run_task(fitted, bert.model, bert.tokenizer);
     const auto difference = [&](const std::string& text) {
-        const auto run = trace::run(bert.model, bert.tokenizer, {.text = text}, {.globs = {"logits"}, .overview = false});
+        const auto run =
+            trace::run(bert.model, bert.tokenizer, {.text = text}, {.globs = {"logits"}, .overview = trace::no_overview});
         const auto mask = std::ranges::find(run->encoding().ids, *bert.tokenizer->mask_id()) - run->encoding().ids.begin();
         const at::Tensor row = trace::tensor(*run, {model::Hook::logits, Layer(0)})[mask];
         return (row[*single_token(*bert.tokenizer, "the")] - row[*single_token(*bert.tokenizer, "a")]).item<double>();

@@ -55,7 +55,7 @@ public:
 
     /// Hooks that are read from the trace, as globs.
     virtual std::vector<std::string> hooks() const { return {}; }
-    /// Whether the trace's overview or the lengths of values are read.
+    /// Whether the numbers of heads or the lengths of values are read.
     virtual bool overview() const { return false; }
     /// Called before the pass. The result receives the text's patterns and must not outlive the accumulator or the text;
     /// nullptr: no patterns are read.

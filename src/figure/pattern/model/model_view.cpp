@@ -161,7 +161,7 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
         data.pattern = [maps](HeadId head) { return maps->pattern(head); };
         data.pooled = [maps](HeadId head) { return maps->pooled(head); };
     }
-    data.pooled_at_hand = options == analyze::PatternOptions{} && trace->has_overview();
+    data.pooled_at_hand = options == analyze::PatternOptions{} && trace->overview().pooled;
     if (view.together) combine(data, trace, options, view, cancel);
     auto store = std::make_shared<ModelViewStore>(std::move(data));
     store->prepare(cancel);
