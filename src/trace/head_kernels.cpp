@@ -102,7 +102,7 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
                 tile->until(last - first);
                 rows.logs = tile->logs();
             }
-            add_rows_together(rows, i, last, sums, block);
+            facts_.numbers ? add_rows_together(rows, i, last, sums, block) : add_to_columns(rows, i, last, sums);
             i = last;
         }
         const std::int64_t reached = facts_.shape.causal ? std::min(keys, end) : keys;
@@ -126,6 +126,18 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
     blocks_.push_back(std::move(block));
     rows_seen_ += count;
     if (rows_seen_ == facts_.shape.queries) finish();
+}
+
+void HeadAccumulator::add_to_columns(const Rows& rows, std::int64_t first, std::int64_t behind, Sums& sums) const {
+    std::array<const float*, kTogether> each;
+    std::int64_t start = rows.keys, end = 0;
+    for (std::int64_t i = first; i < behind; ++i) {
+        start = std::min(start, facts_.shape.legal(i).first);
+        end = std::max(end, std::min(facts_.shape.legal(i).last, rows.keys));
+    }
+    for (std::int64_t i = first; i < behind; ++i) each[index(i - first)] = rows.weights + (i - rows.first) * rows.stride + start;
+    float* const max = facts_.pooled ? sums.column_max.data() + start : nullptr;
+    add_together(each.data(), behind - first, end - start, {max, sums.column_sum.data() + start});
 }
 
 /// One stretch of keys after another, of all these rows: what the columns have of a stretch stays in the core's first cache.
@@ -171,7 +183,6 @@ void HeadAccumulator::add_rows_together(const Rows& rows, std::int64_t first, st
             if (std::max(from, middle) < to) pass(std::max(from, middle), to);
         }
     }
-    if (!facts_.numbers) return;
     if (!sums.diagonal.empty()) add_diagonals(rows, first, behind, sums.diagonal.data());
     for (std::int64_t i = first; i < behind; ++i) {
         const Row& row = each[index(i - first)];
@@ -234,7 +245,7 @@ void HeadAccumulator::add_diagonals(const Rows& rows, std::int64_t first, std::i
         for (std::int64_t x = row.begin; x < common; ++x) diagonal[x] += row.weights[x - row.shift];
         from[index(r)] = row.weights + common - row.shift;
     }
-    add_together(from.data(), count, end - common, diagonal + common);
+    add_together(from.data(), count, end - common, {nullptr, diagonal + common});
 }
 
 HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::int64_t reached, const Sums& sums) const {

@@ -74,6 +74,7 @@ private:
     struct Sums {
         std::vector<float> column_max, column_sum, diagonal;
     };
+    void add_to_columns(const Rows&, std::int64_t first, std::int64_t behind, Sums&) const;
     void add_rows_together(const Rows&, std::int64_t first, std::int64_t behind, Sums&, Block& block);
     void add_numbers(const Rows&, std::int64_t i, const model::KeyRange& legal, const RowNumbers&, double distance, Block& block);
     void add_diagonals(const Rows&, std::int64_t first, std::int64_t behind, float* diagonal) const;

@@ -39,7 +39,8 @@ struct Trace::Internals {
     std::optional<text::Encoding> source;      ///< cross: what the columns of its patterns are; else the text itself
     std::vector<text::TokenLabel> source_labels;
 
-    std::vector<PooledPattern> pooled;          ///< [layer * head]; empty: not gathered
+    HeadOverview overview = no_overview;        ///< that was asked for
+    std::vector<PooledPattern> pooled;          ///< [layer * head]
     std::vector<GatheredNumbers> head_numbers;  ///< likewise
 };
 

@@ -78,8 +78,8 @@ void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, cons
 
 void Overview::finish(std::vector<PooledPattern>& pooled, std::vector<GatheredNumbers>& numbers) {
     heads_.clear();
-    if (gathered_.pooled) pooled = std::move(pooled_);
-    if (gathered_.numbers && gathered_head_numbers()) numbers = std::move(numbers_);
+    pooled = std::move(pooled_);
+    numbers = std::move(numbers_);
 }
 
 }  // namespace headlight::trace

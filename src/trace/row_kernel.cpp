@@ -77,21 +77,40 @@ template <bool kMaxima, bool kLogs>
     std::memcpy(out.second.data(), &second, sizeof second);
 }
 
-template <int kRows>
-[[gnu::always_inline]] inline void add_rows_to(const float* const* rows, std::int64_t n, float* sums) {
-    std::int64_t at = 0;
-    for (; at + kLanes <= n; at += kLanes) {
-        Floats each[kRows], sum;
-        std::memcpy(&sum, sums + at, sizeof sum);
-        for (int r = 0; r < kRows; ++r) std::memcpy(&each[r], rows[r] + at, sizeof each[r]);
-        if constexpr (kRows == 4)
-            sum += (each[0] + each[1]) + (each[2] + each[3]);
-        else
-            sum += each[0];
-        std::memcpy(sums + at, &sum, sizeof sum);
+/// Numbers [at, end) of these rows, one row after the other as row_pass() adds them.
+template <int kRows, bool kMaxima>
+[[gnu::always_inline]] inline void add_rows_to(const float* const* rows, std::int64_t at, std::int64_t end,
+                                               const RowColumns& columns) {
+    for (; at + kLanes <= end; at += kLanes) {
+        Floats sum, max;
+        std::memcpy(&sum, columns.sum + at, sizeof sum);
+        if constexpr (kMaxima) std::memcpy(&max, columns.max + at, sizeof max);
+        for (int r = 0; r < kRows; ++r) {
+            Floats p;
+            std::memcpy(&p, rows[r] + at, sizeof p);
+            sum += p;
+            if constexpr (kMaxima) max = p > max ? p : max;
+        }
+        std::memcpy(columns.sum + at, &sum, sizeof sum);
+        if constexpr (kMaxima) std::memcpy(columns.max + at, &max, sizeof max);
     }
-    for (; at < n; ++at)
-        for (int r = 0; r < kRows; ++r) sums[at] += rows[r][at];
+    for (; at < end; ++at)
+        for (int r = 0; r < kRows; ++r) {
+            columns.sum[at] += rows[r][at];
+            if constexpr (kMaxima) columns.max[at] = std::max(columns.max[at], rows[r][at]);
+        }
+}
+
+template <bool kMaxima>
+[[gnu::always_inline]] inline void add_all(const float* const* rows, std::int64_t count, std::int64_t n,
+                                           const RowColumns& columns) {
+    constexpr std::int64_t kStretch = 1024;  // sums and maxima of as many stay in the core's first cache
+    for (std::int64_t at = 0; at < n; at += kStretch) {
+        const std::int64_t end = std::min(n, at + kStretch);
+        std::int64_t r = 0;
+        for (; r + 4 <= count; r += 4) add_rows_to<4, kMaxima>(rows + r, at, end, columns);
+        for (; r < count; ++r) add_rows_to<1, kMaxima>(rows + r, at, end, columns);
+    }
 }
 
 }  // namespace
@@ -103,10 +122,8 @@ HEADLIGHT_WIDE void row_pass(const RowInput& in, const RowColumns& columns, RowN
         in.logs ? numbers_of_row<false, true>(in, columns, out) : numbers_of_row<false, false>(in, columns, out);
 }
 
-HEADLIGHT_WIDE void add_together(const float* const* rows, std::int64_t count, std::int64_t n, float* sums) {
-    std::int64_t r = 0;
-    for (; r + 4 <= count; r += 4) add_rows_to<4>(rows + r, n, sums);
-    for (; r < count; ++r) add_rows_to<1>(rows + r, n, sums);
+HEADLIGHT_WIDE void add_together(const float* const* rows, std::int64_t count, std::int64_t n, const RowColumns& columns) {
+    columns.max ? add_all<true>(rows, count, n, columns) : add_all<false>(rows, count, n, columns);
 }
 
 HEADLIGHT_WIDE Pooled pool(const float* max, const float* sum, std::int64_t n) {

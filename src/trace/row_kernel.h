@@ -41,8 +41,8 @@ struct RowNumbers {
 /// Adds a stretch of a row to the columns and its numbers to `out`. Floats are summed over at most 256 keys, these in float64.
 void row_pass(const RowInput&, const RowColumns&, RowNumbers& out);
 
-/// sums[x] += rows[0][x] + rows[1][x] + ... of n numbers, each row from where it starts.
-void add_together(const float* const* rows, std::int64_t count, std::int64_t n, float* sums);
+/// Adds n numbers of each of these rows to the columns, each from where it starts.
+void add_together(const float* const* rows, std::int64_t count, std::int64_t n, const RowColumns&);
 /// Maximum and sum of n numbers, of which the maximum is at least 0. Floats are summed over n / 16 of them.
 struct Pooled {
     float max = 0;

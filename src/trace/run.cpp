@@ -168,6 +168,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     else
         internals->encoding = std::move(pass.encoding);
     check_length(config, internals->encoding, internals->info);
+    internals->overview = pass.plan.overview;
 
     internals->kept = pass.plan.resolve(config, part);
     const std::set<model::HookPoint> wanted = stored_for(config, internals->kept);
@@ -203,7 +204,10 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
         model::forward(*pass.model, input, recorder, cancel, progress);
     }
     recorder.finish(*internals);
-    if (overview) recorder.finish_cross(*overview);
+    if (overview) {
+        overview->overview = internals->overview;
+        recorder.finish_cross(*overview);
+    }
     if (model::has_bfloat16_products(pass.model->dtype()) && config.stack != model::Stack::encoder)
         internals->info.warnings.push_back(products_error(*pass.model, input, cancel)->text());
     if (shared) {
@@ -424,6 +428,7 @@ std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const
             internals->encoding = std::move(texts[i].text.encoding);
             check_length(config, internals->encoding, internals->info);
             internals->kept = kept;
+            internals->overview = plan.overview;
             internals->labels = text::token_labels(*tokenizer, internals->encoding);
             auto recorder = std::make_unique<Recorder>(*model, *tokenizer, internals->encoding, stored, Hooked(), plan.overview,
                                                        nullptr, texts[i].text.first_counted, texts[i].reader);

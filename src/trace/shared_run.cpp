@@ -54,8 +54,9 @@ std::optional<SharedLayers> shared_layers(const Trace& unedited, const model::Mo
 void share_overview(const SharedLayers& shared, const Trace& unedited, Trace::Internals& out) {
     const Trace::Internals& plain = unedited.internals();
     const auto heads = static_cast<std::ptrdiff_t>(shared.layers * plain.model->config().n_heads);
-    if (!out.pooled.empty()) std::copy_n(plain.pooled.begin(), heads, out.pooled.begin());
-    if (!out.head_numbers.empty()) std::copy_n(plain.head_numbers.begin(), heads, out.head_numbers.begin());
+    if (!out.overview.any()) return;
+    std::copy_n(plain.pooled.begin(), heads, out.pooled.begin());
+    std::copy_n(plain.head_numbers.begin(), heads, out.head_numbers.begin());
 }
 
 void share(const SharedLayers& shared, const Trace& unedited, Trace::Internals& out) {

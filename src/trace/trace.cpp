@@ -131,9 +131,7 @@ std::optional<at::Tensor> available_rows(const Trace& trace, model::HookPoint po
     return whole->narrow(0, first, count);
 }
 
-HeadOverview Trace::overview() const noexcept {
-    return {.pooled = !internals_->pooled.empty(), .numbers = !internals_->head_numbers.empty()};
-}
+HeadOverview Trace::overview() const noexcept { return internals_->overview; }
 const PooledPattern& Trace::pooled(Layer layer, Head head) const {
     if (!overview().pooled) throw Error("This trace was made without an overview of its heads");
     return internals_->pooled[head_index(*this, layer, head)];
@@ -144,8 +142,10 @@ const std::vector<std::int64_t>& counted_rows(const Trace& trace, HeadId id) {
 }
 
 const std::vector<double>& Trace::head_numbers(Layer layer, Head head, bool with_first_row) const {
-    if (!overview().numbers) throw Error("This trace was made without numbers of its heads");
+    const auto without = [] { return Error("This trace was made without numbers of its heads"); };
+    if (!overview().numbers) throw without();
     const GatheredNumbers& both = internals_->head_numbers[head_index(*this, layer, head)];
+    if (both.usual.empty()) throw without();  // no analysis gathers any
     return with_first_row ? both.with_first_row : both.usual;
 }
 

@@ -114,7 +114,7 @@ TEST_P(EncoderDecoderTrace, OverviewOfTheCrossAttentionIsOfItsPatterns) {
     const auto trace = run(opened.model, opened.tokenizer, kPrompt);
     const auto cross = part_of(trace, Stack::cross);
     ASSERT_TRUE(cross->across_texts());
-    ASSERT_TRUE(cross->overview().has({}));
+    ASSERT_TRUE(cross->overview().pooled);
     EXPECT_EQ(cross->key_encoding().ids, trace->part(Stack::encoder)->encoding().ids);
     EXPECT_EQ(cross->labels().size(), static_cast<std::size_t>(cross->tokens()));
     EXPECT_EQ(cross->key_labels().size(), static_cast<std::size_t>(cross->keys()));

@@ -42,7 +42,7 @@ TEST(Picture, PatchesAreTokens) {
     EXPECT_EQ(trace->picture().file, "some.png");
     EXPECT_EQ(trace->picture().seen.width, 50);
     EXPECT_EQ(tensor(*trace, {Hook::pattern, Layer(1)}).sizes().vec(), (std::vector<std::int64_t>{4, 13, 13}));
-    EXPECT_TRUE(trace->overview().has({}));
+    EXPECT_TRUE(trace->overview().pooled);
 }
 
 // The names of the classes (outputs) come before those of the patches (inputs), whatever the classes are called.

@@ -79,7 +79,7 @@ std::vector<ViewSpec> focus_view_specs() {
         };
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;      // figures of every head
-        spec.overview.numbers = row.from_numbers;
+        spec.overview.numbers = i == 0 || row.from_numbers;  // 0: all ten
         if (row.from_numbers) spec.quick = few_texts;
     }
     return out;

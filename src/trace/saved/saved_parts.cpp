@@ -72,6 +72,7 @@ void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress
         {.queries = t.encoding.size(), .keys = keys.size(), .across = t.source.has_value(), .causal = !t.source && c.causal},
         *t.tokenizer, keys, {});
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
+    t.overview = {};
     t.pooled.resize(heads);
     t.head_numbers.resize(heads);
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {

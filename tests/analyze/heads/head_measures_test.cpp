@@ -337,5 +337,33 @@ TEST(HeadMeasures, ABrokenRowBreaksTheMeans) {
         EXPECT_TRUE(std::isnan(run_blocks(e, 8).usual(id))) << id;
 }
 
+TEST(HeadMeasures, PartsOfAnOverviewAreThoseOfTheWhole) {
+    // 300 tokens: cells of two and three rows, of which some lie in two tiles.
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += i % 3 == 0 ? " the" : i % 4 == 1 ? " river" : " ran";
+    const auto run = [&](const trace::HeadOverview& overview) {
+        return run_model(source_folder() / "models/novella-7m", text, {}, {.globs = {}, .overview = overview});
+    };
+    const TracePtr whole = run({}), maps = run({.numbers = false}), numbers = run({.pooled = false});
+    ASSERT_TRUE(whole->overview().has({}));
+    EXPECT_FALSE(maps->overview().numbers);
+    EXPECT_FALSE(numbers->overview().pooled);
+    EXPECT_THROW(maps->head_numbers(Layer(0), Head(0)), Error);
+    EXPECT_THROW(numbers->pooled(Layer(0), Head(0)), Error);
+    for (std::int64_t l = 0; l < whole->config().n_layers; ++l)
+        for (std::int64_t h = 0; h < whole->config().n_heads; ++h) {
+            const trace::PooledPattern &a = whole->pooled(Layer(l), Head(h)), &b = maps->pooled(Layer(l), Head(h));
+            EXPECT_EQ(a.max, b.max);
+            EXPECT_EQ(a.mean, b.mean);
+            const std::vector<double>&c = whole->head_numbers(Layer(l), Head(h)), &d = numbers->head_numbers(Layer(l), Head(h));
+            ASSERT_EQ(c.size(), d.size());
+            for (std::size_t m = 0; m < c.size(); ++m) {  // columns are summed over other rows in float32
+                const bool same =
+                    std::isnan(c[m]) ? std::isnan(d[m]) : std::abs(c[m] - d[m]) <= 1e-6 * std::max(1.0, std::abs(c[m]));
+                EXPECT_TRUE(same) << head_measures()[m].id << ": " << c[m] << ", " << d[m];
+            }
+        }
+}
+
 }  // namespace head_measures_test
 }  // namespace headlight::analyze

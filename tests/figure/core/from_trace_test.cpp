@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of the built-in model: what is drawn is what the analyses say.
+#include "headlight/figure/core/view_spec.h"
 #include "headlight/figure/pattern/pattern_views.h"
 #include "tests/figure/novella.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace headlight::figure {
@@ -46,6 +49,38 @@ TEST_F(FromTrace, OptionsReachTheMapAndTheLegend) {
     EXPECT_EQ(hidden->arrays()[0].shape[2], 16);
     const double plain = weight(*matrix_view(trace_, {{Layer(4), Head(5)}}, {}), 13, 4);
     EXPECT_GT(weight(*hidden, 13, 4), plain) << "rows sum to 1 again";
+}
+
+/// NaN equals NaN; columns are summed over other rows in float32 where no maps are pooled.
+bool same(const Table::Cell& a, const Table::Cell& b) {
+    const double* x = std::get_if<double>(&a);
+    const double* y = std::get_if<double>(&b);
+    if (!x || !y || std::isnan(*x)) return a == b || (x && y && std::isnan(*y));
+    return std::abs(*x - *y) <= 1e-6 * std::max(1.0, std::abs(*x));
+}
+
+TEST_F(FromTrace, EveryViewIsTheSameOfARunThatGathersWhatTheViewReads) {
+    // Long enough for the model view to draw the run's own maps.
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += "The old doctor asked the nurse to wait. ";
+    const TracePtr whole = novella(text);
+    std::size_t made = 0, smaller = 0;
+    for (const ViewSpec& spec : view_specs()) {
+        ViewState state;
+        state.view = spec.id;
+        state.layer = Layer(4);
+        state.heads = {Head(5)};
+        if (!why_missing(spec, *whole, state).empty()) continue;
+        SCOPED_TRACE(spec.id);
+        const TracePtr part = novella(text, {.globs = {}, .overview = spec.overview});
+        const Table a = make_figure(whole, state)->table(), b = make_figure(part, state)->table();
+        ASSERT_EQ(a.rows.size(), b.rows.size());
+        ++made, smaller += !spec.overview.has({});
+        for (std::size_t r = 0; r < a.rows.size(); ++r)
+            for (std::size_t c = 0; c < a.rows[r].size(); ++c) ASSERT_TRUE(same(a.rows[r][c], b.rows[r][c])) << r << ", " << c;
+    }
+    EXPECT_GT(made, 25U);
+    EXPECT_EQ(smaller, made) << "no view reads both parts of the overview";
 }
 
 }  // namespace from_trace_test
