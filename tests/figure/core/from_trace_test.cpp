@@ -62,7 +62,7 @@ bool same(const Table::Cell& a, const Table::Cell& b) {
 TEST_F(FromTrace, EveryViewIsTheSameOfARunThatGathersWhatTheViewReads) {
     // Long enough for the model view to draw the run's own maps.
     std::string text;
-    for (int i = 0; i < 60; ++i) text += "The old doctor asked the nurse to wait. ";
+    for (int i = 0; i < 8; ++i) text += "The old doctor asked the nurse to wait. ";
     const TracePtr whole = novella(text);
     std::size_t made = 0, smaller = 0;
     for (const ViewSpec& spec : view_specs()) {
