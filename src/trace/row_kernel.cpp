@@ -30,8 +30,8 @@ template <bool kMaxima, bool kLogs>
     std::memcpy(&second, out.second.data(), sizeof second);
     for (std::int64_t start = 0; start < n; start += kChunk) {
         const std::int64_t end = std::min(n, start + kChunk);
-        Floats sum = zero, index = zero, plogp = zero, smoothed = zero, scaled = zero, j = lane_index;
-        for (std::int64_t at = start; at < end; at += kLanes, j += static_cast<float>(kLanes)) {
+        Floats sum = zero, sums = zero, plogp = zero, smoothed = zero, scaled = zero;
+        for (std::int64_t at = start; at < end; at += kLanes) {
             Floats p = zero, csum, f, logq;
             if (at + kLanes <= readable)
                 std::memcpy(&p, row + at, sizeof p);
@@ -39,8 +39,8 @@ template <bool kMaxima, bool kLogs>
                 std::memcpy(&p, row + at, static_cast<std::size_t>(readable - at) * sizeof(float));
             Floats q = p * kKept + floor;
             if (at + kLanes > n) {
-                p = j < static_cast<float>(n - start) ? p : zero;
-                q = j < static_cast<float>(n - start) ? q : one;  // 1 ln 1 = 0
+                p = lane_index < static_cast<float>(n - at) ? p : zero;
+                q = lane_index < static_cast<float>(n - at) ? q : one;  // 1 ln 1 = 0
             }
             std::memcpy(&f, factor + at, sizeof f);
             if constexpr (kMaxima) {
@@ -52,7 +52,7 @@ template <bool kMaxima, bool kLogs>
             std::memcpy(&csum, column_sum + at, sizeof csum);
             csum += p;
             sum += p;
-            index += p * j;
+            sums += sum;
             natural_log(q, logq);
             smoothed += q * logq;
             scaled += p * f;
@@ -66,9 +66,12 @@ template <bool kMaxima, bool kLogs>
             second = lower > second ? lower : second;
             std::memcpy(column_sum + at, &csum, sizeof csum);
         }
+        // Step k of s has been added to s - k of the sums: sum of k p = s sum p - sums.
+        const auto steps = static_cast<float>((end - start + kLanes - 1) / kLanes);
         const double chunk_sum = lanes_sum(sum);
         out.sum += chunk_sum;
-        out.index += lanes_sum(index) + static_cast<double>(in.first_key + start) * chunk_sum;
+        out.index += lanes_sum(static_cast<float>(kLanes) * (steps * sum - sums) + lane_index * sum) +
+                     static_cast<double>(in.first_key + start) * chunk_sum;
         out.plogp += lanes_sum(plogp);
         out.smoothed += lanes_sum(smoothed);
         out.scaled += lanes_sum(scaled);

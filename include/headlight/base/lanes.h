@@ -25,15 +25,16 @@ using Ints [[gnu::vector_size(kLanes * sizeof(float))]] = std::int32_t;
 [[gnu::always_inline]] inline void natural_log(const Floats& x, Floats& out) {
     Ints bits;
     std::memcpy(&bits, &x, sizeof bits);
-    const Ints shifted = bits - 0x3f3504f3;  // bits of sqrt(1/2): puts the mantissa around 1
-    const Ints exponent = shifted >> 23;
-    const Ints mantissa_bits = (shifted & 0x007fffff) + 0x3f3504f3;
+    constexpr std::int32_t exponent_bits = -(1 << 23);
+    const Ints exponent = (bits - 0x3f3504f3) & exponent_bits;  // bits of sqrt(1/2): puts the mantissa around 1
+    const Ints mantissa_bits = bits - exponent;
     Floats mantissa;
     std::memcpy(&mantissa, &mantissa_bits, sizeof mantissa);
     const Floats t = mantissa - 1.0F;
     const Floats high = -0.16564426F + t * (0.14977995F + t * (-0.14379008F + t * 0.086721845F));
     const Floats series = 0.33334166F + t * (-0.25001699F + t * (0.19954875F + t * high));
-    out = __builtin_convertvector(exponent, Floats) * 0.69314718056F + (t + t * t * (-0.5F + t * series));
+    constexpr float ln2_of_bits = 0.69314718056F / (1 << 23);  // the exponent stays where it is
+    out = __builtin_convertvector(exponent, Floats) * ln2_of_bits + (t + t * t * (-0.5F + t * series));
 }
 
 /// In float64, by halves: one lane after another would take as long as sixteen steps of the loop before it.
