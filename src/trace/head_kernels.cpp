@@ -82,9 +82,9 @@ void HeadAccumulator::set_value_norms(std::vector<float> norms) {
 }
 
 void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::int64_t count, std::int64_t keys,
-                               std::int64_t stride, model::PatternTile* tile) {
+                               std::int64_t stride, std::span<const model::RowLogs> logs) {
     const FlushDenormals flush;
-    Rows rows{weights, first, count, keys, stride, {}};
+    const Rows rows{weights, first, count, keys, stride, logs};
     thread_local Sums sums;
     sums.column_sum.assign(index(keys + kRowLanes), 0.0F);
     sums.column_max.assign(facts_.pooled ? index(keys + kRowLanes) : 0, 0.0F);
@@ -98,10 +98,6 @@ void HeadAccumulator::add_rows(const float* weights, std::int64_t first, std::in
         const std::int64_t end = std::min(facts_.pooled ? begin[index(cell + 1)] : i + kTogether, behind);
         while (i < end) {
             const std::int64_t last = std::min(i + together, end);
-            if (tile) {
-                tile->until(last - first);
-                rows.logs = tile->logs();
-            }
             facts_.numbers ? add_rows_together(rows, i, last, sums, block) : add_to_columns(rows, i, last, sums);
             i = last;
         }

@@ -4,7 +4,7 @@
 
 #include "headlight/trace/head_numbers.h"
 #include "headlight/trace/trace.h"
-#include "model/run/forward.h"
+#include "model/arithmetic/kernels.h"
 #include "trace/row_kernel.h"
 
 #include <cstdint>
@@ -49,9 +49,9 @@ public:
         return std::span(value_norms_).first(value_norms_.empty() ? 0 : static_cast<std::size_t>(facts_.shape.keys));
     }
     /// Rows [first, first + count) with `keys` columns each (columns from `keys` on are zero), `stride` floats apart.
-    /// Every row once; the last block writes the results. `tile`: makes them weights, a few rows at a time; nullptr: they are.
+    /// Every row once; the last block writes the results. `logs` of each row, or none.
     void add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys, std::int64_t stride,
-                  model::PatternTile* tile = nullptr);
+                  std::span<const model::RowLogs> logs = {});
 
 private:
     /// Columns of a cell row that a block has only a part of.

@@ -61,9 +61,9 @@ std::span<const float> Overview::lengths(HeadId id) const {
     return heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->value_norms();
 }
 
-void Overview::add_rows(HeadId id, const HeadRows& rows, model::PatternTile& tile) {
+void Overview::add_rows(HeadId id, const HeadRows& rows, std::span<const model::RowLogs> logs) {
     heads_[static_cast<std::size_t>(id.layer.value * n_heads_ + id.head.value)]->add_rows(rows.weights, rows.first, rows.count,
-                                                                                          rows.keys, rows.stride, &tile);
+                                                                                          rows.keys, rows.stride, logs);
 }
 
 void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& rows) {

@@ -33,8 +33,7 @@ public:
     void weigh_values(Layer, const at::Tensor& v, const at::Tensor& factors);
     /// Of a head whose last rows have not been added; empty: not known.
     std::span<const float> lengths(HeadId) const;
-    /// `tile`: whose rows they are; it makes them weights.
-    void add_rows(HeadId, const HeadRows&, model::PatternTile& tile);
+    void add_rows(HeadId, const HeadRows&, std::span<const model::RowLogs> logs = {});
     /// Rows [head, row, key] in float32 on the CPU, each contiguous.
     void add_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&);
     /// Once, after the pass.

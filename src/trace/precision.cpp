@@ -28,8 +28,8 @@ public:
         patterns[static_cast<std::size_t>(layer.value)] = at::zeros({in.q.size(0), in.q.size(1), in.k.size(1)});
     }
     bool wants_pattern_tiles() const override { return true; }
-    void pattern_tile(Layer layer, std::int64_t head, std::int64_t row, model::PatternTile& rows) override {
-        const at::Tensor& tile = rows.whole();
+    void pattern_tile(Layer layer, std::int64_t head, std::int64_t row, const at::Tensor& tile,
+                      std::span<const model::RowLogs>) override {
         patterns[static_cast<std::size_t>(layer.value)]
             .narrow(0, head, tile.size(0))
             .narrow(1, row, tile.size(1))

@@ -62,8 +62,10 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
 }
 
 /// float32 on the CPU, whose rows are contiguous.
-bool is_floats(const at::Tensor& tile) { return tile.is_cpu() && tile.scalar_type() == at::kFloat && tile.stride(2) == 1; }
-at::Tensor floats_of(const at::Tensor& tile) { return is_floats(tile) ? tile : tile.to(at::kCPU, at::kFloat).contiguous(); }
+at::Tensor floats_of(const at::Tensor& tile) {
+    const at::Tensor rows = tile.is_cpu() && tile.scalar_type() == at::kFloat ? tile : tile.to(at::kCPU, at::kFloat);
+    return rows.stride(2) == 1 ? rows : rows.contiguous();
+}
 
 std::int64_t total_bytes(const Trace::Internals& in) {
     std::map<const void*, std::size_t> storages;
@@ -133,9 +135,9 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) {
-    const bool few = !rows_ && !whole_ && is_floats(tile.until(0));  // a few rows at a time
-    const at::Tensor rows = few ? tile.until(0) : floats_of(tile.whole());
+void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
+                            std::span<const model::RowLogs> logs) {
+    const at::Tensor rows = floats_of(tile);
     // A head a thread, and all that is read of its rows while they are in the cache. Lengths are there until the overview has the
     // head's last rows.
     at::parallel_for(0, rows.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -149,13 +151,13 @@ void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, 
                               .lengths = own_.lengths(id)};
             if (rows_) rows_->rows(id, of);
             if (whole_) whole_->add_rows(id, of.weights, of.first, of.count, of.keys, of.stride, of.lengths);
-            if (own_.gathers()) own_.add_rows(id, of, tile);
+            if (own_.gathers()) own_.add_rows(id, of, logs);
         }
     });
 }
 
-void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) {
-    if (cross_.gathers()) cross_.add_tile(layer, head0, row0, floats_of(tile.whole()));
+void Recorder::cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
+    if (cross_.gathers()) cross_.add_tile(layer, head0, row0, floats_of(tile));
 }
 
 void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.head_numbers); }

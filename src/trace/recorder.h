@@ -31,8 +31,8 @@ public:
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
     bool wants_pattern_tiles() const override { return own_.gathers() || whole_ || rows_; }
-    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, model::PatternTile&) override;
-    void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, model::PatternTile&) override;
+    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&, std::span<const model::RowLogs>) override;
+    void cross_pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
 
     /// Moves everything into the trace's internals. Once, after the pass. `alone`: other traces have no part of its memory.
     void finish(Trace::Internals&, bool alone = true);

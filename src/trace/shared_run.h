@@ -47,8 +47,9 @@ public:
     bool wants(model::HookPoint point) const override { return whole_.wants(point); }
     at::Tensor visit(model::HookPoint, at::Tensor rows) override;
     bool wants_pattern_tiles() const override { return whole_.wants_pattern_tiles(); }
-    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, model::PatternTile& tile) override {
-        whole_.pattern_tile(layer, head0, row0, tile);
+    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
+                      std::span<const model::RowLogs> logs) override {
+        whole_.pattern_tile(layer, head0, row0, tile, logs);
     }
 
 private:

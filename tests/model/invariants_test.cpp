@@ -217,8 +217,7 @@ public:
         patterns = at::zeros({c.n_layers, c.n_heads, tokens, tokens});
     }
     bool wants_pattern_tiles() const override { return true; }
-    void pattern_tile(Layer l, std::int64_t head0, std::int64_t row0, PatternTile& rows) override {
-        const at::Tensor& tile = rows.whole();
+    void pattern_tile(Layer l, std::int64_t head0, std::int64_t row0, const at::Tensor& tile, std::span<const RowLogs>) override {
         const std::lock_guard lock(mutex);
         covered[l.value].narrow(0, head0, tile.size(0)).narrow(1, row0, tile.size(1)).add_(1);
         patterns[l.value].narrow(0, head0, tile.size(0)).narrow(1, row0, tile.size(1)).narrow(2, 0, tile.size(2)).copy_(tile);

@@ -217,32 +217,5 @@ TEST(HeadKernels, DiagonalsAreSumsOverTheRowsThatCount) {
                         }
 }
 
-TEST(HeadKernels, RowsAreMadeWeightsFewAtATimeBeforeTheyAreRead) {
-    // So many keys that four rows are as much as the core's second cache holds.
-    PatternShape shape{32, 40'000, true, false, 0};
-    const at::Tensor scores = at::rand({1, shape.queries, shape.keys}) * 9, weights = at::softmax(scores, -1);
-    for (const HeadOverview& gathered : {HeadOverview{}, HeadOverview{.numbers = false}, HeadOverview{.pooled = false}}) {
-        PatternFacts facts(shape, gathered.numbers ? std::make_unique<FieldSums>() : nullptr);
-        facts.pooled = gathered.pooled;
-        Results read, expected;
-        HeadAccumulator(facts, expected.pooled, expected.numbers)
-            .add_rows(weights.data_ptr<float>(), 0, shape.queries, shape.keys, shape.keys);
-        const at::Tensor rows = scores.clone();
-        std::int64_t weighed = 0;
-        model::PatternTile tile(rows, [&](std::int64_t first, std::int64_t behind, std::vector<model::RowLogs>&) {
-            EXPECT_EQ(first, weighed);
-            EXPECT_LE(behind - first, 4);
-            rows.narrow(1, first, behind - first).copy_(weights.narrow(1, first, behind - first));
-            weighed = behind;
-        });
-        HeadAccumulator(facts, read.pooled, read.numbers)
-            .add_rows(rows.data_ptr<float>(), 0, shape.queries, shape.keys, shape.keys, &tile);
-        EXPECT_EQ(weighed, shape.queries);
-        EXPECT_EQ(read.numbers.usual, expected.numbers.usual);
-        EXPECT_EQ(read.pooled.max, expected.pooled.max);
-        EXPECT_EQ(read.pooled.mean, expected.pooled.mean);
-    }
-}
-
 }  // namespace head_kernels_test
 }  // namespace headlight::trace

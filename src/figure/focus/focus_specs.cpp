@@ -77,8 +77,8 @@ std::vector<ViewSpec> focus_view_specs() {
         spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
             return focus_figure(batch_traces(trace, s), focus_options(s, i), cancel, progress);
         };
-        spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
-        spec.filters = i == 0 || i >= 4;      // figures of every head
+        spec.needs.texts = i == 0 || i >= 4;                 // 1 to 3 are about the rows of one text
+        spec.filters = i == 0 || i >= 4;                     // figures of every head
         spec.overview.numbers = i == 0 || row.from_numbers;  // 0: all ten
         if (row.from_numbers) spec.quick = few_texts;
     }

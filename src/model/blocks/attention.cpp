@@ -90,10 +90,11 @@ std::array<at::Tensor, 3> project(Pass& pass, Layer layer, const LayerWeights& w
     return {q, k, v};
 }
 
-void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, PatternTile& tile) {
+void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, const at::Tensor& tile,
+               std::span<const RowLogs> logs = {}) {
     if (!pass.observer.wants_pattern_tiles()) return;
     if (hooks.pattern == Hook::pattern)
-        pass.observer.pattern_tile(layer, t.head0, t.row0, tile);
+        pass.observer.pattern_tile(layer, t.head0, t.row0, tile, logs);
     else
         pass.observer.cross_pattern_tile(layer, t.head0, t.row0, tile);
 }
@@ -109,19 +110,10 @@ void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const
         pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile, factors);
-        if (has_kernels(in.q) && pass.observer.wants_pattern_tiles()) {
-            PatternTile rows(tile, [&](std::int64_t first, std::int64_t behind, std::vector<RowLogs>& logs) {
-                at::Tensor part = tile.narrow(1, first, behind - first);
-                softmax_tile(in, {t.head0, t.heads, t.row0 + first, behind - first, t.keys}, part, false, {}, &logs);
-            });
-            tell_tile(pass, layer, hooks, t, rows);
-            rows.whole();
-        } else {
-            softmax_tile(in, t, tile, false);
-            tile = tile.to(in.q.scalar_type());
-            PatternTile rows(tile);
-            tell_tile(pass, layer, hooks, t, rows);
-        }
+        std::vector<RowLogs> logs;
+        softmax_tile(in, t, tile, false, {}, pass.observer.wants_pattern_tiles() ? &logs : nullptr);
+        tile = tile.to(in.q.scalar_type());
+        tell_tile(pass, layer, hooks, t, tile, logs);
         if (mixes) mix_tile(t, tile, v, factors, z);
     });
 }
@@ -158,8 +150,7 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
     for_tiles(in, [&](Tile t) {
         t.keys = in.k.size(1);
         const at::Tensor tile = part_of(pattern, t).contiguous();
-        PatternTile rows(tile);
-        tell_tile(pass, layer, hooks, t, rows);
+        tell_tile(pass, layer, hooks, t, tile);
         mix_tile(t, tile, v, factors, z);
     });
 }
@@ -223,10 +214,7 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
     const at::Tensor seen = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, pattern, share));
     if (!seen.is_same(pattern)) return attend_replaced(pass, layer, hooks, in, v, nullptr, seen, share, z);
     if (pass.observer.wants_pattern_tiles())
-        for_tiles(in, [&](const Tile& t) {
-            PatternTile rows(part_of(pattern, t).contiguous());
-            tell_tile(pass, layer, hooks, t, rows);
-        });
+        for_tiles(in, [&](const Tile& t) { tell_tile(pass, layer, hooks, t, part_of(pattern, t).contiguous()); });
 }
 
 /// result [pos, head, d_model] = z_h W_O^h.

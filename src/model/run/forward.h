@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace headlight::model {
@@ -46,31 +45,6 @@ struct AttentionInput {
     bool bfloat16_products = false;  ///< with keys and values of float32 (ComputeType)
 };
 
-/// Rows of patterns: [H, R, K] of the pass's dtype, on its device. Rows of the CPU's kernels, whose tiles are of one head, are
-/// scores until somebody asks for them: who reads a few at a time has them in the core's cache.
-class PatternTile {
-public:
-    /// Makes rows [first, behind) weights, and adds what it knows of each to `logs`.
-    using Weigh = std::function<void(std::int64_t first, std::int64_t behind, std::vector<RowLogs>& logs)>;
-    explicit PatternTile(at::Tensor weights) : rows_(std::move(weights)), weighed_(rows_.size(1)) {}
-    PatternTile(at::Tensor scores, Weigh weigh) : rows_(std::move(scores)), weigh_(std::move(weigh)) {}
-
-    const at::Tensor& whole() { return until(rows_.size(1)); }
-    /// All rows, of which those before `behind` are weights.
-    const at::Tensor& until(std::int64_t behind) {
-        if (behind > weighed_) weigh_(std::exchange(weighed_, behind), behind, logs_);
-        return rows_;
-    }
-    /// Of each row that is weights; empty: the softmax is not one of the CPU's kernels, or the pattern is a replacement.
-    std::span<const RowLogs> logs() const noexcept { return logs_; }
-
-private:
-    at::Tensor rows_;
-    Weigh weigh_;
-    std::int64_t weighed_ = 0;
-    std::vector<RowLogs> logs_;
-};
-
 /// Sees every tensor of the pass. Tensors made only for hooks (attn_scores, pattern, result) are skipped unless wanted.
 class Observer {
 public:
@@ -83,13 +57,17 @@ public:
     /// Called for every layer that the pass comes to, whether or not anything of it is wanted: q and k as the pattern is made of
     /// them, before any attn_scores, pattern or pattern_tile of that layer.
     virtual void attention_input(Layer, const AttentionInput&) {}
-    /// Rows of patterns while they exist: heads [head0, head0 + H), queries [row0, row0 + R). Keys [K, tokens) are illegal for
-    /// all of these rows (exactly 0). Each (head, row) comes once a layer, in no particular order, and FROM SEVERAL THREADS AT
-    /// ONCE (never two calls for the same head and rows). The memory is reused as soon as the call returns. What comes is what
-    /// the pass uses: a replaced pattern is the replaced one.
+    /// Rows of patterns while they exist: heads [head0, head0 + H), queries [row0, row0 + R) as a tensor [H, R, K] of the
+    /// pass's dtype, on its device. Keys [K, tokens) are illegal for all of these rows (exactly 0). Each (head, row) comes
+    /// once a layer, in no particular order, and FROM SEVERAL THREADS AT ONCE (never two calls for the same head and
+    /// rows). The memory is reused as soon as the call returns. What comes is what the pass uses: a replaced pattern is
+    /// the replaced one.
     virtual bool wants_pattern_tiles() const { return false; }
-    virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, PatternTile&) {}
-    virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, PatternTile&) {}
+    /// `logs` of each row of a tile of one head; empty: the softmax is not one of the CPU's kernels, or the pattern is a
+    /// replacement.
+    virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&,
+                              std::span<const RowLogs> /*logs*/) {}
+    virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
 
 /// Reads nothing and changes nothing.

@@ -159,7 +159,9 @@ TEST(Forward, ErrorsOfAnObserverComeOutOfTheParallelTiles) {
         bool wants(HookPoint) const override { return false; }
         at::Tensor visit(HookPoint, at::Tensor t) override { return t; }
         bool wants_pattern_tiles() const override { return true; }
-        void pattern_tile(Layer, std::int64_t, std::int64_t, PatternTile&) override { throw Error("stop here"); }
+        void pattern_tile(Layer, std::int64_t, std::int64_t, const at::Tensor&, std::span<const RowLogs>) override {
+            throw Error("stop here");
+        }
     } thrower;
     const auto model = Model::load(fixture("bloom"));
     EXPECT_EQ(failure(*model, some_text(model->config(), 200), thrower), "stop here");

@@ -92,9 +92,10 @@ public:
     bool wants(HookPoint) const override { return false; }
     at::Tensor visit(HookPoint, at::Tensor t) override { return t; }
     bool wants_pattern_tiles() const override { return true; }
-    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, PatternTile& rows) override {
+    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,
+                      std::span<const RowLogs>) override {
         const std::lock_guard lock(mutex);
-        tiles[{layer.value, head0, row0}] = rows.whole().clone();
+        tiles[{layer.value, head0, row0}] = tile.clone();
     }
     std::mutex mutex;
     std::map<std::array<std::int64_t, 3>, at::Tensor> tiles;

@@ -74,7 +74,7 @@ struct ViewSpec {
     bool offers_tensors = false;   ///< the window offers the list of the model's tensors
     ViewNeeds needs{};
     trace::HeadOverview overview = trace::no_overview;  ///< what it reads of a run's overview
-    bool all_heads = false;  ///< drawn of all heads of the layer unless heads are named
+    bool all_heads = false;                             ///< drawn of all heads of the layer unless heads are named
     /// Shows what happens up to a layer: the last one, unless one is named or the option "up-to" says "chosen".
     bool last_layer = false;
     std::vector<ViewOption> options{};
@@ -84,8 +84,8 @@ struct ViewSpec {
     std::function<bool(const trace::Trace&, const ViewState&)> quick{};
     /// Why this model or text has no such figure, and what to do; empty text: it has one. Empty function: every one has.
     std::function<std::string(const trace::Trace&)> missing{};
-    bool filters = false;                               ///< paints heads outside Style::filter faintly
-    bool compares = false;                              ///< is of two runs (ViewState::beside); `missing` says so of one
+    bool filters = false;   ///< paints heads outside Style::filter faintly
+    bool compares = false;  ///< is of two runs (ViewState::beside); `missing` says so of one
     /// B - A of two runs, on one scale symmetric around 0. Empty: the view shows A or B.
     std::function<std::unique_ptr<Figure>(const Beside&, const ViewState&, const CancelToken&, const Progress&)> difference{};
 
