@@ -21,6 +21,8 @@ namespace headlight::model {
 namespace {
 
 constexpr std::int64_t kRows = 64;  // a tile of 64 x 2,048 floats stays in a 1 MiB cache
+/// Of a long text no tile does: products with more rows read keys and values less often.
+constexpr std::int64_t kRowsOfLong = 128, kLong = 8192;
 static_assert(kRows <= bfloat16_products::kTileRows);
 constexpr std::int64_t kDeviceTile = 1 << 25;  // elements of a tile on a GPU: few launches, bounded memory
 
@@ -177,7 +179,7 @@ at::TensorOptions score_options(const AttentionInput& in) {
 
 TilePlan tile_plan(const AttentionInput& in) {
     const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
-    if (has_kernels(in.q)) return {1, std::min(tokens, kRows)};
+    if (has_kernels(in.q)) return {1, std::min(tokens, keys < kLong || in_bfloat16(in) ? kRows : kRowsOfLong)};
     const std::int64_t rows = std::clamp(kDeviceTile / std::max<std::int64_t>(keys, 1), std::int64_t{1}, tokens);
     return {std::clamp(kDeviceTile / std::max<std::int64_t>(rows * keys, 1), std::int64_t{1}, heads), rows};
 }
