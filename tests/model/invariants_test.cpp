@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <mutex>
 
 namespace headlight::model {
@@ -209,6 +210,34 @@ TEST(Tiles, AScaleGivesTheBitsOfScaledScoresWhereverItIsApplied) {
             (score_tile(in, 0, 4, 0, keys) - (plain * 0.125 + 0.5 * distance)).nan_to_num(0, 0, 0).abs().max().item<float>(),
             1e-4);
     }
+}
+
+TEST(Tiles, ALongTextIsCutTheSameWayWhoeverAsks) {
+    at::manual_seed(4);
+    constexpr std::int64_t keys = 8300;
+    const AttentionInput in{
+        .q = at::randn({2, keys, 8}), .k = at::randn({1, keys, 8}), .alibi_slopes = {}, .scale = 0.5, .causal = true};
+    const at::Tensor asked = at::tensor({0, 127, 128, 5000, 8299}, at::kLong);
+    std::map<std::int64_t, at::Tensor> rows;
+    for (std::int64_t i = 0; i < asked.numel(); ++i) {
+        const auto row = asked[i].item<std::int64_t>();
+        const at::Tensor scores = at::matmul(in.q.select(0, 1)[row].to(at::kDouble), in.k[0].to(at::kDouble).t()) * 0.5;
+        const at::Tensor expected = at::softmax(scores.narrow(0, 0, row + 1), 0);
+        rows[row] = pattern_tile(in, 1, 1, row, 1)[0][0];
+        EXPECT_LE((rows[row].narrow(0, 0, row + 1) - expected).abs().max().item<double>(), 1e-6) << row;
+        EXPECT_EQ(rows[row].narrow(0, row + 1, keys - row - 1).count_nonzero().item<std::int64_t>(), 0) << row;
+    }
+    std::mutex mutex;
+    std::size_t seen = 0;
+    for_pattern_rows(in, 0, 2, 1, [&](std::int64_t head, std::int64_t first, const at::Tensor& tile) {
+        const std::lock_guard lock(mutex);
+        for (const auto& [row, weights] : rows) {
+            if (head != 1 || row < first || row >= first + tile.size(1)) continue;
+            EXPECT_TRUE(at::equal(tile[0][row - first], weights.narrow(0, 0, tile.size(2)))) << row;
+            ++seen;
+        }
+    });
+    EXPECT_EQ(seen, rows.size());
 }
 
 class TileCollector : public Collector {
