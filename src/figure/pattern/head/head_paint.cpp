@@ -103,14 +103,16 @@ void HeadFigure::paint_header(const Frame& f) const {
         const QColor hue = head_color(f.theme(), f.style.palette, h);
         const bool on = std::ranges::find(on_heads, Head(h)) != on_heads.end();
         const bool hovered = !f.style.exporting && f.selection.hover_head == HeadId{data_.layer, Head(h)};
-        p.setOpacity(f.style.dims({data_.layer, Head(h)}) ? dimmed_strength : 1);
+        const bool dimmed = f.style.dims({data_.layer, Head(h)});
+        // Faint colours and not a faint painter, whose light number on a dark colour nobody could read.
+        const auto shown = [&](const QColor& c) { return dimmed ? draw::blended(f.theme().canvas, c, dimmed_strength) : c; };
         const QColor off_stroke = draw::blended(f.theme().canvas, hue, hovered ? 1 : 0.55);
         const QColor off_fill = hovered ? draw::blended(f.theme().canvas, hue, 0.12) : f.theme().canvas;
-        draw::box(p, square, 3, on ? hue : off_fill, on ? hue : off_stroke);
+        draw::box(p, square, 3, shown(on ? hue : off_fill), shown(on ? hue : off_stroke));
         draw::number(p, {square.center().x(), draw::centred_baseline(square.center().y(), normal)}, QString::number(h),
-                     on ? bold : normal, on ? text_on(f.theme(), hue) : f.theme().muted, draw::Align::center);
+                     on && !dimmed ? bold : normal, on && !dimmed ? text_on(f.theme(), hue) : f.theme().muted,
+                     draw::Align::center);
     }
-    p.setOpacity(1);
     const QFont caption = ui_font(12);
     const double y = top + layout_.caption_baseline();
     draw::text(p, {layout_.line_x0 - 12, y}, data_.words.query_caption(), caption, f.theme().muted, draw::Align::right);
