@@ -140,7 +140,10 @@ TEST(HeadKernels, PooledCellsAreMaximumAndMeanOverLegalPairs) {
     for (const bool causal : {true, false}) {
         for (const std::int64_t tokens : {3, 128, 129, 301, 1000}) {
             const Example e = make_example(tokens, causal, 3);
-            const PooledPattern pooled = run_blocks(e, 96).pooled;
+            const PooledPattern pooled = run_blocks(e, 96).pooled,
+                                alone = run_blocks(PatternFacts(e.shape, nullptr), e, 96).pooled;
+            EXPECT_EQ(alone.max, pooled.max) << "without the numbers of heads";
+            EXPECT_EQ(alone.mean, pooled.mean) << "without the numbers of heads";
             const std::int64_t cells = std::min<std::int64_t>(tokens, 128);
             ASSERT_EQ(pooled.rows, cells);
             ASSERT_EQ(pooled.cols, cells);

@@ -13,10 +13,11 @@ namespace headlight::trace {
 
 /// What a run gathers of every head while its pattern exists.
 struct HeadOverview {
-    bool pooled = true;   ///< pooled maps
-    bool numbers = true;  ///< what gather_head_numbers() names, and lengths of values
+    bool pooled = true;   ///< Trace::pooled()
+    bool numbers = true;  ///< Trace::head_numbers(), and the lengths of values that some of them weigh with
     bool any() const noexcept { return pooled || numbers; }
-    bool has(const HeadOverview& other) const noexcept { return pooled >= other.pooled && numbers >= other.numbers; }
+    /// All of the other one.
+    bool has(const HeadOverview& other) const noexcept { return (pooled || !other.pooled) && (numbers || !other.numbers); }
 };
 inline constexpr HeadOverview no_overview{.pooled = false, .numbers = false};
 

@@ -129,6 +129,11 @@ std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spe
     return heads;
 }
 
+/// The layer, and its head, that are drawn unless they are named are those of an interesting head.
+bool chooses_head(const RenderArguments& o, const figure::ViewSpec& spec) {
+    return o.layer < 0 && (spec.needs.heads || spec.needs.focus || spec.needs.layer);
+}
+
 Request request_of(const RenderArguments& o, const trace::Trace& trace, std::shared_ptr<const corpus::CorpusHeads> corpus) {
     Request request = o.request;
     request.corpus = std::move(corpus);
@@ -141,7 +146,7 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     const bool of_heads = spec.needs.heads || spec.needs.focus;
     if (of_heads || spec.needs.layer) {
         HeadId interesting{Layer(o.layer), Head(0)};
-        if (o.layer < 0 && trace.overview().numbers) interesting = analyze::interesting_head(analyze::head_table(trace));
+        if (chooses_head(o, spec)) interesting = analyze::interesting_head(analyze::head_table(trace));
         if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
             interesting.layer = Layer(trace.config().n_layers - 1);
         request.layer = interesting.layer;
@@ -226,9 +231,8 @@ struct Texts {
 /// Of the overview what the view reads, and what its heads are chosen by.
 trace::CapturePlan plan_of(const RenderArguments& o) {
     const figure::ViewSpec& spec = figure::view_spec(o.request.view);
-    const bool chooses = o.layer < 0 && (spec.needs.heads || spec.needs.focus || spec.needs.layer);
     trace::CapturePlan plan{.globs = {}, .overview = spec.overview};
-    plan.overview.numbers |= chooses || !o.where.empty();
+    plan.overview.numbers |= chooses_head(o, spec) || !o.where.empty();
     return plan;
 }
 

@@ -80,7 +80,7 @@ TEST_F(FromTrace, EveryViewIsTheSameOfARunThatGathersWhatTheViewReads) {
             for (std::size_t c = 0; c < a.rows[r].size(); ++c) ASSERT_TRUE(same(a.rows[r][c], b.rows[r][c])) << r << ", " << c;
     }
     EXPECT_GT(made, 25U);
-    EXPECT_EQ(smaller, made) << "no view reads both parts of the overview";
+    EXPECT_GT(smaller, 25U) << "a run that gathers everything tests nothing";
 }
 
 }  // namespace from_trace_test
