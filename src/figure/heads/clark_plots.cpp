@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Clark et al. 2019, figures 2 and 4: attention to kinds of tokens and its entropy, by layer (sections 3.2 and 3.3).
+#include "figure/plot/axes.h"
 #include "figure/plot/plot_data.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
@@ -91,6 +93,13 @@ plot::Panel layer_panel(const HeadTable& table, const QString& title, const QStr
     return panel;
 }
 
+/// Panels of one quantity are compared with each other.
+void share_scale(std::vector<plot::Panel>& panels) {
+    ScaleEnds ends;
+    for (const plot::Panel& panel : panels) ends.high = std::max(ends.high, plot::axis_ends(panel, false).high);
+    for (plot::Panel& panel : panels) panel.y.holds = ends;
+}
+
 }  // namespace
 
 std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts, bool causal) {
@@ -137,6 +146,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
         }
         if (!panel.series.empty()) out.panels.push_back(std::move(panel));
     }
+    share_scale(out.panels);
     QStringList notes;
     if (!missing.isEmpty()) notes << QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
     if (!none.isEmpty()) notes << QStringLiteral("Nothing to attend to: %1.").arg(none.join(QStringLiteral(", ")));
@@ -181,6 +191,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
             QStringLiteral("one token: no query counts");
     if (!add({"entropy_cls"}, "from [CLS]", true) && any)
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
+    if (any) share_scale(out.panels);
     out.description =
         QStringLiteral(
             "How broadly heads attend: the entropy of their weights, averaged over the queries. The dashed line is uniform "

@@ -77,6 +77,10 @@ TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
     EXPECT_EQ(data.panels[1].series.size(), 1U) << "no line for neighbours";
     EXPECT_THAT(data.note.toStdString(), testing::AllOf(testing::HasSubstr("special tokens"), testing::HasSubstr("[SEP]")));
     EXPECT_EQ(data.panels[0].series[1].color.role, plot::Color::Role::clark_red);
+    figure->layout({900, 400}, style, {});
+    const auto& drawn = dynamic_cast<plot::PlotFigure&>(*figure).frame().panels;
+    EXPECT_GT(drawn[0].y.high, 0.6);
+    EXPECT_EQ(drawn[1].y.high, drawn[0].y.high) << "shares are compared across panels";
 }
 
 TEST(ClarkKinds, WhatCannotBeAttendedToIsLeftOut) {
