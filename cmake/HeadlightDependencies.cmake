@@ -11,6 +11,12 @@ find_package(zstd REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_path(HEADLIGHT_ONEDNN_DIR oneapi/dnnl/dnnl.hpp REQUIRED)  # its CMake config asks for OpenCL, which nothing here needs
 find_library(HEADLIGHT_ONEDNN_LIBRARY dnnl REQUIRED)
+# A LibTorch out of a Python package has the headers of another oneDNN beside its own: a folder with these alone comes first.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/onednn)
+file(CREATE_LINK ${HEADLIGHT_ONEDNN_DIR}/oneapi ${CMAKE_BINARY_DIR}/onednn/oneapi SYMBOLIC)
+add_library(headlight_onednn INTERFACE)
+target_link_libraries(headlight_onednn INTERFACE ${HEADLIGHT_ONEDNN_LIBRARY})
+target_include_directories(headlight_onednn SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/onednn)
 find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
 

@@ -28,6 +28,9 @@ std::string bytes_asked_for(std::string_view message) {
 ErrorFacts facts_of(const std::exception& error) {
     if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->facts();
     const std::string_view what = error.what();
+    if (what.find("CUDA") != std::string_view::npos && what.find("out of memory") != std::string_view::npos)
+        return {.problem = "The GPU does not have enough memory",
+                .hint = "Use a shorter text, a smaller model or the device cpu"};
     const bool of_libtorch =
         what.find("DefaultCPUAllocator: ") != std::string_view::npos || what.find("out of memory") != std::string_view::npos;
     if (of_libtorch || dynamic_cast<const std::bad_alloc*>(&error))

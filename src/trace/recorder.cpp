@@ -61,12 +61,6 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     }
 }
 
-/// float32 on the CPU, whose rows are contiguous.
-at::Tensor floats_of(const at::Tensor& tile) {
-    const at::Tensor rows = tile.is_cpu() && tile.scalar_type() == at::kFloat ? tile : tile.to(at::kCPU, at::kFloat);
-    return rows.stride(2) == 1 ? rows : rows.contiguous();
-}
-
 std::int64_t total_bytes(const Trace::Internals& in) {
     std::map<const void*, std::size_t> storages;
     for (const auto& [point, t] : in.stored) storages[t.storage().data()] = t.storage().nbytes();
@@ -133,6 +127,18 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
         replaced_.insert(point);
     }
     return current;
+}
+
+at::Tensor Recorder::floats_of(const at::Tensor& tile) {
+    if (tile.is_cpu()) {
+        const at::Tensor rows = tile.to(at::kFloat);
+        return rows.stride(2) == 1 ? rows : rows.contiguous();
+    }
+    const std::int64_t count = tile.numel();
+    if (!pinned_.defined() || pinned_.numel() < count)
+        pinned_ = at::empty({count}, at::TensorOptions(at::kFloat).pinned_memory(true));
+    at::Tensor rows = pinned_.narrow(0, 0, count).view(tile.sizes());
+    return rows.copy_(tile);
 }
 
 void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile,

@@ -41,6 +41,8 @@ public:
 
 private:
     at::Tensor intervene(model::HookPoint, const at::Tensor&, const std::vector<const HookFn*>&);
+    /// A tile as float32 on the CPU, with contiguous rows; of a GPU's, until the next one is copied.
+    at::Tensor floats_of(const at::Tensor& tile);
 
     const model::Model& model_;
     const model::ModelConfig& config_;
@@ -49,6 +51,7 @@ private:
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
     Overview own_, cross_;
+    at::Tensor pinned_;  ///< what a GPU copies tiles to: several times as fast as to other memory
     PatternReader* rows_ = nullptr;         ///< takes rows; nullptr: nobody does
     std::unique_ptr<WholePatterns> whole_;  ///< nullptr: nobody reads them
 };

@@ -55,6 +55,9 @@ TEST(FactsOf, WhatALackOfMemorySaysIsOneSentence) {
         EXPECT_EQ(facts.problem, "There is not enough memory");
         EXPECT_FALSE(facts.hint.empty());
     }
+    // A GPU's memory is another one, which --memory does not set.
+    const std::runtime_error at_cuda("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.19 GiB");
+    EXPECT_EQ(facts_of(at_cuda).problem, "The GPU does not have enough memory");
     EXPECT_EQ(facts_of(at_libtorch).found, "no room for another 8590 MB");
     EXPECT_EQ(facts_of(std::bad_alloc()).problem, "There is not enough memory");
     EXPECT_EQ(facts_of(std::bad_alloc()).found, "");

@@ -155,5 +155,14 @@ TEST(Render, OneTokenIsEnoughForEveryView) {
         EXPECT_EQ(headlight({"render", "novella-7m", "--text", "a", "--view", view, "--out", folder / "f.png"}).code, 0) << view;
 }
 
+TEST(Render, WithoutAnyFontItIsAnError) {
+    const TempFolder folder;
+    const std::string none = folder.write("fonts.conf", "<?xml version='1.0'?><fontconfig><dir>/nowhere</dir></fontconfig>");
+    const Outcome outcome = headlight({"render", "novella-7m", "--text", "a", "--view", "head", "--out", folder / "f.png"}, "",
+                                      {{"FONTCONFIG_FILE", none}});
+    refused(outcome, 1, HasSubstr("No font is installed. Install one"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "f.png"));
+}
+
 }  // namespace render_test
 }  // namespace headlight

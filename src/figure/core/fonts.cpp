@@ -2,8 +2,10 @@
 #include "headlight/figure/core/theme.h"
 
 #include "figure/core/literal_font.h"
+#include "headlight/base/error.h"
 
 #include <QFontDatabase>
+#include <QRawFont>
 #include <QStringList>
 
 #include <algorithm>
@@ -18,6 +20,10 @@ namespace {
 const QStringList& families() {
     static const QStringList list = [] {
         const QStringList installed = QFontDatabase::families();
+        // Without one, Qt's stand-in for a font would crash where it is asked for its name.
+        if (QRawFont::fromFont(QFont(QStringLiteral("sans-serif"))).fontTable("head").isEmpty())
+            throw Error(ErrorFacts{.problem = "No font is installed",
+                                   .hint = "Install one, fonts-inter or fonts-dejavu-core for example"});
         QStringList found;
         for (const char* wanted : {"Inter", "Inter Variable", "Noto Sans", "Noto Sans CJK SC", "Noto Sans Arabic",
                                    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Color Emoji", "DejaVu Sans"})

@@ -3,8 +3,12 @@
 
 #include "headlight/base/error.h"
 
+#include <dlfcn.h>
+
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace headlight::model {
 namespace {
@@ -49,6 +53,32 @@ at::Device choose_device(const std::string& wanted) {
                                .found = at::hasCUDA() ? "a LibTorch with CUDA but no usable GPU" : "a LibTorch without CUDA",
                                .hint = "Use the device auto or cpu"});
     return at::Device(at::kCUDA, 0);
+}
+
+std::int64_t free_memory(const at::Device& device) {
+    constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
+    if (!device.is_cuda()) return kUnknown;
+    // Of the CUDA runtime that LibTorch brings along: linking it here would ask for CUDA wherever Headlight is built.
+    using MemGetInfo = int (*)(std::size_t*, std::size_t*);
+    const auto info = reinterpret_cast<MemGetInfo>(dlsym(RTLD_DEFAULT, "cudaMemGetInfo"));
+    std::size_t free = 0, total = 0;
+    if (!info || info(&free, &total) != 0) return kUnknown;
+    return static_cast<std::int64_t>(free);
+}
+
+at::Device device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free) {
+    if (chosen.is_cpu() || bytes <= free / 4 * 3) return chosen;
+    if (wanted == "auto") return at::kCPU;
+    const auto gigabytes = [](std::int64_t count) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(count) / 1e9);
+        return std::string(text);
+    };
+    throw Error(ErrorFacts{.problem = "The GPU does not have enough memory for the model",
+                           .item = "device " + wanted,
+                           .expected = "weights of at most " + gigabytes(free / 4 * 3) + ", three quarters of what is free",
+                           .found = gigabytes(bytes),
+                           .hint = "Use the device auto or cpu, or the type bfloat16"});
 }
 
 std::string device_text(const at::Device& device) {

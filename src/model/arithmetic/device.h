@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <string>
 
 namespace headlight::model {
@@ -11,6 +12,11 @@ namespace headlight::model {
 bool cuda_works();
 /// "auto", "cpu" or "cuda" -> device; Error for other words and for "cuda" where it does not work.
 at::Device choose_device(const std::string& wanted);
+/// Bytes that are free on a GPU; largest int64 where its LibTorch does not tell.
+std::int64_t free_memory(const at::Device&);
+/// The device for weights of `bytes` where `chosen` has `free`: weights on a GPU may take three quarters of that, the rest is for
+/// the pass. What "auto" chose gives way to the CPU; Error where a GPU was asked for.
+at::Device device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free);
 /// "CPU", "CUDA:0 NVIDIA H200".
 std::string device_text(const at::Device&);
 

@@ -24,7 +24,7 @@ constexpr std::int64_t kRows = 64;  // a tile of 64 x 2,048 floats stays in a 1 
 /// Of a long text no tile does: products with more rows read keys and values less often.
 constexpr std::int64_t kRowsOfLong = 128, kLong = 8192;
 static_assert(kRows <= bfloat16_products::kTileRows);
-constexpr std::int64_t kDeviceTile = 1 << 25;  // elements of a tile on a GPU: few launches, bounded memory
+constexpr std::int64_t kDeviceTile = 1 << 23;  // elements of a tile without own kernels: few launches, bounded memory
 
 /// Of the tile's columns.
 KeyRange legal_of(const AttentionInput& in, const Tile& t, std::int64_t row) {
@@ -180,7 +180,9 @@ at::TensorOptions score_options(const AttentionInput& in) {
 TilePlan tile_plan(const AttentionInput& in) {
     const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
     if (has_kernels(in.q)) return {1, std::min(tokens, keys < kLong || in_bfloat16(in) ? kRows : kRowsOfLong)};
-    const std::int64_t rows = std::clamp(kDeviceTile / std::max<std::int64_t>(keys, 1), std::int64_t{1}, tokens);
+    // On a GPU all heads in few rows: a causal model's are shorter, and what reads them takes a head a thread.
+    const std::int64_t across = in.q.is_cpu() ? 1 : heads;
+    const std::int64_t rows = std::clamp(kDeviceTile / std::max<std::int64_t>(across * keys, 1), std::int64_t{1}, tokens);
     return {std::clamp(kDeviceTile / std::max<std::int64_t>(rows * keys, 1), std::int64_t{1}, heads), rows};
 }
 

@@ -30,8 +30,25 @@ at::ScalarType scalar_type_of(ComputeType type) {
     }
 }
 
-at::Device device_for(const LoadOptions& options) {
-    if (!has_bfloat16_products(options.dtype)) return choose_device(options.device);
+/// Bytes of all weights at once; 0 for files that cannot be read, which opening them reports.
+std::int64_t bytes_of_weights(const std::filesystem::path& path, at::ScalarType type) {
+    std::int64_t numbers = 0;
+    try {
+        const io::TensorStore store = outline_of(path);
+        for (const auto& [name, view] : store.tensors()) numbers += view.numel();
+    } catch (const Error&) {
+        return 0;
+    }
+    return numbers * static_cast<std::int64_t>(at::elementSize(type));
+}
+
+at::Device device_for(const LoadOptions& options, const std::filesystem::path& path) {
+    if (!has_bfloat16_products(options.dtype)) {
+        const at::Device chosen = choose_device(options.device);
+        if (chosen.is_cpu()) return chosen;
+        return device_with_room(chosen, options.device, bytes_of_weights(path, scalar_type_of(options.dtype)),
+                                free_memory(chosen));
+    }
     const std::string type(enum_word(options.dtype));
     if (options.device == "cuda")
         throw Error(ErrorFacts{.problem = "Products of bfloat16 in a float32 pass are computed on the CPU alone",
@@ -213,7 +230,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->folder = path;
     m->compute = options.dtype;
     m->dtype = scalar_type_of(options.dtype);
-    m->device = device_for(options);
+    m->device = device_for(options, path);
 
     // Weights on another device are all there; the others may take three quarters of what the program may.
     const std::int64_t budget = memory_budget();

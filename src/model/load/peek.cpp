@@ -3,13 +3,13 @@
 
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
-#include "headlight/io/safetensors.h"
 #include "headlight/model/load_report.h"
 #include "headlight/model/locate.h"
 #include "model/families/family.h"
 #include "model/gguf/source.h"
 #include "model/load/config_reader.h"
 #include "model/load/quantization.h"
+#include "model/load/source.h"
 #include "model/load/tower.h"
 #include "model/load/weight_source.h"
 
@@ -21,12 +21,6 @@ ConfigReader config_reader_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
     const std::filesystem::path file = folder_of(path) / "config.json";
     return {file, config_of_tower(io::read_json(file), path)};
-}
-
-/// Names and shapes of the tensors.
-io::TensorStore outline_of(const std::filesystem::path& path) {
-    if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).store;
-    return io::TensorStore::open(without_tower(path));
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {

@@ -29,6 +29,11 @@ at::ScalarType type_of(const ResolvedRow& r, at::ScalarType dtype) {
 
 }  // namespace
 
+io::TensorStore outline_of(const std::filesystem::path& path) {
+    if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).store;
+    return io::TensorStore::open(without_tower(path));
+}
+
 Source open_source(const std::filesystem::path& path, at::ScalarType dtype, std::int64_t room, const CancelToken& cancel,
                    const Progress& progress) {
     if (const auto gguf = io::gguf_file_of(path)) {

@@ -18,6 +18,8 @@ struct Source {
     bool as_used = false;  ///< all weights at once would take more room than there is: matrices are converted as they are used
 };
 
+/// Names and shapes of the tensors in a model's files.
+io::TensorStore outline_of(const std::filesystem::path&);
 /// `room`: bytes that all weights may take in `dtype` beside their files.
 Source open_source(const std::filesystem::path&, at::ScalarType dtype, std::int64_t room, const CancelToken&, const Progress&);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
 #include "headlight/model/model.h"
+#include "model/arithmetic/device.h"
 #include "model/internals.h"
 #include "tests/model/scratch_model.h"
 
@@ -241,7 +243,7 @@ TEST(Loading, ReportTellsWhatBecameOfEveryTensor) {
         extra.name = "transformer.h.0.attn.masked_bias";
         tensors.push_back(extra);
     });
-    const auto loaded = Model::load(model.folder);
+    const auto loaded = Model::load(model.folder, {.device = "cpu"});
     const LoadReport& report = loaded->report();
     EXPECT_EQ(report.unused, std::vector<std::string>{"something.else"});
     EXPECT_EQ(report.ignored, std::vector<std::string>{"transformer.h.0.attn.masked_bias"});
@@ -300,6 +302,22 @@ TEST(Loading, DevicesThatAreNotThere) {
         EXPECT_THAT(failure(fixture("gpt2"), {.device = "cuda"}), HasSubstr("without CUDA"));
     }
     EXPECT_EQ(Model::load(fixture("gpt2"), {.device = "cpu"})->device_name(), "CPU");
+}
+
+TEST(Loading, WeightsThatDoNotFitOnAGpuAreOpenedOnTheCpuUnlessItWasAskedFor) {
+    const at::Device gpu(at::kCUDA, 0);
+    constexpr std::int64_t kGigabyte = 1'000'000'000;
+    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte, 8 * kGigabyte), gpu);
+    EXPECT_EQ(device_with_room(gpu, "cuda", 6 * kGigabyte, 8 * kGigabyte), gpu);
+    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte + 1, 8 * kGigabyte), at::Device(at::kCPU));
+    EXPECT_EQ(device_with_room(at::kCPU, "auto", 6 * kGigabyte, 0), at::Device(at::kCPU));
+    try {
+        device_with_room(gpu, "cuda", 12 * kGigabyte, 8 * kGigabyte);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("device cuda"), HasSubstr("at most 6.0 GB"), HasSubstr("12.0 GB")));
+    }
+    EXPECT_EQ(free_memory(at::kCPU), std::numeric_limits<std::int64_t>::max());
 }
 
 /// Hand-made weights in which every number tells where it is: heads of two, so that thirds and interleaving differ.
