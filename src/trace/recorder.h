@@ -51,7 +51,7 @@ private:
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
     Overview own_, cross_;
-    at::Tensor pinned_;  ///< what a GPU copies tiles to: several times as fast as to other memory
+    at::Tensor pinned_;                     ///< what a GPU copies tiles to: several times as fast as to other memory
     PatternReader* rows_ = nullptr;         ///< takes rows; nullptr: nobody does
     std::unique_ptr<WholePatterns> whole_;  ///< nullptr: nobody reads them
 };
