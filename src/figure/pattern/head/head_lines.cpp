@@ -39,6 +39,15 @@ std::int64_t legal_pairs(const analyze::PatternAxes& axes, bool causal) {
     return pairs;
 }
 
+void index_by_key(HeadLines& out, std::size_t keys) {
+    out.key_begin.assign(keys + 1, 0);
+    for (const HeadLine& line : out.lines) ++out.key_begin[static_cast<std::size_t>(line.key) + 1];
+    std::partial_sum(out.key_begin.begin(), out.key_begin.end(), out.key_begin.begin());
+    std::vector<std::size_t> next(out.key_begin.begin(), out.key_begin.end() - 1);
+    out.by_key.resize(out.lines.size());
+    for (std::uint32_t i = 0; i < out.lines.size(); ++i) out.by_key[next[static_cast<std::size_t>(out.lines[i].key)]++] = i;
+}
+
 struct FaintFirst {
     const std::vector<HeadLine>& lines;
     bool operator()(std::uint32_t a, std::uint32_t b) const {
@@ -68,6 +77,7 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
         }
     }
     out.query_begin.push_back(out.lines.size());
+    index_by_key(out, axes.keys.size());
     out.faint_first.resize(out.lines.size());
     std::iota(out.faint_first.begin(), out.faint_first.end(), 0U);
     std::ranges::sort(out.faint_first, FaintFirst{out.lines});
@@ -79,7 +89,7 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
 
 std::int64_t HeadLines::bytes() const {
     const auto of = [](const auto& all) { return static_cast<std::int64_t>(all.capacity() * sizeof(all.front())); };
-    return of(lines) + of(query_begin) + of(faint_first) + of(spans);
+    return of(lines) + of(query_begin) + of(by_key) + of(key_begin) + of(faint_first) + of(spans);
 }
 
 std::int64_t bytes_of_maps(const std::vector<analyze::Matrix>& maps) {
@@ -109,8 +119,8 @@ void require_fit(const std::vector<analyze::Matrix>& maps, const analyze::Patter
 std::vector<std::uint32_t> lines_of(const HeadLines& all, const std::vector<std::int64_t>& queries, std::int64_t key) {
     std::vector<std::uint32_t> out;
     if (key >= 0)
-        for (std::uint32_t i = 0; i < all.lines.size(); ++i)
-            if (all.lines[i].key == key) out.push_back(i);
+        out.assign(all.by_key.begin() + static_cast<std::ptrdiff_t>(all.key_begin[std::size_t(key)]),
+                   all.by_key.begin() + static_cast<std::ptrdiff_t>(all.key_begin[std::size_t(key) + 1]));
     for (const std::int64_t query : queries)
         for (auto i = all.query_begin[std::size_t(query)]; i < all.query_begin[std::size_t(query) + 1]; ++i)
             out.push_back(static_cast<std::uint32_t>(i));

@@ -30,6 +30,8 @@ inline RowSpan span_of(const HeadLine& line) { return {std::min(line.query, line
 struct HeadLines {
     std::vector<HeadLine> lines;             ///< by query, head, key
     std::vector<std::size_t> query_begin;    ///< [queries + 1]: the lines of a query
+    std::vector<std::uint32_t> by_key;       ///< indices of the lines in the order of their keys
+    std::vector<std::size_t> key_begin;      ///< [keys + 1]: the lines to a key, in by_key
     std::vector<std::uint32_t> faint_first;  ///< indices of the lines in the order of painting
     std::vector<RowSpan> spans;              ///< of the lines in that order
     std::int64_t pairs = 0;                  ///< legal pairs of the active heads

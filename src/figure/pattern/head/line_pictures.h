@@ -33,7 +33,7 @@ struct LineScene {
 class LinePictures {
 public:
     LinePictures();
-    static constexpr double frame_pixels = 1e6;  ///< that lines may cover in a frame, one on another: some milliseconds
+    static constexpr double frame_pixels = 7e5;  ///< that lines may cover in a frame, one on another: some milliseconds
     static constexpr double no_limit = std::numeric_limits<double>::infinity();
     /// The lines between two heights. `pixels`: what they may cover in bands that are made for it; no_limit: whole bands, however
     /// long they take.

@@ -11,11 +11,6 @@ LineRaster::LineRaster(int width, int height)
       height_(height),
       pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), Pixel::Zero()) {}
 
-void LineRaster::blend(int x, int y, const Pixel& color, float coverage) {
-    Pixel& p = pixels_[static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)];
-    p = p * (1 - color[3] * coverage) + color * coverage;
-}
-
 void LineRaster::line(double x0, double y0, double x1, double y1, double thickness, const QColor& color, double opacity) {
     const auto a = static_cast<float>(opacity);
     const Pixel premultiplied(static_cast<float>(color.blueF()) * a, static_cast<float>(color.greenF()) * a,
@@ -48,13 +43,14 @@ void LineRaster::steep(double x0, double y0, double x1, double y1, double half, 
         const double left = std::max(0.0, middle - half), right = std::min<double>(width_, middle + half);
         if (left >= right) continue;
         const int from = whole(left), to = std::min(width_ - 1, whole(right));
+        Pixel* const pixels = row(y);
         if (from == to) {
-            blend(from, y, color, static_cast<float>((right - left) * in_row));
+            blend(pixels[from], color, static_cast<float>((right - left) * in_row));
             continue;
         }
-        blend(from, y, color, static_cast<float>((from + 1 - left) * in_row));
-        for (int x = from + 1; x < to; ++x) blend(x, y, color, static_cast<float>(in_row));
-        blend(to, y, color, static_cast<float>((right - to) * in_row));
+        blend(pixels[from], color, static_cast<float>((from + 1 - left) * in_row));
+        for (int x = from + 1; x < to; ++x) blend(pixels[x], color, static_cast<float>(in_row));
+        blend(pixels[to], color, static_cast<float>((right - to) * in_row));
     }
 }
 
@@ -76,7 +72,7 @@ void LineRaster::flat(double x0, double y0, double x1, double y1, double half, c
         const int from = whole(top), to = std::min(height_ - 1, whole(bottom));
         for (int y = from; y <= to; ++y) {
             const double covered = std::min(bottom, y + 1.0) - std::max(top, static_cast<double>(y));
-            blend(x, y, color, static_cast<float>(covered * in_column));
+            blend(row(y)[x], color, static_cast<float>(covered * in_column));
         }
     }
 }
@@ -84,16 +80,17 @@ void LineRaster::flat(double x0, double y0, double x1, double y1, double half, c
 QImage LineRaster::image() const {
     QImage out(width_, height_, QImage::Format_ARGB32_Premultiplied);
     for (int y = 0; y < height_; ++y) {
-        auto* row = reinterpret_cast<QRgb*>(out.scanLine(y));
+        auto* to = reinterpret_cast<QRgb*>(out.scanLine(y));
         const Pixel* from = pixels_.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width_);
         for (int x = 0; x < width_; ++x) {
-            if (from[x][3] == 0) {
-                row[x] = 0;
+            const float alpha = from[x][3];
+            if (alpha == 0) {
+                to[x] = 0;
                 continue;
             }
-            const Eigen::Array4i c = (from[x].min(1.0F) * 255 + 0.5F).cast<int>();
-            // Rounding must not lift a colour above its alpha.
-            row[x] = qRgba(std::min(c[2], c[3]), std::min(c[1], c[3]), std::min(c[0], c[3]), c[3]);
+            // No colour may be above its alpha.
+            const Eigen::Array4i c = (from[x].min(std::min(alpha, 1.0F)) * 255 + 0.5F).cast<int>();
+            to[x] = qRgba(c[2], c[1], c[0], c[3]);
         }
     }
     return out;
