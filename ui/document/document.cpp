@@ -41,7 +41,7 @@ Document::Document(Jobs& jobs, model::LoadOptions load, QObject* parent)
     connect(&pause_, &QTimer::timeout, this, [this] { run(); });
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
         if (lane != Jobs::Lane::model) return;
-        const bool was_opening = opening_;
+        const bool was_opening = opening_.has_value();
         end_opening();
         if (std::exchange(continuing_, false)) Q_EMIT continued({});
         if (!was_opening || (model_.model && !up_to_date())) end_run(NotRun::refused);
@@ -58,17 +58,17 @@ void Document::open_model(const QString& reference) {
 }
 
 void Document::set_compute_type(model::ComputeType type) {
-    if (type == load_.dtype || !model_.model || is_saved(model_)) return;
-    model::LoadOptions load = load_;
-    load.dtype = type;
-    end_opening();
-    begin_opening(model_.reference, load);
+    if (!opening_ && (!model_.model || is_saved(model_))) return;
+    Opening opening = opening_.value_or(Opening{model_.reference, load_});
+    if (type == opening.load.dtype) return;
+    opening.load.dtype = type;
+    begin_opening(opening.reference, opening.load);
 }
 
 void Document::begin_opening(const QString& reference, const model::LoadOptions& load) {
     pause_.stop();
     end_continuation();
-    opening_ = true;
+    opening_ = {reference, load};
     jobs_.start(Jobs::Lane::model, QStringLiteral("Opening %1").arg(reference),
                 [this, reference, load](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     OpenModel opened = load_model(reference, load, cancel, progress);
@@ -77,7 +77,7 @@ void Document::begin_opening(const QString& reference, const model::LoadOptions&
 }
 
 void Document::accept_model(OpenModel opened, const model::LoadOptions& load) {
-    opening_ = false;
+    opening_.reset();
     load_ = load;
     other_.set_load(load);
     model_ = std::move(opened);
@@ -98,7 +98,7 @@ void Document::lose_model(const ErrorFacts& facts) { model_.lost = facts; }
 /// What was to be shown of a model that is not opened after all does not wait for the run of another. A session's text stays,
 /// but is no longer that file: saving would put this model in its place.
 void Document::end_opening() {
-    if (!std::exchange(opening_, false)) return;
+    if (!std::exchange(opening_, std::nullopt)) return;
     wanted_model_ = model_.reference;
     pending_selection_.reset();
     if (!std::exchange(session_file_, {}).isEmpty()) set_file({});
@@ -265,7 +265,7 @@ State Document::state() const { return {prompt_, options_, without_hover(selecti
 
 void Document::restore(const State& state, const QString& session_file) {
     const bool other_model = !state.model.isEmpty() && (state.model != model_.reference || !model_.model);
-    const bool keeps_model = !other_model && std::exchange(opening_, false);
+    const bool keeps_model = !other_model && std::exchange(opening_, std::nullopt);
     if (keeps_model) jobs_.cancel(Jobs::Lane::model);
     wanted_model_ = other_model ? state.model : model_.reference;
     pending_selection_.reset();

@@ -108,7 +108,7 @@ public:
     void leave_corpus();
     /// The trace belongs to the open model and to the prompt as it stands now.
     bool up_to_date() const { return trace_ && of_open_model_ && shown_prompt_ == prompt_; }
-    bool opening() const { return opening_; }
+    bool opening() const { return opening_.has_value(); }
     /// True while pins are carried over to a new trace, which is no undo step.
     bool adapting() const { return adapting_; }
 
@@ -251,7 +251,12 @@ private:
     QString session_file_;  ///< that the pending selection comes from
     NotRun not_run_ = NotRun::no;
     QString long_text_note_;
-    bool opening_ = false, adapting_ = false, modified_ = false;
+    struct Opening {
+        QString reference;
+        model::LoadOptions load;
+    };
+    std::optional<Opening> opening_;  ///< the model that is on its way
+    bool adapting_ = false, modified_ = false;
     bool of_open_model_ = false;  ///< the run, and what is made from it
     bool continuing_ = false;
     int continuations_ = 0;

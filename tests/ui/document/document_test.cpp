@@ -99,6 +99,18 @@ TEST_F(WindowTest, BOfAnotherModelComputesInTheSameType) {
     }
 }
 
+TEST_F(WindowTest, AComputeTypeChosenWhileAModelIsOpenedIsThatModels) {
+    QTemporaryDir folder;
+    const auto copy = std::filesystem::path(folder.path().toStdString()) / "copy";
+    std::filesystem::copy(window.document().model().model->folder(), copy);
+    window.open(QString::fromStdString(copy.string()));
+    ASSERT_TRUE(window.document().opening());
+    ASSERT_TRUE(trigger(Command::compute_float64));
+    EXPECT_EQ(window.document().model().model->folder(), copy);
+    EXPECT_EQ(window.document().model().model->dtype(), model::ComputeType::float64);
+    EXPECT_TRUE(window.document().up_to_date());
+}
+
 TEST_F(WindowTest, AComputeTypeInWhichTheModelDoesNotOpenIsNotTaken) {
     QTemporaryDir folder;
     const auto copy = std::filesystem::path(folder.path().toStdString()) / "copy";
