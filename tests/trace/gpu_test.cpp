@@ -3,6 +3,7 @@
 #include "headlight/model/runtime.h"
 #include "headlight/trace/capture.h"
 #include "headlight/trace/weights.h"
+#include "model/arithmetic/device.h"
 #include "tests/trace/text_fixtures.h"
 
 #include <gtest/gtest.h>
@@ -74,6 +75,18 @@ TEST(Gpu, WhatStandsOnAPassIsThatOfTheCpu) {
         });
         expect_near(gradient, expected_gradient, "gradients");
     }
+}
+
+TEST(Gpu, MemoryOfTensorsThatAreGoneIsFree) {
+    if (!model::runtime_facts().cuda) GTEST_SKIP() << "there is no GPU, or LibTorch is one without CUDA";
+    const at::Device gpu(at::kCUDA, 0);
+    constexpr std::int64_t kBytes = std::int64_t{1} << 30;
+    const std::int64_t before = model::free_memory(gpu);
+    {
+        const at::Tensor taken = at::empty({kBytes}, at::TensorOptions(at::kByte).device(gpu));
+        EXPECT_LT(model::free_memory(gpu), before - kBytes / 2);
+    }
+    EXPECT_GT(model::free_memory(gpu), before - kBytes / 2);
 }
 
 }  // namespace gpu_test

@@ -4,6 +4,9 @@
 #include "headlight/base/error.h"
 
 #include <dlfcn.h>
+#if __has_include(<torch/headeronly/version.h>)
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
 
 #include <cstdio>
 #include <filesystem>
@@ -58,6 +61,10 @@ at::Device choose_device(const std::string& wanted) {
 std::int64_t free_memory(const at::Device& device) {
     constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
     if (!device.is_cuda()) return kUnknown;
+#if __has_include(<torch/headeronly/version.h>)  // LibTorch 2.9: before it only with CUDA's headers
+    // What LibTorch keeps of tensors that are gone, of a model that was closed for example, would count as in use.
+    if (auto* kept = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()))) kept->emptyCache();
+#endif
     // Of the CUDA runtime that LibTorch brings along: linking it here would ask for CUDA wherever Headlight is built.
     using MemGetInfo = int (*)(std::size_t*, std::size_t*);
     const auto info = reinterpret_cast<MemGetInfo>(dlsym(RTLD_DEFAULT, "cudaMemGetInfo"));

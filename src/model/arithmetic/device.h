@@ -12,7 +12,7 @@ namespace headlight::model {
 bool cuda_works();
 /// "auto", "cpu" or "cuda" -> device; Error for other words and for "cuda" where it does not work.
 at::Device choose_device(const std::string& wanted);
-/// Bytes that are free on a GPU; largest int64 where its LibTorch does not tell.
+/// Bytes that are free on a GPU, what LibTorch keeps for later given back; largest int64 where it is not known.
 std::int64_t free_memory(const at::Device&);
 /// The device for weights of `bytes` where `chosen` has `free`: weights on a GPU may take three quarters of that, the rest is for
 /// the pass. What "auto" chose gives way to the CPU; Error where a GPU was asked for.
