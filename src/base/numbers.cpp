@@ -21,6 +21,17 @@ std::string bytes_text(std::uint64_t n) {
     return digits + (n == 1 ? " byte" : " bytes");
 }
 
+std::string rounded_bytes(double n) {
+    char text[48];
+    if (n < 1e6)
+        std::snprintf(text, sizeof text, "%.0f kB", n / 1e3);
+    else if (n < 1e9)
+        std::snprintf(text, sizeof text, "%.0f MB", n / 1e6);
+    else
+        std::snprintf(text, sizeof text, "%.1f GB", n / 1e9);
+    return text;
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
     std::string text = "[";
     for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/remade.h"
 #include "trace/forecast_internal.h"
 #include "trace/head_kernels.h"
@@ -11,7 +12,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 namespace headlight::trace {
@@ -26,18 +26,6 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
         if (__builtin_mul_overflow(count, side, &count)) return std::int64_t{1} << 56;  // more than any machine has
     }
     return count;
-}
-
-std::string size_text(std::int64_t bytes) {
-    char text[32];
-    const double b = static_cast<double>(bytes);
-    if (b < 1e6)
-        std::snprintf(text, sizeof text, "%.0f kB", b / 1e3);
-    else if (b < 1e9)
-        std::snprintf(text, sizeof text, "%.0f MB", b / 1e6);
-    else
-        std::snprintf(text, sizeof text, "%.1f GB", b / 1e9);
-    return text;
 }
 
 /// "hook_q" for every layer's q: what the user would write behind "blocks.*.".
@@ -138,10 +126,11 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
 }
 
 std::string Forecast::text() const {
-    std::string text = "needs " + size_text(kept + working) + " (kept " + size_text(kept) + ", working " + size_text(working) +
-                       "), " + size_text(available) + " free";
+    std::string text = "needs " + rounded_bytes(static_cast<double>(kept + working)) + " (kept " +
+                       rounded_bytes(static_cast<double>(kept)) + ", working " + rounded_bytes(static_cast<double>(working)) +
+                       "), " + rounded_bytes(static_cast<double>(available)) + " free";
     for (std::size_t i = 0; i < std::min<std::size_t>(3, parts.size()); ++i) {
-        text += (i == 0 ? "; leave out: " : ", ") + parts[i].first + " " + size_text(parts[i].second);
+        text += (i == 0 ? "; leave out: " : ", ") + parts[i].first + " " + rounded_bytes(static_cast<double>(parts[i].second));
     }
     return text;
 }

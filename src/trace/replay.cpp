@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/saved.h"
 #include "model/run/stacked.h"
@@ -13,7 +14,6 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <cstdio>
 #include <set>
 
 namespace headlight::trace {
@@ -101,14 +101,9 @@ void require_memory_for_gradients(const model::Model& model, const TokenIds& of)
     const double needed = bytes * (static_cast<double>(c.n_layers) * layer + 3.0 * static_cast<double>(tokens * c.vocab_size));
     const auto available = static_cast<double>(available_memory());
     if (needed <= available) return;
-    const auto gigabytes = [](double n) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.1f GB", n / 1e9);
-        return std::string(text);
-    };
     throw Error({.problem = "Not enough memory for gradients over " + std::to_string(tokens) + " tokens",
-                 .expected = "about " + gigabytes(needed),
-                 .found = gigabytes(available) + " free",
+                 .expected = "about " + rounded_bytes(needed),
+                 .found = rounded_bytes(available) + " free",
                  .hint = "Shorten the text"});
 }
 

@@ -210,6 +210,7 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     }
     if (model::has_bfloat16_products(pass.model->dtype()) && config.stack != model::Stack::encoder)
         internals->info.warnings.push_back(products_error(*pass.model, input, cancel)->text());
+    if (const std::string& why = pass.model->report().why_cpu; !why.empty()) internals->info.warnings.push_back(why);
     if (shared) {
         share(*shared, *pass.unedited, *internals);
         if (overview && pass.unedited->part(model::Stack::cross))

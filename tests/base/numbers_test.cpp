@@ -8,6 +8,12 @@
 namespace headlight {
 namespace numbers_test {
 
+TEST(Numbers, BytesAreRoundedForPeople) {
+    EXPECT_EQ(rounded_bytes(7'400), "7 kB");
+    EXPECT_EQ(rounded_bytes(512e6), "512 MB");
+    EXPECT_EQ(rounded_bytes(1.53e9), "1.5 GB");
+}
+
 TEST(Numbers, CommasStandBetweenThousands) {
     EXPECT_EQ(with_commas(0), "0");
     EXPECT_EQ(with_commas(999), "999");

@@ -19,6 +19,7 @@ using test::refused;
 using test::TempFolder;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string kText = "The doctor asked the nurse because she was late.";
@@ -147,6 +148,18 @@ TEST(Render, RolloutGoesUpToTheLastLayer) {
     };
     EXPECT_THAT(command_of({}), HasSubstr("--layer 5"));
     EXPECT_THAT(command_of({"--layer", "2"}), HasSubstr("--layer 2"));
+}
+
+TEST(Render, TheLensHasALayerOnlyWhereATokenIsOpened) {
+    const TempFolder folder;
+    const auto file_of = [&](const std::vector<std::string>& more) {
+        done(render(joined({"--view", "lens", "--out", folder / "l.json"}, more)));
+        return test::slurp(folder / "l.json");
+    };
+    EXPECT_THAT(file_of({}), Not(HasSubstr("--layer")));
+    EXPECT_EQ(file_of({"--layer", "1"}), file_of({"--layer", "4"}));
+    EXPECT_THAT(file_of({"--query", "2", "--layer", "1"}), HasSubstr("--layer 1"));
+    refused(render({"--view", "lens", "--layer", "6", "--out", folder / "l.json"}), 1, HasSubstr("layer 6"));
 }
 
 TEST(Render, OneTokenIsEnoughForEveryView) {

@@ -44,7 +44,10 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     Recipe r{.trace = document.trace(), .run = document.run_trace(), .state = {}};
     figure::ViewState& state = r.state;
     state.view = view;
-    if (spec.needs.layer) state.layer = s.layer;
+    // A hover alone makes no other figure: it would change under the pointer.
+    if (spec.needs.query && !(spec.needs.chosen && s.found_pins))
+        state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
+    if (spec.needs.layer_counts(state.query.has_value())) state.layer = s.layer;
     if (spec.needs.heads) {
         state.layer = s.layer;
         state.heads = s.heads;
@@ -57,9 +60,6 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
         state.layer = s.focus.layer;
         state.heads = {s.focus.head};
     }
-    // A hover alone makes no other figure: it would change under the pointer.
-    if (spec.needs.query && !(spec.needs.chosen && s.found_pins))
-        state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
     if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
     if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;

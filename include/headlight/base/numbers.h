@@ -15,6 +15,8 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 std::string with_commas(std::int64_t n);
 /// 30081024 -> "30,081,024 bytes". Of a damaged file it may be any number.
 std::string bytes_text(std::uint64_t n);
+/// 1.53e9 -> "1.5 GB", below a gigabyte whole "512 MB" or "7 kB", for people.
+std::string rounded_bytes(double n);
 /// "[2, 3]"
 std::string shape_text(const std::vector<std::int64_t>& shape);
 

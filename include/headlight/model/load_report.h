@@ -24,6 +24,7 @@ struct LoadReport {
     std::vector<std::string> ignored;           ///< unused on purpose: buffers the family names (attention masks, position ids)
     std::vector<std::string> optional_missing;  ///< parts that are absent and not needed ("MLM head")
     std::vector<std::string> files;
+    std::string why_cpu;  ///< why a GPU that works is not used; empty: there is none, it is used, or the CPU was asked for
     double seconds = 0;
     std::int64_t bytes_mapped = 0;
     std::int64_t bytes_copied = 0;

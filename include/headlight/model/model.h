@@ -34,7 +34,9 @@ constexpr std::int64_t element_bytes(ComputeType type) {
 
 struct LoadOptions {
     ComputeType dtype = ComputeType::float32;  ///< Error for one with bfloat16 products if the processor has no such units
-    std::string device = "auto";  ///< auto | cpu | cuda; Error for cuda if this LibTorch has none or the type is the CPU's alone
+    /// auto | cpu | cuda. auto: a GPU where one works and the weights fit into three quarters of its free memory, else the CPU.
+    /// Error for cuda if this LibTorch has none, the weights do not fit or the type is the CPU's alone.
+    std::string device = "auto";
 };
 
 /// Weights and configuration, ready to run; immutable and shared. Torch-free: internals are in src/model/.

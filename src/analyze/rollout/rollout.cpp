@@ -27,12 +27,6 @@ at::Tensor view_of(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& m) {
     return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, {m.outerStride(), 1}, at::kFloat);
 }
 
-std::string gigabytes(double bytes) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f GB", bytes / 1e9);
-    return text;
-}
-
 void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) {
     check_map_memory(trace, trace.tokens(), maps, hint);
 }
@@ -199,8 +193,8 @@ void check_map_memory(const trace::Trace& trace, std::int64_t tokens, std::int64
     if (needed <= available) return;
     throw Error(ErrorFacts{.problem = "Maps of this many tokens do not fit into memory",
                            .item = std::to_string(tokens) + " tokens, " + with_commas(maps) + " maps",
-                           .expected = "at most " + gigabytes(available) + ", which is free",
-                           .found = gigabytes(needed),
+                           .expected = "at most " + rounded_bytes(available) + ", which is free",
+                           .found = rounded_bytes(needed),
                            .hint = hint});
 }
 

@@ -16,6 +16,7 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/trace/texts.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <type_traits>
 
@@ -131,7 +132,7 @@ std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spe
 
 /// The layer, and its head, that are drawn unless they are named are those of an interesting head.
 bool chooses_head(const RenderArguments& o, const figure::ViewSpec& spec) {
-    return o.layer < 0 && (spec.needs.heads || spec.needs.focus || spec.needs.layer);
+    return o.layer < 0 && (spec.needs.heads || spec.needs.focus || spec.needs.layer_counts(o.query >= 0));
 }
 
 Request request_of(const RenderArguments& o, const trace::Trace& trace, std::shared_ptr<const corpus::CorpusHeads> corpus) {
@@ -145,7 +146,7 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
 
     const bool of_heads = spec.needs.heads || spec.needs.focus;
     if (of_heads || spec.needs.layer) {
-        HeadId interesting{Layer(o.layer), Head(0)};
+        HeadId interesting{Layer(std::max<std::int64_t>(o.layer, 0)), Head(0)};
         if (chooses_head(o, spec)) interesting = analyze::interesting_head(analyze::head_table(trace));
         if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
             interesting.layer = Layer(trace.config().n_layers - 1);

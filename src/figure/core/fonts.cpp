@@ -20,15 +20,17 @@ namespace {
 const QStringList& families() {
     static const QStringList list = [] {
         const QStringList installed = QFontDatabase::families();
-        // Without one, Qt's stand-in for a font would crash where it is asked for its name.
-        if (QRawFont::fromFont(QFont(QStringLiteral("sans-serif"))).fontTable("head").isEmpty())
-            throw Error(ErrorFacts{.problem = "No font is installed",
-                                   .hint = "Install one, fonts-inter or fonts-dejavu-core for example"});
         QStringList found;
         for (const char* wanted : {"Inter", "Inter Variable", "Noto Sans", "Noto Sans CJK SC", "Noto Sans Arabic",
                                    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Color Emoji", "DejaVu Sans"})
             if (const QString family = QString::fromLatin1(wanted); installed.contains(family)) found << family;
         found << QStringLiteral("sans-serif");
+        QFont first;
+        first.setFamilies(found);
+        // Where there is none, Qt's stand-in for a font would crash when it is asked for its name.
+        if (QRawFont::fromFont(first).fontTable("head").isEmpty())
+            throw Error(ErrorFacts{.problem = "No font is installed",
+                                   .hint = "Install one, fonts-inter or fonts-dejavu-core for example"});
         draw_literally(found.front());
         return found;
     }();

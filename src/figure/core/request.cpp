@@ -36,7 +36,7 @@ void put_what(Options& out, const Request& r) {
         out.emplace_back("heads", std::to_string(r.detail->head.value));
     } else {
         const bool heads = spec.needs.heads || spec.needs.focus;
-        if (spec.needs.layer || heads) out.emplace_back("layer", std::to_string(r.layer.value));
+        if (spec.needs.layer_counts(r.query.has_value()) || heads) out.emplace_back("layer", std::to_string(r.layer.value));
         if (heads && !r.heads.empty()) out.emplace_back("heads", list(r.heads));
     }
     if (r.query) out.emplace_back("query", std::to_string(r.query->value));

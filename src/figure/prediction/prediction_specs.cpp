@@ -57,7 +57,7 @@ std::vector<ViewSpec> prediction_view_specs() {
         {.id = "lens",
          .title = "Lens",
          .tab = true,
-         .needs = {.layer = true, .query = true, .chosen = true},
+         .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
          .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
                             analyze::StreamPlace::resid_post),
                      choice("shade", "Colour", "logit lens: what the colour shows", LensColor::probability),

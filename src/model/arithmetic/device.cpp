@@ -2,13 +2,13 @@
 #include "model/arithmetic/device.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <dlfcn.h>
 #if __has_include(<torch/headeronly/version.h>)
 #include <c10/core/CachingDeviceAllocator.h>
 #endif
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -73,18 +73,16 @@ std::int64_t free_memory(const at::Device& device) {
     return static_cast<std::int64_t>(free);
 }
 
-at::Device device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free) {
-    if (chosen.is_cpu() || bytes <= free / 4 * 3) return chosen;
-    if (wanted == "auto") return at::kCPU;
-    const auto gigabytes = [](std::int64_t count) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(count) / 1e9);
-        return std::string(text);
-    };
+Placement device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free) {
+    const std::int64_t room = free / 4 * 3;
+    if (chosen.is_cpu() || bytes <= room) return {chosen, {}};
+    const std::string needed = rounded_bytes(static_cast<double>(bytes)), there = rounded_bytes(static_cast<double>(room));
+    if (wanted == "auto")
+        return {at::kCPU, "computed on the CPU: weights of " + needed + ", of which the GPU has room for " + there};
     throw Error(ErrorFacts{.problem = "The GPU does not have enough memory for the model",
                            .item = "device " + wanted,
-                           .expected = "weights of at most " + gigabytes(free / 4 * 3) + ", three quarters of what is free",
-                           .found = gigabytes(bytes),
+                           .expected = "weights of at most " + there + ", three quarters of what is free",
+                           .found = needed,
                            .hint = "Use the device auto or cpu, or the type bfloat16"});
 }
 

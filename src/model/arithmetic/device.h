@@ -14,9 +14,13 @@ bool cuda_works();
 at::Device choose_device(const std::string& wanted);
 /// Bytes that are free on a GPU, what LibTorch keeps for later given back; largest int64 where it is not known.
 std::int64_t free_memory(const at::Device&);
+struct Placement {
+    at::Device device;
+    std::string why_cpu;  ///< why it is not the GPU that was chosen; empty: it is what was chosen
+};
 /// The device for weights of `bytes` where `chosen` has `free`: weights on a GPU may take three quarters of that, the rest is for
 /// the pass. What "auto" chose gives way to the CPU; Error where a GPU was asked for.
-at::Device device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free);
+Placement device_with_room(const at::Device& chosen, const std::string& wanted, std::int64_t bytes, std::int64_t free);
 /// "CPU", "CUDA:0 NVIDIA H200".
 std::string device_text(const at::Device&);
 

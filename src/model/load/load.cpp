@@ -42,10 +42,10 @@ std::int64_t bytes_of_weights(const std::filesystem::path& path, at::ScalarType 
     return numbers * static_cast<std::int64_t>(at::elementSize(type));
 }
 
-at::Device device_for(const LoadOptions& options, const std::filesystem::path& path) {
+Placement device_for(const LoadOptions& options, const std::filesystem::path& path) {
     if (!has_bfloat16_products(options.dtype)) {
         const at::Device chosen = choose_device(options.device);
-        if (chosen.is_cpu()) return chosen;
+        if (chosen.is_cpu()) return {chosen, {}};
         return device_with_room(chosen, options.device, bytes_of_weights(path, scalar_type_of(options.dtype)),
                                 free_memory(chosen));
     }
@@ -59,7 +59,7 @@ at::Device device_for(const LoadOptions& options, const std::filesystem::path& p
                                .item = type,
                                .expected = "AVX-512 BF16 or AMX",
                                .hint = "Take the type float32"});
-    return at::kCPU;
+    return {at::kCPU, {}};
 }
 
 /// Bytes that all weights may take at once, and that those which are converted as they are used may keep.
@@ -230,7 +230,9 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->folder = path;
     m->compute = options.dtype;
     m->dtype = scalar_type_of(options.dtype);
-    m->device = device_for(options, path);
+    const Placement placement = device_for(options, path);
+    m->device = placement.device;
+    m->report.why_cpu = placement.why_cpu;
 
     // Weights on another device are all there; the others may take three quarters of what the program may.
     const std::int64_t budget = memory_budget();

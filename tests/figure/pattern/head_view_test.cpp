@@ -326,12 +326,13 @@ TEST(HeadLines, OfAQueryOrAKeyAreInTheOrderOfPainting) {
     const HeadViewData data =
         synthetic::heads(4, 2, [](int h, int i, int j) { return j > i ? 0.F : 0.1F + 0.2F * float((i + j + h) % 4); });
     const auto all = head_lines(data.weights, {0, 1}, data.axes, true, {});
-    const auto some = lines_of(all, {3, 1, 3}, 0);
-    std::vector<std::uint32_t> expected;
-    for (const std::uint32_t i : all.faint_first)
-        if (all.lines[i].query == 3 || all.lines[i].query == 1 || all.lines[i].key == 0) expected.push_back(i);
-    EXPECT_EQ(some, expected);
-    EXPECT_TRUE(lines_of(all, {}, -1).empty());
+    for (const std::vector<std::int64_t>& queries : {std::vector<std::int64_t>{3, 1, 3}, {}})
+        for (std::int64_t key = -1; key < 4; ++key) {
+            std::vector<std::uint32_t> expected;
+            for (const std::uint32_t i : all.faint_first)
+                if (std::ranges::count(queries, all.lines[i].query) > 0 || all.lines[i].key == key) expected.push_back(i);
+            EXPECT_EQ(lines_of(all, queries, key), expected) << "key " << key;
+        }
 }
 
 TEST(HeadView, TableHoldsEveryLineAndArraysEveryWeight) {

@@ -307,10 +307,14 @@ TEST(Loading, DevicesThatAreNotThere) {
 TEST(Loading, WeightsThatDoNotFitOnAGpuAreOpenedOnTheCpuUnlessItWasAskedFor) {
     const at::Device gpu(at::kCUDA, 0);
     constexpr std::int64_t kGigabyte = 1'000'000'000;
-    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte, 8 * kGigabyte), gpu);
-    EXPECT_EQ(device_with_room(gpu, "cuda", 6 * kGigabyte, 8 * kGigabyte), gpu);
-    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte + 1, 8 * kGigabyte), at::Device(at::kCPU));
-    EXPECT_EQ(device_with_room(at::kCPU, "auto", 6 * kGigabyte, 0), at::Device(at::kCPU));
+    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte, 8 * kGigabyte).device, gpu);
+    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte, 8 * kGigabyte).why_cpu, "");
+    EXPECT_EQ(device_with_room(gpu, "cuda", 6 * kGigabyte, 8 * kGigabyte).device, gpu);
+    const Placement instead = device_with_room(gpu, "auto", 28 * kGigabyte, 8 * kGigabyte);
+    EXPECT_EQ(instead.device, at::Device(at::kCPU));
+    EXPECT_THAT(instead.why_cpu, AllOf(HasSubstr("28.0 GB"), HasSubstr("room for 6.0 GB")));
+    EXPECT_EQ(device_with_room(gpu, "auto", 6 * kGigabyte + 1, 8 * kGigabyte).device, at::Device(at::kCPU));
+    EXPECT_EQ(device_with_room(at::kCPU, "auto", 6 * kGigabyte, 0).device, at::Device(at::kCPU));
     try {
         device_with_room(gpu, "cuda", 12 * kGigabyte, 8 * kGigabyte);
         ADD_FAILURE() << "no error";

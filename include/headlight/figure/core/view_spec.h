@@ -39,16 +39,19 @@ struct ViewOption {
 /// figure (pins, hover) is not among them.
 struct ViewNeeds {
     bool layer = false;
-    bool heads = false;    ///< the active heads of the layer
-    bool focus = false;    ///< the one head
-    bool query = false;    ///< the pinned query
-    bool hover = false;    ///< once one is pinned, the hovered one before it
-    bool chosen = false;   ///< a query counts only where a person has pinned it: else the view starts at the last token
-    bool key = false;      ///< the pinned key
-    bool neuron = false;   ///< the followed neuron
-    bool pattern = false;  ///< PatternOptions and the transfer function
-    bool texts = false;    ///< the batch of texts
+    bool only_with_query = false;  ///< of the layer: without a query it changes nothing
+    bool heads = false;            ///< the active heads of the layer
+    bool focus = false;            ///< the one head
+    bool query = false;            ///< the pinned query
+    bool hover = false;            ///< once one is pinned, the hovered one before it
+    bool chosen = false;           ///< a query counts only where a person has pinned it: else the view starts at the last token
+    bool key = false;              ///< the pinned key
+    bool neuron = false;           ///< the followed neuron
+    bool pattern = false;          ///< PatternOptions and the transfer function
+    bool texts = false;            ///< the batch of texts
     bool operator==(const ViewNeeds&) const = default;
+
+    bool layer_counts(bool with_query) const noexcept { return layer && (with_query || !only_with_query); }
 };
 
 /// What a figure is computed from.

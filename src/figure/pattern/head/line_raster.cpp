@@ -81,7 +81,7 @@ QImage LineRaster::image() const {
     QImage out(width_, height_, QImage::Format_ARGB32_Premultiplied);
     for (int y = 0; y < height_; ++y) {
         auto* to = reinterpret_cast<QRgb*>(out.scanLine(y));
-        const Pixel* from = pixels_.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width_);
+        const Pixel* from = row(y);
         for (int x = 0; x < width_; ++x) {
             const float alpha = from[x][3];
             if (alpha == 0) {

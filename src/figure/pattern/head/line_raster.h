@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 
+#include <utility>
 #include <vector>
 
 namespace headlight::figure {
@@ -24,7 +25,8 @@ private:
     using Pixel = Eigen::Array4f;  ///< blue, green, red, alpha, premultiplied
     /// Lays a colour over a pixel that it covers in part. Here, so that it is a part of the loops: they call it for every pixel.
     static void blend(Pixel& p, const Pixel& color, float coverage) { p += (color - p * color[3]) * coverage; }
-    Pixel* row(int y) { return pixels_.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width_); }
+    const Pixel* row(int y) const { return pixels_.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width_); }
+    Pixel* row(int y) { return const_cast<Pixel*>(std::as_const(*this).row(y)); }
     void steep(double x0, double y0, double x1, double y1, double half, const Pixel&);
     void flat(double x0, double y0, double x1, double y1, double half, const Pixel&);
 
