@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/rollout/rollout.h"
-#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/rollout/flow_decoder.h"
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
+#include "headlight/base/flush_denormals.h"
+#include "headlight/base/numbers.h"
+#include "headlight/base/working_for.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/trace/capture.h"
 
@@ -22,6 +24,8 @@ using WideRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 
 /// Rows of J that are made at once: what a product of long texts has beside its maps.
 constexpr std::int64_t kRowsAtOnce = 2048;
+/// Columns of a product of so many rows between two looks at whether it is still wanted.
+constexpr std::int64_t kColumnsAtOnce = 1024;
 
 at::Tensor view_of(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& m) {
     return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, {m.outerStride(), 1}, at::kFloat);
@@ -121,30 +125,47 @@ Matrix joint_rows(const trace::Trace& trace, Layer layer, std::int64_t first, st
     return rows;
 }
 
-Matrix product(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& a,
-               const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& b) {
-    const at::NoGradGuard no_grad;
-    const at::Tensor product = model::matrix_product(view_of(a), view_of(b));
-    return Eigen::Map<const Matrix>(product.data_ptr<float>(), a.rows(), b.cols());
+Matrix head_rows(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count) {
+    Matrix rows(count, trace.tokens());
+    for_each_pattern_row(trace, id, first, count, [&](std::int64_t row, const float* weights) {
+        rows.row(row - first) = Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
+    });
+    return rows;
 }
 
-/// below := J below, with the rows that joint(first, count) gives. In a causal model row i reads no row behind it: from the last
-/// rows on no second map is needed, and columns are multiplied from the first row on that reads them.
+/// Each thread multiplies its share of the rows, and takes numbers below the smallest normal one as 0: what a token gets from far
+/// ones fades through them.
+Matrix product(const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& a,
+               const Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>& b, const CancelToken& cancel) {
+    constexpr std::int64_t kFewestRows = 64;
+    Matrix out(a.rows(), b.cols());
+    const at::Tensor left = view_of(a), right = view_of(b), all = view_of(out);
+    at::parallel_for(0, a.rows(), kFewestRows, [&](std::int64_t begin, std::int64_t end) {
+        const at::NoGradGuard no_grad;
+        const FlushDenormals flush;
+        const WorkingFor here(cancel);
+        all.narrow(0, begin, end - begin).copy_(model::matrix_product(left.narrow(0, begin, end - begin), right));
+    });
+    return out;
+}
+
+/// next := A below, with the rows of A that rows(first, count) gives. In a causal model row i reads no row behind it: from the
+/// last rows on next may be below itself, columns are multiplied from the first row on that reads them, and next stays 0 behind
+/// them.
 template <class Rows>
-void roll(Matrix& below, bool causal, const Rows& joint) {
+void roll(const Matrix& below, Matrix& next, bool causal, const CancelToken& cancel, const Rows& rows) {
     const std::int64_t n = below.rows();
-    Matrix next = causal ? Matrix() : Matrix(n, n);
     for (std::int64_t end = n, first = 0; end > 0; end = first) {
         first = std::max<std::int64_t>(0, end - kRowsAtOnce);
-        const std::int64_t read = causal ? end : n, columns = causal ? kRowsAtOnce : n;
-        const Matrix rows = joint(first, end - first);
-        for (std::int64_t left = 0; left < read; left += columns) {
-            const std::int64_t from = causal ? left : 0, width = std::min(columns, read - left);
-            (causal ? below : next).block(first, left, end - first, width) =
-                product(rows.middleCols(from, read - from), below.block(from, left, read - from, width));
+        const std::int64_t read = causal ? end : n;
+        const Matrix some = rows(first, end - first);
+        for (std::int64_t left = 0; left < read; left += kColumnsAtOnce) {
+            cancel.throw_if_cancelled();
+            const std::int64_t from = causal ? left : 0, width = std::min(kColumnsAtOnce, read - left);
+            next.block(first, left, end - first, width) =
+                product(some.middleCols(from, read - from), below.block(from, left, read - from, width), cancel);
         }
     }
-    if (!causal) below = std::move(next);
 }
 
 /// rows := rows J, with the rows of J that joint(first, count) gives; rows are 0 from column `read` on.
@@ -211,13 +232,7 @@ double flow_row_work(std::int64_t layers, bool all_layers, std::int64_t tokens, 
     return flow_work(layers, all_layers, tokens, causal) * (causal ? 8 : 2) / static_cast<double>(tokens);
 }
 
-Matrix head_pattern(const trace::Trace& trace, HeadId id) {
-    Matrix map(trace.tokens(), trace.tokens());
-    for_each_pattern_row(trace, id, 0, trace.tokens(), [&](std::int64_t row, const float* weights) {
-        map.row(row) = Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
-    });
-    return map;
-}
+Matrix head_pattern(const trace::Trace& trace, HeadId id) { return head_rows(trace, id, 0, trace.tokens()); }
 
 Matrix joint_attention(const trace::Trace& trace, Layer layer) { return joint_rows(trace, layer, 0, trace.tokens()); }
 
@@ -231,7 +246,7 @@ std::vector<Matrix> rollout_of(const std::vector<Matrix>& joint, const CancelTok
     std::vector<Matrix> maps;
     for (std::size_t l = 0; l < joint.size(); ++l) {
         Job{cancel, progress}.step("Rolling out", "layer", static_cast<std::int64_t>(l), static_cast<std::int64_t>(joint.size()));
-        maps.push_back(l == 0 ? joint[0] : product(joint[l], maps.back()));
+        maps.push_back(l == 0 ? joint[0] : product(joint[l], maps.back(), cancel));
     }
     return maps;
 }
@@ -337,9 +352,9 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
     if (options.query) return rollout_of_query(trace, options, cancel, progress);
     const std::int64_t n = trace.tokens(), last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     const bool causal = trace.config().causal;
-    // R below, the next R where rows read those behind them, a head's pattern and product, and R of even attention.
+    // R below, the next R where rows read those behind them, a head's product, and R of even attention.
     const std::int64_t kept = options.layer ? 0 : last + 1;
-    check_memory(trace, kept + (causal ? 1 : 2) + (options.head ? 2 : 0) + (options.by_receptive_field ? 1 : 0),
+    check_memory(trace, kept + (causal ? 1 : 2) + (options.head ? 1 : 0) + (options.by_receptive_field ? 1 : 0),
                  options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
     Rollout out{{}, {}, rollout_notes(trace, options, false)};
     Matrix below, even;
@@ -348,15 +363,28 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
         const bool keep = !options.layer || l == last;
         Matrix own;
         if (keep && options.head) {
-            own = head_pattern(trace, {Layer(l), *options.head});
-            if (trace.config().attention_sinks) normalise_rows(own);
-            if (l > 0) own = product(own, below);
+            const auto of_head = [&](std::int64_t first, std::int64_t count) {
+                Matrix rows = head_rows(trace, {Layer(l), *options.head}, first, count);
+                if (trace.config().attention_sinks) normalise_rows(rows);
+                return rows;
+            };
+            if (l == 0) {
+                own = of_head(0, n);
+            } else {
+                own = Matrix::Zero(n, n);
+                roll(below, own, causal, cancel, of_head);
+            }
         }
         const auto advance = [&](Matrix& map, const auto& rows) {
-            if (l == 0)
+            if (l == 0) {
                 map = rows(0, n);
-            else
-                roll(map, causal, rows);
+            } else if (causal) {
+                roll(map, map, causal, cancel, rows);
+            } else {
+                Matrix next(n, n);
+                roll(map, next, causal, cancel, rows);
+                map = std::move(next);
+            }
         };
         if (l < last || !options.head)
             advance(below,

@@ -45,6 +45,20 @@ TEST(Rollout, OfTheWorkedExample) {
     expect_row(maps[1], 1, {.475, .525, 0});
 }
 
+/// Products of far tokens' weights would be denormal numbers, which take a hundred times as long on some processors.
+TEST(Rollout, HasNoNumbersTooSmallToBeNormal) {
+#if !defined(__SSE__)
+    GTEST_SKIP() << "other processors are as fast with them";
+#endif
+    const Eigen::Index n = 300;  // rows for several threads
+    Matrix faint = Matrix::Constant(n, n, 1e-20F);
+    faint.diagonal().setOnes();
+    faint.col(0).setConstant(1e-22F);
+    const Matrix last = rollout_of({faint, Matrix::Constant(n, n, 1e-20F)})[1];
+    EXPECT_EQ(last.col(0).cwiseAbs().maxCoeff(), 0);
+    EXPECT_GT(last.rightCols(n - 1).minCoeff(), 0.9e-20F);
+}
+
 TEST(Flow, OfTheWorkedExample) {
     const Matrix flow = flow_of(example());
     expect_row(flow, 2, {.2, .2, .75});
