@@ -55,7 +55,7 @@ std::vector<PaletteItem> MainWindow::token_items(const QString& typed) const {
     if (!document_->trace()) return items;
     const trace::Trace& trace = *document_->trace();
     const bool across = trace.across_texts();
-    const bool with_words = !across && !trace.part(model::Stack::cross) && trace.tokens() >= TextRuler::least_tokens;
+    const bool with_words = !across && !trace.part(model::Stack::cross) && trace.tokens() >= figure::long_text;
     const auto add = [&](const std::vector<text::TokenLabel>& labels, const QString& where, bool of_source) {
         for (std::size_t i = 0; i < labels.size() && items.size() < most_found; ++i) {
             const QString text = QString::fromStdString(labels[i].continuation + labels[i].text);

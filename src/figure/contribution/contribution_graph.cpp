@@ -220,7 +220,8 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
         const ContributionToken token{of_source, columns[c]};
         const bool here = pointed(token, style, selection);
         if (static_cast<std::int64_t>(c) % at_.fit.stride != 0 && !here) continue;
-        const draw::Label label = draw::label_of(item(token));
+        const draw::Label label =
+            draw::label_in(of_source ? data_.source : data_.tokens, static_cast<std::size_t>(token.position));
         const bool reached = std::binary_search(reached_.begin(), reached_.end(), token);
         const QColor color = token == target || here ? theme.accent : reached ? QColor() : theme.muted;
         const double centre = at_.x(token);

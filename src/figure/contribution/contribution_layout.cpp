@@ -129,9 +129,9 @@ ContributionLayout contribution_layout(const ContributionGraphData& data, QSizeF
     const QFont font = ui_font(label_size);
     std::vector<double> widths;
     for (const std::int64_t p : at.columns)
-        widths.push_back(draw::token_width(draw::label_of(data.tokens[static_cast<std::size_t>(p)]), font));
+        widths.push_back(draw::token_width(draw::label_in(data.tokens, static_cast<std::size_t>(p)), font));
     for (const std::int64_t p : at.source_columns)
-        widths.push_back(draw::token_width(draw::label_of(data.source[static_cast<std::size_t>(p)]), font));
+        widths.push_back(draw::token_width(draw::label_in(data.source, static_cast<std::size_t>(p)), font));
     at.fit = draw::fit_columns(widths, at.pitch_x, QFontMetricsF(font).height(), 110);
     at.label_extent = std::ceil(at.fit.extent) + 8;
     const double around = ContributionLayout::header + at.label_extent + ContributionLayout::legend + 20;

@@ -32,10 +32,9 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
                .tight = true,
                .labels = {}};
     std::vector<QString> names;
-    for (const analyze::AxisItem& token : analyze::pattern_axes(trace, analyze::PatternOptions{}).keys) {
-        panel.x.labels.push_back(draw::label_of(token));
-        names.push_back(panel.x.labels.back().with_position(token.first));
-    }
+    const auto axis = analyze::pattern_axes(trace, analyze::PatternOptions{}).keys;
+    panel.x.labels = draw::labels_in(axis);
+    for (std::size_t i = 0; i < axis.size(); ++i) names.push_back(panel.x.labels[i].with_position(axis[i].first));
     Series& chosen = panel.series.emplace_back();
     chosen.marker = plot::Marker::square;
     std::vector<float> logits;

@@ -30,7 +30,8 @@ NeuronMapFigure::NeuronMapFigure(NeuronMapData data) : data_(std::move(data)) {
     for (const double s : data_.map.strength) most_strength_ = std::max(most_strength_, s);
     at_.rows = m.rows();
     at_.columns = m.cols();
-    for (const auto& token : data_.tokens) token_widths_.push_back(draw::token_width(draw::label_of(token), label_font()));
+    for (const draw::Label& label : draw::labels_in(data_.tokens))
+        token_widths_.push_back(draw::token_width(label, label_font()));
 }
 
 std::vector<ScaleEnds> NeuronMapFigure::scale_ends() const {
@@ -218,7 +219,7 @@ void NeuronMapFigure::paint_columns(QPainter& painter, const Style& style, const
         const double x = at_.cell(0, c).center().x();
         if (std::ranges::any_of(taken, [&](double other) { return std::abs(other - x) < room * 0.98; })) return;
         taken.push_back(x);
-        const draw::Label label = draw::label_of(data_.tokens[static_cast<std::size_t>(c)]);
+        const draw::Label label = draw::label_in(data_.tokens, static_cast<std::size_t>(c));
         const QColor color = on ? theme.accent : QColor();
         if (at_.column_fit.upwards)
             draw::token_upwards(painter, QRectF(x - line / 2, at_.top - at_.label_extent - 2, line, at_.label_extent - 4), label,

@@ -107,9 +107,9 @@ void number(QPainter& painter, QPointF baseline, const QString& string, const QF
 
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
-QString Label::with_position(Position position) const {
-    if (position.value < 0) return continuation + text;  // of a text that positions are not counted in
-    return QStringLiteral("%1%2 (%3)").arg(continuation, text, QString::number(position.value));
+QString Label::with_position(Position at) const {
+    if (at.value < 0) return continuation + text;  // of a text that positions are not counted in
+    return QStringLiteral("%1%2 (%3)").arg(continuation, text, QString::number(at.value));
 }
 
 Label label_of(const analyze::AxisItem& item) {
@@ -124,40 +124,86 @@ Label label_of(const std::vector<text::TokenLabel>& labels, Position at) {
     return label_of(labels[static_cast<std::size_t>(at.value)]);
 }
 
+namespace {
+
+constexpr double kPositionGap = 8;
+
+const QFont& position_font(const QFont& token) { return ui_font(std::max(9, token.pixelSize() - 3)); }
+
+double position_width(int digits, const QFont& font) {
+    return digits == 0 ? 0 : kPositionGap + number_width(QString(digits, u'0'), position_font(font));
+}
+
+bool is_long(const std::vector<analyze::AxisItem>& items) { return std::ssize(items) >= long_text; }
+
+int digits_of(const std::vector<analyze::AxisItem>& items) {
+    return static_cast<int>(QString::number(items.back().first.value).size());
+}
+
+}  // namespace
+
+Label label_in(const std::vector<analyze::AxisItem>& items, std::size_t index) {
+    Label label = label_of(items[index]);
+    if (is_long(items)) {
+        label.position = items[index].first.value;
+        label.digits = digits_of(items);
+    }
+    return label;
+}
+
+std::vector<Label> labels_in(const std::vector<analyze::AxisItem>& items) {
+    std::vector<Label> labels;
+    labels.reserve(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) labels.push_back(label_in(items, i));
+    return labels;
+}
+
+double position_room(const std::vector<analyze::AxisItem>& items, const QFont& font) {
+    return is_long(items) ? position_width(digits_of(items), font) : 0;
+}
+
 double token_width(const Label& label, const QFont& font) {
-    return text_width(label.continuation, font) + text_width(label.text, font);
+    return text_width(label.continuation, font) + text_width(label.text, font) + position_width(label.digits, font);
 }
 
 namespace {
 
-void token_at(QPainter& painter, QPointF baseline, const Label& label, const QString& shown, const QFont& font,
-              const Theme& theme, const QColor& color) {
+/// A token on a line from 0 to `room`, with its position at the other end where there is room for both.
+void token_along(QPainter& painter, double x, double baseline, double room, const Label& label, const QFont& font,
+                 const Theme& theme, Align align, const QColor& color) {
     const double lead = text_width(label.continuation, font);
-    text(painter, baseline, label.continuation, font, color.isValid() ? faded(color, 0.7) : theme.muted);
-    text(painter, baseline + QPointF(lead, 0), shown, font, color.isValid() ? color : label.special ? theme.muted : theme.text);
+    const double beside = position_width(label.digits, font);
+    const bool numbered = label.position >= 0 && token_width(label, font) <= room + 0.01;
+    const QString shown = elided(label.text, font, std::max(0.0, room - lead));
+    const double width = lead + text_width(shown, font), taken = width + (numbered ? beside : 0);
+    double at = x, number_at = x + room;
+    if (align == Align::right) {
+        at = x + room - width;
+        number_at = x + beside - kPositionGap;
+    } else if (align == Align::center) {
+        at = x + (room - taken) / 2;
+        number_at = at + taken;
+    }
+    text(painter, {at, baseline}, label.continuation, font, color.isValid() ? faded(color, 0.7) : theme.muted);
+    text(painter, {at + lead, baseline}, shown, font, color.isValid() ? color : label.special ? theme.muted : theme.text);
+    if (!numbered) return;
+    number(painter, {number_at, baseline}, QString::number(label.position), position_font(font),
+           color.isValid() ? faded(color, 0.7) : theme.muted);
 }
 
 }  // namespace
 
 void token(QPainter& painter, const QRectF& box, const Label& label, const QFont& font, const Theme& theme, Align align,
            const QColor& color) {
-    const double lead = text_width(label.continuation, font);
-    const QString shown = elided(label.text, font, std::max(0.0, box.width() - lead));
-    const double width = lead + text_width(shown, font);
-    double x = box.left();
-    if (align == Align::right) x = box.right() - width;
-    if (align == Align::center) x = box.center().x() - width / 2;
-    token_at(painter, {x, centred_baseline(box.center().y(), font)}, label, shown, font, theme, color);
+    token_along(painter, box.left(), centred_baseline(box.center().y(), font), box.width(), label, font, theme, align, color);
 }
 
 void token_upwards(QPainter& painter, const QRectF& box, const Label& label, const QFont& font, const Theme& theme,
                    const QColor& color) {
-    const double lead = text_width(label.continuation, font);
-    const QString shown = elided(label.text, font, std::max(0.0, box.height() - lead));
     painter.save();
     painter.translate(box.center().x(), box.bottom());
     painter.rotate(-90);
-    token_at(painter, {0, centred_baseline(0, font)}, label, shown, font, theme, color);
+    token_along(painter, 0, centred_baseline(0, font), box.height(), label, font, theme, Align::left, color);
     painter.restore();
 }
 

@@ -50,12 +50,21 @@ struct Label {
     QString continuation;  ///< "##", painted faintly before the text
     QString text;
     bool special = false;  ///< painted in the muted colour
+    /// In a long text: painted small at the box's outer edge, where the token leaves room for it; -1: none.
+    std::int64_t position = -1;
+    int digits = 0;  ///< of the text's last position, so that numbers stand in a column
     /// "·doctor (13)"
     QString with_position(Position) const;
 };
 Label label_of(const analyze::AxisItem&);
 Label label_of(const text::TokenLabel&);
 Label label_of(const std::vector<text::TokenLabel>&, Position);
+/// Of a row or column of an axis; with its position where the text is long (long_text).
+Label label_in(const std::vector<analyze::AxisItem>&, std::size_t index);
+std::vector<Label> labels_in(const std::vector<analyze::AxisItem>&);
+/// What positions add to the widths of an axis' labels; 0 where the text is short.
+double position_room(const std::vector<analyze::AxisItem>&, const QFont&);
+/// With its position.
 double token_width(const Label&, const QFont&);
 /// Inside a box, vertically centred, elided to its width. `color` invalid: text or muted by `special`.
 void token(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme&, Align, const QColor& color = {});

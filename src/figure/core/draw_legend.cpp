@@ -26,7 +26,7 @@ void fill_gradient(QPainter& painter, const QRectF& rect, const std::function<QC
 std::int64_t round_stride(double wanted) {
     if (wanted <= 1) return 1;
     for (std::int64_t decade = 1;; decade *= 10)
-        for (std::int64_t step : {1, 2, 3, 4, 5, 6, 8})
+        for (std::int64_t step : {1, 2, 3, 4, 5})
             if (static_cast<double>(step * decade) >= wanted) return step * decade;
 }
 

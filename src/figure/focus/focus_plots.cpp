@@ -41,11 +41,7 @@ QString rank_words(std::int64_t sort_idx) {
 
 }  // namespace
 
-TokenLabels token_labels(const trace::Trace& trace) {
-    TokenLabels out;
-    for (const auto& item : analyze::pattern_axes(trace, {}).queries) out.push_back(draw::label_of(item));
-    return out;
-}
+TokenLabels token_labels(const trace::Trace& trace) { return draw::labels_in(analyze::pattern_axes(trace, {}).queries); }
 
 // --- figure 2 -------------------------------------------------------------------------------------------------------
 

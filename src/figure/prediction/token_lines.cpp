@@ -12,15 +12,18 @@ const QFont& token_font() { return ui_font(13); }
 
 double TokenLines::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
     boxes_.clear();
+    gutter_ = std::ceil(draw::position_room(items, token_font()));
+    left_ = top_left.x() + gutter_;
+    width -= gutter_;
     for (std::size_t i = labels_.size(); i < items.size(); ++i) {
         labels_.push_back(draw::label_of(items[i]));
         widths_.push_back(std::max(14.0, draw::token_width(labels_.back(), token_font()) + 10));
     }
-    double x = top_left.x(), y = top_left.y();
+    double x = left_, y = top_left.y();
     for (const double least : widths_) {
         const double wide = std::min(width, least);
-        if (x > top_left.x() && x + wide > top_left.x() + width) {
-            x = top_left.x();
+        if (x > left_ && x + wide > left_ + width) {
+            x = left_;
             y += line_height;
         }
         boxes_.emplace_back(x, y + 2, wide, line_height - 4);
@@ -34,6 +37,9 @@ void TokenLines::paint(QPainter& painter, const QRectF& exposed, const Theme& th
                        const std::function<QColor(std::size_t)>& color, std::optional<Position> ringed) const {
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
         if (boxes_[i].bottom() < exposed.top() || boxes_[i].top() > exposed.bottom()) continue;
+        if (gutter_ > 0 && boxes_[i].left() == left_)
+            draw::number(painter, {left_ - 4, draw::centred_baseline(boxes_[i].center().y(), token_font())}, QString::number(i),
+                         ui_font(10), theme.muted);
         const QColor fill = color(i);
         if (fill.isValid()) draw::box(painter, boxes_[i], 3, fill);
         if (ringed == Position(static_cast<std::int64_t>(i)))

@@ -30,6 +30,8 @@ private:
     std::vector<QRectF> boxes_;
     std::vector<draw::Label> labels_;
     std::vector<double> widths_;  ///< of them with their room: tens of thousands take long to measure
+    double gutter_ = 0;           ///< left of the lines of a long text, for the position that each begins with
+    double left_ = 0;
     double height_ = 0;
 };
 

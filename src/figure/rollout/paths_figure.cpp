@@ -17,7 +17,7 @@ public:
     explicit PathsFigure(PathsData data) : data_(std::move(data)) {
         if (data_.paths.mass.empty() || data_.paths.mass[0].size() != static_cast<Eigen::Index>(data_.tokens.size()))
             throw Error({.problem = "Paths do not fit the tokens", .expected = std::to_string(data_.tokens.size()) + " tokens"});
-        for (const auto& item : data_.tokens) labels_.push_back(draw::label_of(item));
+        labels_ = draw::labels_in(data_.tokens);
     }
 
     std::string view() const override { return data_.flow ? "flow-paths" : "rollout-paths"; }
@@ -163,13 +163,13 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
             const bool first = c == 0, last = c == columns - 1;
             const double room = first || last ? layout_.label_room - 6 : layout_.step_after(c) - 12;
             if (room < least_label) continue;
-            const QRectF box(first ? node.area.left() - 6 - room : node.area.right() + 6, y - line / 2, room, line);
+            const double wide =
+                node.token >= 0 ? std::min(draw::token_width(labels_[static_cast<std::size_t>(node.token)], font), room) : room;
+            const QRectF box(first ? node.area.left() - 6 - room : node.area.right() + 6, y - line / 2, first ? room : wide,
+                             line);
             const auto align = first ? draw::Align::right : draw::Align::left;
-            if (!first && !last && node.token >= 0) {  // ribbons run behind it
-                const double wide = std::min(draw::token_width(labels_[static_cast<std::size_t>(node.token)], font), room);
-                draw::box(painter, QRectF(box.left() - 3, box.top() + 1, wide + 6, box.height() - 2), 4,
-                          draw::faded(theme.canvas, 0.72));
-            }
+            if (!first && !last && node.token >= 0)  // ribbons run behind it
+                draw::box(painter, box.adjusted(-3, 1, 3, -1), 4, draw::faded(theme.canvas, 0.72));
             if (node.token >= 0) {
                 draw::token(painter, box, labels_[static_cast<std::size_t>(node.token)], font, theme, align);
             } else {

@@ -124,9 +124,9 @@ TEST(Axes, LabelsNeverOverlap) {
 
 TEST(Axes, SayHowManyLabelsAreMissing) {
     const draw::AxisFit fit = draw::fit_rows(std::vector<double>(1001, 20), 2, 15, 60);
-    EXPECT_EQ(fit.stride, 8);
-    EXPECT_EQ(fit.left_out(1001), 1001 - 126);
-    EXPECT_EQ(draw::left_out_text(fit, 1001), QStringLiteral("every 8th label shown, 875 left out"));
+    EXPECT_EQ(fit.stride, 10);
+    EXPECT_EQ(fit.left_out(1001), 1001 - 101);
+    EXPECT_EQ(draw::left_out_text(fit, 1001), QStringLiteral("every 10th label shown, 900 left out"));
     EXPECT_EQ(draw::left_out_text({}, 1001), QString());
 }
 

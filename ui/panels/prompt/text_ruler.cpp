@@ -58,7 +58,7 @@ TextRuler::TextRuler(Document& document, TokenStrip& strip, QWidget* parent)
 
 void TextRuler::adopt_text() {
     const auto& trace = document_.trace();
-    const bool shown = trace && trace->tokens() >= least_tokens && !model::reads_pictures(trace->config());
+    const bool shown = trace && trace->tokens() >= figure::long_text && !model::reads_pictures(trace->config());
     tokens_ = shown ? trace->tokens() : 0;
     sections_ = shown ? analyze::text_sections(*trace) : std::vector<analyze::TextSection>();
     marking_from_.reset();

@@ -16,8 +16,6 @@ class TokenStrip;
 class TextRuler : public QWidget {
     Q_OBJECT
 public:
-    static constexpr std::int64_t least_tokens = 200;
-
     TextRuler(Document&, TokenStrip&, QWidget* parent = nullptr);
 
     const std::vector<analyze::TextSection>& sections() const { return sections_; }

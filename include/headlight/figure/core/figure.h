@@ -110,6 +110,9 @@ struct Provenance {
 /// Work for another thread than the one that paints. What it returns keeps the results, in the thread that paints.
 using Sharpening = std::function<std::function<void()>(const CancelToken&)>;
 
+/// Tokens from which a text has positions beside its tokens, and a ruler in the window.
+inline constexpr std::int64_t long_text = 200;
+
 /// A figure is a value painted by one function for screen, PNG, SVG and PDF. Layout is a pure function of data, selection
 /// and available size; figures hold shared pointers to immutable results and are cheap to make anew.
 class Figure {

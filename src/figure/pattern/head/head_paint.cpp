@@ -283,12 +283,15 @@ void HeadFigure::paint_tokens(const Frame& f) const {
         }
         const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);
         const QFont& used = chosen ? bold : font;
-        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left, text_color);
-        if (!f.sole_head() || weight < least_number) return;
+        const bool weighed = f.sole_head() && weight >= least_number;
+        draw::Label shown = label;
+        if (weighed && is_query) shown.position = -1, shown.digits = 0;  // the weight stands in its place
+        draw::token(f.painter, inside, shown, used, f.theme(), is_query ? draw::Align::right : draw::Align::left, text_color);
+        if (!weighed) return;
         const double y = draw::centred_baseline(box.center().y(), number_font);
         if (!is_query) {
             draw::number(f.painter, {layout_.number_right, y}, draw::weight_text(weight), number_font, f.theme().muted);
-        } else if (draw::token_width(label, used) + 44 < inside.width()) {
+        } else if (draw::token_width(shown, used) + 44 < inside.width()) {
             const QColor quiet = text_color.isValid() ? text_color : f.theme().muted;
             draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet, draw::Align::left);
         }

@@ -48,8 +48,8 @@ std::shared_ptr<const HeadLines> lines_as(const HeadViewData& data, const std::v
 
 HeadFigure::HeadFigure(HeadViewData data) : held_(std::make_shared<const HeadViewData>(std::move(data))) {
     check_shapes(data_);
-    for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
-    for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+    query_labels_ = draw::labels_in(data_.axes.queries);
+    key_labels_ = draw::labels_in(data_.axes.keys);
     // Figures are made by a worker and painted by the window: what takes long is done here.
     query_widths_ = label_widths(query_labels_, ui_font(14));
     key_widths_ = label_widths(key_labels_, ui_font(14));

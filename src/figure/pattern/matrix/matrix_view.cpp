@@ -32,8 +32,8 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : held_(std::make_shared<const M
                      .found = std::to_string(data_.weights.size())});
     require_fit(data_.weights, data_.axes);
     const QFont font = ui_font(matrix_label_size);
-    for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
-    for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+    query_labels_ = draw::labels_in(data_.axes.queries);
+    key_labels_ = draw::labels_in(data_.axes.keys);
     for (const auto& label : query_labels_) query_widths_.push_back(draw::token_width(label, font));
     for (const auto& label : key_labels_) key_widths_.push_back(draw::token_width(label, font));
     for (std::size_t m = 0; data_.sums && m < maps; ++m) {

@@ -117,7 +117,7 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
                 keys ? label.setRight(label.right() - 32) : label.setLeft(label.left() + 32);
             }
         }
-        draw::token(frame.painter, label, draw::label_of(item), font, frame.theme(),
+        draw::token(frame.painter, label, draw::label_in(items, static_cast<std::size_t>(i)), font, frame.theme(),
                     keys ? draw::Align::left : draw::Align::right, ink);
     }
 }

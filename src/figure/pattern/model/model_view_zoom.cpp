@@ -25,7 +25,7 @@ void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const Cell
             const bool strong = frame.hover() && hovered && covers(item, *hovered);
             frame.at({side.left(), top}, [&] {
                 const QRectF box(5, 0, side.width() / unit - 10, height / unit);
-                draw::token(frame.painter, box, draw::label_of(item), small_font(), frame.theme(),
+                draw::token(frame.painter, box, draw::label_in(items, static_cast<std::size_t>(i)), small_font(), frame.theme(),
                             keys ? draw::Align::left : draw::Align::right, strong ? frame.theme().accent : QColor());
             });
         }
@@ -65,7 +65,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
         if (y < std::max(rows.top(), columns.bottom())) continue;
         frame.at({rows.left(), y}, [&] {
             draw::token(painter, QRectF(4, -8, rows.width() / unit - 9, 16),
-                        draw::label_of(axes().queries[static_cast<std::size_t>(i)]), small_font(), frame.theme(),
+                        draw::label_in(axes().queries, static_cast<std::size_t>(i)), small_font(), frame.theme(),
                         draw::Align::right);
         });
     }
@@ -75,7 +75,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
         if (x < std::max(columns.left(), rows.right())) continue;
         frame.at({x, columns.top()}, [&] {
             draw::token_upwards(painter, QRectF(-8, 4, 16, columns.height() / unit - 9),
-                                draw::label_of(axes().keys[static_cast<std::size_t>(j)]), small_font(), frame.theme());
+                                draw::label_in(axes().keys, static_cast<std::size_t>(j)), small_font(), frame.theme());
         });
     }
 }

@@ -81,6 +81,7 @@ struct NeuronLayout {
 };
 /// `token_text` is the width of the longest label; the columns close up when the canvas is narrow, and `compact`
 /// ones are as close as their numbers allow.
-NeuronLayout neuron_layout(const NeuronViewData&, double available_width, double token_text, bool compact = false);
+NeuronLayout neuron_layout(const NeuronViewData&, double available_width, double token_text, bool compact = false,
+                           double position_room = 0);
 
 }  // namespace headlight::figure

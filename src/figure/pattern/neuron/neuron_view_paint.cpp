@@ -39,7 +39,8 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style& style, const Selectio
     int measured = 0;
     for (const QString& label : labels)
         if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
-    at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page);
+    at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page,
+                        draw::position_room(data_.labels, font));
     seen_top_ = 0;
     seen_bottom_ = at_.height;
     return {at_.width, at_.height};
@@ -86,8 +87,9 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
     const QFont plain = ui_font(14), bold = ui_font(14, QFont::DemiBold);
     const QFont& font = strong ? bold : plain;
     const double baseline = row.top() + 20;
-    draw::token(painter, QRectF(at_.token_x, row.top(), at_.token_width, row.height()), label_of(key), font, theme,
-                draw::Align::left, pinned ? theme.accent : QColor());
+    draw::token(painter, QRectF(at_.token_x, row.top(), at_.token_width, row.height()),
+                draw::label_in(data_.labels, static_cast<std::size_t>(key)), font, theme, draw::Align::left,
+                pinned ? theme.accent : QColor());
 
     const auto numbers = static_cast<std::ptrdiff_t>(data_.d_head());
     paint_strip(painter, at_.key_x, row.top() + 7, 16, data_.view.k.data() + key * numbers, vector_divisor_, style);
