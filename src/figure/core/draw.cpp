@@ -168,7 +168,7 @@ double token_width(const Label& label, const QFont& font) {
 
 namespace {
 
-/// A token on a line from 0 to `room`, with its position at the other end where there is room for both.
+/// A token on a line of `room` px from x on, with its position at the other end where there is room for both.
 void token_along(QPainter& painter, double x, double baseline, double room, const Label& label, const QFont& font,
                  const Theme& theme, Align align, const QColor& color) {
     const double lead = text_width(label.continuation, font);

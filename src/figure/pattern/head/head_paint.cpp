@@ -203,8 +203,7 @@ void HeadFigure::paint_lines(const Frame& f) const {
         pictures.paint(f.painter, scene, shown.top(), shown.bottom(), pixels, f.style.cancel);
     };
     f.painter.setOpacity(f.subject.none() ? 1 : background_strength);
-    // A pin mostly moves the text: what is faint behind its lines leaves them the time, and is whole shortly after.
-    paint(pictures_, f.subject.none() ? 1 : 0.5);
+    paint(pictures_, 1);
     f.painter.setOpacity(1);
     if (f.subject.none()) return chosen_pictures_.clear();
     if (!(chosen_.subject == f.subject) || chosen_.of != f.drawn.lines)

@@ -126,7 +126,7 @@ std::optional<std::int64_t> NeuronLayout::slot_at(double x) const {
 }
 
 NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, double token_text, bool compact,
-                           double position_room) {
+                           double positions_width) {
     NeuronLayout at;
     at.rows = data.rows();
     at.dimensions = data.d_head();
@@ -139,7 +139,7 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     const double strip_gap = space(10, 18, 24), to_dot = space(52, 66, 84), to_position = space(64, 62, 74),
                  to_score = space(52, 60, 76), bar_gap = space(8, 14, 16), to_value = space(50, 56, 74),
                  to_weighted = space(44, 98, 112), right = compact ? 24 : between(12, 44) + 16;
-    at.token_width = std::clamp(token_text, 48.0, compact ? 64.0 : between(96, 160)) + position_room;
+    at.token_width = std::clamp(token_text, 48.0, compact ? 64.0 : between(96, 160)) + positions_width;
     at.key_x = std::max(at.token_x + at.token_width + between(10, 16), space(90, 104, 118));
     at.bar_width = space(24, 56, 100);
     const double weight = 6 + 38;

@@ -80,8 +80,8 @@ struct NeuronLayout {
     std::optional<std::int64_t> slot_at(double x) const;
 };
 /// `token_text` is the width of the longest label; the columns close up when the canvas is narrow, and `compact`
-/// ones are as close as their numbers allow.
+/// ones are as close as their numbers allow. `positions_width`: what positions beside the tokens take.
 NeuronLayout neuron_layout(const NeuronViewData&, double available_width, double token_text, bool compact = false,
-                           double position_room = 0);
+                           double positions_width = 0);
 
 }  // namespace headlight::figure
