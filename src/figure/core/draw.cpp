@@ -136,9 +136,7 @@ double position_width(int digits, const QFont& font) {
 
 bool is_long(const std::vector<analyze::AxisItem>& items) { return std::ssize(items) >= long_text; }
 
-int digits_of(const std::vector<analyze::AxisItem>& items) {
-    return static_cast<int>(QString::number(items.back().first.value).size());
-}
+int digits_of(Position last) { return static_cast<int>(QString::number(last.value).size()); }
 
 }  // namespace
 
@@ -146,7 +144,16 @@ Label label_in(const std::vector<analyze::AxisItem>& items, std::size_t index) {
     Label label = label_of(items[index]);
     if (is_long(items)) {
         label.position = items[index].first.value;
-        label.digits = digits_of(items);
+        label.digits = digits_of(items.back().first);
+    }
+    return label;
+}
+
+Label label_in(const std::vector<text::TokenLabel>& labels, Position at) {
+    Label label = label_of(labels, at);
+    if (std::ssize(labels) >= long_text) {
+        label.position = at.value;
+        label.digits = digits_of(Position(std::ssize(labels) - 1));
     }
     return label;
 }
@@ -159,7 +166,7 @@ std::vector<Label> labels_in(const std::vector<analyze::AxisItem>& items) {
 }
 
 double position_room(const std::vector<analyze::AxisItem>& items, const QFont& font) {
-    return is_long(items) ? position_width(digits_of(items), font) : 0;
+    return is_long(items) ? position_width(digits_of(items.back().first), font) : 0;
 }
 
 double token_width(const Label& label, const QFont& font) {

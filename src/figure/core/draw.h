@@ -61,6 +61,7 @@ Label label_of(const text::TokenLabel&);
 Label label_of(const std::vector<text::TokenLabel>&, Position);
 /// Of a row or column of an axis; with its position where the text is long (long_text).
 Label label_in(const std::vector<analyze::AxisItem>&, std::size_t index);
+Label label_in(const std::vector<text::TokenLabel>&, Position);
 std::vector<Label> labels_in(const std::vector<analyze::AxisItem>&);
 /// What positions add to the widths of an axis' labels; 0 where the text is short.
 double position_room(const std::vector<analyze::AxisItem>&, const QFont&);
