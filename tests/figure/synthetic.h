@@ -4,6 +4,7 @@
 
 #include "figure/core/draw.h"
 #include "figure/pattern/head/head_view.h"
+#include "figure/pattern/matrix/matrix_view.h"
 
 #include <string>
 
@@ -35,6 +36,15 @@ HeadViewData heads(int tokens, int n_heads, Weight weight) {
             for (int j = 0; j < tokens; ++j) map(i, j) = weight(h, i, j);
         data.weights.push_back(map);
     }
+    return data;
+}
+
+/// The same heads as maps side by side.
+inline MatrixViewData matrices(const HeadViewData& from) {
+    MatrixViewData data;
+    for (Head h : from.heads) data.heads.push_back({from.layer, h});
+    data.weights = from.weights;
+    data.axes = from.axes;
     return data;
 }
 

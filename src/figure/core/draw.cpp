@@ -134,27 +134,28 @@ double position_width(int digits, const QFont& font) {
     return digits == 0 ? 0 : kPositionGap + number_width(QString(digits, u'0'), position_font(font));
 }
 
-bool is_long(const std::vector<analyze::AxisItem>& items) { return std::ssize(items) >= long_text; }
+/// Of a position in a text of `count` labels that ends with the position `last`; 0: short.
+int digits_in(std::ptrdiff_t count, Position last) {
+    return count < long_text ? 0 : static_cast<int>(QString::number(last.value).size());
+}
 
-int digits_of(Position last) { return static_cast<int>(QString::number(last.value).size()); }
+int digits_in(const std::vector<analyze::AxisItem>& items) {
+    return items.empty() ? 0 : digits_in(std::ssize(items), items.back().first);
+}
 
 }  // namespace
 
 Label label_in(const std::vector<analyze::AxisItem>& items, std::size_t index) {
     Label label = label_of(items[index]);
-    if (is_long(items)) {
-        label.position = items[index].first.value;
-        label.digits = digits_of(items.back().first);
-    }
+    label.position = items[index].first.value;
+    label.digits = digits_in(items);
     return label;
 }
 
 Label label_in(const std::vector<text::TokenLabel>& labels, Position at) {
     Label label = label_of(labels, at);
-    if (std::ssize(labels) >= long_text) {
-        label.position = at.value;
-        label.digits = digits_of(Position(std::ssize(labels) - 1));
-    }
+    label.position = at.value;
+    label.digits = digits_in(std::ssize(labels), Position(std::ssize(labels) - 1));
     return label;
 }
 
@@ -165,8 +166,12 @@ std::vector<Label> labels_in(const std::vector<analyze::AxisItem>& items) {
     return labels;
 }
 
-double position_room(const std::vector<analyze::AxisItem>& items, const QFont& font) {
-    return is_long(items) ? position_width(digits_of(items.back().first), font) : 0;
+double positions_width(const std::vector<analyze::AxisItem>& items, const QFont& font) {
+    return position_width(digits_in(items), font);
+}
+
+void position_number(QPainter& painter, QPointF right_baseline, std::int64_t position, const QFont& token, const QColor& color) {
+    number(painter, right_baseline, QString::number(position), position_font(token), color);
 }
 
 double token_width(const Label& label, const QFont& font) {
@@ -180,7 +185,7 @@ void token_along(QPainter& painter, double x, double baseline, double room, cons
                  const Theme& theme, Align align, const QColor& color) {
     const double lead = text_width(label.continuation, font);
     const double beside = position_width(label.digits, font);
-    const bool numbered = label.position >= 0 && token_width(label, font) <= room + 0.01;
+    const bool numbered = label.digits > 0 && token_width(label, font) <= room + 0.01;
     const QString shown = elided(label.text, font, std::max(0.0, room - lead));
     const double width = lead + text_width(shown, font), taken = width + (numbered ? beside : 0);
     double at = x, number_at = x + room;
@@ -193,9 +198,8 @@ void token_along(QPainter& painter, double x, double baseline, double room, cons
     }
     text(painter, {at, baseline}, label.continuation, font, color.isValid() ? faded(color, 0.7) : theme.muted);
     text(painter, {at + lead, baseline}, shown, font, color.isValid() ? color : label.special ? theme.muted : theme.text);
-    if (!numbered) return;
-    number(painter, {number_at, baseline}, QString::number(label.position), position_font(font),
-           color.isValid() ? faded(color, 0.7) : theme.muted);
+    if (numbered)
+        position_number(painter, {number_at, baseline}, label.position, font, color.isValid() ? faded(color, 0.7) : theme.muted);
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ struct Label {
     QString continuation;  ///< "##", painted faintly before the text
     QString text;
     bool special = false;  ///< painted in the muted colour
-    /// In a long text: painted small at the box's outer edge, where the token leaves room for it; -1: none.
-    std::int64_t position = -1;
-    int digits = 0;  ///< of the text's last position, so that numbers stand in a column
+    /// In a long text: painted small at the box's outer edge, where the token leaves room for it.
+    std::int64_t position = 0;
+    int digits = 0;  ///< of the text's last position, so that numbers stand in a column; 0: no position is painted
     /// "·doctor (13)"
     QString with_position(Position) const;
 };
@@ -63,8 +63,10 @@ Label label_of(const std::vector<text::TokenLabel>&, Position);
 Label label_in(const std::vector<analyze::AxisItem>&, std::size_t index);
 Label label_in(const std::vector<text::TokenLabel>&, Position);
 std::vector<Label> labels_in(const std::vector<analyze::AxisItem>&);
-/// What positions add to the widths of an axis' labels; 0 where the text is short.
-double position_room(const std::vector<analyze::AxisItem>&, const QFont&);
+/// What positions add to the widths of an axis' labels in this font; 0 where the text is short.
+double positions_width(const std::vector<analyze::AxisItem>&, const QFont&);
+/// A position beside tokens of this font.
+void position_number(QPainter&, QPointF right_baseline, std::int64_t position, const QFont& token, const QColor&);
 /// With its position.
 double token_width(const Label&, const QFont&);
 /// Inside a box, vertically centred, elided to its width. `color` invalid: text or muted by `special`.

@@ -12,7 +12,7 @@ const QFont& token_font() { return ui_font(13); }
 
 double TokenLines::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
     boxes_.clear();
-    gutter_ = std::ceil(draw::position_room(items, token_font()));
+    gutter_ = std::ceil(draw::positions_width(items, token_font()));
     left_ = top_left.x() + gutter_;
     width -= gutter_;
     for (std::size_t i = labels_.size(); i < items.size(); ++i) {
@@ -38,8 +38,8 @@ void TokenLines::paint(QPainter& painter, const QRectF& exposed, const Theme& th
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
         if (boxes_[i].bottom() < exposed.top() || boxes_[i].top() > exposed.bottom()) continue;
         if (gutter_ > 0 && boxes_[i].left() == left_)
-            draw::number(painter, {left_ - 4, draw::centred_baseline(boxes_[i].center().y(), token_font())}, QString::number(i),
-                         ui_font(10), theme.muted);
+            draw::position_number(painter, {left_ - 4, draw::centred_baseline(boxes_[i].center().y(), token_font())},
+                                  static_cast<std::int64_t>(i), token_font(), theme.muted);
         const QColor fill = color(i);
         if (fill.isValid()) draw::box(painter, boxes_[i], 3, fill);
         if (ringed == Position(static_cast<std::int64_t>(i)))

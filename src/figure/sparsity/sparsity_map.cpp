@@ -58,8 +58,7 @@ QString percent_text(double share) {
 
 SparsityMapFigure::SparsityMapFigure(SparsityMapData data) : data_(std::move(data)) {
     if (data_.map.queries > most_named) return;
-    for (const draw::Label& label : draw::labels_in(data_.tokens))
-        label_widths_.push_back(draw::token_width(label, small_font()));
+    for (const auto& token : data_.tokens) label_widths_.push_back(draw::token_width(draw::label_of(token), small_font()));
 }
 
 QString SparsityMapFigure::title() const {
@@ -203,7 +202,7 @@ void SparsityMapFigure::paint_axes(QPainter& painter, const Style& style, const 
         const double middle = (static_cast<double>(i) + 0.5) * cell;
         const double y = at_.map.top() + middle, x = at_.map.left() + middle;
         if (at_.tokens_named) {
-            const draw::Label label = draw::label_in(data_.tokens, static_cast<std::size_t>(i));
+            const draw::Label label = draw::label_of(data_.tokens[static_cast<std::size_t>(i)]);
             draw::token(painter, row_label(y), label, small_font(), theme, draw::Align::right);
             draw::token_upwards(painter, column_label(x), label, small_font(), theme);
             continue;

@@ -259,6 +259,9 @@ TEST(Rollout, OfLongTextsIsTheProductOfWholeMaps) {
         const Rollout all = rollout(*trace);
         ASSERT_EQ(all.maps.size(), expected.size());
         for (std::size_t l = 0; l < expected.size(); ++l) EXPECT_LE((all.maps[l] - expected[l]).cwiseAbs().maxCoeff(), 1e-6) << l;
+        const Matrix of_head = pattern(*trace, head_id(last, 1), {}) * expected[static_cast<std::size_t>(last - 1)];
+        const Matrix head = rollout(*trace, {.head = Head(1), .layer = Layer(last)}).maps[0];
+        EXPECT_LE((head - of_head).cwiseAbs().maxCoeff(), 1e-6);
         const Position query(n - 3);
         const Matrix row = rollout(*trace, {.layer = Layer(last), .query = query}).maps[0];
         EXPECT_LE((row - all.maps.back().row(n - 3)).cwiseAbs().maxCoeff(), 1e-6);

@@ -2,20 +2,20 @@
 #include "figure/core/draw.h"
 #include "figure/prediction/token_lines.h"
 #include "headlight/figure/core/theme.h"
+#include "headlight/figure/export/export.h"
+#include "tests/figure/synthetic.h"
+#include "tests/support/temp_folder.h"
 
 #include <QImage>
 #include <QPainter>
+#include <QXmlStreamReader>
 
 #include <gtest/gtest.h>
 
 namespace headlight::figure {
 namespace labels_test {
 
-std::vector<analyze::AxisItem> items(std::int64_t count) {
-    std::vector<analyze::AxisItem> all;
-    for (std::int64_t i = 0; i < count; ++i) all.push_back({.label = "word", .continuation = "", .first = Position(i)});
-    return all;
-}
+std::vector<analyze::AxisItem> items(std::int64_t count) { return synthetic::axes(static_cast<int>(count)).queries; }
 
 QImage painted(const draw::Label& label, double width, draw::Align align) {
     QImage image(static_cast<int>(width), 20, QImage::Format_ARGB32_Premultiplied);
@@ -27,19 +27,19 @@ QImage painted(const draw::Label& label, double width, draw::Align align) {
 
 TEST(Labels, HavePositionsInLongTexts) {
     const auto shorter = items(long_text - 1), longer = items(long_text);
-    EXPECT_EQ(draw::label_in(shorter, 7).position, -1);
-    EXPECT_EQ(draw::label_in(longer, 7).position, 7);
-    EXPECT_EQ(draw::labels_in(longer).back().position, long_text - 1);
-    EXPECT_EQ(draw::position_room(shorter, ui_font(13)), 0);
+    EXPECT_EQ(draw::label_in(shorter, 7).digits, 0);
+    EXPECT_EQ(draw::label_in(longer, 7).digits, 3);
+    EXPECT_EQ(draw::positions_width(shorter, ui_font(13)), 0);
+    EXPECT_EQ(draw::positions_width({}, ui_font(13)), 0);
     const draw::Label plain = draw::label_in(shorter, 7), numbered = draw::label_in(longer, 7);
     EXPECT_DOUBLE_EQ(draw::token_width(numbered, ui_font(13)),
-                     draw::token_width(plain, ui_font(13)) + draw::position_room(longer, ui_font(13)));
-    EXPECT_EQ(numbered.with_position(Position(7)), QStringLiteral("word (7)"));
+                     draw::token_width(plain, ui_font(13)) + draw::positions_width(longer, ui_font(13)));
+    EXPECT_EQ(numbered.with_position(Position(7)), QStringLiteral("t7 (7)"));
 }
 
 /// The number stands at the outer edge; where there is no room for both, the token has it.
 TEST(Labels, ShowTheirPositionWhereThereIsRoom) {
-    const draw::Label plain = draw::label_in(items(3), 2), numbered = draw::label_in(items(long_text), 123);
+    const draw::Label plain = draw::label_of(items(long_text)[123]), numbered = draw::label_in(items(long_text), 123);
     const double room = draw::token_width(numbered, ui_font(13));
     for (const draw::Align align : {draw::Align::left, draw::Align::right, draw::Align::center}) {
         EXPECT_EQ(painted(numbered, std::floor(room) - 1, align), painted(plain, std::floor(room) - 1, align));
@@ -58,14 +58,56 @@ TEST(Labels, LinesOfALongTextBeginWithAPosition) {
     EXPECT_EQ(shorter.box(0).left(), 10);
     EXPECT_GT(longer.box(0).left(), 10 + draw::number_width(QStringLiteral("199"), ui_font(10)));
     for (std::int64_t i = 0; i < long_text; ++i) EXPECT_LE(longer.box(i).right(), 410);
-    QImage image(420, 26, QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::white);
-    const QImage empty = image.copy(0, 0, 34, 26);
-    {
+    const auto picture = [](const auto& paint) {
+        QImage image(34, 520, QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::white);
         QPainter painter(&image);
-        longer.paint(painter, QRectF(0, 0, 420, 26), Theme::light(), [](std::size_t) { return QColor(); });
-    }
-    EXPECT_NE(image.copy(0, 0, 34, 26), empty);
+        paint(painter);
+        return image;
+    };
+    const QImage painted = picture([&](QPainter& painter) {
+        longer.paint(painter, QRectF(0, 0, 420, 520), Theme::light(), [](std::size_t) { return QColor(); });
+    });
+    int lines = 0;
+    const QImage expected = picture([&](QPainter& painter) {
+        for (std::int64_t i = 0; i < long_text; ++i)
+            if (const QRectF box = longer.box(i); i == 0 || box.top() > longer.box(i - 1).top()) {
+                const QPointF at(box.left() - 4, draw::centred_baseline(box.center().y(), ui_font(13)));
+                draw::number(painter, at, QString::number(i), ui_font(10), Theme::light().muted);
+                ++lines;
+            }
+    });
+    EXPECT_GT(lines, 10);
+    EXPECT_EQ(painted, expected);
+}
+
+/// Words of two tokens: the number is that of the first, beside its own word.
+TEST(Labels, OfFiguresHaveTheirOwnPositions) {
+    HeadViewData data = synthetic::heads(210, 1, [](int, int i, int j) { return j == i ? 1.F : 0.F; });
+    for (auto* const axis : {&data.axes.queries, &data.axes.keys})
+        for (std::size_t i = 0; i < axis->size(); ++i) {
+            (*axis)[i].first = Position(2 * static_cast<std::int64_t>(i));
+            (*axis)[i].count = 2;
+        }
+    const auto matrix = matrix_figure(synthetic::matrices(data));
+    const auto count = [](Figure& figure, const std::string& name) {
+        const test::TempFolder folder;
+        export_figure(figure, {}, {}, {}, folder / name);
+        QXmlStreamReader reader(QByteArray::fromStdString(test::slurp(folder / name)));
+        QStringList texts;
+        while (!reader.atEnd())
+            if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("text"))
+                texts << reader.readElementText();
+        int found = 0;
+        for (qsizetype i = 0; i + 1 < texts.size(); ++i) {
+            if (!texts[i].startsWith(u't') || !texts[i].mid(1).toInt()) continue;
+            EXPECT_EQ(texts[i + 1], QString::number(2 * texts[i].mid(1).toInt())) << texts[i].toStdString();
+            ++found;
+        }
+        return found;
+    };
+    EXPECT_EQ(count(*head_figure(std::move(data)), "head.svg"), 2 * 209);
+    EXPECT_GT(count(*matrix, "matrix.svg"), 2 * 20);
 }
 
 }  // namespace labels_test

@@ -18,14 +18,6 @@ namespace matrix_view_test {
 
 constexpr QSizeF canvas(900, 700);
 
-MatrixViewData matrices(const HeadViewData& from) {
-    MatrixViewData data;
-    for (Head h : from.heads) data.heads.push_back({from.layer, h});
-    data.weights = from.weights;
-    data.axes = from.axes;
-    return data;
-}
-
 float causal_weight(int, int i, int j) { return j > i ? 0.F : j == i ? 0.75F : 0.25F / static_cast<float>(std::max(i, 1)); }
 
 QImage painted(const Figure& figure, const QRectF& seen, const Style& style) {
@@ -47,7 +39,7 @@ TEST(MatrixView, ItsMapsAreInTheAccountAndItsTilesGivenUp) {
     const std::int64_t before = memory_in_use(MemoryUse::pictures);
     {
         constexpr int kTokens = 600;
-        const auto figure = matrix_figure(matrices(synthetic::heads(kTokens, 1, causal_weight)));
+        const auto figure = matrix_figure(synthetic::matrices(synthetic::heads(kTokens, 1, causal_weight)));
         const std::int64_t maps = memory_in_use(MemoryUse::pictures) - before;
         EXPECT_GT(maps, kTokens * kTokens * std::int64_t{sizeof(float) + 1}) << "the weights and the pyramid above them";
         const Style style;
@@ -71,7 +63,7 @@ TEST(MatrixView, ItsMapsAreInTheAccountAndItsTilesGivenUp) {
 }
 
 TEST(MatrixView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
-    const MatrixViewData data = matrices(synthetic::heads(800, 1, causal_weight));
+    const MatrixViewData data = synthetic::matrices(synthetic::heads(800, 1, causal_weight));
     Style style, other;
     other.transfer.curve = Transfer::Curve::gamma;
     Style file = other;
@@ -97,7 +89,7 @@ TEST(MatrixView, AnotherTransferOfALongTextIsAppliedBesideThePainting) {
 }
 
 TEST(MatrixView, SignedMapsStayAsTheyAreAtAnotherTransfer) {
-    MatrixViewData data = matrices(synthetic::heads(800, 2, causal_weight));
+    MatrixViewData data = synthetic::matrices(synthetic::heads(800, 2, causal_weight));
     data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Constant(800, 0.25F), 0.5F};
     Style style, other;
     other.transfer.curve = Transfer::Curve::gamma;
@@ -125,7 +117,7 @@ TEST(MatrixView, SignedMapsStayAsTheyAreAtAnotherTransfer) {
 }
 
 TEST(MatrixView, ColoursFollowAScaleThatIsWidened) {
-    MatrixViewData data = matrices(synthetic::heads(20, 1, causal_weight));
+    MatrixViewData data = synthetic::matrices(synthetic::heads(20, 1, causal_weight));
     data.full = 0.5;
     const auto figure = matrix_figure(data);
     const Style style;
@@ -168,7 +160,7 @@ TEST(Mask, FollowsPositionsAndWindow) {
 }
 
 TEST(MatrixView, CellsHaveTheRampsColourAndTheFutureIsBlank) {
-    const auto figure = matrix_figure(matrices(synthetic::heads(8, 1, causal_weight)));
+    const auto figure = matrix_figure(synthetic::matrices(synthetic::heads(8, 1, causal_weight)));
     const Style style;
     const QSizeF size = figure->layout(canvas, style, {});
     const QImage image = painted(*figure, QRectF(QPointF(0, 0), size), style);
@@ -185,7 +177,7 @@ TEST(MatrixView, CellsHaveTheRampsColourAndTheFutureIsBlank) {
 }
 
 TEST(MatrixView, HitsTellPairsTokensAndMaskedCells) {
-    const auto figure = matrix_figure(matrices(synthetic::heads(8, 1, causal_weight)));
+    const auto figure = matrix_figure(synthetic::matrices(synthetic::heads(8, 1, causal_weight)));
     const Style style;
     const QSizeF size = figure->layout(canvas, style, {});
     const auto at = find_cell(*figure, size, 5, 5, style);
@@ -202,7 +194,7 @@ TEST(MatrixView, HitsTellPairsTokensAndMaskedCells) {
 }
 
 TEST(MatrixView, LabelsStayInSightWhenZoomedIn) {
-    const auto figure = matrix_figure(matrices(synthetic::heads(300, 1, causal_weight)));
+    const auto figure = matrix_figure(synthetic::matrices(synthetic::heads(300, 1, causal_weight)));
     Style style;
     const QSizeF size = figure->layout(canvas, style, {});
     style.zoom = figure->max_zoom();
@@ -222,7 +214,7 @@ TEST(MatrixView, LabelsStayInSightWhenZoomedIn) {
 TEST(MatrixView, TableEqualsTheMatrix) {
     const HeadViewData source =
         synthetic::heads(6, 2, [](int h, int i, int j) { return j > i ? 0.F : static_cast<float>(h + 10 * i + j) / 100; });
-    const auto figure = matrix_figure(matrices(source));
+    const auto figure = matrix_figure(synthetic::matrices(source));
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 2U * 21);
     for (const auto& row : table.rows) {
@@ -236,7 +228,7 @@ TEST(MatrixView, TableEqualsTheMatrix) {
 }
 
 TEST(MatrixView, TablesThatNoProgramCouldReadAreRefused) {
-    const auto figure = matrix_figure(matrices(synthetic::heads(3000, 1, [](int, int, int) { return 0.F; })));
+    const auto figure = matrix_figure(synthetic::matrices(synthetic::heads(3000, 1, [](int, int, int) { return 0.F; })));
     EXPECT_THROW(figure->table(), Error);
 }
 

@@ -285,7 +285,7 @@ void HeadFigure::paint_tokens(const Frame& f) const {
         const QFont& used = chosen ? bold : font;
         const bool weighed = f.sole_head() && weight >= least_number;
         draw::Label shown = label;
-        if (weighed && is_query) shown.position = -1, shown.digits = 0;  // the weight stands in its place
+        if (weighed && is_query) shown.digits = 0;  // the weight stands in its place
         draw::token(f.painter, inside, shown, used, f.theme(), is_query ? draw::Align::right : draw::Align::left, text_color);
         if (!weighed) return;
         const double y = draw::centred_baseline(box.center().y(), number_font);

@@ -40,7 +40,7 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style& style, const Selectio
     for (const QString& label : labels)
         if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
     at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page,
-                        draw::position_room(data_.labels, font));
+                        draw::positions_width(data_.labels, font));
     seen_top_ = 0;
     seen_bottom_ = at_.height;
     return {at_.width, at_.height};
