@@ -1,10 +1,83 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/head/line_raster.h"
 
+#include "headlight/base/lanes.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 namespace headlight::figure {
+namespace {
+
+/// Premultiplied pixels, four numbers in [0, 1] of which alpha is the last, as bytes; four pixels at a time.
+HEADLIGHT_WIDE void to_bytes(const float* numbers, std::size_t pixels, unsigned char* out) {
+    using Bytes [[gnu::vector_size(lanes::kLanes)]] = unsigned char;
+    for (std::size_t i = 0; i < 4 * pixels; i += lanes::kLanes) {
+        lanes::Floats all;
+        std::memcpy(&all, numbers + i, sizeof all);
+        const lanes::Floats alpha = __builtin_shufflevector(all, all, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
+        const lanes::Floats most = alpha < 1.0F ? alpha : lanes::Floats{} + 1.0F;
+        const lanes::Floats capped = all < most ? all : most;  // no colour may be above its alpha
+        const Bytes bytes = __builtin_convertvector(__builtin_convertvector(capped * 255.0F + 0.5F, lanes::Ints), Bytes);
+        std::memcpy(out + i, &bytes, sizeof bytes);
+    }
+}
+
+struct End {
+    double along, beside;
+};
+/// Pixels of the picture, and how far each is from the one before it.
+struct Axis {
+    int pixels;
+    std::ptrdiff_t step;
+};
+
+/// Lays a colour over a pixel that it covers in part.
+[[gnu::always_inline]] inline void blend(LineRaster::Pixel& p, const LineRaster::Pixel& color, float coverage) {
+    p += (color - p * color[3]) * coverage;
+}
+
+// Each row of pixels that a steep line crosses meets it in an interval: a pixel is covered by its share of that. Columns and
+// flat lines likewise.
+HEADLIGHT_WIDE void draw_line(LineRaster::Pixel* pixels, End from, End to, double half, const LineRaster::Pixel& premultiplied,
+                              const Axis& along, const Axis& beside) {
+    if (from.along > to.along) std::swap(from, to);
+    const double slope = (to.beside - from.beside) / (to.along - from.along);
+    double enter = std::max(0.0, from.along), leave = std::min(along.pixels - 1.0, to.along);
+    if (slope != 0) {  // only where the line is inside the picture
+        const double a = from.along + (-half - 1 - from.beside) / slope,
+                     b = from.along + (beside.pixels + half + 1 - from.beside) / slope;
+        enter = std::max(enter, std::min(a, b));
+        leave = std::min(leave, std::max(a, b));
+    }
+    if (enter > leave) return;
+    // By value: a compiler must assume that writing a pixel changes what is referred to.
+    const LineRaster::Pixel color = premultiplied;
+    const std::ptrdiff_t step = beside.step;
+    const double limit = beside.pixels;
+    const int last_beside = beside.pixels - 1, last = static_cast<int>(leave);
+    LineRaster::Pixel* line = pixels + static_cast<std::ptrdiff_t>(enter) * along.step;
+    for (int at = static_cast<int>(enter); at <= last; ++at, line += along.step) {
+        const double crossed = std::min(to.along, at + 1.0) - std::max(from.along, static_cast<double>(at));
+        const double middle = from.beside + (at + 0.5 - from.along) * slope;
+        const double low = std::max(0.0, middle - half), high = std::min(limit, middle + half);
+        if (low >= high) continue;
+        const int first = static_cast<int>(low), end = std::min(last_beside, static_cast<int>(high));
+        LineRaster::Pixel* pixel = line + first * step;
+        if (first == end) {
+            blend(*pixel, color, static_cast<float>((high - low) * crossed));
+            continue;
+        }
+        blend(*pixel, color, static_cast<float>((first + 1 - low) * crossed));
+        const auto whole = static_cast<float>(crossed);
+        for (int i = first + 1; i < end; ++i) blend(*(pixel += step), color, whole);
+        blend(*(pixel + step), color, static_cast<float>((high - end) * crossed));
+    }
+}
+
+}  // namespace
 
 LineRaster::LineRaster(int width, int height)
     : width_(width),
@@ -17,82 +90,16 @@ void LineRaster::line(double x0, double y0, double x1, double y1, double thickne
                               static_cast<float>(color.redF()) * a, a);
     const double dx = x1 - x0, dy = y1 - y0;
     const double length = std::hypot(dx, dy);
+    const Axis across{width_, 1}, down{height_, width_};
     if (std::abs(dy) > dx)
-        steep(x0, y0, x1, y1, thickness / 2 * length / std::abs(dy), premultiplied);
+        draw_line(pixels_.data(), {y0, x0}, {y1, x1}, thickness / 2 * length / std::abs(dy), premultiplied, down, across);
     else if (dx > 0)
-        flat(x0, y0, x1, y1, thickness / 2 * length / dx, premultiplied);
-}
-
-namespace {
-
-int whole(double v) {  // floor, without the call that plain x86-64 makes of it
-    const int i = static_cast<int>(v);
-    return i - (v < i ? 1 : 0);
-}
-
-}  // namespace
-
-// A row of pixels meets a steep line in an interval of x: each pixel is covered by its share of that interval.
-void LineRaster::steep(double x0, double y0, double x1, double y1, double half, const Pixel& color) {
-    if (y0 > y1) std::swap(x0, x1), std::swap(y0, y1);
-    const double slope = (x1 - x0) / (y1 - y0);
-    const int first = whole(std::max(0.0, y0)), last = whole(std::min(height_ - 1.0, y1));
-    for (int y = first; y <= last; ++y) {
-        const double in_row = std::min(y1, y + 1.0) - std::max(y0, static_cast<double>(y));
-        const double middle = x0 + (y + 0.5 - y0) * slope;
-        const double left = std::max(0.0, middle - half), right = std::min<double>(width_, middle + half);
-        if (left >= right) continue;
-        const int from = whole(left), to = std::min(width_ - 1, whole(right));
-        Pixel* const pixels = row(y);
-        if (from == to) {
-            blend(pixels[from], color, static_cast<float>((right - left) * in_row));
-            continue;
-        }
-        blend(pixels[from], color, static_cast<float>((from + 1 - left) * in_row));
-        for (int x = from + 1; x < to; ++x) blend(pixels[x], color, static_cast<float>(in_row));
-        blend(pixels[to], color, static_cast<float>((right - to) * in_row));
-    }
-}
-
-// The same with columns.
-void LineRaster::flat(double x0, double y0, double x1, double y1, double half, const Pixel& color) {
-    const double slope = (y1 - y0) / (x1 - x0);
-    double enter = std::max(0.0, x0), leave = std::min(width_ - 1.0, x1);
-    if (slope != 0) {  // only the columns where the line is inside the picture
-        const double a = x0 + (-half - 1 - y0) / slope, b = x0 + (height_ + half + 1 - y0) / slope;
-        enter = std::max(enter, std::min(a, b));
-        leave = std::min(leave, std::max(a, b));
-    }
-    if (enter > leave) return;
-    for (int x = whole(enter); x <= whole(leave); ++x) {
-        const double in_column = std::min(x1, x + 1.0) - std::max(x0, static_cast<double>(x));
-        const double middle = y0 + (x + 0.5 - x0) * slope;
-        const double top = std::max(0.0, middle - half), bottom = std::min<double>(height_, middle + half);
-        if (top >= bottom) continue;
-        const int from = whole(top), to = std::min(height_ - 1, whole(bottom));
-        for (int y = from; y <= to; ++y) {
-            const double covered = std::min(bottom, y + 1.0) - std::max(top, static_cast<double>(y));
-            blend(row(y)[x], color, static_cast<float>(covered * in_column));
-        }
-    }
+        draw_line(pixels_.data(), {x0, y0}, {x1, y1}, thickness / 2 * length / dx, premultiplied, across, down);
 }
 
 QImage LineRaster::image() const {
-    QImage out(width_, height_, QImage::Format_ARGB32_Premultiplied);
-    for (int y = 0; y < height_; ++y) {
-        auto* to = reinterpret_cast<QRgb*>(out.scanLine(y));
-        const Pixel* from = row(y);
-        for (int x = 0; x < width_; ++x) {
-            const float alpha = from[x][3];
-            if (alpha == 0) {
-                to[x] = 0;
-                continue;
-            }
-            // No colour may be above its alpha.
-            const Eigen::Array4i c = (from[x].min(std::min(alpha, 1.0F)) * 255 + 0.5F).cast<int>();
-            to[x] = qRgba(c[2], c[1], c[0], c[3]);
-        }
-    }
+    QImage out(width_, height_, QImage::Format_ARGB32_Premultiplied);  // without gaps between rows
+    to_bytes(pixels_.front().data(), pixels_.size(), out.bits());
     return out;
 }
 
