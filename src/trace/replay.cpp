@@ -39,7 +39,7 @@ private:
 };
 
 /// Calls interventions, keeps the logits.
-class Replayer final : public model::Observer {
+class Replayer : public model::Observer {
 public:
     explicit Replayer(Hooked hooked) : hooked_(std::move(hooked)) {}
     bool wants(HookPoint point) const override { return point.hook == Hook::logits || hooked_.contains(point); }
@@ -52,6 +52,30 @@ public:
 
 private:
     Hooked hooked_;
+};
+
+/// A Replayer that shows one query's rows.
+class RowReader final : public Replayer {
+public:
+    RowReader(Hooked hooked, std::int64_t query, const TakeRow& take) : Replayer(std::move(hooked)), query_(query), take_(take) {}
+    bool wants(HookPoint point) const override { return is_values(point) || Replayer::wants(point); }
+    at::Tensor visit(HookPoint point, at::Tensor t) override {
+        t = Replayer::visit(point, std::move(t));
+        if (is_values(point)) values_ = t.to(at::kCPU);
+        return t;
+    }
+    void attention_input(Layer layer, const model::AttentionInput& in) override { show({Hook::pattern, layer}, in); }
+    void cross_attention_input(Layer layer, const model::AttentionInput& in) override { show({Hook::cross_pattern, layer}, in); }
+
+private:
+    static bool is_values(HookPoint point) { return point.hook == Hook::v || point.hook == Hook::cross_v; }
+    void show(HookPoint pattern, const model::AttentionInput& in) {
+        take_(pattern, model::pattern_tile(in, 0, in.q.size(0), query_, 1).select(1, 0).to(at::kCPU), values_);
+    }
+
+    std::int64_t query_;
+    const TakeRow& take_;
+    at::Tensor values_;
 };
 
 /// Replaces each wanted tensor by a leaf, so that its gradient can be read afterwards.
@@ -91,14 +115,31 @@ private:
 
 }  // namespace
 
-/// Everything that autograd keeps: about six tensors of pattern size and a dozen of the stream's a layer.
-void require_memory_for_gradients(const model::Model& model, const TokenIds& of) {
-    const auto tokens = std::ssize(of.ids) + std::ssize(of.source);
+namespace {
+
+/// Layers whose patterns autograd keeps: where a hook makes them whole, and everywhere that has no kernels or DeBERTa's terms.
+std::int64_t layers_with_patterns(const model::Model& model, const std::vector<HookPoint>& of) {
+    const model::ModelConfig& c = model.config();
+    if (c.disentangled.any() || model.device_name() != "CPU" || model.dtype() == model::ComputeType::bfloat16) return c.n_layers;
+    std::set<std::int64_t> layers;
+    for (const HookPoint& point : of) {
+        constexpr std::int64_t kQueries = -1;
+        const auto shape = model::shape_of(point, c, kQueries, kQueries);
+        if (shape.size() > 1 && shape[1] == kQueries) layers.insert(point.layer.value);  // [head, query, key], or a sink's share
+    }
+    return std::ssize(layers);
+}
+
+}  // namespace
+
+/// Everything that autograd keeps: some six tensors of pattern size and a dozen of the stream's a layer.
+void require_memory_for_gradients(const model::Model& model, const TokenIds& tokens_of, const std::vector<HookPoint>& of) {
+    const auto tokens = std::ssize(tokens_of.ids) + std::ssize(tokens_of.source);
     const model::ModelConfig& c = model.config();
     const double bytes = model.dtype() == model::ComputeType::float64 ? 8 : 4;
-    const double layer = 6.0 * static_cast<double>(c.n_heads * tokens * tokens) +
-                         static_cast<double>(tokens) * static_cast<double>(20 * c.d_model + 6 * c.d_mlp);
-    const double needed = bytes * (static_cast<double>(c.n_layers) * layer + 3.0 * static_cast<double>(tokens * c.vocab_size));
+    const double patterns = 6.0 * static_cast<double>(layers_with_patterns(model, of) * c.n_heads * tokens * tokens);
+    const double streams = static_cast<double>(c.n_layers * tokens) * static_cast<double>(20 * c.d_model + 6 * c.d_mlp);
+    const double needed = bytes * (patterns + streams + 3.0 * static_cast<double>(tokens * c.vocab_size));
     const auto available = static_cast<double>(available_memory());
     if (needed <= available) return;
     throw Error({.problem = "Not enough memory for gradients over " + std::to_string(tokens) + " tokens",
@@ -113,18 +154,40 @@ at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::O
     return model::encode(*encoder, {tokens.source, {}}, observer, cancel, {});
 }
 
-at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
-                  const CancelToken& cancel) {
+namespace {
+
+/// A text's change of its embeddings comes before what else is done to them.
+std::vector<Intervention> with_added(const model::Model& model, const TokenIds& tokens, std::vector<Intervention> interventions) {
+    if (tokens.added.defined())
+        interventions.insert(interventions.begin(),
+                             {name_of({Hook::embed, Layer(0)}, model.config()),
+                              [&](HookPoint, const at::Tensor& t) { return t + tokens.added.to(t.options()); }});
+    return interventions;
+}
+
+at::Tensor logits_of(const model::Model& model, const TokenIds& tokens, Replayer& replayer, const CancelToken& cancel) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;
-    std::vector<Intervention> all = interventions;
-    if (tokens.added.defined())
-        all.insert(all.begin(), {name_of({Hook::embed, Layer(0)}, model.config()),
-                                 [&](HookPoint, const at::Tensor& t) { return t + tokens.added.to(t.options()); }});
-    Replayer replayer(resolve_interventions(model.config(), all)), nobody({});
+    Replayer nobody({});
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
+}
+
+}  // namespace
+
+at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
+                  const CancelToken& cancel) {
+    const std::vector<Intervention> all = with_added(model, tokens, interventions);
+    Replayer replayer(resolve_interventions(model.config(), all));
+    return logits_of(model, tokens, replayer, cancel);
+}
+
+at::Tensor replay_row(const model::Model& model, const TokenIds& tokens, std::int64_t query, const TakeRow& take,
+                      const CancelToken& cancel) {
+    const std::vector<Intervention> all = with_added(model, tokens, {});
+    RowReader reader(resolve_interventions(model.config(), all), query, take);
+    return logits_of(model, tokens, reader, cancel);
 }
 
 model::Generated generate_edited(const model::Model& model, const std::vector<std::int64_t>& prompt,
@@ -173,10 +236,11 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
                                          const std::vector<std::vector<HookPoint>>& without, const CancelToken& cancel,
                                          const Progress& progress) {
     require_unembedding(model);
-    require_memory_for_gradients(model, tokens);
-    const at::AutoGradMode with_gradients(true);
-    std::vector<HookPoint> stops;
+    std::vector<HookPoint> stops, seen = of;
     for (const std::vector<HookPoint>& each : without) stops.insert(stops.end(), each.begin(), each.end());
+    seen.insert(seen.end(), stops.begin(), stops.end());
+    require_memory_for_gradients(model, tokens, seen);
+    const at::AutoGradMode with_gradients(true);
     Differentiator differentiator(of, stops, tokens.added), in_encoder(of, {}, {});
     const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel, progress);

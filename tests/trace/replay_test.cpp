@@ -42,7 +42,8 @@ TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
     std::vector<HookPoint> points = {{Hook::embed, Layer(0)}};
     for (const Layer layer : {Layer(0), Layer(last)})
         for (const Hook hook :
-             {Hook::pattern, Hook::attn_scores, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out, Hook::resid_mid, Hook::v})
+             {Hook::pattern, Hook::attn_scores, Hook::q, Hook::k, Hook::v, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out,
+              Hook::resid_mid})
             points.push_back({hook, layer});
     for (const HookPoint point : points) {
         SCOPED_TRACE(name_of(point));
@@ -66,6 +67,37 @@ TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
             const double difference = (objective_with(step) - objective_with(-step)) / (2 * step);
             EXPECT_NEAR(gradient.reshape(-1)[at].item<double>(), difference, 1e-6 * std::max(1.0, scale)) << at;
         }
+    }
+}
+
+// Asked for its own gradient a pattern is kept whole, and autograd goes through it.
+TEST_P(EveryFamilyReplay, PatternsThatAreMadeAgainGiveTheGradientsOfKeptOnes) {
+    for (const auto type : {model::ComputeType::float32, model::ComputeType::float64}) {
+        const auto model = load(type);
+        const model::ModelConfig& c = model->config();
+        if (!c.has_unembedding) continue;
+        constexpr std::int64_t kSeveralTiles = 600;
+        TokenIds tokens = some_input(*model);
+        const std::int64_t most = c.context_length > 0 ? std::min(c.context_length, kSeveralTiles) : kSeveralTiles;
+        if (!model::reads_pictures(c)) tokens.ids = some_ids(most, c.vocab_size);
+        const HookPoint embed{Hook::embed, Layer(0)};
+        std::vector<HookPoint> kept = {embed};
+        for (std::int64_t l = 0; l < c.n_layers; ++l) {
+            kept.push_back({Hook::pattern, Layer(l)});
+            if (has_cross_attention(c)) kept.push_back({Hook::cross_pattern, Layer(l)});
+        }
+        const Gradients again = gradients(*model, tokens, {embed}, objective), whole = gradients(*model, tokens, kept, objective);
+        const double least = type == model::ComputeType::float32 ? 2e-4 : 1e-11;
+        const auto expect_near = [&](const auto& found, const auto& expected) {
+            if (!expected.contains(embed)) return;
+            const at::Tensor difference = found.at(embed) - expected.at(embed);
+            EXPECT_LT(difference.abs().max().template item<double>(),
+                      least * expected.at(embed).abs().max().template item<double>())
+                << enum_word(type);
+        };
+        expect_near(again.gradients, whole.gradients);
+        expect_near(again.source_gradients, whole.source_gradients);
+        EXPECT_NEAR(again.value, whole.value, least * std::abs(whole.value));
     }
 }
 

@@ -24,6 +24,11 @@ namespace headlight::trace {
 /// without unembedding.
 at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Intervention>& = {}, const CancelToken& = {});
 
+/// What a query attends to: its row of a pattern [head, key], and the values there [key, kv_head, d_head]; on the CPU.
+using TakeRow = std::function<void(model::HookPoint pattern, const at::Tensor& row, const at::Tensor& values)>;
+/// replay() that shows a query's row of every attention of the model, to the source too. No pattern is ever whole.
+at::Tensor replay_row(const model::Model&, const TokenIds&, std::int64_t query, const TakeRow& take, const CancelToken& = {});
+
 /// Logits at the position of variants [first, first + variant), [variant, vocab], and of the text itself out of the same
 /// products, [vocab]; on the CPU in the compute type.
 using TakeLogits = std::function<void(std::int64_t first, const at::Tensor& usual, const at::Tensor& logits)>;
@@ -44,14 +49,15 @@ struct Gradients {
 /// d objective(logits) / d tensor at each of the hooks, by LibTorch's autograd: later layers are seen to change with
 /// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass takes
 /// ATen's operators instead of the kernels, so that values agree with a run to rounding (1e-6), not bit for bit.
-/// Errors: no unembedding; more memory than there is (everything of the pass is kept until the end).
+/// Patterns are computed again by the backward pass, and kept where their gradient is asked for. Errors: no unembedding; more
+/// memory than there is (everything else of the pass is kept until the end).
 Gradients gradients(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});
 
-/// An Error where gradients() of these tokens would need more memory than there is: about six numbers for each pair of tokens of
-/// every head. For those that have other work to do before.
-void require_memory_for_gradients(const model::Model&, const TokenIds&);
+/// An Error where gradients() at these hooks would need more memory than there is: some numbers for each token and, in layers
+/// whose patterns are kept, six for each pair of tokens of every head. For those that have other work to do before.
+void require_memory_for_gradients(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of);
 
 /// The same for each list of hooks with the derivatives through the tensors at them left out, as if they were constants (they
 /// themselves have derivative 0): one pass, and a backward pass for each list.

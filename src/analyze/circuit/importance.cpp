@@ -74,8 +74,12 @@ void append(std::vector<double>& out, const at::Tensor& t) {
     out.insert(out.end(), plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel());
 }
 
+HookPoint input_of(const Importance& r) {
+    return {r.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)};
+}
+
 void set_gradients(Importance& out, const Question& q, const CancelToken& cancel) {
-    const HookPoint input{out.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)};
+    const HookPoint input = input_of(out);
     const auto probability = [&](const at::Tensor& logits) {
         return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
     };
@@ -90,23 +94,17 @@ void set_gradients(Importance& out, const Question& q, const CancelToken& cancel
     take(g.values, g.gradients);
 }
 
-/// Row of the position in every layer's patterns, and the values that it mixes: one pass. Returns the prediction there, [vocab]
-/// float64.
+/// What the position attends to in every layer, and what that writes: one pass. Returns the prediction there, [vocab] float64.
 at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
     out.attention.resize(q.model.config().n_layers, q.size());
     out.value_weighted.resize(q.model.config().n_layers, q.size());
-    at::Tensor values;  // [pos, kv_head, d_head] of the attention under way
-    const auto look = [&](HookPoint point, const at::Tensor& t) {
-        if (point.hook == Hook::v || point.hook == Hook::cross_v) {
-            values = t.to(at::kCPU).to(at::kDouble);
-            return t;
-        }
+    const auto take = [&](HookPoint point, const at::Tensor& weights, const at::Tensor& values) {
         const bool cross = point.hook == Hook::cross_pattern;
         const model::Model& model = cross ? *q.model.part(model::Stack::cross) : q.model;
         const model::ModelConfig& c = model.config();
         const std::int64_t first = cross ? 0 : q.source(), count = cross ? q.source() : q.own();
-        const at::Tensor row = t.select(1, q.position).to(at::kCPU).to(at::kDouble);  // [head, key]
-        const at::Tensor of_heads = values.repeat_interleave(c.n_heads / c.n_kv_heads, 1);
+        const at::Tensor row = weights.to(at::kDouble);  // [head, key]
+        const at::Tensor of_heads = values.to(at::kDouble).repeat_interleave(c.n_heads / c.n_kv_heads, 1);
         const at::Tensor w_o = trace::attention_output(model, point.layer).w_o.to(at::kCPU).to(at::kDouble);
         const at::Tensor mixed = (of_heads * row.t().unsqueeze(2)).reshape({count, -1});
         const at::Tensor written = at::mm(mixed, w_o.reshape({-1, c.d_model})).square().sum(1).sqrt().contiguous();
@@ -115,12 +113,8 @@ at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& 
             out.attention(point.layer.value, first + j) = mean.data_ptr<double>()[j];
             out.value_weighted(point.layer.value, first + j) = written.data_ptr<double>()[j];
         }
-        return t;
     };
-    std::vector<trace::Intervention> hooks{{"*blocks.*.attn.hook_v", look}, {"*blocks.*.attn.hook_pattern", look}};
-    if (q.source() > 0)
-        for (const char* glob : {"*.cross_attn.hook_v", "*.cross_attn.hook_pattern"}) hooks.push_back({glob, look});
-    return at::softmax(trace::replay(q.model, q.tokens, hooks, cancel).select(0, q.position).to(at::kDouble), 0);
+    return at::softmax(trace::replay_row(q.model, q.tokens, q.position, take, cancel).select(0, q.position).to(at::kDouble), 0);
 }
 
 /// Uniform in [0, n) without the library's own distributions, which differ between systems.
@@ -217,8 +211,10 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
         throw Error({.problem = "There is no such target token in this model",
                      .expected = "0 to " + std::to_string(c.vocab_size - 1),
                      .found = std::to_string(*o.target)});
-    trace::require_memory_for_gradients(model, q.tokens);  // patterns are read whole before
     Importance out;
+    out.input = o.input;
+    if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
+    trace::require_memory_for_gradients(model, q.tokens, {input_of(out)});  // other passes come before
     if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
     Passes passes;
     if (o.blank_out) add_blanks(passes, q, out.neutral);
@@ -239,8 +235,6 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     out.target = q.target;
     out.probability = usual.select(0, q.target).item<double>();
     out.masked = q.masked;
-    out.input = o.input;
-    if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
     report(1);
     set_gradients(out, q, cancel);
     const auto passed = [&](const ProgressStep& step) { report(kAttentionAndGradients + step.done); };

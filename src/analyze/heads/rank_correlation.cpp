@@ -50,7 +50,41 @@ double pearson(const Values& x, const Values& y) {
     return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kNaN;
 }
 
-int order_of(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
+double pairs_among(std::size_t n) { return 0.5 * static_cast<double>(n) * (static_cast<double>(n) - 1); }
+
+/// Pairs of equal ones, which stand together.
+template <class T, class Equal>
+double tied(const std::vector<T>& in_order, const Equal& equal) {
+    double pairs = 0;
+    for (std::size_t i = 0; i < in_order.size();) {
+        std::size_t end = i + 1;
+        while (end < in_order.size() && equal(in_order[end], in_order[i])) ++end;
+        pairs += pairs_among(end - i);
+        i = end;
+    }
+    return pairs;
+}
+
+/// Pairs of which the first is the larger one, counted while they are merged into order (Knight 1966).
+double inversions(Values& values) {
+    double count = 0;
+    Values merged(values.size());
+    for (std::size_t half = 1; half < values.size(); half *= 2) {
+        for (std::size_t first = 0; first < values.size(); first += 2 * half) {
+            const std::size_t middle = std::min(first + half, values.size()), end = std::min(first + 2 * half, values.size());
+            for (std::size_t i = first, j = middle, to = first; to < end; ++to) {
+                if (i < middle && (j == end || values[i] <= values[j])) {
+                    merged[to] = values[i++];
+                } else {
+                    merged[to] = values[j++];
+                    count += static_cast<double>(middle - i);
+                }
+            }
+        }
+        values.swap(merged);
+    }
+    return count;
+}
 
 }  // namespace
 
@@ -62,15 +96,20 @@ double spearman(std::span<const double> x, std::span<const double> y) {
 
 double kendall(std::span<const double> x, std::span<const double> y) {
     const auto [a, b] = complete(x, y);
-    double both = 0, x_differs = 0, y_differs = 0;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        for (std::size_t j = 0; j < i; ++j) {
-            const int dx = order_of(a[i], a[j]), dy = order_of(b[i], b[j]);
-            both += dx * dy;
-            x_differs += dx != 0;
-            y_differs += dy != 0;
-        }
-    return x_differs > 0 && y_differs > 0 ? both / std::sqrt(x_differs * y_differs) : kNaN;
+    std::vector<std::size_t> order(a.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t i, std::size_t j) { return std::pair(a[i], b[i]) < std::pair(a[j], b[j]); });
+    Values sorted;
+    for (const std::size_t i : order) sorted.push_back(b[i]);
+    const double all = pairs_among(a.size());
+    const double same_x = tied(order, [&](std::size_t i, std::size_t j) { return a[i] == a[j]; });
+    const double same_both = tied(order, [&](std::size_t i, std::size_t j) { return a[i] == a[j] && b[i] == b[j]; });
+    const double against = inversions(sorted);  // sorts
+    const double same_y = tied(sorted, [](double v, double w) { return v == w; });
+    const double x_differs = all - same_x, y_differs = all - same_y;
+    const double with = all - same_x - same_y + same_both - against;
+    return x_differs > 0 && y_differs > 0 ? (with - against) / std::sqrt(x_differs * y_differs) : kNaN;
 }
 
 }  // namespace headlight::analyze

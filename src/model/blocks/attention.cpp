@@ -3,6 +3,7 @@
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/tiles.h"
 #include "model/blocks/attend.h"
+#include "model/blocks/own_gradients.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/latent.h"
 #include "model/blocks/pack.h"
@@ -238,11 +239,19 @@ at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) 
 }  // namespace
 
 at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v) {
-    at::Tensor z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
     const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer) ||
                        (in.sinks.defined() && pass.wants(Hook::sink, layer)) ||
                        std::ranges::any_of(summands(in), [&](Hook hook) { return pass.wants(hook, layer); });
-    whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
+    const auto in_tiles = [&](const AttentionInput& of, const at::Tensor& values, at::Tensor& z) {
+        attend_in_tiles(pass, layer, hooks, of, values, z);
+    };
+    at::Tensor z;
+    if (!whole && has_own_gradient(in, v)) {
+        z = attend_with_gradient(in, v, pass.cancel, in_tiles);
+    } else {
+        z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
+        whole ? attend_whole(pass, layer, hooks, in, v, z) : in_tiles(in, v, z);
+    }
     if (pass.earlier) z = z.narrow(0, pass.past(), pass.tokens());
     return pass.hook(hooks.z, layer, z);
 }

@@ -29,9 +29,14 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
                               .causal = false,
                               .bfloat16_products = pass.in_bfloat16(queries.size(1))};
     };
-    const at::Tensor z = pass.stack
-                             ? pass.hook(hooks.z, layer, attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input))
-                             : attend(pass, layer, hooks, input(q, k), v);
+    at::Tensor z;
+    if (pass.stack) {
+        z = pass.hook(hooks.z, layer, attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input));
+    } else {
+        const AttentionInput in = input(q, k);
+        pass.observer.cross_attention_input(layer, in);
+        z = attend(pass, layer, hooks, in, v);
+    }
     const at::Tensor out = pass.hook(Hook::cross_attn_out, layer, combine_heads(pass, layer, hooks, w.cross_o, z));
     at::Tensor resid = resid_mid + out;
     if (c.post_norm) resid = with_norm(resid);

@@ -6,6 +6,7 @@
 #include "headlight/model/same_products.h"
 #include "model/arithmetic/bfloat16_products.h"
 #include "model/arithmetic/kernels.h"
+#include "model/blocks/own_gradients.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -96,11 +97,13 @@ void gelu_rows(const at::Tensor& pre, at::Tensor& post) {
 }  // namespace
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
+    if (has_own_gradient(x, weight)) return product_with_gradient(x, weight);
     return is_vector(x) ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : matrix_product(x, weight);
 }
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
     if (!linear.bias.defined()) return product(x, linear.weight);
+    if (has_own_gradient(x, linear.weight)) return product(x, linear.weight) + linear.bias;
     if (is_vector(x)) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
     return matrix_product(x, linear.weight, linear.bias);
 }

@@ -57,6 +57,8 @@ public:
     /// Called for every layer that the pass comes to, whether or not anything of it is wanted: q and k as the pattern is made of
     /// them, before any attn_scores, pattern or pattern_tile of that layer.
     virtual void attention_input(Layer, const AttentionInput&) {}
+    /// The same of a decoder's attention to the source.
+    virtual void cross_attention_input(Layer, const AttentionInput&) {}
     /// Rows of patterns while they exist: heads [head0, head0 + H), queries [row0, row0 + R) as a tensor [H, R, K] of the
     /// pass's dtype, on its device. Keys [K, tokens) are illegal for all of these rows (exactly 0). Each (head, row) comes
     /// once a layer, in no particular order, and FROM SEVERAL THREADS AT ONCE (never two calls for the same head and
