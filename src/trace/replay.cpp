@@ -81,10 +81,13 @@ private:
 /// Replaces each wanted tensor by a leaf, so that its gradient can be read afterwards.
 class Differentiator final : public model::Observer {
 public:
-    Differentiator(const std::vector<HookPoint>& of, const std::vector<HookPoint>& stops, at::Tensor added)
-        : of_(of.begin(), of.end()), stops_(stops.begin(), stops.end()), added_(std::move(added)) {}
+    /// `left`: called by a backward pass that is through with a layer.
+    Differentiator(const std::vector<HookPoint>& of, const std::vector<HookPoint>& stops, at::Tensor added,
+                   std::function<void(Layer)> left = {})
+        : of_(of.begin(), of.end()), stops_(stops.begin(), stops.end()), added_(std::move(added)), left_(std::move(left)) {}
     bool wants(HookPoint point) const override {
-        return is_start(point) || point.hook == Hook::logits || of_.contains(point) || stops_.contains(point);
+        return is_start(point) || point.hook == Hook::logits || of_.contains(point) || stops_.contains(point) ||
+               (left_ && point.hook == Hook::resid_pre);
     }
     at::Tensor visit(HookPoint point, at::Tensor t) override {
         if (is_start(point) && added_.defined()) t = t + added_.to(t.options());
@@ -100,6 +103,8 @@ public:
                 return stopped.contains(point) ? at::zeros_like(gradient) : gradient;
             });
         }
+        if (left_ && point.hook == Hook::resid_pre && t.requires_grad())
+            t.register_hook([this, point](const at::Tensor&) { left_(point.layer); });
         if (point.hook == Hook::logits) logits = t;
         return t;
     }
@@ -111,6 +116,7 @@ private:
     static bool is_start(HookPoint point) { return point.hook == Hook::embed; }
     std::set<HookPoint> of_, stops_;
     at::Tensor added_;
+    std::function<void(Layer)> left_;
 };
 
 }  // namespace
@@ -165,12 +171,13 @@ std::vector<Intervention> with_added(const model::Model& model, const TokenIds& 
     return interventions;
 }
 
-at::Tensor logits_of(const model::Model& model, const TokenIds& tokens, Replayer& replayer, const CancelToken& cancel) {
+at::Tensor logits_of(const model::Model& model, const TokenIds& tokens, Replayer& replayer, const CancelToken& cancel,
+                     const Progress& progress) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;
     Replayer nobody({});
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
-    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
+    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, progress);
     return replayer.logits.to(at::kCPU);
 }
 
@@ -180,14 +187,14 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
                   const CancelToken& cancel) {
     const std::vector<Intervention> all = with_added(model, tokens, interventions);
     Replayer replayer(resolve_interventions(model.config(), all));
-    return logits_of(model, tokens, replayer, cancel);
+    return logits_of(model, tokens, replayer, cancel, {});
 }
 
 at::Tensor replay_row(const model::Model& model, const TokenIds& tokens, std::int64_t query, const TakeRow& take,
-                      const CancelToken& cancel) {
+                      const CancelToken& cancel, const Progress& progress) {
     const std::vector<Intervention> all = with_added(model, tokens, {});
     RowReader reader(resolve_interventions(model.config(), all), query, take);
-    return logits_of(model, tokens, reader, cancel);
+    return logits_of(model, tokens, reader, cancel, progress);
 }
 
 model::Generated generate_edited(const model::Model& model, const std::vector<std::int64_t>& prompt,
@@ -241,11 +248,18 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
     seen.insert(seen.end(), stops.begin(), stops.end());
     require_memory_for_gradients(model, tokens, seen);
     const at::AutoGradMode with_gradients(true);
-    Differentiator differentiator(of, stops, tokens.added), in_encoder(of, {}, {});
-    const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
-    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel, progress);
-    const at::Tensor value = objective(differentiator.logits.to(at::kCPU));
     std::vector<Gradients> all;
+    const std::int64_t layers = model.config().n_layers;
+    const auto report = [&](std::int64_t done) {
+        if (progress) progress({"Differentiating", "layer", done, layers * (1 + std::ssize(without))});
+    };
+    Differentiator differentiator(of, stops, tokens.added,
+                                  [&](Layer layer) { report(layers * (2 + std::ssize(all)) - layer.value); });
+    Differentiator in_encoder(of, {}, {});
+    const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
+    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel,
+                   [&](const ProgressStep& step) { report(step.done); });
+    const at::Tensor value = objective(differentiator.logits.to(at::kCPU));
     for (const std::vector<HookPoint>& each : without) {
         differentiator.stopped = {each.begin(), each.end()};
         value.backward({}, all.size() + 1 < without.size());

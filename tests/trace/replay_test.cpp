@@ -41,9 +41,8 @@ TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
     const std::int64_t last = model->config().n_layers - 1;
     std::vector<HookPoint> points = {{Hook::embed, Layer(0)}};
     for (const Layer layer : {Layer(0), Layer(last)})
-        for (const Hook hook :
-             {Hook::pattern, Hook::attn_scores, Hook::q, Hook::k, Hook::v, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out,
-              Hook::resid_mid})
+        for (const Hook hook : {Hook::pattern, Hook::attn_scores, Hook::q, Hook::k, Hook::v, Hook::z, Hook::result, Hook::mlp_pre,
+                                Hook::mlp_out, Hook::resid_mid})
             points.push_back({hook, layer});
     for (const HookPoint point : points) {
         SCOPED_TRACE(name_of(point));
@@ -99,6 +98,36 @@ TEST_P(EveryFamilyReplay, PatternsThatAreMadeAgainGiveTheGradientsOfKeptOnes) {
         expect_near(again.source_gradients, whole.source_gradients);
         EXPECT_NEAR(again.value, whole.value, least * std::abs(whole.value));
     }
+}
+
+TEST_P(EveryFamilyReplay, ARowIsThatOfTheWholePattern) {
+    const auto model = load(model::ComputeType::float32);
+    const model::ModelConfig& c = model->config();
+    if (!c.has_unembedding) return;
+    const TokenIds tokens = some_input(*model);
+    const std::int64_t query = std::ssize(tokens.ids) - 2;
+    std::map<HookPoint, at::Tensor> rows, values;
+    const at::Tensor logits = replay_row(*model, tokens, query, [&](HookPoint point, const at::Tensor& row, const at::Tensor& v) {
+        rows[point] = row;
+        values[point] = v;
+    });
+    EXPECT_TRUE(at::equal(logits, replay(*model, tokens)));
+    std::size_t seen = 0;
+    const auto check = [&](HookPoint point, const at::Tensor& t) {
+        const bool cross = point.hook == Hook::cross_pattern || point.hook == Hook::cross_v;
+        const HookPoint pattern{cross ? Hook::cross_pattern : Hook::pattern, point.layer};
+        if (point == pattern)
+            EXPECT_TRUE(at::equal(rows.at(pattern), t.select(1, query))) << name_of(point);
+        else
+            EXPECT_TRUE(at::equal(values.at(pattern), t)) << name_of(point);
+        ++seen;
+        return t;
+    };
+    std::vector<Intervention> hooks{{"*.attn.hook_pattern", check}, {"*.attn.hook_v", check}};
+    if (has_cross_attention(c)) hooks.insert(hooks.end(), {{"*.cross_attn.hook_pattern", check}, {"*.cross_attn.hook_v", check}});
+    replay(*model, tokens, hooks);
+    EXPECT_EQ(seen, 2 * rows.size());
+    EXPECT_EQ(rows.size(), static_cast<std::size_t>(c.n_layers * (has_cross_attention(c) ? 2 : 1)));
 }
 
 TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
@@ -280,6 +309,32 @@ TEST(Replay, IsTheRun) {
     cancel.cancel();
     EXPECT_THROW(replay(*model, ids_of(run_of->encoding()), {}, cancel), Cancelled);
     EXPECT_THROW(gradients(*model, ids_of(run_of->encoding()), {}, objective, cancel), Cancelled);
+}
+
+TEST(Replay, GradientsReportTheLayersOfBothWaysAndEndInBoth) {
+    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m");
+    TokenIds tokens;
+    tokens.ids = some_ids(40, model->config().vocab_size);
+    const HookPoint embed{Hook::embed, Layer(0)};
+    const std::int64_t layers = model->config().n_layers;
+    std::vector<std::int64_t> done, expected;
+    for (std::int64_t i = 0; i <= 2 * layers; ++i) expected.push_back(i);
+    gradients(*model, tokens, {embed}, objective, {}, [&](const ProgressStep& step) {
+        EXPECT_EQ(step.total, 2 * layers);
+        done.push_back(step.done);
+    });
+    EXPECT_EQ(done, expected);
+    for (const std::int64_t last : {layers / 2, layers + layers / 2}) {
+        CancelToken cancel;
+        done.clear();
+        EXPECT_THROW(gradients(*model, tokens, {embed}, objective, cancel,
+                               [&](const ProgressStep& step) {
+                                   done.push_back(step.done);
+                                   if (step.done == last) cancel.cancel();
+                               }),
+                     Cancelled);
+        EXPECT_EQ(done.back(), last);
+    }
 }
 
 }  // namespace replay_test

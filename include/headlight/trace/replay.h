@@ -27,7 +27,8 @@ at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Interv
 /// What a query attends to: its row of a pattern [head, key], and the values there [key, kv_head, d_head]; on the CPU.
 using TakeRow = std::function<void(model::HookPoint pattern, const at::Tensor& row, const at::Tensor& values)>;
 /// replay() that shows a query's row of every attention of the model, to the source too. No pattern is ever whole.
-at::Tensor replay_row(const model::Model&, const TokenIds&, std::int64_t query, const TakeRow& take, const CancelToken& = {});
+at::Tensor replay_row(const model::Model&, const TokenIds&, std::int64_t query, const TakeRow& take, const CancelToken& = {},
+                      const Progress& = {});
 
 /// Logits at the position of variants [first, first + variant), [variant, vocab], and of the text itself out of the same
 /// products, [vocab]; on the CPU in the compute type.
@@ -50,7 +51,8 @@ struct Gradients {
 /// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass takes
 /// ATen's operators instead of the kernels, so that values agree with a run to rounding (1e-6), not bit for bit.
 /// Patterns are computed again by the backward pass, and kept where their gradient is asked for. Errors: no unembedding; more
-/// memory than there is (everything else of the pass is kept until the end).
+/// memory than there is (everything else of the pass is kept until the end). Cancelled within a layer, forwards and backwards;
+/// progress counts the layers of both.
 Gradients gradients(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});

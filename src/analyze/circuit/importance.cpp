@@ -74,16 +74,14 @@ void append(std::vector<double>& out, const at::Tensor& t) {
     out.insert(out.end(), plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel());
 }
 
-HookPoint input_of(const Importance& r) {
-    return {r.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)};
-}
+HookPoint input_of(const Importance& r) { return {r.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)}; }
 
-void set_gradients(Importance& out, const Question& q, const CancelToken& cancel) {
+void set_gradients(Importance& out, const Question& q, const CancelToken& cancel, const Progress& progress) {
     const HookPoint input = input_of(out);
     const auto probability = [&](const at::Tensor& logits) {
         return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
     };
-    const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel);
+    const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel, progress);
     const auto take = [&](const auto& values, const auto& gradients) {
         if (values.empty()) return;
         const at::Tensor x = values.at(input).to(at::kDouble), dx = gradients.at(input).to(at::kDouble);
@@ -95,7 +93,7 @@ void set_gradients(Importance& out, const Question& q, const CancelToken& cancel
 }
 
 /// What the position attends to in every layer, and what that writes: one pass. Returns the prediction there, [vocab] float64.
-at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
+at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& cancel, const Progress& progress) {
     out.attention.resize(q.model.config().n_layers, q.size());
     out.value_weighted.resize(q.model.config().n_layers, q.size());
     const auto take = [&](HookPoint point, const at::Tensor& weights, const at::Tensor& values) {
@@ -114,7 +112,8 @@ at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& 
             out.value_weighted(point.layer.value, first + j) = written.data_ptr<double>()[j];
         }
     };
-    return at::softmax(trace::replay_row(q.model, q.tokens, q.position, take, cancel).select(0, q.position).to(at::kDouble), 0);
+    return at::softmax(
+        trace::replay_row(q.model, q.tokens, q.position, take, cancel, progress).select(0, q.position).to(at::kDouble), 0);
 }
 
 /// Uniform in [0, n) without the library's own distributions, which differ between systems.
@@ -221,23 +220,25 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     for (const Hook pattern : {Hook::pattern, Hook::cross_pattern})
         for (std::int64_t l = 0; l < c.n_layers; ++l)
             if (pattern == Hook::pattern || q.source() > 0) add_shuffles(passes, q, {pattern, Layer(l)}, o);
-    constexpr std::int64_t kAttentionAndGradients = 2;
-    const auto report = [&](std::int64_t done) {
-        if (progress) progress({"Importance", "pass", done, kAttentionAndGradients + std::ssize(passes.variants)});
+    // One pass for attention, one forwards and backwards for gradients, then those of variants, which take less or more.
+    constexpr std::int64_t kAttentionAndGradients = 3;
+    const auto from = [&](std::int64_t pass, std::int64_t step) {
+        return Progress([&, pass, step](const ProgressStep& now) {
+            if (!progress) return;
+            progress({"Importance", "layer", pass * c.n_layers + step * now.done,
+                      (kAttentionAndGradients + std::ssize(passes.variants)) * c.n_layers});
+        });
     };
 
     out.tokens = q.size();
     out.source = q.source();
-    report(0);
-    const at::Tensor usual = set_attention(out, q, cancel);
+    const at::Tensor usual = set_attention(out, q, cancel, from(0, 1));
     q.target = o.target.value_or(usual.argmax().item<std::int64_t>());
     out.position = position;
     out.target = q.target;
     out.probability = usual.select(0, q.target).item<double>();
     out.masked = q.masked;
-    report(1);
-    set_gradients(out, q, cancel);
-    const auto passed = [&](const ProgressStep& step) { report(kAttentionAndGradients + step.done); };
+    set_gradients(out, q, cancel, from(1, 1));
     const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
         const at::Tensor before = at::softmax(own.to(at::kDouble), 0);
         for (std::int64_t i = 0; i < logits.size(0); ++i) {
@@ -246,7 +247,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
             passes.distances.push_back(0.5 * change.abs().sum().item<double>());
         }
     };
-    trace::replay_variants(model, q.tokens, q.position, passes.variants, take, cancel, passed);
+    trace::replay_variants(model, q.tokens, q.position, passes.variants, take, cancel, from(kAttentionAndGradients, c.n_layers));
 
     out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
     std::size_t blanked = 0;

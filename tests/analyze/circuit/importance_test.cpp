@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <random>
 
 namespace headlight::analyze {
 namespace importance_test {
@@ -32,6 +33,30 @@ TEST(RankCorrelation, KnownNumbers) {
     EXPECT_DOUBLE_EQ(spearman(Values{1, gap, 3, 2}, Values{1, 5, 3, gap}), 1);
     EXPECT_TRUE(std::isnan(spearman(Values{1}, Values{1})));
     EXPECT_TRUE(std::isnan(kendall(Values{1, 1, 1}, Values{1, 2, 3})));
+}
+
+TEST(RankCorrelation, KendallCountsEveryPair) {
+    std::mt19937 random(1);
+    for (const int kinds : {2, 7, 1000})
+        for (const std::size_t n : {2, 3, 64, 201}) {
+            Values x, y;
+            for (std::size_t i = 0; i < n; ++i) {
+                x.push_back(static_cast<double>(random() % static_cast<unsigned>(kinds)));
+                y.push_back(static_cast<double>(random() % static_cast<unsigned>(kinds)) + 0.5 * x.back());
+            }
+            double both = 0, of_x = 0, of_y = 0;
+            for (std::size_t i = 0; i < n; ++i)
+                for (std::size_t j = 0; j < i; ++j) {
+                    const int dx = (x[i] > x[j]) - (x[i] < x[j]), dy = (y[i] > y[j]) - (y[i] < y[j]);
+                    both += dx * dy;
+                    of_x += dx * dx;
+                    of_y += dy * dy;
+                }
+            if (of_x == 0 || of_y == 0)
+                EXPECT_TRUE(std::isnan(kendall(x, y)));
+            else
+                EXPECT_NEAR(kendall(x, y), both / std::sqrt(of_x * of_y), 1e-14) << kinds << " " << n;
+        }
 }
 
 double probability(const model::Model& model, const TokenIds& tokens, std::int64_t row, std::int64_t target,

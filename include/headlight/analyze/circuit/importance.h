@@ -79,7 +79,7 @@ struct Importance {
 /// Causal models predict the token after the position and read the text up to it; encoders read the whole text with the
 /// mask token at the position (where the tokenizer has one) and predict it. Of encoder-decoder models the decoder predicts, and
 /// tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a model
-/// without unembedding; blank-out without a neutral token. Progress counts passes.
+/// without unembedding; blank-out without a neutral token. Progress counts layers of passes.
 Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position, const ImportanceOptions& = {},
                       const CancelToken& = {}, const Progress& = {});
 
