@@ -147,7 +147,7 @@ Results long_texts(const Subject& s) {
         bool logits = true;
         const auto pass = [&](const trace::CapturePlan& plan) { logits = !trace::remade_now(*s.run(n, plan)).any; };
         const std::vector<std::function<void()>> works = {[&] { pass({}); }, [&] { pass(plain); }, square};
-        constexpr std::int64_t kWarmed = 32768;  // beyond, what the first round costs more is little
+        constexpr std::int64_t kWarmed = 32768;  // beyond, the first round's extra cost is small
         if (n <= kWarmed)
             for (const auto& work : works) work();
         const Rounds rounds = rounds_of(s.repeats, works, s.cancel);

@@ -81,7 +81,7 @@ private:
 /// Replaces each wanted tensor by a leaf, so that its gradient can be read afterwards.
 class Differentiator final : public model::Observer {
 public:
-    /// `left`: called by a backward pass that is through with a layer.
+    /// `left`: called by a backward pass that has finished a layer.
     Differentiator(const std::vector<HookPoint>& of, const std::vector<HookPoint>& stops, at::Tensor added,
                    std::function<void(Layer)> left = {})
         : of_(of.begin(), of.end()), stops_(stops.begin(), stops.end()), added_(std::move(added)), left_(std::move(left)) {}
@@ -138,7 +138,7 @@ std::int64_t layers_with_patterns(const model::Model& model, const std::vector<H
 
 }  // namespace
 
-/// Everything that autograd keeps: some six tensors of pattern size and a dozen of the stream's a layer.
+/// Everything that autograd keeps: a dozen tensors of the stream's size a layer, and some six of a pattern's where it keeps that.
 void require_memory_for_gradients(const model::Model& model, const TokenIds& tokens_of, const std::vector<HookPoint>& of) {
     const auto tokens = std::ssize(tokens_of.ids) + std::ssize(tokens_of.source);
     const model::ModelConfig& c = model.config();
@@ -253,9 +253,11 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
     const auto report = [&](std::int64_t done) {
         if (progress) progress({"Differentiating", "layer", done, layers * (1 + std::ssize(without))});
     };
-    Differentiator differentiator(of, stops, tokens.added,
-                                  [&](Layer layer) { report(layers * (2 + std::ssize(all)) - layer.value); });
-    Differentiator in_encoder(of, {}, {});
+    Differentiator differentiator(of, stops, tokens.added, [&](Layer layer) {
+        cancel.throw_if_cancelled();
+        report(layers * (2 + std::ssize(all)) - layer.value);
+    });
+    Differentiator in_encoder(of, {}, {}, [&](Layer) { cancel.throw_if_cancelled(); });
     const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel,
                    [&](const ProgressStep& step) { report(step.done); });

@@ -88,6 +88,7 @@ TEST_P(EveryFamilyReplay, PatternsThatAreMadeAgainGiveTheGradientsOfKeptOnes) {
         const Gradients again = gradients(*model, tokens, {embed}, objective), whole = gradients(*model, tokens, kept, objective);
         const double least = type == model::ComputeType::float32 ? 2e-4 : 1e-11;
         const auto expect_near = [&](const auto& found, const auto& expected) {
+            ASSERT_EQ(found.contains(embed), expected.contains(embed));
             if (!expected.contains(embed)) return;
             const at::Tensor difference = found.at(embed) - expected.at(embed);
             EXPECT_LT(difference.abs().max().template item<double>(),
@@ -96,6 +97,7 @@ TEST_P(EveryFamilyReplay, PatternsThatAreMadeAgainGiveTheGradientsOfKeptOnes) {
         };
         expect_near(again.gradients, whole.gradients);
         expect_near(again.source_gradients, whole.source_gradients);
+        EXPECT_EQ(again.source_gradients.empty(), tokens.source.empty());
         EXPECT_NEAR(again.value, whole.value, least * std::abs(whole.value));
     }
 }
@@ -311,6 +313,24 @@ TEST(Replay, IsTheRun) {
     EXPECT_THROW(gradients(*model, ids_of(run_of->encoding()), {}, objective, cancel), Cancelled);
 }
 
+// Tiles of long texts have more rows, and keys are read in blocks.
+TEST(Replay, TheGradientOfALongTextIsItsSlope) {
+    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models/llama-kv2",
+                                          {.dtype = model::ComputeType::float64});
+    TokenIds tokens;
+    tokens.ids = some_ids(8'400, model->config().vocab_size);
+    const HookPoint embed{Hook::embed, Layer(0)};
+    const auto last = [](const at::Tensor& logits) { return at::log_softmax(logits[-1], 0)[3]; };
+    const Gradients g = gradients(*model, tokens, {embed}, last);
+    const at::Tensor& way = g.gradients.at(embed);
+    const double slope = way.square().sum().item<double>(), step = 1e-5 / std::sqrt(slope);
+    const auto at = [&](double by) {
+        return last(replay(*model, tokens, {{"hook_embed", [&](HookPoint, const at::Tensor& t) { return t + way * by; }}}))
+            .item<double>();
+    };
+    EXPECT_NEAR((at(step) - at(-step)) / (2 * step), slope, 1e-6 * slope);
+}
+
 TEST(Replay, GradientsReportTheLayersOfBothWaysAndEndInBoth) {
     const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m");
     TokenIds tokens;
@@ -324,10 +344,13 @@ TEST(Replay, GradientsReportTheLayersOfBothWaysAndEndInBoth) {
         done.push_back(step.done);
     });
     EXPECT_EQ(done, expected);
-    for (const std::int64_t last : {layers / 2, layers + layers / 2}) {
+    std::vector<HookPoint> patterns;
+    for (std::int64_t l = 0; l < layers; ++l) patterns.push_back({Hook::pattern, Layer(l)});
+    for (const auto& [of, last] : {std::pair(std::vector{embed}, layers / 2), std::pair(std::vector{embed}, layers + layers / 2),
+                                   std::pair(patterns, layers + layers / 2)}) {
         CancelToken cancel;
         done.clear();
-        EXPECT_THROW(gradients(*model, tokens, {embed}, objective, cancel,
+        EXPECT_THROW(gradients(*model, tokens, of, objective, cancel,
                                [&](const ProgressStep& step) {
                                    done.push_back(step.done);
                                    if (step.done == last) cancel.cancel();

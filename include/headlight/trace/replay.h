@@ -48,11 +48,11 @@ struct Gradients {
         source_gradients;  ///< the same hooks in the encoder; empty: there is none
 };
 /// d objective(logits) / d tensor at each of the hooks, by LibTorch's autograd: later layers are seen to change with
-/// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass takes
-/// ATen's operators instead of the kernels, so that values agree with a run to rounding (1e-6), not bit for bit.
-/// Patterns are computed again by the backward pass, and kept where their gradient is asked for. Errors: no unembedding; more
-/// memory than there is (everything else of the pass is kept until the end). Cancelled within a layer, forwards and backwards;
-/// progress counts the layers of both.
+/// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass has operators of
+/// ATen in place of some kernels, so that values agree with a run to rounding (1e-6), not bit for bit. On the CPU in float32 and
+/// float64 the backward pass computes patterns again; those whose gradient is asked for, and DeBERTa's, are kept. Errors: no
+/// unembedding; more memory than there is (everything else of the pass is kept until the end). Cancelled within a layer, where
+/// patterns are kept between layers; progress counts the layers of both passes, those of an encoder left out.
 Gradients gradients(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,
                     const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
                     const Progress& = {});

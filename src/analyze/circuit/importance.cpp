@@ -121,50 +121,104 @@ std::int64_t below(std::mt19937_64& random, std::int64_t n) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
 }
 
-/// Passes on texts with one difference each: first those with a token replaced, then those with an order of weights.
-struct Passes {
-    std::vector<trace::Variant> variants;
-    std::vector<double> lost;       ///< [variant] what the target's probability loses
-    std::vector<double> distances;  ///< [variant] total variation distance to the usual prediction
-};
-
 /// False for the position that is masked anyway.
 bool is_blanked(const Question& q, std::int64_t token) { return !(q.masked && token - q.source() == q.position); }
 
-void add_blanks(Passes& passes, const Question& q, std::int64_t neutral) {
-    for (std::int64_t j = 0; j < q.size(); ++j) {
-        if (!is_blanked(q, j)) continue;
-        trace::Variant& v = passes.variants.emplace_back();
-        const bool of_source = j < q.source();
-        std::vector<std::int64_t>& ids = of_source ? v.source : v.ids;
-        ids = of_source ? q.tokens.source : q.tokens.ids;
-        ids[static_cast<std::size_t>(of_source ? j : j - q.source())] = neutral;
+/// Passes on texts with one difference each: first those with a token replaced, then those with an order of weights. Made one
+/// after the other, since all of a long text's would fill the memory.
+class Passes {
+public:
+    Passes(const Question& q, const ImportanceOptions& o, std::int64_t neutral) : q_(q), o_(o), neutral_(neutral) {
+        for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j)
+            if (is_blanked(q, j)) blanked_.push_back(j);
+        for (const Hook hook : {Hook::pattern, Hook::cross_pattern})
+            for (std::int64_t l = 0; l < q.model.config().n_layers && o.permutations > 0; ++l)
+                if (keys_of(hook) > 1) shuffled_.push_back({hook, Layer(l)});
     }
-}
+    std::int64_t count() const { return std::ssize(blanked_) + std::ssize(shuffled_) * o_.permutations; }
+    /// What the target's probability loses in a pass, and how far the whole prediction moves (total variation distance).
+    void run(std::int64_t target, const CancelToken& cancel, const Progress& progress) {
+        constexpr std::int64_t kNumbersAtOnce = 1 << 24;
+        const std::int64_t at_once = std::max<std::int64_t>(1, kNumbersAtOnce / (q_.size() * q_.model.config().n_heads));
+        for (std::int64_t first = 0; first < count(); first += at_once) {
+            std::vector<trace::Variant> variants;
+            for (std::int64_t i = first; i < std::min(first + at_once, count()); ++i) variants.push_back(variant(i));
+            const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
+                const at::Tensor before = at::softmax(own.to(at::kDouble), 0);
+                for (std::int64_t i = 0; i < logits.size(0); ++i) {
+                    const at::Tensor change = before - at::softmax(logits[i].to(at::kDouble), 0);
+                    lost_.push_back(change[target].item<double>());
+                    distances_.push_back(0.5 * change.abs().sum().item<double>());
+                }
+            };
+            trace::replay_variants(q_.model, q_.tokens, q_.position, variants, take, cancel, [&](const ProgressStep& step) {
+                if (progress) progress({step.what, step.unit, first + step.done, count()});
+            });
+        }
+    }
+    /// [token] NaN where none was replaced.
+    std::vector<double> lost() const {
+        std::vector<double> out(static_cast<std::size_t>(q_.size()), kNaN);
+        for (std::size_t i = 0; i < blanked_.size(); ++i) out[static_cast<std::size_t>(blanked_[i])] = lost_[i];
+        return out;
+    }
+    /// In order; empty: the pattern's weights were not shuffled.
+    std::vector<double> distances(HookPoint pattern) const {
+        const auto found = std::ranges::find(shuffled_, pattern);
+        if (found == shuffled_.end()) return {};
+        const auto first = distances_.begin() + std::ssize(blanked_) + (found - shuffled_.begin()) * o_.permutations;
+        std::vector<double> out(first, first + o_.permutations);
+        std::ranges::sort(out);
+        return out;
+    }
 
-/// The position's weights in random orders, each head's its own.
-void add_shuffles(Passes& passes, const Question& q, HookPoint pattern, const ImportanceOptions& o) {
-    const bool cross = pattern.hook == Hook::cross_pattern;
-    const std::int64_t keys = cross ? q.source() : q.own(), heads = q.model.config().n_heads;  // causal: it ends at the position
-    if (keys < 2) return;
-    // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
-    std::mt19937_64 random(o.seed * 1000003ULL + static_cast<std::uint64_t>(pattern.layer.value) + (cross ? 500009ULL : 0));
-    for (std::int64_t n = 0; n < o.permutations; ++n) {
+private:
+    std::int64_t keys_of(Hook pattern) const {  // causal: the text ends at the position
+        return pattern == Hook::cross_pattern ? q_.source() : q_.own();
+    }
+    trace::Variant variant(std::int64_t i) {
+        if (i < std::ssize(blanked_)) return with_blank(blanked_[static_cast<std::size_t>(i)]);
+        i -= std::ssize(blanked_);
+        return with_shuffle(shuffled_[static_cast<std::size_t>(i / o_.permutations)], i % o_.permutations == 0);
+    }
+    trace::Variant with_blank(std::int64_t token) const {
+        trace::Variant v;
+        const bool of_source = token < q_.source();
+        std::vector<std::int64_t>& ids = of_source ? v.source : v.ids;
+        ids = of_source ? q_.tokens.source : q_.tokens.ids;
+        ids[static_cast<std::size_t>(of_source ? token : token - q_.source())] = neutral_;
+        return v;
+    }
+    /// The position's weights in random orders, each head's its own.
+    trace::Variant with_shuffle(HookPoint pattern, bool first) {
+        const std::int64_t keys = keys_of(pattern.hook), heads = q_.model.config().n_heads;
+        // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
+        if (first)
+            random_.seed(o_.seed * 1000003ULL + static_cast<std::uint64_t>(pattern.layer.value) +
+                         (pattern.hook == Hook::cross_pattern ? 500009ULL : 0));
         const at::Tensor orders = at::empty({heads, keys}, at::kLong);
         for (std::int64_t h = 0; h < heads; ++h) {
             std::int64_t* order = orders.data_ptr<std::int64_t>() + h * keys;
             std::iota(order, order + keys, 0);
-            for (std::int64_t k = keys - 1; k > 0; --k) std::swap(order[k], order[below(random, k + 1)]);
+            for (std::int64_t k = keys - 1; k > 0; --k) std::swap(order[k], order[below(random_, k + 1)]);
         }
-        const auto reorder = [orders, position = q.position](HookPoint, const at::Tensor& weights, std::int64_t first) {
+        const auto reorder = [orders, position = q_.position](HookPoint, const at::Tensor& weights, std::int64_t first_row) {
             at::Tensor changed = weights.clone();
-            const at::Tensor row = changed.select(1, position - first).narrow(1, 0, orders.size(1));
+            const at::Tensor row = changed.select(1, position - first_row).narrow(1, 0, orders.size(1));
             row.copy_(row.gather(1, orders.to(row.device())));
             return changed;
         };
-        passes.variants.push_back({.edits = {{pattern, q.position, reorder}}});
+        return {.edits = {{pattern, q_.position, reorder}}};
     }
-}
+
+    const Question& q_;
+    const ImportanceOptions& o_;
+    std::int64_t neutral_;
+    std::vector<std::int64_t> blanked_;  ///< tokens
+    std::vector<HookPoint> shuffled_;
+    std::mt19937_64 random_;
+    std::vector<double> lost_, distances_;
+};
 
 double quantile(const std::vector<double>& sorted, double share) {
     if (sorted.empty()) return kNaN;
@@ -174,12 +228,7 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-void set_shuffles(LayerImportance& layer, HookPoint pattern, const Passes& passes) {
-    std::vector<double> distances;
-    for (std::size_t i = 0; i < passes.variants.size(); ++i)
-        if (const auto& edits = passes.variants[i].edits; !edits.empty() && edits.front().point == pattern)
-            distances.push_back(passes.distances[i]);
-    std::sort(distances.begin(), distances.end());
+void set_shuffles(LayerImportance& layer, const std::vector<double>& distances) {
     layer.shuffled_low = quantile(distances, 0.1);
     layer.shuffled_median = quantile(distances, 0.5);
     layer.shuffled_high = quantile(distances, 0.9);
@@ -215,18 +264,14 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
     trace::require_memory_for_gradients(model, q.tokens, {input_of(out)});  // other passes come before
     if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
-    Passes passes;
-    if (o.blank_out) add_blanks(passes, q, out.neutral);
-    for (const Hook pattern : {Hook::pattern, Hook::cross_pattern})
-        for (std::int64_t l = 0; l < c.n_layers; ++l)
-            if (pattern == Hook::pattern || q.source() > 0) add_shuffles(passes, q, {pattern, Layer(l)}, o);
+    Passes passes(q, o, out.neutral);
     // One pass for attention, one forwards and backwards for gradients, then those of variants, which take less or more.
     constexpr std::int64_t kAttentionAndGradients = 3;
     const auto from = [&](std::int64_t pass, std::int64_t step) {
         return Progress([&, pass, step](const ProgressStep& now) {
             if (!progress) return;
             progress({"Importance", "layer", pass * c.n_layers + step * now.done,
-                      (kAttentionAndGradients + std::ssize(passes.variants)) * c.n_layers});
+                      (kAttentionAndGradients + passes.count()) * c.n_layers});
         });
     };
 
@@ -239,20 +284,8 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     out.probability = usual.select(0, q.target).item<double>();
     out.masked = q.masked;
     set_gradients(out, q, cancel, from(1, 1));
-    const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
-        const at::Tensor before = at::softmax(own.to(at::kDouble), 0);
-        for (std::int64_t i = 0; i < logits.size(0); ++i) {
-            const at::Tensor change = before - at::softmax(logits[i].to(at::kDouble), 0);
-            passes.lost.push_back(change[q.target].item<double>());
-            passes.distances.push_back(0.5 * change.abs().sum().item<double>());
-        }
-    };
-    trace::replay_variants(model, q.tokens, q.position, passes.variants, take, cancel, from(kAttentionAndGradients, c.n_layers));
-
-    out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
-    std::size_t blanked = 0;
-    for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j)
-        if (is_blanked(q, j)) out.blank_out[static_cast<std::size_t>(j)] = passes.lost[blanked++];
+    passes.run(q.target, cancel, from(kAttentionAndGradients, c.n_layers));
+    out.blank_out = passes.lost();
 
     // Each attention by itself: the weights of two softmaxes are in no order.
     const auto compare = [&](Hook pattern, std::int64_t first, std::int64_t count, std::vector<LayerImportance>& layers) {
@@ -271,7 +304,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
             layer.weighted_gradient = agreement(weighted, gradient);
             layer.weighted_blank = agreement(weighted, blank);
             layer.largest_weight = *std::max_element(attention.begin(), attention.end());
-            set_shuffles(layer, {pattern, Layer(l)}, passes);
+            set_shuffles(layer, passes.distances({pattern, Layer(l)}));
         }
     };
     compare(Hook::pattern, q.source(), q.own(), out.layers);

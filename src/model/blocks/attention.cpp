@@ -3,9 +3,9 @@
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/tiles.h"
 #include "model/blocks/attend.h"
-#include "model/blocks/own_gradients.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/latent.h"
+#include "model/blocks/own_gradients.h"
 #include "model/blocks/pack.h"
 #include "model/blocks/text_stack.h"
 

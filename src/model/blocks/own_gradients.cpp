@@ -15,15 +15,14 @@
 namespace headlight::model {
 namespace {
 
-/// What the backward pass needs; no tensor of it records gradients.
+/// What the backward pass needs beside the tensors that autograd saves; no tensor of it records gradients.
 struct Kept : torch::CustomClassHolder {
-    AttentionInput in;
-    at::Tensor v;
+    AttentionInput in;  ///< without q and k
     CancelToken cancel;
 };
 
-/// Gradients of q, k and v, with the numbers of a token one below another: a tile's part is then a product whose second factor is
-/// read as it lies. Those of keys and values are of query heads, several of which may share one.
+/// Gradients of q, k and v of each query head, several of which may share keys and values. Those of k and v lie turned: a tile's
+/// part of them is then a product whose second factor is read as it lies.
 struct OfHeads {
     at::Tensor q;     ///< [head, query, d_head]
     at::Tensor k, v;  ///< [head, d_head, key], [head, d_value, key]
@@ -49,10 +48,9 @@ void add_to_columns(const T* part, std::int64_t rows, std::int64_t keys, T* sum,
 
 /// One head, tile by tile. `dz`: [query, head, d_value] contiguous.
 template <class T>
-void add_head(const Kept& kept, const TileFactors& factors, const at::Tensor& dz, std::int64_t head, OfHeads& out) {
+void add_head(const AttentionInput& in, const at::Tensor& v, const TileFactors& factors, const at::Tensor& dz, std::int64_t head,
+              const CancelToken& cancel, OfHeads& out) {
     const FlushDenormals flush;
-    const AttentionInput& in = kept.in;
-    const at::Tensor& v = kept.v;
     const std::int64_t heads = in.q.size(0), queries = in.q.size(1), all_keys = in.k.size(1), d = in.q.size(2), d_v = v.size(2);
     const std::int64_t kv_head = head / (heads / in.k.size(0)), each = tile_plan(in).rows;
     const T* const k = in.k.data_ptr<T>() + kv_head * all_keys * d;
@@ -65,7 +63,7 @@ void add_head(const Kept& kept, const TileFactors& factors, const at::Tensor& dz
     T* const ds = of_change.data_ptr<T>();
     T* const sums = of_sums.data_ptr<T>();
     for (std::int64_t row = 0; row < queries; row += each) {
-        kept.cancel.throw_if_cancelled();
+        cancel.throw_if_cancelled();
         const std::int64_t rows = std::min(each, queries - row), keys = in.causal ? std::min(all_keys, row + rows) : all_keys;
         const Tile t{head, 1, row, rows, keys};
         at::Tensor pattern = of_pattern.narrow(0, 0, rows * keys).view({1, rows, keys});
@@ -92,33 +90,40 @@ at::Tensor of_kv_heads(const at::Tensor& heads, std::int64_t kv_heads) {
     return heads.view({kv_heads, heads.size(0) / kv_heads, heads.size(1), heads.size(2)}).sum(1).transpose(1, 2).contiguous();
 }
 
+AttentionInput with_factors(const Kept& kept, const at::Tensor& q, const at::Tensor& k) {
+    AttentionInput in = kept.in;
+    in.q = q.detach();
+    in.k = k.detach();
+    return in;
+}
+
 struct Attention : torch::autograd::Function<Attention> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& v, const c10::intrusive_ptr<Kept>& kept,
                               const std::function<void(const AttentionInput&, const at::Tensor&, at::Tensor&)>& attend) {
-        kept->in.q = q.detach();
-        kept->in.k = k.detach();
-        kept->v = v.detach();
-        kept->in.bfloat16_products = false;
+        context->save_for_backward({q, k, v});
         context->saved_data["kept"] = c10::IValue::make_capsule(kept);
-        at::Tensor z = at::empty({q.size(1), q.size(0), v.size(2)}, kept->v.options());
-        attend(kept->in, kept->v, z);
+        const at::Tensor values = v.detach();
+        at::Tensor z = at::empty({q.size(1), q.size(0), v.size(2)}, values.options());
+        attend(with_factors(*kept, q, k), values, z);
         return z;
     }
 
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                    torch::autograd::variable_list of_z) {
         const auto kept = c10::static_intrusive_pointer_cast<Kept>(context->saved_data["kept"].toCapsule());
-        const AttentionInput& in = kept->in;
+        const auto saved = context->get_saved_variables();
+        const AttentionInput in = with_factors(*kept, saved[0], saved[1]);
+        const at::Tensor v = saved[2].detach();
         const std::int64_t heads = in.q.size(0), keys = in.k.size(1);
         const at::Tensor dz = of_z[0].detach().contiguous();
         // Of one head by one thread, whose sums do not depend on how many there are.
         OfHeads sums{at::empty_like(in.q), at::zeros({heads, in.k.size(2), keys}, in.q.options()),
-                     at::zeros({heads, kept->v.size(2), keys}, in.q.options())};
+                     at::zeros({heads, v.size(2), keys}, in.q.options())};
         const TileFactors factors = tile_factors(in);
         for_each_tile(heads, 0, [&](std::int64_t head, float*) {
-            in.q.scalar_type() == at::kFloat ? add_head<float>(*kept, factors, dz, head, sums)
-                                             : add_head<double>(*kept, factors, dz, head, sums);
+            in.q.scalar_type() == at::kFloat ? add_head<float>(in, v, factors, dz, head, kept->cancel, sums)
+                                             : add_head<double>(in, v, factors, dz, head, kept->cancel, sums);
         });
         return {sums.q * in.scale, of_kv_heads(sums.k, in.k.size(0)) * in.scale, of_kv_heads(sums.v, in.k.size(0)), {}, {}};
     }
@@ -154,6 +159,8 @@ at::Tensor attend_with_gradient(const AttentionInput& in, const at::Tensor& v, c
                                 const std::function<void(const AttentionInput&, const at::Tensor&, at::Tensor&)>& attend) {
     auto kept = c10::make_intrusive<Kept>();
     kept->in = in;
+    kept->in.q = kept->in.k = at::Tensor();
+    kept->in.bfloat16_products = false;
     kept->cancel = cancel;
     return Attention::apply(in.q, in.k, v, kept, attend);
 }

@@ -52,7 +52,7 @@ struct Pass {
     at::Tensor hook(Hook h, at::Tensor t) { return hook(h, Layer(0), std::move(t)); }
 };
 
-/// True while gradients of this tensor are being recorded: only ATen's own operators may then touch it.
+/// True while gradients of this tensor are being recorded: only ATen's operators and those of own_gradients.h may then touch it.
 bool records_gradient(const at::Tensor&);
 /// True where the row kernels of kernels.h can be used: CPU, float or double, and no gradient recorded.
 bool has_kernels(const at::Tensor&);

@@ -30,7 +30,7 @@ double covered(const QImage& image) {
     return sum;
 }
 
-// A line is cut vertically at its ends, so between x0 and x1 it covers thickness * length.
+// A line is cut along the pixels at its ends, so between them it covers thickness * length.
 TEST(LineRaster, CoversTheAreaOfALine) {
     for (const Ends& l :
          {Ends{10, 20, 80, 44}, Ends{10, 44, 80, 20}, Ends{5, 32, 85, 32}, Ends{40.3, 5, 52.8, 60}, Ends{40, 60, 41, 5}})
@@ -42,7 +42,9 @@ TEST(LineRaster, CoversTheAreaOfALine) {
 }
 
 TEST(LineRaster, LeavesOutWhatIsOutsideThePicture) {
-    EXPECT_EQ(covered(picture({{2, -500, 88, -10}, {2, 80, 88, 4000}, {2, -3, 88, -3}}, 2, Qt::black, 1)), 0);
+    EXPECT_EQ(covered(picture({{2, -500, 88, -10}, {2, 80, 88, 4000}, {2, -3, 88, -3}, {-50, 5, -10, 60}, {95, 5, 120, 60}}, 2,
+                              Qt::black, 1)),
+              0);
     // From far above to far below, at a slope of 20: what is left of it has the height of the picture.
     const double dx = 86, dy = 1720, length = std::hypot(dx, dy);
     EXPECT_NEAR(covered(picture({{2, -800, 2 + dx, -800 + dy}}, 2, Qt::black, 1)), 2 * length * kHeight / dy, 1);
@@ -61,17 +63,26 @@ TEST(LineRaster, FaintLinesAddUp) {
     EXPECT_EQ(qAlpha(image.pixel(45, 30)), 0);
 }
 
-TEST(LineRaster, NoColourIsAboveItsAlpha) {
+// Beside a pixel that is covered there is one that is not, at any place among the four that become bytes together.
+TEST(LineRaster, EachPixelHasTheColourOfItsOwnAlpha) {
     std::mt19937 random(3);
     std::uniform_real_distribution<double> anywhere(-60, 120), part(0.01, 0.99);
-    LineRaster raster(kWidth, kHeight);
-    for (int i = 0; i < 500; ++i) raster.line(2, anywhere(random), 88, anywhere(random), 2, Qt::white, part(random));
+    LineRaster raster(kWidth + 1, kHeight + 1);
+    for (int i = 0; i < 60; ++i) raster.line(2, anywhere(random), 88, anywhere(random), 2, QColor(255, 100, 50), part(random));
+    raster.line(86, kHeight - 0.5, 91, kHeight, 2, QColor(255, 100, 50), 0.9);  // into the last pixels
     const QImage image = raster.image();
-    for (int y = 0; y < kHeight; ++y)
-        for (int x = 0; x < kWidth; ++x) {
+    double most = 0;
+    for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) {
             const QRgb p = reinterpret_cast<const QRgb*>(image.constScanLine(y))[x];
-            EXPECT_LE(std::max({qRed(p), qGreen(p), qBlue(p)}), qAlpha(p)) << x << " " << y;
+            const int alpha = qAlpha(p);
+            EXPECT_EQ(qRed(p), alpha) << x << " " << y;
+            EXPECT_NEAR(qGreen(p), alpha * 100 / 255.0, 1) << x << " " << y;
+            EXPECT_NEAR(qBlue(p), alpha * 50 / 255.0, 1) << x << " " << y;
+            most = std::max(most, static_cast<double>(alpha));
         }
+    EXPECT_GT(most, 250);
+    EXPECT_GT(qAlpha(image.pixel(kWidth, kHeight)), 0);
 }
 
 }  // namespace line_raster_test

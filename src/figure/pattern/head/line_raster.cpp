@@ -14,15 +14,23 @@ namespace {
 /// Premultiplied pixels, four numbers in [0, 1] of which alpha is the last, as bytes; four pixels at a time.
 HEADLIGHT_WIDE void to_bytes(const float* numbers, std::size_t pixels, unsigned char* out) {
     using Bytes [[gnu::vector_size(lanes::kLanes)]] = unsigned char;
-    for (std::size_t i = 0; i < 4 * pixels; i += lanes::kLanes) {
+    const auto four = [&](const float* from, unsigned char* to) __attribute__((always_inline)) {
         lanes::Floats all;
-        std::memcpy(&all, numbers + i, sizeof all);
+        std::memcpy(&all, from, sizeof all);
         const lanes::Floats alpha = __builtin_shufflevector(all, all, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
         const lanes::Floats most = alpha < 1.0F ? alpha : lanes::Floats{} + 1.0F;
         const lanes::Floats capped = all < most ? all : most;  // no colour may be above its alpha
         const Bytes bytes = __builtin_convertvector(__builtin_convertvector(capped * 255.0F + 0.5F, lanes::Ints), Bytes);
-        std::memcpy(out + i, &bytes, sizeof bytes);
-    }
+        std::memcpy(to, &bytes, sizeof bytes);
+    };
+    const std::size_t whole = pixels / 4 * 4, rest = pixels - whole;
+    for (std::size_t i = 0; i < 4 * whole; i += lanes::kLanes) four(numbers + i, out + i);
+    if (rest == 0) return;
+    float last[lanes::kLanes] = {};
+    unsigned char bytes[lanes::kLanes];
+    std::memcpy(last, numbers + 4 * whole, 4 * rest * sizeof(float));
+    four(last, bytes);
+    std::memcpy(out + 4 * whole, bytes, 4 * rest);
 }
 
 struct End {
