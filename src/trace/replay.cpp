@@ -119,10 +119,6 @@ private:
     std::function<void(Layer)> left_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Layers whose patterns autograd keeps: where a hook makes them whole, and everywhere that has no kernels or DeBERTa's terms.
 std::int64_t layers_with_patterns(const model::Model& model, const std::vector<HookPoint>& of) {
     const model::ModelConfig& c = model.config();

@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace headlight::model {
 namespace {
@@ -28,20 +29,22 @@ struct OfHeads {
     at::Tensor k, v;  ///< [head, d_head, key], [head, d_value, key]
 };
 
+double dot(const float* a, const float* b, std::int64_t n) { return kernels::dot(a, b, n); }
+double dot(const double* a, const double* b, std::int64_t n) { return std::inner_product(a, a + n, b, 0.0); }
+
 /// y = softmax(cap tanh(x / cap)): dx = y (dy - y.dy) (1 - (score / cap)^2), a row at a time into dy.
 template <class T>
 void through_softmax(const T* pattern, const T* capped, double cap, std::int64_t keys, T* dy) {
-    T both = 0;
-#pragma omp simd reduction(+ : both)
-    for (std::int64_t j = 0; j < keys; ++j) both += pattern[j] * dy[j];
+    const auto both = static_cast<T>(dot(pattern, dy, keys));
     for (std::int64_t j = 0; j < keys; ++j) dy[j] = pattern[j] * (dy[j] - both);
     if (!capped) return;
     const T share = static_cast<T>(1 / cap);
     for (std::int64_t j = 0; j < keys; ++j) dy[j] *= 1 - capped[j] * share * (capped[j] * share);
 }
 
+/// part [rows, keys] to the first keys of as many rows of `step` numbers.
 template <class T>
-void add_to_columns(const T* part, std::int64_t rows, std::int64_t keys, T* sum, std::int64_t step) {
+void add_rows(const T* part, std::int64_t rows, std::int64_t keys, T* sum, std::int64_t step) {
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t j = 0; j < keys; ++j) sum[r * step + j] += part[r * keys + j];
 }
@@ -75,13 +78,13 @@ void add_head(const AttentionInput& in, const at::Tensor& v, const TileFactors& 
         kernels::gemm(dz_rows, heads * d_v, values.data_ptr<T>(), all_keys, false, ds, keys, rows, keys, d_v);
         const at::Tensor dz_turned = dz.select(1, head).narrow(0, row, rows).t().contiguous();
         kernels::gemm(dz_turned.data_ptr<T>(), rows, p, keys, false, sums, keys, d_v, keys, rows);
-        add_to_columns(sums, d_v, keys, out.v.data_ptr<T>() + head * d_v * all_keys, all_keys);
+        add_rows(sums, d_v, keys, out.v.data_ptr<T>() + head * d_v * all_keys, all_keys);
         for (std::int64_t r = 0; r < rows; ++r)
             through_softmax(p + r * keys, capped ? of_scores.data_ptr<T>() + r * keys : nullptr, in.softcap, keys, ds + r * keys);
         kernels::gemm(ds, keys, k, d, false, out.q.data_ptr<T>() + (head * queries + row) * d, d, rows, d, keys);
         const at::Tensor q_turned = in.q[head].narrow(0, row, rows).t().contiguous();
         kernels::gemm(q_turned.data_ptr<T>(), rows, ds, keys, false, sums, keys, d, keys, rows);
-        add_to_columns(sums, d, keys, out.k.data_ptr<T>() + head * d * all_keys, all_keys);
+        add_rows(sums, d, keys, out.k.data_ptr<T>() + head * d * all_keys, all_keys);
     }
 }
 
