@@ -26,7 +26,7 @@ struct Part {
 };
 
 QString quoted_token(const trace::Trace& trace, std::int64_t id) {
-    return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
+    return u'“' + QString::fromStdString(text::token_label(*trace.tokenizer(), id)) + u'”';
 }
 
 std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
