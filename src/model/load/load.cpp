@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
