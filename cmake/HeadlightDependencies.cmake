@@ -51,6 +51,12 @@ elseif(NOT HEADLIGHT_OPENBLAS_OPENMP_DIR)
   message(WARNING "libopenblas0-openmp not found: forward passes may be twice as slow. Install it and configure again.")
 endif()
 
+# The build tree's programs have the run path of installed ones. CMake would otherwise pad theirs with empty elements, to rewrite
+# it at the installation, and an empty element means the current directory to the loader.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH "${HEADLIGHT_RPATH}")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # folders of libraries outside the system's: another LibTorch's
+
 add_library(headlight_torch INTERFACE)
 # TORCH_LIBRARIES also carries global compile flags of its own; take the include folders as system ones.
 target_link_libraries(headlight_torch INTERFACE headlight_blas ${TORCH_LIBRARIES})
