@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Typing, undo, sessions, errors and exports in the real window.
-#include "headlight/figure/core/request.h"
+#include "headlight/intervention/compare/comparison.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/window/command_palette.h"
