@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
     throw Error(std::move(facts));
 }
 
-/// Buffered writes to a descriptor; remembers the first errno.
+/// Buffered writes to a descriptor; remembers the first errno of a write.
 class DescriptorBuffer : public std::streambuf {
 public:
     explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(1u << 18) { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
@@ -48,6 +48,17 @@ protected:
             return size;
         }
         return sync() == 0 && write_all(data, static_cast<std::size_t>(size)) ? size : 0;
+    }
+    /// A pipe has no places.
+    pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
+        if (sync() != 0) return pos_type(off_type(-1));
+        return pos_type(::lseek(fd_, offset,
+                                from == std::ios_base::beg   ? SEEK_SET
+                                : from == std::ios_base::cur ? SEEK_CUR
+                                                             : SEEK_END));
+    }
+    pos_type seekpos(pos_type place, std::ios_base::openmode which) override {
+        return seekoff(off_type(place), std::ios_base::beg, which);
     }
     int sync() override {
         const bool good = write_all(pbase(), static_cast<std::size_t>(pptr() - pbase()));

@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
 #include "io/array_check.h"
+#include "io/safetensors_header.h"
 
 #include <zlib.h>
 #include <nlohmann/json.hpp>
@@ -66,41 +67,41 @@ std::string npy_header(const std::string& descr, const std::vector<std::int64_t>
     return header + dict;
 }
 
-using Sink = std::function<void(const char*, std::size_t)>;
-
-/// One member: its .npy header, and its data fed in chunks (twice: for the checksum and for the file).
+/// One member: its .npy header, and its data fed in chunks.
 struct Member {
     std::string name;
     std::string header;
     std::uint64_t data_size = 0;
-    std::function<void(const Sink&)> feed;
+    std::function<void(const PutBytes&)> feed;
 
     std::uint32_t crc = 0;
     std::uint64_t offset = 0;
     std::uint64_t size() const { return header.size() + data_size; }
 };
 
-void feed_bf16_as_f32(std::span<const std::byte> bytes, const Sink& sink) {
-    std::vector<char> wide;
+void put_bf16_as_f32(std::span<const std::byte> bytes, const PutBytes& put) {
+    std::vector<std::byte> wide;
     for (std::size_t at = 0; at < bytes.size(); at += kChunk) {
         const std::size_t size = std::min(kChunk, bytes.size() - at);
-        wide.assign(size * 2, 0);
+        wide.assign(size * 2, std::byte{0});
         for (std::size_t i = 0; i < size; i += 2) std::memcpy(&wide[2 * i + 2], bytes.data() + at + i, 2);
-        sink(wide.data(), wide.size());
+        put(wide);
     }
 }
 
-Member array_member(const ArrayRef& array) {
+Member array_member(const std::filesystem::path& file, const ArrayStream& array) {
     const NpyType type = npy_type(array.dtype);
     Member member;
     member.name = array.name + ".npy";
     member.header = npy_header(type.descr, array.shape);
-    member.data_size = array.bytes.size() / static_cast<std::size_t>(size_of(array.dtype)) * static_cast<std::size_t>(type.size);
-    const std::span<const std::byte> bytes = array.bytes;
-    if (array.dtype == DType::BF16)
-        member.feed = [bytes](const Sink& sink) { feed_bf16_as_f32(bytes, sink); };
-    else
-        member.feed = [bytes](const Sink& sink) { sink(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+    std::int64_t size = 0;
+    if (!checked_byte_size(array.shape, type.size, size))
+        throw Error(ErrorFacts{.problem = "The shape overflows 64 bits", .file = file.string(), .item = "tensor " + array.name});
+    member.data_size = static_cast<std::uint64_t>(size);
+    member.feed = [&file, &array](const PutBytes& put) {
+        if (array.dtype != DType::BF16) return feed_whole(file, array, put);
+        feed_whole(file, array, [&](std::span<const std::byte> bytes) { put_bf16_as_f32(bytes, put); });
+    };
     return member;
 }
 
@@ -139,15 +140,20 @@ Member text_member(const std::string& name, const std::vector<std::int64_t>& sha
     member.name = name + ".npy";
     member.header = npy_header("<U" + std::to_string(width), shape);
     member.data_size = data.size();
-    member.feed = [data = std::move(data)](const Sink& sink) { sink(data.data(), data.size()); };
+    member.feed = [data = std::move(data)](const PutBytes& put) { put(std::as_bytes(std::span(data))); };
     return member;
 }
 
-std::uint32_t checksum(const Member& member) {
-    uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(member.header.data()), member.header.size());
-    member.feed([&](const char* data, std::size_t size) {
-        if (size > 0) crc = crc32_z(crc, reinterpret_cast<const Bytef*>(data), size);  // no data means "start anew" to zlib
-    });
+/// Header and data of a member, and their checksum.
+std::uint32_t feed_member(const Member& member, const PutBytes& put) {
+    uLong crc = crc32_z(0, nullptr, 0);
+    const PutBytes counted = [&](std::span<const std::byte> bytes) {
+        if (bytes.empty()) return;  // no data means "start anew" to zlib
+        crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+        put(bytes);
+    };
+    counted(std::as_bytes(std::span(member.header)));
+    member.feed(counted);
     return static_cast<std::uint32_t>(crc);
 }
 
@@ -220,13 +226,44 @@ std::string end_records(std::uint64_t count, std::uint64_t directory_size, std::
     return out;
 }
 
+/// A member's checksum stands before its data: it is filled in afterwards, or, where the output is a pipe, the data is fed twice.
+void write_members(std::ostream& out, std::vector<Member>& members) {
+    const std::ostream::pos_type start = out.tellp();
+    const bool seeks = start != std::ostream::pos_type(-1);
+    std::uint64_t at = 0;
+    const auto put_text = [&](const std::string& text) {
+        put_bytes(out, text);
+        at += text.size();
+    };
+    for (Member& member : members) {
+        if (!seeks) member.crc = feed_member(member, [](std::span<const std::byte>) {});
+        member.offset = at;
+        put_text(local_header(member));
+        const std::uint32_t crc = feed_member(member, [&](std::span<const std::byte> bytes) { put_bytes(out, bytes); });
+        at += member.size();
+        if (!seeks) continue;
+        member.crc = crc;
+        out.seekp(start + static_cast<std::streamoff>(member.offset));
+        put_bytes(out, local_header(member));
+        out.seekp(start + static_cast<std::streamoff>(at));
+    }
+    const std::uint64_t directory_at = at;
+    for (const Member& member : members) put_text(central_header(member));
+    put_text(end_records(members.size(), at - directory_at, directory_at));
+}
+
 }  // namespace
 
 void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& arrays,
                const std::map<std::string, std::string>& metadata, const std::vector<TextArrayRef>& texts) {
+    stream_npz(file, streams_of(file, arrays), metadata, texts);
+}
+
+void stream_npz(const std::filesystem::path& file, const std::vector<ArrayStream>& arrays,
+                const std::map<std::string, std::string>& metadata, const std::vector<TextArrayRef>& texts) {
     check_arrays(file, arrays, "metadata");
     std::vector<Member> members;
-    for (const ArrayRef& array : arrays) members.push_back(array_member(array));
+    for (const ArrayStream& array : arrays) members.push_back(array_member(file, array));
     for (const TextArrayRef& each : texts) {
         std::int64_t count = 1;
         for (const std::int64_t side : each.shape) count *= side;
@@ -246,28 +283,7 @@ void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& a
     }
     std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.name < b.name; });
 
-    write_atomically(file, [&](std::ostream& out) {
-        std::uint64_t at = 0;
-        const Sink sink = [&](const char* data, std::size_t size) {
-            out.write(data, static_cast<std::streamsize>(size));
-            at += size;
-        };
-        for (Member& member : members) {
-            member.crc = checksum(member);
-            member.offset = at;
-            const std::string header = local_header(member);
-            sink(header.data(), header.size());
-            sink(member.header.data(), member.header.size());
-            member.feed(sink);
-        }
-        const std::uint64_t directory_at = at;
-        for (const Member& member : members) {
-            const std::string header = central_header(member);
-            sink(header.data(), header.size());
-        }
-        const std::string end = end_records(members.size(), at - directory_at, directory_at);
-        sink(end.data(), end.size());
-    });
+    write_atomically(file, [&](std::ostream& out) { write_members(out, members); });
 }
 
 }  // namespace headlight::io

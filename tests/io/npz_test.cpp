@@ -2,15 +2,20 @@
 #include "headlight/io/npz.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/job.h"
+#include "headlight/io/array_stream.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/torch_archive.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <thread>
 
 namespace headlight::io {
 namespace npz_test {
@@ -136,6 +141,79 @@ TEST(Npz, RefusesNamesThatCollide) {
     EXPECT_THROW(write_npz(folder / "x.npz", {x, x}, {}), Error);
     EXPECT_THROW(write_npz(folder / "x.npz", {metadata}, {}), Error);
     EXPECT_EQ(folder.count(), 0u);
+}
+
+/// An array in parts of `part` elements, made when they are asked for. `order`: the names as they are fed.
+struct Fed {
+    std::vector<float> values;
+    std::size_t part;
+    std::vector<std::string>& order;
+    ArrayStream stream(const std::string& name) const {
+        return {name, DType::F32, {std::ssize(values)}, [name, this](const PutBytes& put) {
+                    order.push_back(name);
+                    for (std::size_t i = 0; i < values.size(); i += part) {
+                        const std::vector<float> made(
+                            values.begin() + static_cast<std::ptrdiff_t>(i),
+                            values.begin() + static_cast<std::ptrdiff_t>(std::min(i + part, values.size())));
+                        put(std::as_bytes(std::span(made)));
+                    }
+                }};
+    }
+};
+
+TEST(Npz, AStreamIsTheSameFileInBothFormats) {
+    const TempFolder folder;
+    std::vector<std::string> order;
+    const Fed a{{1, 2, 3, 4, 5, 6, 7}, 3, order}, b{std::vector<float>(100'000, 0.5F), 7'000, order}, none{{}, 1, order};
+    const std::vector<std::uint16_t> half{0x3F80, 0xC040};
+    const ArrayRef bf16 = array("h", DType::BF16, {2}, half);
+    const std::vector<ArrayRef> whole = {
+        array("b", DType::F32, {100'000}, b.values), array("a", DType::F32, {7}, a.values), {"none", DType::F32, {0}, {}}, bf16};
+    const std::vector<ArrayStream> streams = {
+        b.stream("b"), a.stream("a"), none.stream("none"), {"h", DType::BF16, {2}, [&](const PutBytes& put) {
+                                                                put(bf16.bytes.first(2)), put(bf16.bytes.last(2));
+                                                            }}};
+    write_npz(folder / "whole.npz", whole, {{"k", "v"}});
+    stream_npz(folder / "stream.npz", streams, {{"k", "v"}});
+    EXPECT_EQ(test::slurp(folder / "stream.npz"), test::slurp(folder / "whole.npz"));
+    EXPECT_EQ(order, (std::vector<std::string>{"a", "b", "none"})) << "each once, and none before it is written";
+    write_safetensors(folder / "whole.safetensors", whole, {{"k", "v"}});
+    order.clear();
+    stream_safetensors(folder / "stream.safetensors", streams, {{"k", "v"}});
+    EXPECT_EQ(test::slurp(folder / "stream.safetensors"), test::slurp(folder / "whole.safetensors"));
+    EXPECT_EQ(order, (std::vector<std::string>{"a", "b", "none"}));
+
+    // A pipe cannot be gone back in.
+    const auto pipe = folder / "pipe.npz";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::string through;
+    std::thread reader([&] { through = test::slurp(pipe); });
+    stream_npz(pipe, streams, {{"k", "v"}});
+    reader.join();
+    EXPECT_EQ(through, test::slurp(folder / "whole.npz"));
+}
+
+TEST(Npz, AStreamThatEndsEarlyLeavesTheOldFile) {
+    const TempFolder folder;
+    const std::vector<float> few{1, 2};
+    const auto bytes = std::as_bytes(std::span(few));
+    const auto with = [&](std::int64_t size, bool cancelled) {
+        return std::vector<ArrayStream>{{"x", DType::F32, {size}, [=](const PutBytes& put) {
+                                             put(bytes);
+                                             if (cancelled) throw Cancelled();
+                                         }}};
+    };
+    for (const char* name : {"t.npz", "t.safetensors"}) {
+        const auto file = folder.write(name, "old");
+        const auto write = [&](const std::vector<ArrayStream>& streams) {
+            file.extension() == ".npz" ? stream_npz(file, streams, {}) : stream_safetensors(file, streams, {});
+        };
+        EXPECT_THROW(write(with(2, true)), Cancelled);
+        EXPECT_THROW(write(with(1, false)), Error) << "more than the shape has";
+        EXPECT_THROW(write(with(3, false)), Error) << "fewer";
+        EXPECT_EQ(test::slurp(file), "old");
+    }
+    EXPECT_EQ(folder.count(), 2u);
 }
 
 /// A member that says it unpacks to `size` bytes of a few packed ones.
