@@ -2,12 +2,17 @@
 #include "cli/run_text.h"
 
 #include "cli/offscreen.h"
+#include "cli/run_need.h"
 #include "headlight/base/error.h"
+#include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
+#include "headlight/base/numbers.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/gguf.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace headlight::cli {
@@ -23,7 +28,48 @@ std::int64_t Loaded::tokens_of(const std::string& text) const {
     return tokenizer->encode(text, std::nullopt, prompt.add_special_tokens).size();
 }
 
+std::vector<StackTokens> stacks_of(const Loaded& loaded) {
+    const model::Model& model = *loaded.model;
+    std::vector<StackTokens> stacks;
+    if (const auto& encoder = model.part(model::Stack::encoder)) {
+        const std::int64_t source = loaded.tokens_of(loaded.prompt.text);
+        stacks = {{encoder.get(), source, 0}, {&model, loaded.tokens_of(loaded.prompt.pair) + 2, source}};
+    } else {
+        stacks = {{&model, loaded.tokens(), 0}};
+    }
+    for (const StackTokens& stack : stacks) {
+        const model::ModelConfig& c = stack.model->config();
+        if (c.context_is_hard_limit && c.context_length > 0 && stack.tokens > c.context_length) return {};
+    }
+    return stacks;
+}
+
 namespace {
+
+/// Weights that are converted because the budget has room for them must find that room.
+void bound_budget(const Console& console) {
+    const std::int64_t free = available_memory();
+    if (!memory_budget_given() || memory_budget() <= free) return;
+    console.note("--memory is " + rounded_bytes(static_cast<double>(memory_budget())) + ", and only " +
+                 rounded_bytes(static_cast<double>(free)) + " are free: they are the budget");
+    set_memory_budget(std::max<std::int64_t>(1, free - free / 16));
+}
+
+/// A run that needs more than --memory allows says so, with the number, before it begins.
+void note_need(const Loaded& loaded, const trace::CapturePlan& plan, const Console& console) {
+    if (!memory_budget_given()) return;
+    std::int64_t need = memory_in_use(MemoryUse::weights), working = 0;
+    for (const StackTokens& stack : stacks_of(loaded)) {
+        const trace::Forecast run =
+            trace::forecast(stack.model->config(), stack.tokens, plan, model::element_bytes(loaded.model->dtype()), stack.source);
+        need += run.kept;
+        working = std::max(working, run.working);
+    }
+    need += working;
+    if (need <= memory_budget()) return;
+    console.note("this run needs about " + rounded_bytes(static_cast<double>(need)) + ", more than --memory allows (" +
+                 rounded_bytes(static_cast<double>(memory_budget())) + ")");
+}
 
 /// The quick part: reports at once that the folder is wrong.
 Loaded load_tokenizer(const std::filesystem::path& folder) {
@@ -57,6 +103,7 @@ void check_kind(const std::filesystem::path& folder, const TextArguments& text) 
 
 std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
                                                const CancelToken& cancel, const Console& console) {
+    bound_budget(console);
     model::start_runtime(compute.threads);
     auto model = model::Model::load(folder, compute.load(), cancel, console.progress());
     console.clear_progress();
@@ -99,6 +146,7 @@ std::unique_ptr<intervention::Sources> sources_of(const Loaded& loaded) {
 }
 
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded& loaded, const trace::CapturePlan& plan, const Console& console) {
+    note_need(loaded, plan, console);
     const auto trace = loaded.recipe.any()
                            ? intervention::run_recipe(*sources_of(loaded), loaded.recipe, plan, loaded.cancel, console.progress())
                            : trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());

@@ -59,6 +59,19 @@ std::int64_t layer_bytes(const model::ModelConfig& c, std::int64_t tokens, const
     return most;
 }
 
+/// Layers can be made again from what was asked for by name: the streams between them ("all").
+bool has_checkpoints(const model::ModelConfig& c, const std::set<HookPoint>& stored) {
+    for (std::int64_t l = 0; l < c.n_layers; ++l)
+        if (!stored.contains({Hook::resid_pre, Layer(l)})) return false;
+    return stored.contains({Hook::resid_post, Layer(c.n_layers - 1)});
+}
+
+/// What others take meanwhile, and what the heap loses, is not there for a run.
+std::int64_t free_for_a_run() {
+    const std::int64_t free = available_memory();
+    return free - free / 16;
+}
+
 }  // namespace
 
 Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::int64_t element_bytes,
@@ -82,8 +95,9 @@ std::int64_t remade_bytes(const model::ModelConfig& c, std::int64_t tokens, cons
 
 Keeping keeping_of(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::set<HookPoint> stored,
                    const std::set<HookPoint>& hooked, std::int64_t element_bytes, std::int64_t source) {
-    const bool remade = plan.globs.empty() && bytes_of_stored(c, tokens, stored, element_bytes, source) >
-                                                  std::min({kMostKept, memory_budget() / 2, memory_left()});
+    const bool can_be = plan.globs.empty() || has_checkpoints(c, stored);
+    const bool remade = can_be && bytes_of_stored(c, tokens, stored, element_bytes, source) >
+                                      std::min({kMostKept, memory_budget() / 2, memory_left()});
     if (!remade) return {std::move(stored), false};
     return {checkpoints_for(c, stored, hooked), true};
 }
@@ -117,10 +131,10 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     const bool behind = std::ranges::any_of(stored, [](const HookPoint& p) { return p.hook > Hook::resid_post; });
     const bool passing = behind && c.has_unembedding && stored.count({Hook::logits, Layer(0)}) == 0;
     result.working = std::max(layer, passing ? tokens * c.vocab_size * element_bytes : 0);
-    result.available = available_memory();
+    result.available = free_for_a_run();
     if (!result.fits()) {  // what earlier runs freed may still lie in this process's heap, where it counts as in use
         malloc_trim(0);
-        result.available = available_memory();
+        result.available = free_for_a_run();
     }
     return result;
 }

@@ -2,18 +2,23 @@
 #include "headlight/trace/tensors.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
+#include "headlight/trace/remade.h"
 #include "headlight/trace/weights.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 #include "trace/internals.h"
+#include "trace/pieces.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace headlight::trace {
 namespace {
@@ -26,12 +31,6 @@ at::Tensor stored(const Trace& trace, HookPoint point) {
     if (std::optional<at::Tensor> tensor = available_tensor(trace, point)) return *std::move(tensor);
     throw Error(
         {.problem = "This trace did not keep a tensor", .item = name_of(point), .hint = "Run again with it in the capture list"});
-}
-
-const at::Tensor* find_stored(const Trace& trace, HookPoint point) {
-    const auto& all = trace.internals().stored;
-    const auto found = all.find(point);
-    return found == all.end() ? nullptr : &found->second;
 }
 
 void check_layer(const Trace& trace, Layer layer) {
@@ -185,23 +184,28 @@ at::Tensor normalized(const Trace& trace, HookPoint point, Hook source, Hook sca
     return (wide / stored(trace, {scale, at}).to(wide.scalar_type())).to(x.scalar_type());
 }
 
+/// [head, query, key] and made of what the trace stores, or [head, query] from the same.
+bool is_of_heads(Hook hook) {
+    return hook == Hook::pattern || hook == Hook::attn_scores || hook == Hook::sink || model::is_score_term(hook);
+}
+
 }  // namespace
+
+const at::Tensor* find_stored(const Trace& trace, HookPoint point) {
+    const auto& all = trace.internals().stored;
+    const auto found = all.find(point);
+    return found == all.end() ? nullptr : &found->second;
+}
 
 at::Tensor tensor(const Trace& trace, HookPoint point) {
     if (model::has_layer(point.hook)) check_layer(trace, point.layer);
-    if (const at::Tensor* kept = find_stored(trace, point)) return *kept;
+    if (std::optional<at::Tensor> there = available_tensor(trace, point)) return *std::move(there);
     if (const auto hook = in_cross(point.hook); hook && trace.part(model::Stack::cross))
         return tensor(*trace.part(model::Stack::cross), {*hook, point.layer});
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
+    if (is_of_heads(point.hook)) return tile_of(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
     switch (point.hook) {
-        case Hook::c2p:
-        case Hook::p2c:
-        case Hook::content_scores:
-        case Hook::rotary_scores:
-        case Hook::pattern:
-        case Hook::attn_scores:
-        case Hook::sink: return tile_of(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
         case Hook::result: return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post: return mlp_post(trace, point.layer, 0, trace.tokens());
         case Hook::ln1_normalized:
@@ -226,6 +230,66 @@ at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, 
     }
     if (const std::optional<at::Tensor> rows = available_rows(trace, point, first, count)) return *rows;
     return tensor(trace, point).narrow(0, first, count);
+}
+
+namespace {
+
+bool is_of_rows(Hook hook) { return hook == Hook::result || hook == Hook::mlp_post || hook == Hook::logits; }
+
+}  // namespace
+
+double piece_bytes(Hook hook, const std::vector<std::int64_t>& shape, std::int64_t element_bytes) {
+    hook = in_cross(hook).value_or(hook);
+    const auto bytes_from = [&](std::size_t axis) {
+        return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(std::min(axis, shape.size())), shape.end(),
+                               static_cast<double>(element_bytes), std::multiplies<>());
+    };
+    const auto limit = static_cast<double>(kPieceBytes);
+    if (is_of_heads(hook)) return std::min(bytes_from(0), std::max(limit, bytes_from(2)));
+    if (is_of_rows(hook)) return std::min(bytes_from(0), std::max(limit, static_cast<double>(kLogitRows) * bytes_from(1)));
+    return bytes_from(0);
+}
+
+namespace {
+
+/// All rows of as many heads as a piece holds, or of one head the rows that it holds.
+void for_pieces_of_heads(const Trace& trace, HookPoint point, const std::function<void(const at::Tensor&)>& read) {
+    const model::AttentionInput in = attention_of(trace, point.layer);
+    const std::int64_t all = in.q.size(0), tokens = trace.tokens();
+    const std::int64_t row_bytes = trace.keys() * static_cast<std::int64_t>(in.q.element_size());
+    const std::int64_t rows = std::clamp<std::int64_t>(kPieceBytes / row_bytes, 1, tokens);
+    const std::int64_t heads = std::clamp<std::int64_t>(kPieceBytes / (row_bytes * tokens), 1, all);
+    for (std::int64_t head = 0; head < all; head += heads)
+        for (std::int64_t row = 0; row < tokens; row += rows)
+            read(tile_of(in, point.hook, head, std::min(heads, all - head), row, std::min(rows, tokens - row)).contiguous());
+}
+
+}  // namespace
+
+void for_pieces(const Trace& trace, HookPoint point, const std::function<void(const at::Tensor&)>& read) {
+    if (const auto hook = in_cross(point.hook); hook && trace.part(model::Stack::cross) && !find_stored(trace, point))
+        return for_pieces(*trace.part(model::Stack::cross), {*hook, point.layer}, read);
+    if (model::has_layer(point.hook)) check_layer(trace, point.layer);
+    const bool whole = find_stored(trace, point) || !(is_of_heads(point.hook) || is_of_rows(point.hook));
+    if (whole) return read(tensor(trace, point).contiguous());
+    const at::NoGradGuard no_grad;
+    if (is_of_heads(point.hook)) return for_pieces_of_heads(trace, point, read);
+    const at::Tensor first = tensor_rows(trace, point, 0, 1);
+    const std::int64_t fit = kPieceBytes / std::max<std::int64_t>(1, static_cast<std::int64_t>(first.nbytes()));
+    // Tiles of logits are computed whole: no piece ends within one.
+    const std::int64_t rows = std::max(kLogitRows, fit / kLogitRows * kLogitRows);
+    for (std::int64_t row = 0; row < trace.tokens(); row += rows) {
+        WorkingFor::token().throw_if_cancelled();
+        read(tensor_rows(trace, point, row, std::min(rows, trace.tokens() - row)).contiguous());
+    }
+}
+
+at::ScalarType type_of(const Trace& trace, HookPoint point) {
+    if (const at::Tensor* kept = find_stored(trace, point)) return kept->scalar_type();
+    if (const auto hook = in_cross(point.hook); hook && trace.part(model::Stack::cross))
+        return type_of(*trace.part(model::Stack::cross), {*hook, point.layer});
+    if (is_of_heads(point.hook)) return rows_of_head(trace, point.hook, point.layer, Head(0), 0, 1).scalar_type();
+    return tensor_rows(trace, point, 0, 1).scalar_type();
 }
 
 at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {

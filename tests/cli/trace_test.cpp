@@ -142,15 +142,26 @@ TEST(Trace, RefusesAndLeavesNothing) {
     EXPECT_EQ(folder.count(), 0u);
 }
 
-// 100,000 tokens: this model has a soft limit (ALiBi), so what stops it is memory, told before the run with numbers.
-TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
+// 300,000 tokens: this model has a soft limit (ALiBi), so what stops it is the disk, or memory, told before the run with numbers.
+TEST(Trace, RefusesWhatFitsNeitherOntoTheDiskNorIntoMemory) {
     const TempFolder folder;
     std::string text;
-    for (int i = 0; i < 100'000; ++i) text += " the";
-    refused(headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out",
-                       folder / "t.npz"}),
-            1, testing::AllOf(HasSubstr("free"), HasSubstr("hook_pattern")));
+    for (int i = 0; i < 300'000; ++i) text += " the";
+    const std::string file = folder.write("long.txt", text);
+    refused(headlight({"trace", "novella-7m", "--text-file", file, "--capture", "*hook_pattern", "--out", folder / "t.npz"}), 1,
+            testing::AllOf(HasSubstr("does not fit onto its disk"), HasSubstr("hook_pattern 172"), HasSubstr("GB free")));
     EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(Trace, SaysBeforeTheWorkThatTheBudgetIsTooSmallOrMoreThanIsFree) {
+    const TempFolder folder;
+    const auto notes = [&](const char* gigabytes) {
+        return done(headlight({"trace", "novella-7m", "--text", kText, "--memory", gigabytes, "--out", folder / "t.npz"})).err;
+    };
+    EXPECT_THAT(notes("0.0001"), HasSubstr("this run needs about"));
+    EXPECT_THAT(notes("0.0001"), HasSubstr("more than --memory allows (100 kB)"));
+    EXPECT_THAT(notes("900000"), HasSubstr("--memory is 900000.0 GB, and only"));
+    EXPECT_THAT(notes("1"), testing::Not(HasSubstr("--memory")));
 }
 
 // The shell's limit on file sizes stands for a full disk: the old file stays, nothing lies beside it.

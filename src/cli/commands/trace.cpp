@@ -2,13 +2,13 @@
 #include "cli/command.h"
 #include "cli/config_json.h"
 #include "cli/options.h"
-#include "cli/run_text.h"
+#include "cli/run_need.h"
 #include "cli/token_json.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
+#include "headlight/io/array_stream.h"
 #include "headlight/io/atomic_file.h"
-#include "headlight/io/npz.h"
-#include "headlight/io/safetensors.h"
 #include "headlight/trace/arrays.h"
 #include "headlight/trace/edits.h"
 
@@ -16,6 +16,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <iterator>
+#include <numeric>
 
 namespace headlight::cli {
 namespace {
@@ -60,45 +63,58 @@ std::vector<model::HookPoint> points_of(const model::ModelConfig& config, const 
     return points;
 }
 
-/// The stacks whose tensors a file holds: the model, or its encoder and its decoder.
-std::vector<const model::Model*> stacks_of(const model::Model& model) {
-    const auto& encoder = model.part(model::Stack::encoder);
-    if (!encoder) return {&model};
-    return {encoder.get(), &model};
+double bytes_of(const std::vector<std::int64_t>& shape, std::int64_t element) {
+    return std::accumulate(shape.begin(), shape.end(), static_cast<double>(element), std::multiplies<>());
 }
 
-/// A trace computes patterns, scores and results on demand; a file holds all of them. That memory is
-/// added to the forecast of the run and reported before it.
-void check_memory(const Loaded& loaded, const model::ModelConfig& config, const trace::CapturePlan& plan) {
-    const std::vector<model::HookPoint> points = points_of(config, plan);
-    const std::int64_t element = model::element_bytes(loaded.model->dtype());
-    const bool two_texts = config.stack == model::Stack::decoder;
-    const std::int64_t source = config.stack == model::Stack::whole ? 0 : loaded.tokens_of(loaded.prompt.text);
-    const std::int64_t tokens = two_texts                               ? loaded.tokens_of(loaded.prompt.pair) + 2
-                                : config.stack == model::Stack::encoder ? source
-                                                                        : loaded.tokens();
-    // Too many tokens for the model: the run reports it, memory is not the problem.
-    if (config.context_is_hard_limit && config.context_length > 0 && tokens > config.context_length) return;
-    trace::Forecast forecast = trace::forecast(config, tokens, plan, element, two_texts ? source : 0);
-    std::map<std::string, std::int64_t> derived;
-    for (const model::HookPoint& point : points) {
-        using model::Hook;
-        if (!is_pattern(point.hook) && point.hook != Hook::attn_scores && point.hook != Hook::result &&
-            point.hook != Hook::cross_scores && point.hook != Hook::cross_result && !model::is_score_term(point.hook))
-            continue;
-        std::int64_t bytes = element;
-        for (const std::int64_t size : model::shape_of(point, config, tokens, source)) bytes *= size;
-        const std::string name = model::name_of(point);
-        derived[name.substr(name.rfind('.') + 1)] += bytes;
-        forecast.kept += bytes;
+/// Bytes of the file by kind of hook.
+std::map<std::string, double> file_sizes(const std::vector<StackTokens>& stacks, const trace::CapturePlan& plan,
+                                         std::int64_t element) {
+    std::map<std::string, double> file;
+    for (const StackTokens& stack : stacks)
+        for (const model::HookPoint& point : points_of(stack.model->config(), plan)) {
+            const std::string name = model::name_of(point);
+            file[name.substr(name.rfind('.') + 1)] +=
+                bytes_of(model::shape_of(point, stack.model->config(), stack.tokens, stack.source), element);
+        }
+    return file;
+}
+
+/// The largest first: "hook_pattern 1.9 TB, hook_result 4 GB".
+std::string largest_of(const std::map<std::string, double>& bytes) {
+    std::vector<std::pair<std::string, double>> parts(bytes.begin(), bytes.end());
+    std::ranges::stable_sort(parts, std::greater(), &std::pair<std::string, double>::second);
+    parts.resize(std::min<std::size_t>(3, parts.size()));
+    std::string text;
+    for (const auto& [name, size] : parts) text += (text.empty() ? "" : ", ") + name + " " + rounded_bytes(size);
+    return text;
+}
+
+void check_disk(const std::map<std::string, double>& file, const std::string& out, bool widened) {
+    std::error_code unknown;
+    const fs::space_info space = fs::space(fs::absolute(out).parent_path(), unknown);
+    if (unknown || (fs::exists(out) && !fs::is_regular_file(out))) return;
+    double all = 0;
+    for (const auto& [name, bytes] : file) all += widened ? 2 * bytes : bytes;
+    if (all <= static_cast<double>(space.available)) return;
+    throw Error(ErrorFacts{.problem = "The file does not fit onto its disk",
+                           .file = out,
+                           .expected = rounded_bytes(all) + " (" + largest_of(file) + ")",
+                           .found = rounded_bytes(static_cast<double>(space.available)) + " free",
+                           .hint = "Choose fewer hooks with --capture, shorten the text, or choose another folder"});
+}
+
+/// Refuses before the run what will not fit into memory: the run, and what is held while its tensors are written.
+void check_memory(const std::vector<StackTokens>& stacks, const trace::CapturePlan& plan, std::int64_t element) {
+    for (const StackTokens& stack : stacks) {
+        const model::ModelConfig& config = stack.model->config();
+        trace::Forecast forecast = trace::forecast(config, stack.tokens, plan, element, stack.source);
+        forecast.working += trace::bytes_to_feed(config, points_of(config, plan), stack.tokens, element, stack.source);
+        if (!forecast.fits())
+            throw Error(ErrorFacts{.problem = "The tensors of " + with_commas(stack.tokens) + " tokens do not fit into memory",
+                                   .found = forecast.text(),
+                                   .hint = "Choose fewer hooks with --capture, or shorten the text"});
     }
-    for (const auto& part : derived) forecast.parts.push_back(part);
-    std::stable_sort(forecast.parts.begin(), forecast.parts.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (!forecast.fits())
-        throw Error(ErrorFacts{.problem = "The tensors of " + std::to_string(tokens) + " tokens do not fit into memory",
-                               .found = forecast.text(),
-                               .hint = "Choose fewer hooks with --capture"});
 }
 
 std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const std::string& capture) {
@@ -131,24 +147,39 @@ int run_trace(const TraceArguments& options, const Console& console) {
     plan.overview = trace::no_overview;
     io::check_writable(options.out);
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
-    for (const model::Model* stack : stacks_of(*loaded.model)) check_memory(loaded, stack->config(), plan);
+    const std::int64_t element = model::element_bytes(loaded.model->dtype());
+    const std::vector<StackTokens> stacks = stacks_of(loaded);
+    check_disk(file_sizes(stacks, plan, element), options.out,
+               is_npz(options.out) && loaded.model->dtype() == model::ComputeType::bfloat16);
+    check_memory(stacks, plan, element);
     const auto trace = run_loaded(loaded, plan, console);
 
-    trace::HookArrays tensors;
-    for (const model::Model* stack : stacks_of(*loaded.model))
-        add_arrays(tensors, *trace::part_of(trace, stack->config().stack), points_of(stack->config(), plan), loaded.cancel);
-    const std::vector<io::ArrayRef>& arrays = tensors.arrays;
+    std::vector<io::ArrayStream> arrays;
+    for (const StackTokens& stack : stacks) {
+        const model::ModelConfig& config = stack.model->config();
+        auto own = trace::array_streams(trace::part_of(trace, config.stack), points_of(config, plan));
+        std::ranges::move(own, std::back_inserter(arrays));
+    }
+    const std::int64_t count = std::ssize(arrays);
+    const auto done = std::make_shared<std::int64_t>(0);
+    double bytes = 0;
+    for (io::ArrayStream& array : arrays) {
+        bytes += bytes_of(array.shape, io::size_of(array.dtype));
+        array.feed = [feed = std::move(array.feed), progress = console.progress(), count, done](const io::PutBytes& put) {
+            if (progress) progress({"Writing", "tensor", ++*done, count});
+            feed(put);
+        };
+    }
     const auto metadata = metadata_of(*trace, options.capture);
     if (is_npz(options.out))
-        io::write_npz(options.out, arrays, metadata);
+        io::stream_npz(options.out, arrays, metadata);
     else
-        io::write_safetensors(options.out, arrays, metadata);
+        io::stream_safetensors(options.out, arrays, metadata);
+    console.clear_progress();
 
-    std::size_t bytes = 0;
-    for (const io::ArrayRef& array : arrays) bytes += array.bytes.size();
     char line[160];
     std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms", static_cast<long long>(trace->tokens()),
-                  arrays.size(), static_cast<double>(bytes) / 1e6, trace->info().seconds * 1e3);
+                  arrays.size(), bytes / 1e6, trace->info().seconds * 1e3);
     console.note(line);
     return 0;
 }
