@@ -2,6 +2,7 @@
 #include "cli/result_file.h"
 
 #include "cli/options.h"
+#include "cli/result_streams.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/io/atomic_file.h"
@@ -57,7 +58,9 @@ struct Column {
     }
 };
 
-void write_npz(const Result& result, const std::filesystem::path& path) {
+}  // namespace
+
+void write_npz(const Result& result, const std::vector<io::ArrayStream>& streams, const std::filesystem::path& path) {
     const analyze::Table& table = result.table;
     analyze::ArrayRefs refs;
     std::deque<Column> columns;  // what the references point to
@@ -73,11 +76,10 @@ void write_npz(const Result& result, const std::filesystem::path& path) {
             refs.texts.push_back({name, {std::ssize(column.texts)}, column.texts});
     }
     for (const analyze::NamedArray& a : table.arrays) refs.add(a);
-    io::write_npz(path, refs.numbers, {{"facts", members(result.facts)}, {"definitions", members(table.definitions)}},
-                  refs.texts);
+    std::vector<io::ArrayStream> arrays = io::streams_of(path, refs.numbers);
+    arrays.insert(arrays.end(), streams.begin(), streams.end());
+    io::stream_npz(path, arrays, {{"facts", members(result.facts)}, {"definitions", members(table.definitions)}}, refs.texts);
 }
-
-}  // namespace
 
 Facts facts_of(const model::Model& model) {
     return {{"model", model.config().name}, {"model_sha256", model.hash()}, {"version", std::string(version())}};
@@ -124,7 +126,7 @@ void ResultFile::write(const Result& result, const Console& console) const {
     else if (path.empty())
         return console.result(analyze::csv_text(result.table));
     else if (path.ends_with(".npz"))
-        write_npz(result, path);
+        write_npz(result, {}, path);
     else
         io::write_atomically(path, path.ends_with(".csv") ? analyze::csv_text(result.table) : json(result));
     console.note("wrote " + path);

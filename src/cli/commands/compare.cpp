@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/open_or_run.h"
 #include "cli/other_run.h"
-#include "cli/result_file.h"
+#include "cli/result_streams.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/intervention/compare/comparison.h"
@@ -37,7 +37,7 @@ struct CompareRunsArguments {
     ResultFile file;
 };
 
-constexpr std::int64_t kMostInJson = 5'000'000, kMostInNpz = 1'000'000'000;
+constexpr std::int64_t kMostInJson = 5'000'000;
 
 std::vector<std::string> labels_of(const std::vector<iv::MergedUnit>& axis, const iv::Alignment& alignment,
                                    const std::vector<text::TokenLabel>& a, const std::vector<text::TokenLabel>& b) {
@@ -59,29 +59,24 @@ std::vector<std::int64_t> side_of(const std::vector<iv::MergedUnit>& axis, std::
     return out;
 }
 
-/// B - A of every pair of heads, beside the table: arrays for NPZ, a member for JSON.
-void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& heads, const CompareRunsArguments& o,
-              const CancelToken& cancel) {
+/// B - A of every pair of heads, beside the table: a member for JSON, arrays for NPZ, of which the largest is returned.
+std::vector<io::ArrayStream> add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& heads,
+                                      const CompareRunsArguments& o, const CancelToken& cancel) {
     const auto queries = iv::merged(pair.queries), keys = iv::merged(pair.keys);
     const bool npz = o.file.path.ends_with(".npz");
     const std::int64_t cells = std::ssize(heads) * std::ssize(queries) * std::ssize(keys);
-    if (cells > (npz ? kMostInNpz : kMostInJson))
+    if (!npz && cells > kMostInJson)
         throw Error({.problem = "The difference maps are too large for this file",
                      .file = o.file.path,
-                     .expected = "at most " + with_commas(npz ? kMostInNpz : kMostInJson) + " weights",
+                     .expected = "at most " + with_commas(kMostInJson) + " weights",
                      .found = with_commas(cells),
-                     .hint = npz ? "Write .csv, which holds the table alone" : "Write .npz"});
+                     .hint = "Write .npz"});
     const auto query_tokens = labels_of(queries, pair.queries, pair.a->labels(), pair.b->labels());
     const auto key_tokens = labels_of(keys, pair.keys, pair.a->key_labels(), pair.b->key_labels());
-    analyze::NamedArray maps{"difference", {std::ssize(heads), std::ssize(queries), std::ssize(keys)}, {}};
     std::string text;
-    for (const auto& [head, partner] : heads) {
+    for (const auto& [head, partner] : npz ? iv::HeadPairs() : heads) {
         cancel.throw_if_cancelled();
         const analyze::Matrix difference = iv::difference_map(pair, head, partner, o.options).difference;
-        if (npz) {
-            maps.values.insert(maps.values.end(), difference.data(), difference.data() + difference.size());
-            continue;
-        }
         text += text.empty() ? "[" : ",\n[";
         for (Eigen::Index q = 0; q < difference.rows(); ++q) {
             text += q > 0 ? ", [" : "[";
@@ -94,8 +89,18 @@ void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& head
         }
         text += "]";
     }
+    std::vector<io::ArrayStream> streams;
     if (npz) {
-        result.table.arrays.push_back(std::move(maps));
+        streams.push_back({"difference",
+                           io::DType::F32,
+                           {std::ssize(heads), std::ssize(queries), std::ssize(keys)},
+                           [pair, heads, options = o.options, cancel](const io::PutBytes& put) {
+                               for (const auto& [head, partner] : heads) {
+                                   cancel.throw_if_cancelled();
+                                   const analyze::Matrix map = iv::difference_map(pair, head, partner, options).difference;
+                                   put(std::as_bytes(std::span(map.data(), static_cast<std::size_t>(map.size()))));
+                               }
+                           }});
         result.table.arrays.push_back(analyze::text_array("query_tokens", query_tokens));
         result.table.arrays.push_back(analyze::text_array("key_tokens", key_tokens));
         result.table.arrays.push_back(analyze::integer_array("query_unit_a", side_of(queries, &iv::MergedUnit::a)));
@@ -109,6 +114,7 @@ void add_maps(Result& result, const iv::RunPair& pair, const iv::HeadPairs& head
     }
     result.table.definitions.emplace_back(
         "difference", "B - A of each head's map, in the order of the rows; rows of one text alone have no number");
+    return streams;
 }
 
 Result compare_weights(const CompareRunsArguments& o, const Console& console) {
@@ -141,7 +147,7 @@ Result begin(const iv::RunPair& pair, analyze::Table table, const CompareRunsArg
     return result;
 }
 
-Result compare_runs(const CompareRunsArguments& o, const Console& console) {
+Result compare_runs(const CompareRunsArguments& o, const Console& console, std::vector<io::ArrayStream>& streams) {
     if (!o.other.given() && !o.text.has_edits())
         throw UsageError("something to compare with is needed: --with TEXT, --other MODEL2, --edit WORDS or --with-image FILE");
     const OtherRun::Runs runs = o.other.run(o.model, o.text, o.compute, console);
@@ -161,15 +167,21 @@ Result compare_runs(const CompareRunsArguments& o, const Console& console) {
     const iv::ComparedHeads compared = iv::compare_heads(pair, heads, o.options, runs.cancel, progress);
     Result result = begin(pair, iv::table_of(pair, compared, o.match, o.measures), o, console);
     result.fact("rows", compared.rows);
-    if (!o.file.path.empty() && !o.file.path.ends_with(".csv")) add_maps(result, pair, heads, o, runs.cancel);
+    if (!o.file.path.empty() && !o.file.path.ends_with(".csv")) streams = add_maps(result, pair, heads, o, runs.cancel);
     return result;
 }
 
 int run_compare(const CompareRunsArguments& o, const Console& console) {
     o.file.check();
-    Result result = o.what == Compared::weights ? compare_weights(o, console) : compare_runs(o, console);
+    std::vector<io::ArrayStream> streams;
+    const Result result = o.what == Compared::weights ? compare_weights(o, console) : compare_runs(o, console, streams);
     console.clear_progress();
-    o.file.write(result, console);
+    if (streams.empty()) {
+        o.file.write(result, console);
+    } else {
+        write_npz(result, streams, o.file.path);
+        console.note("wrote " + o.file.path);
+    }
     return 0;
 }
 
