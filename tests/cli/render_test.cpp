@@ -168,6 +168,18 @@ TEST(Render, OneTokenIsEnoughForEveryView) {
         EXPECT_EQ(headlight({"render", "novella-7m", "--text", "a", "--view", view, "--out", folder / "f.png"}).code, 0) << view;
 }
 
+TEST(Render, NamesTheViewsThatAreMeantForLongTexts) {
+    const TempFolder folder;
+    std::string text;
+    for (int i = 0; i < 600; ++i) text += "the ";
+    const auto notes = [&](const std::string& view, const std::string& typed) {
+        return done(headlight({"render", "novella-7m", "--text", typed, "--view", view, "--out", folder / "f.json"})).err;
+    };
+    EXPECT_THAT(notes("head", text), HasSubstr("matrix and model are the views for texts of this length"));
+    EXPECT_THAT(notes("head", "the nurse"), Not(HasSubstr("texts of this length")));
+    EXPECT_THAT(notes("matrix", text), Not(HasSubstr("texts of this length")));
+}
+
 TEST(Render, WithoutAnyFontItIsAnError) {
     const TempFolder folder;
     const std::string none = folder.write("fonts.conf", "<?xml version='1.0'?><fontconfig><dir>/nowhere</dir></fontconfig>");

@@ -10,6 +10,7 @@
 #include "cli/where.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
@@ -268,6 +269,15 @@ std::string views_of_texts() {
     return ids;
 }
 
+/// Views with a row for each token become strips that nothing shows well.
+void note_length(const RenderArguments& o, const trace::Trace& trace, const Console& console) {
+    constexpr std::int64_t kManyRows = 500;
+    const std::int64_t rows = std::max(trace.tokens(), trace.keys());
+    if (rows <= kManyRows || (o.request.view != "head" && o.request.view != "neuron")) return;
+    console.note("the view " + o.request.view + " of " + with_commas(rows) +
+                 " tokens is a long strip: matrix and model are the views for texts of this length");
+}
+
 int render(const RenderArguments& o, const Console& console) {
     figure::format_of(o.out);  // report a wrong extension before the work
     check_view_options(o);
@@ -281,6 +291,7 @@ int render(const RenderArguments& o, const Console& console) {
     Request request = request_of(asked, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
     request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
+    note_length(o, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
