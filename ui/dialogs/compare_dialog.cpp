@@ -2,6 +2,7 @@
 #include "ui/dialogs/compare_dialog.h"
 
 #include "headlight/model/locate.h"
+#include "ui/style/any_length.h"
 #include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
@@ -30,6 +31,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     const bool two_texts = a.has_pair || (document.model().model && document.model().model->part(model::Stack::encoder));
     const auto or_own = [](const QString& own, const QString& of_a) { return own.isEmpty() ? of_a : own; };
 
+    take_any_length(*text_);
     text_->setPlainText(or_own(now.prompt.text, a.text));
     text_->setTabChangesFocus(true);
     text_->setAccessibleName(QStringLiteral("Text of B"));

@@ -4,6 +4,7 @@
 #include "headlight/base/index_list.h"
 #include "headlight/intervention/tasks/tasks.h"
 #include "headlight/model/hook_name.h"
+#include "ui/style/any_length.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -72,6 +73,7 @@ QComboBox* sweep_choice(const EnumRow<Enum> (&rows)[N], const char* name) {
 
 QPlainTextEdit* text_field(const char* name) {
     auto* field = new QPlainTextEdit;
+    take_any_length(*field);
     field->setAccessibleName(QString::fromUtf8(name));
     field->setTabChangesFocus(true);
     field->setFixedHeight(64);

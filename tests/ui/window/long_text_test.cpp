@@ -4,6 +4,9 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/window/command_palette.h"
 
+#include <QTextBlock>
+#include <QTextLayout>
+
 namespace headlight::ui {
 namespace long_text_test {
 
@@ -31,6 +34,26 @@ protected:
     TextRuler& ruler() { return window.prompt_bar().ruler(); }
     TokenStrip& strip() { return window.prompt_bar().tokens(); }
 };
+
+// At words Qt would take an hour for the narrow field: it goes through the rest of the word for each of a hundred thousand lines.
+TEST(PromptField, BreaksAWordOfAMegabyteAnywhereAndOtherTextsAtWords) {
+    const auto mode = [](const PromptEdit& field) { return field.document()->defaultTextOption().wrapMode(); };
+    PromptEdit field;
+    field.resize(400, 60);
+    field.show();
+    EXPECT_EQ(mode(field), QTextOption::WrapAtWordBoundaryOrAnywhere);
+    field.insertPlainText(QString(1 << 20, u'a'));
+    EXPECT_EQ(mode(field), QTextOption::WrapAnywhere);
+    field.resize(30, 60);
+    QApplication::processEvents();
+    EXPECT_GT(field.document()->firstBlock().layout()->lineCount(), 100'000);
+    for (const QString& text : {QStringLiteral("the old nurse "), QString::fromUtf8("\u4f60\u597d\u4e16\u754c\u3002")}) {
+        field.setPlainText(text.repeated(1000));
+        EXPECT_EQ(mode(field), QTextOption::WrapAtWordBoundaryOrAnywhere) << text.toStdString();
+    }
+    field.show_text(QStringLiteral("a b ") + QString(10'000, u'.'));
+    EXPECT_EQ(mode(field), QTextOption::WrapAnywhere);
+}
 
 TEST_F(LongText, TheRulerShowsParagraphsAndMovesTheStrip) {
     ASSERT_TRUE(ruler().isVisible());

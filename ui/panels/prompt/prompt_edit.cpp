@@ -2,6 +2,7 @@
 #include "ui/panels/prompt/prompt_edit.h"
 
 #include "headlight/figure/core/theme.h"
+#include "ui/style/any_length.h"
 
 #include <QKeyEvent>
 #include <QMimeData>
@@ -18,10 +19,10 @@ namespace headlight::ui {
 namespace {
 
 constexpr int one_line = 32, most_lines = 5, most_lines_at_rest = 2;
-
 }  // namespace
 
 PromptEdit::PromptEdit(QWidget* parent) : QPlainTextEdit(parent) {
+    take_any_length(*this);
     setTabChangesFocus(true);
     setUndoRedoEnabled(false);
     setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
