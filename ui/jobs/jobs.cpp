@@ -3,6 +3,7 @@
 
 #include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
+#include "headlight/model/spare_memory.h"
 
 #include <QCoreApplication>
 #include <QEvent>
@@ -134,6 +135,8 @@ void Jobs::finish(Lane lane, quint64 number, const Deliver& deliver) {
     }
     // A delivery or whoever heard of the failure may have started the lane's next job.
     if (!current_.contains(lane)) Q_EMIT finished(lane);
+    // What a view's work has freed stays in the heap: an hour of views is gigabytes.
+    if (idle()) model::give_spare_memory_back();
 }
 
 void Jobs::cancel(Lane lane) {

@@ -2,6 +2,7 @@
 #include "headlight/model/runtime.h"
 
 #include "headlight/model/blas_kernels.h"
+#include "headlight/model/spare_memory.h"
 #include "model/arithmetic/device.h"
 #include "model/arithmetic/large_tensors.h"
 
@@ -20,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headlight::model {
@@ -75,10 +77,12 @@ std::string blas_in_use() {
 /// Gives the heap's free pages back from a thread of its own, which lasts as long as the program.
 class Trimmer {
 public:
-    void trim_at(std::chrono::steady_clock::time_point due) {
+    /// `always`: whether or not much can be given back.
+    void trim_at(std::chrono::steady_clock::time_point due, bool always) {
         {
             const std::lock_guard lock(mutex_);
             due_ = due;
+            always_ |= always;
             if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
         }
         changed_.notify_one();
@@ -102,17 +106,25 @@ private:
                 changed_.wait_until(lock, due, [&] { return due_ != due || keepers_ > 0; });
             } else {
                 due_.reset();
+                const bool always = std::exchange(always_, false);
                 lock.unlock();
-                release_large_tensors();
-                malloc_trim(0);
+                give_back(always);
                 lock.lock();
             }
         }
     }
 
+    void give_back(bool always) {
+        constexpr std::int64_t kMuch = 128 << 20;
+        if (!always && large_tensors_waiting() + static_cast<std::int64_t>(mallinfo2().fordblks) < kMuch) return;
+        release_large_tensors();
+        malloc_trim(0);
+    }
+
     std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<std::chrono::steady_clock::time_point> due_;
+    bool always_ = false;
     int keepers_ = 0;
     std::thread thread_;
 };
@@ -124,7 +136,10 @@ Trimmer& trimmer() {
 
 }  // namespace
 
-void give_memory_back(std::chrono::milliseconds after) { trimmer().trim_at(std::chrono::steady_clock::now() + after); }
+void give_memory_back(std::chrono::milliseconds after) { trimmer().trim_at(std::chrono::steady_clock::now() + after, true); }
+void give_spare_memory_back(std::chrono::milliseconds after) {
+    trimmer().trim_at(std::chrono::steady_clock::now() + after, false);
+}
 
 KeepMemory::KeepMemory() { trimmer().keep(1); }
 KeepMemory::~KeepMemory() { trimmer().keep(-1); }
