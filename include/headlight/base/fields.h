@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A request is what one asks of a command or a page. Its fields stand once, in a function found by its argument:
+//
+//     template <class R, class Visit>                       // R: SweepRequest or const SweepRequest
+//     void describe(R& r, const Visit& field) {
+//         field(Field{"window", "Window", "layers edited at once, around each layer"}.within(1, 1000), r.window);
+//     }
+//
+// Whatever reads or writes requests walks this list: the options of a command (cli/fields.h), the words of the command that makes
+// a result again (changed_fields), JSON of sessions and files (io/fields_json.h), forms of the window (ui/style/form.h).
+// A field is an enum with a table, a bool, a number, a string, a list of strings, or a list of indices ("0,2,5-7").
+#pragma once
+
+#include "headlight/base/enum_table.h"
+#include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headlight {
+
+/// What a string holds: forms and completion of command lines differ by it.
+enum class FieldKind { text, lines, token, file, folder };
+
+struct Field {
+    std::string_view name;     ///< "noise-scale": the option --noise-scale; the key "noise_scale" of JSON
+    std::string_view title;    ///< in the window
+    std::string_view help;     ///< on the command line, and the tip in the window
+    double low = 0, high = 0;  ///< of a number, ends included; both 0: any
+    FieldKind kind = FieldKind::text;
+    std::string_view type{};   ///< what --help calls a value; empty: by the type of the field
+    std::string_view empty{};  ///< what an empty string, an empty list or a 0 of a form stands for: "all"
+    bool relevant = true;      ///< as the other fields are now
+    std::string_view only{};   ///< when it is relevant: "--dims 3"
+    bool always = false;       ///< changed_fields() has it even if it is the default
+    bool negated = false;      ///< of a bool that is on by default: its option --no-NAME switches it off
+
+    constexpr Field within(double least, double most) const {
+        return with([&](Field& f) { f.low = least, f.high = most; });
+    }
+    constexpr Field as(FieldKind k) const {
+        return with([&](Field& f) { f.kind = k; });
+    }
+    constexpr Field called(std::string_view t) const {
+        return with([&](Field& f) { f.type = t; });
+    }
+    constexpr Field or_if_empty(std::string_view words) const {
+        return with([&](Field& f) { f.empty = words; });
+    }
+    /// Relevant on this condition, which `words` name for an error: "--dims 3".
+    constexpr Field when(bool on, std::string_view words) const {
+        return with([&](Field& f) { f.relevant = on, f.only = words; });
+    }
+    constexpr Field written() const {
+        return with([](Field& f) { f.always = true; });
+    }
+    constexpr Field on() const {
+        return with([](Field& f) { f.negated = true; });
+    }
+
+    bool bounded() const { return low != 0 || high != 0; }
+    std::string option() const { return "--" + flag(); }
+    std::string flag() const { return (negated ? "no-" : "") + std::string(name); }
+    std::string key() const {
+        std::string out(name);
+        for (char& c : out)
+            if (c == '-') c = '_';
+        return out;
+    }
+
+private:
+    template <class Change>
+    constexpr Field with(const Change& change) const {
+        Field copy = *this;
+        change(copy);
+        return copy;
+    }
+};
+
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+using Indices = std::vector<std::int64_t>;
+using Strings = std::vector<std::string>;
+
+/// A value as it is typed on the command line.
+template <class T>
+std::string field_words(const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+        return std::string(enum_word(value));
+    } else if constexpr (std::is_same_v<T, Indices>) {
+        return index_list_text(value);
+    } else if constexpr (is_number<T>) {
+        char text[32];
+        return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    } else {
+        return value;
+    }
+}
+
+/// The one text for numbers out of range, whichever dialect they come from.
+inline ErrorFacts out_of_range(const Field& field, const std::string& found) {
+    return {.problem = "The value is out of range",
+            .item = field.option(),
+            .expected = field_words(field.low) + " to " + field_words(field.high),
+            .found = found};
+}
+template <class T>
+bool in_range(const Field& field, const T& value) {
+    if constexpr (is_number<T>)
+        return !field.bounded() || (static_cast<double>(value) >= field.low && static_cast<double>(value) <= field.high);
+    else
+        return true;
+}
+
+/// A field with its words: one for a value, none or several for a list, "on" or "off" for a switch.
+struct FieldValue {
+    Field field;
+    Strings words;
+    bool is_switch = false;
+};
+template <class Request>
+std::vector<FieldValue> fields_of(const Request& request) {
+    std::vector<FieldValue> all;
+    describe(request, [&](const Field& field, const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, bool>)
+            all.push_back({field, {value ? "on" : "off"}, true});
+        else if constexpr (std::is_same_v<T, Strings>)
+            all.push_back({field, value});
+        else
+            all.push_back({field, {field_words(value)}});
+    });
+    return all;
+}
+
+/// Options and their values as a command line has them; that of a switch is empty.
+using FieldWords = std::vector<std::pair<std::string, std::string>>;
+
+/// The relevant fields that differ from `defaults`, and those that are always written.
+template <class Request>
+FieldWords changed_fields(const Request& request, const Request& defaults = {}) {
+    const std::vector<FieldValue> now = fields_of(request), before = fields_of(defaults);
+    FieldWords out;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        const auto& [field, words, is_switch] = now[i];
+        if (!field.relevant || (words == before[i].words && !field.always)) continue;
+        for (const std::string& word : words) out.emplace_back(field.flag(), is_switch ? std::string() : word);
+    }
+    return out;
+}
+
+/// Error for the first field that is set although the others make it mean nothing.
+template <class Request>
+void check_relevant(const Request& request, const Request& defaults = {}) {
+    const std::vector<FieldValue> now = fields_of(request), before = fields_of(defaults);
+    for (std::size_t i = 0; i < now.size(); ++i)
+        if (!now[i].field.relevant && now[i].words != before[i].words)
+            throw Error(now[i].field.option() + " is for " + std::string(now[i].field.only));
+}
+
+/// Error for the first number out of its range.
+template <class Request>
+void check_ranges(const Request& request) {
+    describe(request, [](const Field& field, const auto& value) {
+        if constexpr (is_number<std::decay_t<decltype(value)>>)
+            if (!in_range(field, value)) throw Error(out_of_range(field, field_words(value)));
+    });
+}
+
+}  // namespace headlight
