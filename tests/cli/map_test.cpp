@@ -95,7 +95,7 @@ TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
     const std::string side = made("side.png", turned).first;
     EXPECT_NE(front, side);
     EXPECT_EQ(side, made("again.png", turned).first);
-    EXPECT_THAT(made("front.svg", turned).first, HasSubstr("--layer 2 --head 5 --yaw 40 --pitch -20 --width 600 --scale 1"));
+    EXPECT_THAT(made("front.svg", turned).first, HasSubstr("--yaw 40 --pitch -20 --layer 2 --head 5 --width 600 --scale 1"));
 
     refused(headlight({"map", "novella-7m", "--texts", texts, "--yaw", "40", "--out", folder / "m.png"}), 2,
             HasSubstr("--dims 3"));

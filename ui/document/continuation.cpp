@@ -64,34 +64,6 @@ Document::Continued continued_under(intervention::Recipe recipe, const OpenModel
 
 }  // namespace
 
-ContinueSettings ContinueSettings::stored() {
-    const QSettings settings;
-    const auto read = [&](const char* key, double fallback, double low, double high) {
-        bool ok = false;
-        const double value = settings.value(QStringLiteral("generate/") + QLatin1String(key), fallback).toDouble(&ok);
-        return ok ? std::clamp(value, low, high) : fallback;
-    };
-    ContinueSettings s;
-    s.draw.tokens = std::int64_t(read("tokens", double(s.draw.tokens), 1, most_tokens));
-    s.draw.temperature = read("temperature", s.draw.temperature, 0, 10);
-    s.draw.top_k = std::int64_t(read("top_k", double(s.draw.top_k), 0, 1e6));
-    s.draw.top_p = read("top_p", s.draw.top_p, 0.01, 1);
-    s.draw.seed = std::uint64_t(read("seed", double(s.draw.seed), 0, 2e9));
-    s.stop_at_end = read("stop_at_end", s.stop_at_end, 0, 1) != 0;
-    return s;
-}
-
-void ContinueSettings::store() const {
-    QSettings settings;
-    settings.beginGroup(QStringLiteral("generate"));
-    settings.setValue(QStringLiteral("tokens"), qlonglong(draw.tokens));
-    settings.setValue(QStringLiteral("temperature"), draw.temperature);
-    settings.setValue(QStringLiteral("top_k"), qlonglong(draw.top_k));
-    settings.setValue(QStringLiteral("top_p"), draw.top_p);
-    settings.setValue(QStringLiteral("seed"), qulonglong(draw.seed));
-    settings.setValue(QStringLiteral("stop_at_end"), int(stop_at_end));
-}
-
 std::optional<ErrorFacts> Document::why_no_continuation() const {
     if (!model_.model || opening_) return ErrorFacts{.problem = "No model is open yet"};
     if (!model::has_weights(*model_.model))
@@ -114,7 +86,7 @@ std::optional<ErrorFacts> Document::why_no_continuation() const {
     return std::nullopt;
 }
 
-std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
+std::optional<ErrorFacts> Document::generate(const model::GenerateOptions& settings) {
     end_continuation();
     if (auto why = why_no_continuation()) return why;
     pause_.stop();
@@ -126,8 +98,8 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
                           const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
         check_files(opened);
         const text::Tokenizer& tokenizer = *opened.tokenizer;
-        model::GenerateOptions options = settings.draw;
-        if (settings.stop_at_end) options.end = model::end_tokens(opened.model->folder());
+        model::GenerateOptions options = settings;
+        options.end = model::end_tokens(opened.model->folder());
         const std::vector<std::int64_t> prompt = tokenizer.encode(before.text.toStdString()).ids;
         PromptText after = before;
         QStringDecoder decoder(QStringDecoder::Utf8);  // a character may be spread over tokens

@@ -26,16 +26,6 @@
 
 namespace headlight::ui {
 
-/// How a text is continued; kept between sessions.
-struct ContinueSettings {
-    static constexpr int most_tokens = 4096;
-    model::GenerateOptions draw{.tokens = 20};  ///< `end` is taken from the model
-    bool stop_at_end = true;                    ///< also stops at a token that ends a text
-
-    static ContinueSettings stored();
-    void store() const;
-};
-
 /// The state of the window: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt runs
 /// it again after a short pause; an outdated run is cancelled and its result dropped.
 class Document : public QObject {
@@ -151,7 +141,7 @@ public:
 
     /// Lets the model continue the text: tokens are added as they are generated, then the whole text is run. One undo step.
     /// Returns the reason when this model or prompt cannot be continued.
-    std::optional<ErrorFacts> generate(const ContinueSettings&);
+    std::optional<ErrorFacts> generate(const model::GenerateOptions&);
     std::optional<ErrorFacts> why_no_continuation() const;
     bool continuing() const { return continuing_; }
     /// The last generated tokens beside those that the model generates under the edits, with the same settings and draws.

@@ -5,7 +5,9 @@
 #include "headlight/figure/core/common_options.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/io/fields_json.h"
 #include "headlight/io/json_file.h"
+#include "ui/style/qstring_json.h"
 
 #include <algorithm>
 #include <limits>
@@ -250,74 +252,17 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 
-/// Fields of the map's page, of one kind each, for writing and for reading.
-template <class Page, class Field>
-void visit_map(Page& p, const Field& field) {
-    field("open", p.open);
-    field("texts", p.order.texts);
-    field("one_head", p.order.one_head);
-    field("rotated", p.order.gather.rotated);
-    field("method", p.order.options.projection);
-    field("preset", p.order.options.preset);
-    field("factor", p.order.options.scale);
-    field("with_apart", p.order.options.with_apart);
-    field("color", p.look.color);
-    field("size_by_norm", p.look.size_by_norm);
-    field("queries", p.look.queries);
-    field("keys", p.look.keys);
-    field("apart", p.look.apart);
-    field("token_labels", p.look.token_labels);
-    field("region_labels", p.look.region_labels);
-    field("thumbnails", p.look.thumbnails);
-    field("search", p.search);
-    field("search_by", p.search_by);
-    field("sentence", p.sentence);
-}
-
 json map_json(const MapPage& p) {
-    json object = {{"tokens", p.order.gather.budget},
-                   {"seed", p.order.options.seed},
-                   {"dims", p.order.options.dims},
-                   {"iterations", p.order.options.iterations},
-                   {"zoom", p.look.zoom},
-                   {"middle", {p.look.middle.x(), p.look.middle.y()}},
-                   {"yaw", p.look.yaw},
-                   {"pitch", p.look.pitch}};
-    visit_map(p, [&](const char* key, const auto& value) {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_enum_v<T>)
-            object[key] = enum_word(value);
-        else if constexpr (std::is_same_v<T, QString>)
-            object[key] = value.toStdString();
-        else
-            object[key] = value;
-    });
-    if (p.order.gather.stack != model::Stack::whole) object["attention"] = enum_word(p.order.gather.stack);
+    json object = io::fields_json(p);
+    if (p.order.gather.stack == model::Stack::whole) object.erase("attention");  // that of the window
+    object["middle"] = {p.look.middle.x(), p.look.middle.y()};
     if (p.look.single) object["head"] = {p.look.single->layer.value, p.look.single->head.value};
     return object;
 }
 
 void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
-    visit_map(p, [&](const char* key, auto& value) {
-        if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
-            read_enum(j, key, value, file);
-        else
-            read(j, key, value);
-    });
-    read_enum(j, "attention", p.order.gather.stack, file);
-    const auto whole = [&](const char* key, auto& value, double low, double high) {
-        auto number = static_cast<double>(value);
-        read_number(j, key, number, low, high, file);
-        value = static_cast<std::decay_t<decltype(value)>>(number);
-    };
-    whole("tokens", p.order.gather.budget, 0, 10'000'000);
-    whole("seed", p.order.options.seed, 0, std::numeric_limits<int>::max());
+    io::read_fields(j, p, file);
     p.order.gather.seed = p.order.options.seed;
-    whole("dims", p.order.options.dims, 2, 3);
-    whole("iterations", p.order.options.iterations, 0, 100'000);
-    read_number(j, "zoom", p.look.zoom, 0.5, 200, file);
-    read_number(j, "yaw", p.look.yaw, -360, 360, file);
-    read_number(j, "pitch", p.look.pitch, -90, 90, file);
     std::vector<double> middle{p.look.middle.x(), p.look.middle.y()};
     read(j, "middle", middle);
     if (middle.size() == 2) p.look.middle = {middle[0], middle[1]};

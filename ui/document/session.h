@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/base/error.h"
-#include "headlight/figure/map/map_figure.h"
+#include "headlight/figure/map/map_request.h"
 #include "headlight/intervention/sweep/pairs.h"
 #include "headlight/map/gather/gather.h"
 #include "headlight/map/options.h"
@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 namespace headlight::ui {
 
@@ -25,6 +26,17 @@ struct MapOrder {
     bool operator==(const MapOrder&) const = default;
 };
 
+template <class Order, class Visit>
+requires std::is_same_v<std::remove_const_t<Order>, MapOrder>
+void describe(Order& o, const Visit& field) {
+    field(Field{"texts", "Texts", "a file, a folder or a corpus store"}.as(FieldKind::file).or_if_empty("the text of the window"),
+          o.texts);
+    field(Field{"one-head", "The selected head alone",
+                "queries and keys of one head fit into memory for far more tokens than those of all"},
+          o.one_head);
+    figure::describe_projection(o.gather, o.options, field);
+}
+
 /// The page of the map as a session keeps it: what it draws and how, without the pointer's doings.
 struct MapPage {
     bool open = false;
@@ -34,6 +46,18 @@ struct MapPage {
     QString search{}, sentence{};
     bool operator==(const MapPage&) const = default;
 };
+
+template <class Page, class Visit>
+requires std::is_same_v<std::remove_const_t<Page>, MapPage>
+void describe(Page& p, const Visit& field) {
+    field(Field{"open", "", ""}, p.open);
+    describe(p.order, field);
+    figure::describe_look(p.look, p.order.options.dims, field);
+    field(Field{"search", "Search", ""}, p.search);
+    field(Field{"search-by", "Kind of search", ""}, p.search_by);
+    field(Field{"sentence", "Sentence", ""}, p.sentence);
+    field(Field{"zoom", "Zoom", ""}.within(0.5, 200), p.look.zoom);
+}
 
 /// A look without marks, rings, lines, guests and lasso, which belong to the texts on screen.
 inline figure::MapLook kept_look(const figure::MapLook& look) {

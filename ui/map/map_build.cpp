@@ -56,18 +56,13 @@ QTreeWidget* list(const QStringList& columns, const char* name) {
     return tree;
 }
 
-/// Switches of the look, each with the member it toggles.
-struct LookSwitch {
-    const char* title;
-    bool figure::MapLook::*on;
-};
-constexpr LookSwitch look_switches[] = {{"Queries", &figure::MapLook::queries},
-                                        {"Keys", &figure::MapLook::keys},
-                                        {"First and special tokens", &figure::MapLook::apart},
-                                        {"Size by length of the vector", &figure::MapLook::size_by_norm},
-                                        {"Tokens beside points", &figure::MapLook::token_labels},
-                                        {"Names of regions", &figure::MapLook::region_labels},
-                                        {"Patches of pictures", &figure::MapLook::thumbnails}};
+/// Calls switched(title, on) for each switch of the look.
+template <class Look, class Switched>
+void visit_switches(Look& look, const Switched& switched) {
+    figure::describe_look(look, 2, [&](const Field& field, auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, bool>) switched(field.title, value);
+    });
+}
 
 }  // namespace
 
@@ -165,14 +160,19 @@ QLayout* MapWindow::top_row() {
 
 QLayout* MapWindow::look_row() {
     auto* menu = new QMenu(show_button_);
-    for (const LookSwitch& look : look_switches) {
-        QAction* action = menu->addAction(QString::fromUtf8(look.title));
+    visit_switches(canvas_->look(), [&](std::string_view title, bool on) {
+        QAction* action = menu->addAction(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         action->setCheckable(true);
-        action->setChecked(canvas_->look().*look.on);
-        connect(action, &QAction::toggled, this,
-                [this, on = look.on](bool checked) { canvas_->edit([&](figure::MapLook& l) { l.*on = checked; }); });
+        action->setChecked(on);
+        connect(action, &QAction::toggled, this, [this, title](bool checked) {
+            canvas_->edit([&](figure::MapLook& look) {
+                visit_switches(look, [&](std::string_view each, bool& value) {
+                    if (each == title) value = checked;
+                });
+            });
+        });
         show_actions_.push_back(action);
-    }
+    });
     show_button_->setMenu(menu);
     show_button_->setProperty("menu", true);
     lasso_tool_->setText(QStringLiteral("Lasso"));
@@ -197,7 +197,8 @@ QLayout* MapWindow::look_row() {
 }
 
 void MapWindow::show_switches() {
-    for (std::size_t i = 0; i < show_actions_.size(); ++i) show_actions_[i]->setChecked(canvas_->look().*look_switches[i].on);
+    std::size_t at = 0;
+    visit_switches(canvas_->look(), [&](std::string_view, bool on) { show_actions_[at++]->setChecked(on); });
 }
 
 QWidget* MapWindow::side() {

@@ -2,11 +2,8 @@
 #pragma once
 
 #include "ui/document/session.h"
+#include "ui/style/form.h"
 #include "ui/style/popover.h"
-
-#include <QCheckBox>
-#include <QComboBox>
-#include <QSpinBox>
 
 namespace headlight::ui {
 
@@ -25,9 +22,7 @@ Q_SIGNALS:
     void changed();
 
 private:
-    QSpinBox *tokens_, *seed_, *iterations_;
-    QComboBox *attention_, *scale_;
-    QCheckBox *one_head_, *rotated_, *with_apart_;
+    Form<MapOrder>* form_;
 };
 
 }  // namespace headlight::ui

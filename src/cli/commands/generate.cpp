@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 
+#include "cli/fields.h"
 #include "cli/options.h"
 #include "cli/run_text.h"
 #include "headlight/model/generate.h"
@@ -19,7 +20,6 @@ struct GenerateArguments {
     TextArguments text;
     ComputeOptions compute;
     model::GenerateOptions generate;
-    bool ignore_end = false;
     bool no_special = false;
     bool json = false;
 };
@@ -69,12 +69,13 @@ std::string dumped(const nlohmann::ordered_json& root) {
 }
 
 int run(const GenerateArguments& options, const Console& console) {
+    require_relevant(options.generate);
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
     const bool encodes = loaded.model->part(model::Stack::encoder) != nullptr;
     if (options.text.has_pair() && !encodes) throw UsageError("--pair: a continuation has one text");
     const text::Tokenizer& tokenizer = *loaded.tokenizer;
     model::GenerateOptions generate = options.generate;
-    if (!options.ignore_end) generate.end = model::end_tokens(loaded.model->folder());
+    generate.end = model::end_tokens(loaded.model->folder());
     auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
     const std::string& begun = encodes ? loaded.prompt.pair : loaded.prompt.text;
     if (encodes) {  // the target is continued
@@ -120,16 +121,7 @@ Action define_generate(Definition& definition, const Frontend&) {
     options->text.add_edits(definition);
     options->compute.add(definition);
     CLI::App& app = *definition.app;
-    model::GenerateOptions& g = options->generate;
-    add_count(definition, "--tokens", g.tokens, "maximum number of new tokens", 1, std::int64_t{1} << 20);
-    add_value(definition, "--temperature", g.temperature, "sampling temperature; 0: always the likeliest token", "X")
-        ->capture_default_str()
-        ->check(not_negative());
-    add_index(definition, "--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all", "K")->capture_default_str();
-    add_number(definition, "--top-p", g.top_p, "draw from the likeliest tokens that together reach this probability", 1e-9, 1.0,
-               "P");
-    add_seed(definition, g.seed, "equal seeds draw equal tokens");
-    app.add_flag("--ignore-end", options->ignore_end, "continue after an end-of-text token");
+    add_fields(definition, options->generate);
     app.add_flag("--no-special-tokens", options->no_special, "leave out what the model's template adds to the prompt");
     app.add_flag("--json", options->json, "ids, tokens and probabilities as one JSON object");
     return [options, console = definition.console] { return run(*options, *console); };

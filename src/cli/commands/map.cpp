@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/fields.h"
 #include "cli/offscreen.h"
 #include "cli/picture_options.h"
 #include "cli/result_file.h"
@@ -23,9 +24,8 @@ struct MapArguments {
     ModelArgument model;
     ComputeOptions compute;
     std::string cache;
-    std::int64_t layer = -1, head = -1, dims = 2;
+    std::int64_t layer = -1, head = -1;
     figure::MapRequest request;
-    model::Stack stack = model::Stack::decoder;
     bool points = false;
     PictureOptions picture;
     ResultFile out;
@@ -94,8 +94,6 @@ void draw(const MapArguments& arguments, const Loaded& loaded, map::QueryKeyMap 
     figure::MapRequest request = arguments.request;
     if (map.pictures) request.texts = arguments.image;
     request.dtype = arguments.compute.dtype;
-    request.gather.stack = arguments.stack;
-    request.options.dims = static_cast<int>(arguments.dims);
     request.output = arguments.picture.chosen();
     mark_what_is_sought(request, map, *loaded.tokenizer, console);
     figure::MapFigure drawn(std::move(map), request.look);
@@ -126,20 +124,19 @@ int run_map(const MapArguments& arguments, const Console& console) {
         throw UsageError("Give --texts FILE, --text TEXT or, for models that read pictures, --image FILE");
     std::optional<Offscreen> offscreen;  // Qt decodes pictures, too
     if (arguments.is_picture() || !arguments.image.empty()) offscreen.emplace();
-    if (arguments.dims == 2 && (request.look.yaw != 0 || request.look.pitch != 0))
-        throw UsageError("--yaw and --pitch turn maps of --dims 3");
-    map::MapOptions options = request.options;
-    options.dims = static_cast<int>(arguments.dims);
+    require_relevant(request);
+    const map::MapOptions& options = request.options;
     std::vector<corpus::Text> texts;
     if (arguments.image.empty()) texts = texts_of(request, console);
     const Loaded loaded = load_model(arguments.model, arguments.compute, console);
     map::GatherOptions gather = request.gather;
     gather.seed = options.seed;
     const bool two_texts = loaded.model->config().stack == model::Stack::decoder;
-    if (two_texts) gather.stack = arguments.stack;
-    const model::ModelConfig& c = two_texts && arguments.stack != model::Stack::decoder
-                                      ? loaded.model->part(arguments.stack)->config()
-                                      : loaded.model->config();
+    gather.stack = !two_texts                                    ? model::Stack::whole
+                   : request.gather.stack == model::Stack::whole ? model::Stack::decoder
+                                                                 : request.gather.stack;
+    const bool of_part = two_texts && gather.stack != model::Stack::decoder;
+    const model::ModelConfig& c = of_part ? loaded.model->part(gather.stack)->config() : loaded.model->config();
     gather.heads = chosen_heads(arguments, c);
     const auto vectors = arguments.image.empty()
                              ? map::gather_texts(loaded.model, loaded.tokenizer, texts, gather, loaded.cancel, console.progress())
@@ -168,7 +165,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
         .fact("texts_left_out", map.tokens.left_out)
         .fact("preset", std::string(enum_word(options.preset)))
         .fact("method", std::string(enum_word(options.projection)))
-        .fact("dims", arguments.dims)
+        .fact("dims", static_cast<std::int64_t>(options.dims))
         .fact("scale", std::string(enum_word(options.scale)))
         .fact("seed", static_cast<std::int64_t>(options.seed))
         .fact("rotated", std::string(map.rotated ? "yes" : "no"));
@@ -179,34 +176,6 @@ int run_map(const MapArguments& arguments, const Console& console) {
                                                         : map::points_table(map);
     arguments.out.write(result, console);
     return 0;
-}
-
-/// What a picture of the map looks like.
-void add_look(Definition& definition, MapArguments& o) {
-    CLI::App& app = *definition.app;
-    figure::MapLook& look = o.request.look;
-    definition.add_enum("--color", look.color, "pictures: the meaning of a point's colour");
-    app.add_flag("--size-by-norm", look.size_by_norm, "pictures of one head: longer vectors are larger");
-    const auto without = [&](const char* flag, std::vector<bool*> fields, const char* help) {
-        app.add_flag_callback(
-            flag,
-            [fields] {
-                for (bool* field : fields) *field = false;
-            },
-            help);
-    };
-    without("--no-queries", {&look.queries}, "pictures without queries");
-    without("--no-keys", {&look.keys}, "pictures without keys");
-    without("--no-apart", {&look.apart}, "pictures without first and special tokens");
-    without("--no-labels", {&look.token_labels, &look.region_labels}, "pictures of one head: no names of tokens and regions");
-    without("--no-thumbnails", {&look.thumbnails}, "maps of pictures: draw points instead of patches");
-    add_number(definition, "--yaw", look.yaw, "pictures of --dims 3: turned about the upright axis", -360.0, 360.0, "DEGREES");
-    add_number(definition, "--pitch", look.pitch, "pictures of --dims 3: then about the horizontal axis", -360.0, 360.0,
-               "DEGREES");
-    app.add_option("--mark", o.request.mark, "pictures: tokens to highlight; the others are grey")->type_name("SEARCH");
-    definition.add_enum("--mark-by", o.request.mark_by, "how --mark is read");
-    o.picture.add_theme(definition);
-    o.picture.add_size(definition);
 }
 
 }  // namespace
@@ -223,27 +192,16 @@ Action define_map(Definition& definition, const Frontend&) {
     add_path(definition, "--image", o->image, "for models that read pictures: a picture, or a folder of them", "FILE|FOLDER")
         ->excludes(texts)
         ->excludes(text);
-    definition.add_enum("--method", o->request.options.projection, "how points are projected");
-    add_count(definition, "--dims", o->dims, "axes of the picture: 2 or 3", 2, 3);
-    definition.add_enum("--preset", o->request.options.preset,
-                        "definition of nearness: the largest scores, scaled distance, or that of AttentionViz");
-    definition.add_enum("--factor", o->request.options.scale, "the factor of queries in the presets scores and balanced");
+    add_fields(definition, o->request);
+    app.add_flag_callback(
+        "--no-labels", [&look = o->request.look] { look.token_labels = look.region_labels = false; },
+        "--no-token-labels and --no-region-labels");
     add_index(definition, "--layer", o->layer, "only the heads of this layer", "L");
     add_index(definition, "--head", o->head, "only the head with this number in every layer", "H");
-    add_index(definition, "--tokens", o->request.gather.budget, "whole texts are drawn up to this many tokens; 0: all")
-        ->capture_default_str();
-    add_seed(definition, o->request.options.seed, "seed of the choice of texts, of t-SNE and of UMAP", "S");
-    app.add_flag("--rotated", o->request.gather.rotated, "queries and keys after the rotation by their positions");
-    definition.add_enum("--attention", o->stack, "encoder-decoder models: whose attention");
-    app.add_flag("--with-apart", o->request.options.with_apart, "first and special tokens count like all others");
-    add_value(definition, "--perplexity", o->request.options.perplexity, "of t-SNE (default: 30; attentionviz: 50)", "X")
-        ->check(not_negative());
-    add_value(definition, "--iterations", o->request.options.iterations,
-              "of t-SNE (default: 750) or UMAP (default: 500, 200 above 10,000 points)", "N")
-        ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--points", o->points, "NPZ: also the queries and keys themselves");
     add_path(definition, "--cache", o->cache, "a folder that caches finished heads", "FOLDER", ValueKind::folder);
-    add_look(definition, *o);
+    o->picture.add_theme(definition);
+    o->picture.add_size(definition);
     o->out.add(definition, {".npz", ".csv", ".json", ".png", ".svg", ".pdf"});
     o->compute.add(definition);
     return [o, console = definition.console] { return run_map(*o, *console); };

@@ -15,42 +15,6 @@
 namespace headlight::figure {
 namespace {
 
-/// `always`: written out even if it is the default.
-class ChangedOptions {
-public:
-    explicit ChangedOptions(CommandOptions& out) : out_(out) {}
-
-    template <class T>
-    void option(const char* name, const T& value, const T& initial, bool always = false) const {
-        if (value != initial || always) out_.emplace_back(name, option_words(value));
-    }
-    void flag(const char* name, bool on) const {
-        if (on) out_.emplace_back(name, "");
-    }
-
-private:
-    CommandOptions& out_;
-};
-
-void put_map(CommandOptions& out, const MapRequest& r) {
-    const ChangedOptions put(out);
-    const map::MapOptions& o = r.options;
-    const map::MapOptions plain;
-    const map::GatherOptions usual;
-    put.option("method", o.projection, plain.projection, true);
-    put.option("dims", o.dims, plain.dims);
-    put.option("preset", o.preset, plain.preset, true);
-    put.option("factor", o.scale, plain.scale);
-    if (const std::string attention = attention_word(r.gather.stack); !attention.empty())
-        out.emplace_back("attention", attention);
-    put.option("tokens", r.gather.budget, usual.budget);
-    put.option("seed", o.seed, plain.seed, true);
-    put.flag("rotated", r.gather.rotated);
-    put.flag("with-apart", o.with_apart);
-    put.option("perplexity", o.perplexity, plain.perplexity);
-    put.option("iterations", o.iterations, plain.iterations);
-}
-
 /// The gathered heads, if they are one layer, one number in all layers, or a single head.
 void put_heads(CommandOptions& out, const map::QueryKeyMap& map, const MapLook& look) {
     HeadId first{map.heads.front().layer, map.heads.front().head};
@@ -59,27 +23,6 @@ void put_heads(CommandOptions& out, const map::QueryKeyMap& map, const MapLook& 
     const bool one_number = std::ranges::all_of(map.heads, [&](const map::HeadMap& head) { return head.head == first.head; });
     if (look.single || (one_layer && map.layers > 1)) out.emplace_back("layer", std::to_string(first.layer.value));
     if (look.single || (one_number && map.heads_per_layer > 1)) out.emplace_back("head", std::to_string(first.head.value));
-}
-
-void put_look(CommandOptions& out, const MapRequest& r, const map::QueryKeyMap& map) {
-    const ChangedOptions put(out);
-    const MapLook& look = r.look;
-    const MapLook plain;
-    put.option("color", look.color, plain.color);
-    put.flag("size-by-norm", look.size_by_norm);
-    put.flag("no-queries", !look.queries);
-    put.flag("no-keys", !look.keys);
-    put.flag("no-apart", !look.apart);
-    put.flag("no-labels", !look.token_labels && !look.region_labels);
-    put.flag("no-thumbnails", map.pictures && !look.thumbnails);
-    if (!map.heads.empty() && map.heads.front().dims == 3) {
-        put.option("yaw", look.yaw, plain.yaw);
-        put.option("pitch", look.pitch, plain.pitch);
-    }
-    put.option("mark", r.mark, {});
-    if (!r.mark.empty()) put.option("mark-by", r.mark_by, map::SearchKind::token);
-    put_theme(out, r.output.style);
-    put_size(out, r.output);
 }
 
 }  // namespace
@@ -92,9 +35,12 @@ Provenance map_provenance(const model::Model& model, const map::QueryKeyMap& map
     out.text = request.text;
     out.dtype = request.dtype;
     out.version = version();
-    put_map(out.options, request);
+    MapRequest drawn = request;
+    if (!map.pictures) drawn.look.thumbnails = MapLook().thumbnails;
+    out.options = changed_fields(drawn);
     put_heads(out.options, map, request.look);
-    put_look(out.options, request, map);
+    put_theme(out.options, request.output.style);
+    put_size(out.options, request.output);
     out.command = "headlight map " + shell_word(model_reference(model.folder()));
     std::error_code ignored;
     const char* const input = model::reads_pictures(model.config()) ? "image" : "texts";

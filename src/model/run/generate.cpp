@@ -129,7 +129,7 @@ Generated generate_watched(const Model& model, const std::vector<std::int64_t>& 
         out.ids.push_back(id);
         out.probabilities.push_back(probability(logits.row(), id));
         if (on_token) on_token(id);
-        out.ended = std::ranges::find(options.end, id) != options.end.end();
+        out.ended = !options.ignore_end && std::ranges::find(options.end, id) != options.end.end();
         if (out.ended) break;
         input.ids = {id};
     }

@@ -8,11 +8,7 @@
 namespace headlight::ui {
 namespace generate_test {
 
-ContinueSettings greedy(std::int64_t tokens) {
-    ContinueSettings s;
-    s.draw.tokens = tokens;
-    return s;
-}
+model::GenerateOptions greedy(std::int64_t tokens) { return {.tokens = tokens}; }
 
 TEST(FollowEdit, WhatTheModelWroteStaysItsOwn) {
     const QString text = QStringLiteral("abcdefgh");
@@ -88,8 +84,8 @@ TEST_F(WindowTest, TheTextStaysInSightWhenItIsContinued) {
 TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {
     Document& document = window.document();
     const QString before = document.prompt().text;
-    ContinueSettings many = greedy(4000);
-    many.stop_at_end = false;
+    model::GenerateOptions many = greedy(4000);
+    many.ignore_end = true;
     ASSERT_FALSE(document.generate(many));
     ASSERT_TRUE(wait_for([&] { return document.prompt().text.size() > before.size() + 10; }));
     document.stop();

@@ -272,10 +272,10 @@ TEST_F(EditsPanelTest, GeneratedTokensStandBesideThoseUnderTheEdits) {
     type_edit(QStringLiteral("zero L5.mlp"));
     type_edit(QStringLiteral("zero L99H0"));
     ASSERT_TRUE(settle());
-    ContinueSettings settings;
-    settings.draw.tokens = 8;
-    settings.draw.temperature = 0;
-    settings.stop_at_end = false;
+    model::GenerateOptions settings;
+    settings.tokens = 8;
+    settings.temperature = 0;
+    settings.ignore_end = true;
     const QString before = document().prompt().text;
     const OpenModel opened = document().model();
     ASSERT_FALSE(document().generate(settings));

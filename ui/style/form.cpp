@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/style/form.h"
+
+#include <limits>
+
+namespace headlight::ui {
+namespace {
+
+QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+}  // namespace
+
+FormRows::FormRows(Irrelevant irrelevant, QWidget* parent)
+    : QWidget(parent), rows_(new QFormLayout(this)), irrelevant_(irrelevant) {
+    rows_->setContentsMargins(0, 0, 0, 0);
+    rows_->setHorizontalSpacing(16);
+}
+
+QWidget* FormRows::row(std::string_view name) const { return findChild<QWidget*>(words(name), Qt::FindDirectChildrenOnly); }
+
+void FormRows::show_relevant(const Field& field) {
+    if (irrelevant_ == Irrelevant::hidden) return rows_->setRowVisible(row(field.name), field.relevant);
+    row(field.name)->setEnabled(field.relevant);
+}
+
+void FormRows::add_row(const Field& field, QWidget& widget, bool titled) {
+    widget.setObjectName(words(field.name));
+    widget.setAccessibleName(words(field.title));
+    widget.setToolTip(words(field.help));
+    if (titled)
+        rows_->addRow(words(field.title), &widget);
+    else
+        rows_->addRow(&widget);
+}
+
+QCheckBox* FormRows::add_switch(const Field& field) {
+    auto* box = new QCheckBox(words(field.title));
+    connect(box, &QCheckBox::toggled, this, &FormRows::changed);
+    add_row(field, *box, false);
+    return box;
+}
+
+QComboBox* FormRows::add_choice(const Field& field) {
+    auto* box = new QComboBox;
+    connect(box, &QComboBox::currentIndexChanged, this, &FormRows::changed);
+    add_row(field, *box);
+    return box;
+}
+
+QSpinBox* FormRows::add_count(const Field& field) {
+    auto* box = new QSpinBox;
+    const double most = static_cast<double>(std::numeric_limits<int>::max());
+    box->setRange(static_cast<int>(field.low), static_cast<int>(field.bounded() ? std::min(field.high, most) : most));
+    box->setSpecialValueText(words(field.empty));
+    box->setKeyboardTracking(false);
+    connect(box, &QSpinBox::valueChanged, this, &FormRows::changed);
+    add_row(field, *box);
+    return box;
+}
+
+QDoubleSpinBox* FormRows::add_number(const Field& field) {
+    auto* box = new QDoubleSpinBox;
+    box->setDecimals(4);
+    box->setRange(field.bounded() ? field.low : -1e9, field.bounded() ? field.high : 1e9);
+    box->setSpecialValueText(words(field.empty));
+    box->setKeyboardTracking(false);
+    connect(box, &QDoubleSpinBox::valueChanged, this, &FormRows::changed);
+    add_row(field, *box);
+    return box;
+}
+
+QLineEdit* FormRows::add_line(const Field& field) {
+    auto* line = new QLineEdit;
+    line->setPlaceholderText(words(field.empty));
+    connect(line, &QLineEdit::textChanged, this, &FormRows::changed);
+    add_row(field, *line);
+    return line;
+}
+
+}  // namespace headlight::ui
