@@ -5,6 +5,7 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/json_file.h"
 #include "io/open_regular.h"
+#include "io/sha256.h"
 
 #include <openssl/evp.h>
 #include <sys/stat.h>
@@ -12,39 +13,31 @@
 
 #include <cerrno>
 #include <ctime>
-#include <memory>
 #include <system_error>
 #include <vector>
 
 namespace headlight::io {
-namespace {
 
-class Sha256 {
-public:
-    Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw Error("Cannot start SHA-256");
-    }
-    void add(const void* data, std::size_t size) {
-        if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw Error("SHA-256 failed");
-    }
-    std::string hex() {
-        unsigned char digest[EVP_MAX_MD_SIZE];
-        unsigned int size = 0;
-        if (EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) throw Error("SHA-256 failed");
-        static constexpr char kHex[] = "0123456789abcdef";
-        std::string text;
-        for (unsigned int i = 0; i < size; ++i) {
-            text += kHex[digest[i] >> 4];
-            text += kHex[digest[i] & 15];
-        }
-        return text;
-    }
+Sha256::Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw Error("Cannot start SHA-256");
+}
 
-private:
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
+void Sha256::add(const void* data, std::size_t size) {
+    if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw Error("SHA-256 failed");
+}
 
-}  // namespace
+std::string Sha256::hex() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    if (EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) throw Error("SHA-256 failed");
+    static constexpr char kHex[] = "0123456789abcdef";
+    std::string text;
+    for (unsigned int i = 0; i < size; ++i) {
+        text += kHex[digest[i] >> 4];
+        text += kHex[digest[i] & 15];
+    }
+    return text;
+}
 
 std::string sha256_hex(std::span<const std::byte> bytes) {
     Sha256 sha;
