@@ -5,7 +5,6 @@
 #include "headlight/base/facts_of.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/working_for.h"
-#include "headlight/io/json_file.h"
 
 #include <CLI/Error.hpp>
 
@@ -115,8 +114,6 @@ int run_action(const Built& built) {
     } catch (const Cancelled&) {
         say_could_not(console, "Cancelled");
         end_interrupted();
-    } catch (const nlohmann::json::exception& e) {
-        return say_could_not(console, io::plain_reason(e));
     } catch (const std::exception& e) {
         return say_could_not(console, Error(headlight::facts_of(e)).what());
     }

@@ -2,6 +2,7 @@
 #include "io/open_regular.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/facts_of.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -38,6 +39,7 @@ OpenFile open_regular(const std::filesystem::path& path) {
                                .file = path.string(),
                                .found = code == ENOENT ? "" : std::generic_category().message(code)});
     }
+    set_file_at_hand(path.string());
     struct stat info {};
     if (::fstat(fd.get(), &info) != 0)
         throw Error(ErrorFacts{

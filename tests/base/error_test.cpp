@@ -4,8 +4,17 @@
 #include "headlight/base/job.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <any>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
 #include <new>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace headlight {
 namespace error_test {
@@ -63,6 +72,30 @@ TEST(FactsOf, WhatALackOfMemorySaysIsOneSentence) {
     EXPECT_EQ(facts_of(std::bad_alloc()).found, "");
     EXPECT_EQ(facts_of(std::runtime_error("The size is wrong\nframe #0: …")).problem, "The size is wrong");
     EXPECT_EQ(facts_of(Error(ErrorFacts{.problem = "no text", .hint = "Type one"})).hint, "Type one");
+}
+
+TEST(FactsOf, KeepsTheStandardLibrarysWordsFromUsers) {
+    set_file_at_hand("store/merged.safetensors");
+    const std::vector<std::function<void()>> faults{[] { (void)std::vector<int>{}.at(3); },
+                                                    [] { (void)std::string("x").substr(7); },
+                                                    [] { std::vector<int>().resize(std::numeric_limits<std::size_t>::max()); },
+                                                    [] { (void)std::stoi("x"); },
+                                                    [] { (void)std::map<int, int>{}.at(1); },
+                                                    [] { (void)std::optional<int>{}.value(); },
+                                                    [] { (void)std::any_cast<int>(std::any(1.0)); },
+                                                    [] { std::filesystem::create_directory("/proc/version/x"); },
+                                                    [] { (void)nlohmann::json::parse("{}").at("key"); }};
+    for (const auto& fault : faults) try {
+            fault();
+            ADD_FAILURE() << "no exception";
+        } catch (const std::exception& error) {
+            const std::string said = Error(facts_of(error)).what();
+            SCOPED_TRACE(said);
+            for (const char* word : {"std::", "_M_", "basic_", "stoi", "map::at", "bad_", "filesystem error", "json.exception"})
+                EXPECT_EQ(said.find(word), std::string::npos) << word;
+            EXPECT_TRUE(said.find("store/merged.safetensors") != std::string::npos ||
+                        said.find("/proc/version/x") != std::string::npos);
+        }
 }
 
 }  // namespace error_test

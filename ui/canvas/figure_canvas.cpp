@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/figure_canvas.h"
 
+#include "headlight/base/facts_of.h"
+
 #include <QMetaMethod>
 #include <QPaintEvent>
 #include <QPainter>
@@ -87,7 +89,7 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
     } catch (const std::bad_alloc&) {
         return give_up({.problem = "There is not enough memory for the picture"});
     } catch (const std::exception& error) {
-        return give_up({.problem = error.what()});
+        return give_up(facts_of(error));
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/corpus_in_use.h"
 
+#include "headlight/base/facts_of.h"
+
 #include <QDir>
 #include <QFileInfo>
 
@@ -32,7 +34,7 @@ void CorpusInUse::look(const QString& folder, const OpenModel& opened) {
                             why = QStringLiteral("%1 was run with %2, and not with the model that is open")
                                       .arg(called, QString::fromStdString(stored->manifest.model));
                     } catch (const std::exception& error) {
-                        why = QStringLiteral("%1: %2").arg(called, QString::fromUtf8(error.what()));
+                        why = QStringLiteral("%1: %2").arg(called, QString::fromUtf8(Error(facts_of(error)).what()));
                     }
                     return [this, heads, why] {
                         reading_ = false;

@@ -119,8 +119,10 @@ void Jobs::run(Lane lane, const Ticket& ticket, const Work& work) {
         finish_with(deliver);
     } catch (const Cancelled&) {
         finish_with({});
+    } catch (const std::exception& error) {
+        finish_with([facts = facts_of(error)] { throw Error(facts); });
     } catch (...) {
-        finish_with([what = std::current_exception()] { std::rethrow_exception(what); });
+        finish_with([] { throw Error("The work ended for an unknown reason"); });
     }
 }
 
