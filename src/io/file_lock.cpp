@@ -25,6 +25,17 @@ bool still_named(int fd, const std::filesystem::path& file) {
            ours.st_dev == named.st_dev;
 }
 
+[[noreturn]] void fail(std::filesystem::path file, int code, const std::string& hint) {
+    std::error_code ignored;
+    while (!std::filesystem::exists(file, ignored) && file.has_relative_path()) file = file.parent_path();
+    if (file.empty()) file = ".";
+    throw Error(ErrorFacts{
+        .problem = std::filesystem::is_directory(file, ignored) ? "Cannot write to the folder" : "Cannot lock the file",
+        .file = file.string(),
+        .found = std::generic_category().message(code),
+        .hint = hint});
+}
+
 }  // namespace
 
 FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::string& hint, const CancelToken& cancel,
@@ -37,16 +48,17 @@ FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::stri
             if (!kept && fd >= 0) ::close(std::exchange(fd, -1));
         }
     } closing{fd_};
-    std::error_code code;
-    std::filesystem::create_directories(file.parent_path(), code);  // opening says why it could not
     while (true) {
         cancel.throw_if_cancelled();
-        if (fd_ < 0) fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (fd_ < 0)
-            throw Error(ErrorFacts{.problem = "Cannot write to the folder",
-                                   .file = file.string(),
-                                   .found = std::generic_category().message(errno),
-                                   .hint = hint});
+        if (fd_ < 0) {
+            std::error_code code;
+            std::filesystem::create_directories(file.parent_path(), code);
+            if (code) fail(file.parent_path(), code.value(), hint);
+            // The mode that the umask leaves, as of every other file: users who share a folder share its locks.
+            fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            if (fd_ < 0 && errno == EACCES) fd_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);  // of another user
+            if (fd_ < 0) fail(file, errno, hint);
+        }
         if (::flock(fd_, (kind == Kind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
             if (still_named(fd_, file)) {
                 closing.kept = true;
