@@ -16,10 +16,17 @@ void add_facts(Result& result, const corpus::StoredCorpus& store, const Console&
         .fact(prefix + "chunks", store.merged.chunks)
         .fact(prefix + "context", manifest.options.context)
         .fact(prefix + "stride", manifest.options.stride);
-    if (store.merged.chunks < manifest.chunks())
-        result.notes({(which.empty() ? "" : "the " + which + " store: ") + "from " + with_commas(store.merged.chunks) + " of " +
-                      with_commas(manifest.chunks()) + " chunks"},
+    const std::string of_which = which.empty() ? "" : "the " + which + " store: ";
+    if (store.merged.rebuilt)
+        result.notes({of_which +
+                      "merged.safetensors is damaged; these results are merged from the segments again (headlight corpus "
+                      "merge " +
+                      store.folder.string() + " --out " + store.folder.string() + " writes the file again)"},
                      console);
+    if (store.merged.chunks < manifest.chunks())
+        result.notes(
+            {of_which + "from " + with_commas(store.merged.chunks) + " of " + with_commas(manifest.chunks()) + " chunks"},
+            console);
 }
 
 std::string counted(std::int64_t n, const std::string& thing) { return with_commas(n) + ' ' + thing + (n == 1 ? "" : "s"); }

@@ -2,7 +2,7 @@
 #include "headlight/corpus/accumulate/arrays.h"
 
 #include "headlight/base/error.h"
-#include "headlight/io/safetensors.h"
+#include "headlight/io/checksum.h"
 
 #include <cstring>
 #include <type_traits>
@@ -67,17 +67,47 @@ const Arrays::Array& Arrays::at(const std::string& name) const {
 std::vector<std::int64_t> Arrays::shape(const std::string& name) const { return at(name).shape; }
 
 template <class T>
-std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64_t>& shape) const {
+void Arrays::require(const std::string& name, const std::vector<std::int64_t>& shape) const {
     const Array& array = at(name);
     if (array.dtype != dtype_of<T>() || !fits(array.shape, shape))
         throw Error({.problem = "An array has another type or shape than expected",
                      .file = file_.string(),
                      .item = name,
                      .expected = std::string(io::name_of(dtype_of<T>())) + " " + shape_text(shape),
-                     .found = std::string(io::name_of(array.dtype)) + " " + shape_text(array.shape)});
+                     .found = std::string(io::name_of(array.dtype)) + " " + shape_text(array.shape),
+                     .hint = hint_});
+}
+
+template <class T>
+std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64_t>& shape) const {
+    require<T>(name, shape);
+    const Array& array = at(name);
     std::vector<T> values(array.bytes.size() / sizeof(T));
     if (!values.empty()) std::memcpy(values.data(), array.bytes.data(), array.bytes.size());
     return values;
+}
+
+template <class T>
+std::vector<T> Arrays::get_within(const std::string& name, const std::vector<std::int64_t>& shape, T least, T most) const {
+    std::vector<T> values = get<T>(name, shape);
+    for (const T value : values)
+        if (!(value >= least && value <= most))
+            throw_damaged(name, std::to_string(least) + " to " + std::to_string(most), std::to_string(value));
+    return values;
+}
+
+std::vector<std::int64_t> Arrays::get_chunks(const std::string& name, const std::vector<std::int64_t>& shape,
+                                             std::int64_t least) const {
+    return get_within<std::int64_t>(name, shape, least, chunks_ - 1);
+}
+
+void Arrays::throw_damaged(const std::string& name, const std::string& expected, const std::string& found) const {
+    throw Error({.problem = "The numbers of a store do not fit each other",
+                 .file = file_.string(),
+                 .item = name,
+                 .expected = expected,
+                 .found = found,
+                 .hint = hint_.empty() ? "Run the corpus again, or restore the file from a copy" : hint_});
 }
 
 std::int64_t Arrays::bytes() const noexcept {
@@ -89,13 +119,14 @@ std::int64_t Arrays::bytes() const noexcept {
 void Arrays::write(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata) const {
     std::vector<io::ArrayRef> refs;
     for (const auto& [name, array] : arrays_) refs.push_back({name, array.dtype, array.shape, array.bytes});
-    io::write_safetensors(file, refs, metadata);
+    io::write_checked_safetensors(file, refs, metadata);
 }
 
-Arrays Arrays::read(const std::filesystem::path& file, std::map<std::string, std::string>* metadata) {
-    const io::TensorStore store = io::TensorStore::open_file(file);
+Arrays Arrays::read(const std::filesystem::path& file, const std::string& hint, std::map<std::string, std::string>* metadata) {
+    const io::TensorStore store = io::open_checked_safetensors(file, hint);
     Arrays arrays;
     arrays.file_ = file;
+    arrays.hint_ = hint;
     for (const auto& [name, view] : store.tensors())
         arrays.arrays_[name] = {view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}};
     if (metadata) *metadata = store.metadata();
@@ -104,6 +135,7 @@ Arrays Arrays::read(const std::filesystem::path& file, std::map<std::string, std
 
 #define HEADLIGHT_ARRAY_TYPE(T)                                                                      \
     template void Arrays::put<T>(const std::string&, std::vector<std::int64_t>, std::span<const T>); \
+    template void Arrays::require<T>(const std::string&, const std::vector<std::int64_t>&) const;    \
     template std::vector<T> Arrays::get<T>(const std::string&, const std::vector<std::int64_t>&) const;
 HEADLIGHT_ARRAY_TYPE(float)
 HEADLIGHT_ARRAY_TYPE(double)
@@ -112,5 +144,12 @@ HEADLIGHT_ARRAY_TYPE(std::int32_t)
 HEADLIGHT_ARRAY_TYPE(std::int16_t)
 HEADLIGHT_ARRAY_TYPE(std::uint8_t)
 #undef HEADLIGHT_ARRAY_TYPE
+#define HEADLIGHT_ORDERED_TYPE(T) \
+    template std::vector<T> Arrays::get_within<T>(const std::string&, const std::vector<std::int64_t>&, T, T) const;
+HEADLIGHT_ORDERED_TYPE(float)
+HEADLIGHT_ORDERED_TYPE(std::int64_t)
+HEADLIGHT_ORDERED_TYPE(std::int32_t)
+HEADLIGHT_ORDERED_TYPE(std::int16_t)
+#undef HEADLIGHT_ORDERED_TYPE
 
 }  // namespace headlight::corpus

@@ -27,7 +27,7 @@ void FixedSum::merge(const FixedSum& other) noexcept {
     if (sum_ == kBroken || other.sum_ == kBroken)
         sum_ = kBroken;
     else
-        sum_ += other.sum_;
+        sum_ = static_cast<Int128>(static_cast<Uint128>(sum_) + static_cast<Uint128>(other.sum_));  // of a file: any bits
 }
 
 double FixedSum::value() const noexcept { return sum_ == kBroken ? kNaN : static_cast<double>(sum_) / kUnit; }

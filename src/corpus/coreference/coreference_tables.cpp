@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
 #include "headlight/corpus/coreference/coreference.h"
 #include "text/unicode/utf8.h"
 
@@ -10,6 +11,11 @@ namespace {
 constexpr std::int64_t kBytesAround = 28, kFarApart = 3 * kBytesAround;
 
 std::string word_of(const std::string& text, std::int64_t begin, std::int64_t end) {
+    if (begin < 0 || end < begin || end > std::ssize(text))
+        throw Error({.problem = "The store's texts and results do not fit",
+                     .item = "mentions.bytes",
+                     .expected = "at most " + std::to_string(text.size()),
+                     .found = std::to_string(begin) + " to " + std::to_string(end)});
     return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 

@@ -18,12 +18,6 @@ namespace {
 constexpr std::size_t kMostMentions = std::numeric_limits<std::int16_t>::max();
 constexpr double kToUnit = 32767;
 
-[[noreturn]] void broken_mentions(const char* array) {
-    throw Error({.problem = "The index of mentions is damaged",
-                 .item = array,
-                 .hint = "Run the corpus again, or restore the file from a copy"});
-}
-
 /// The tokens that overlap bytes of the text; empty: none in the chunk, or the bytes go beyond it.
 std::vector<std::int32_t> tokens_of(const TextRun& run, std::int64_t begin, std::int64_t end) {
     std::vector<std::int32_t> out;
@@ -232,16 +226,14 @@ MentionIndex MentionIndex::read(const Arrays& arrays) {
                      .item = "mentions",
                      .expected = "--measure with mentions",
                      .hint = "Run headlight corpus run with --texts of CorefUD, CoNLL-2012, GAP or WinoBias"});
-    const auto heads = arrays.get<std::int64_t>("mentions.heads", {3});
-    constexpr std::int64_t kMost = 100'000;
-    if (heads[0] < 1 || heads[1] < 1 || heads[0] > kMost || heads[1] > kMost) broken_mentions("mentions.heads");
-    MentionIndex index(heads[0], heads[1], heads[2] != 0);
+    const HeadsShape saved = get_heads(arrays, "mentions.heads");
+    MentionIndex index(saved.layers, saved.heads, saved.causal);
     index.load(arrays);
     return index;
 }
 
 void MentionIndex::load(const Arrays& arrays) {
-    const auto numbers = arrays.get<std::int64_t>("mentions.chunk", {-1});
+    const auto numbers = arrays.get_chunks("mentions.chunk", {-1});
     const std::int64_t s = std::ssize(numbers);
     const auto tasks = arrays.get<std::uint8_t>("mentions.task", {s});
     const auto keys = arrays.get<std::uint8_t>("mentions.key_bytes", {-1});
@@ -254,19 +246,20 @@ void MentionIndex::load(const Arrays& arrays) {
     const auto weights = arrays.get<std::int16_t>("mentions.to_weight", {-1, n_layers_, n_heads_});
     const auto names = arrays.get<float>("mentions.names", {-1, n_layers_, n_heads_, 2});
     const auto check = [&](const std::vector<std::int64_t>& of, std::int64_t size, const char* array) {
-        if (!std::ranges::is_sorted(of) || (of.empty() ? size != 0 : of.front() < 0 || of.back() != size)) broken_mentions(array);
+        if (!std::ranges::is_sorted(of) || (of.empty() ? size != 0 : of.front() < 0 || of.back() != size))
+            arrays.throw_damaged(array);
     };
     check(ends, n, "mentions.end");
     check(key_ends, std::ssize(keys), "mentions.key_end");
-    if (weights.size() != to.size()) broken_mentions("mentions.to_weight");
+    if (weights.size() != to.size()) arrays.throw_damaged("mentions.to_weight");
     auto next_to = to.begin();
     auto next_weight = weights.begin();
     auto next_name = names.begin();
     for (std::size_t c = 0; c < numbers.size(); ++c) {
         const auto [place, is_new] = chunks_.try_emplace(numbers[c]);
-        if (!is_new) broken_mentions("mentions.chunk");
+        if (!is_new) arrays.throw_damaged("mentions.chunk");
         IndexedMentions& chunk = place->second;
-        if (tasks[c] >= kMentionTasks) broken_mentions("mentions.task");
+        if (tasks[c] >= kMentionTasks) arrays.throw_damaged("mentions.task");
         chunk.task = static_cast<MentionTask>(tasks[c]);
         chunk.key.assign(keys.begin() + (c > 0 ? key_ends[c - 1] : 0), keys.begin() + key_ends[c]);
         std::int64_t rows = 0;
@@ -274,27 +267,28 @@ void MentionIndex::load(const Arrays& arrays) {
             const auto at = static_cast<std::size_t>(m);
             const std::int32_t* p = places.data() + 4 * at;
             const std::int64_t* b = bytes.data() + 4 * at;
-            if (b[0] < 0 || b[1] < b[0] || b[2] < 0 || b[3] < b[2] || p[2] < 0 || p[3] < p[2]) broken_mentions("mentions.bytes");
+            if (b[0] < 0 || b[1] < b[0] || b[2] < 0 || b[3] < b[2] || p[2] < 0 || p[3] < p[2])
+                arrays.throw_damaged("mentions.bytes");
             chunk.mentions.push_back({p[0], p[1], b[0], b[1], b[2], b[3], p[2], p[3], asked[at] != 0});
             rows += asked[at] != 0;
         }
         if (chunk.task == MentionTask::chains) {
-            if (to.end() - next_to < rows * heads()) broken_mentions("mentions.to");
+            if (to.end() - next_to < rows * heads()) arrays.throw_damaged("mentions.to");
             chunk.to.assign(next_to, next_to + rows * heads());
             chunk.to_weight.assign(next_weight, next_weight + rows * heads());
             next_to += rows * heads();
             next_weight += rows * heads();
             for (const std::int16_t to_mention : chunk.to)
-                if (to_mention < -1 || to_mention >= std::ssize(chunk.mentions)) broken_mentions("mentions.to");
+                if (to_mention < -1 || to_mention >= std::ssize(chunk.mentions)) arrays.throw_damaged("mentions.to");
         } else {
-            if (chunk.mentions.size() != 3 || rows != 1 || !chunk.mentions.front().asked) broken_mentions("mentions.asked");
-            if (names.end() - next_name < 2 * heads()) broken_mentions("mentions.names");
+            if (chunk.mentions.size() != 3 || rows != 1 || !chunk.mentions.front().asked) arrays.throw_damaged("mentions.asked");
+            if (names.end() - next_name < 2 * heads()) arrays.throw_damaged("mentions.names");
             chunk.names.assign(next_name, next_name + 2 * heads());
             next_name += 2 * heads();
         }
     }
-    if (next_to != to.end() || next_name != names.end()) broken_mentions("mentions.to");
-    const auto counts = arrays.get<std::int64_t>("mentions.counts", {kMentionTasks, 3});
+    if (next_to != to.end() || next_name != names.end()) arrays.throw_damaged("mentions.to");
+    const auto counts = arrays.get_within<std::int64_t>("mentions.counts", {kMentionTasks, 3}, 0, kMostCounted);
     for (std::size_t t = 0; t < counts_.size(); ++t) counts_[t] = {counts[3 * t], counts[3 * t + 1], counts[3 * t + 2]};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/distances/head_distances.h"
 
+#include "corpus/heads/saved_heads.h"
 #include "headlight/base/error.h"
 #include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
@@ -107,8 +108,10 @@ HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOpt
 
 HeadDistances::HeadDistances(const Arrays& arrays) {
     const std::vector<std::int64_t> heads = arrays.get<std::int64_t>("distances.heads", {2});
+    check_heads(arrays, "distances.heads", heads[0], heads[1]);
     layers_ = heads[0];
     heads_of_layer_ = heads[1];
+    arrays.require<std::int64_t>("distances.sums", {pairs(), 3, 2});
     pairs_.resize(static_cast<std::size_t>(pairs()));
     load(arrays);
 }
@@ -256,15 +259,21 @@ void HeadDistances::load(const Arrays& arrays) {
         const std::int64_t* at = sums.data() + 6 * i;
         pairs_[i] = {FixedSum::of(at[0], at[1]), FixedSum::of(at[2], at[3]), FixedSum::of(at[4], at[5])};
     }
-    const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("distances.counted", {4});
+    const std::vector<std::int64_t> counted = arrays.get_within<std::int64_t>("distances.counted", {4}, 0, kMostCounted);
     chunks_ = counted[0];
     compared_ = counted[1];
     queries_ = counted[2];
     squares_of_queries_ = counted[3];
     const std::vector<std::int64_t> places = arrays.get<std::int64_t>("distances.kept", {-1, 4});
-    std::int64_t floats = 0;
-    for (std::size_t i = 0; i < places.size(); i += 4) floats += heads() * places[i + 3];
-    const std::vector<float> weights = arrays.get<float>("distances.kept_weights", {floats});
+    const std::vector<float> weights = arrays.get<float>("distances.kept_weights", {-1});
+    std::int64_t left =
+        std::ssize(weights) / heads();  // keys that the queries may have; each alone must fit, or two could cancel
+    for (std::size_t i = 0; i < places.size(); i += 4) {
+        const std::int64_t text = places[i + 1], position = places[i + 2], keys = places[i + 3];
+        if (text < 0 || position < 0 || keys < 1 || keys > left) arrays.throw_damaged("distances.kept");
+        left -= keys;
+    }
+    if (left != 0 || std::ssize(weights) % heads() != 0) arrays.throw_damaged("distances.kept_weights");
     kept_.clear();
     auto from = weights.begin();
     for (std::size_t i = 0; i < places.size(); i += 4) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/first_tokens.h"
 
-#include "headlight/base/error.h"
+#include "corpus/heads/saved_heads.h"
 #include "headlight/corpus/accumulate/examples.h"
 
 #include <algorithm>
@@ -11,9 +11,8 @@ namespace {
 
 HeadsShape shape_of_first(const Arrays& arrays) {
     const auto saved = arrays.get<std::int64_t>("variability.shape", {4});
-    constexpr std::int64_t kMost = 100'000;
-    if (saved[0] < 1 || saved[1] < 1 || saved[0] > kMost || saved[1] > kMost || saved[3] < 1)
-        throw Error({.problem = "The store is damaged", .item = "variability.shape", .expected = "layers, heads and texts"});
+    check_heads(arrays, "variability.shape", saved[0], saved[1]);
+    if (saved[3] < 1) arrays.throw_damaged("variability.shape", "at least one text", std::to_string(saved[3]));
     return {.layers = saved[0], .heads = saved[1], .causal = saved[2] != 0};
 }
 
@@ -100,20 +99,14 @@ void FirstTokens::save(Arrays& out) const {
 }
 
 void FirstTokens::load(const Arrays& in) {
-    const auto numbers = in.get<std::int64_t>("variability.chunks", {-1});
+    const auto numbers = in.get_chunks("variability.chunks", {-1});
     const std::int64_t n = std::ssize(numbers), step = shape_.layers * shape_.heads * pairs().size();
-    const auto tokens = in.get<std::int64_t>("variability.tokens", {n});
+    const auto tokens = in.get_within<std::int64_t>("variability.tokens", {n}, 2, analyze::kFirstTokens);
     const auto weights = in.get<float>("variability.weights", {n, shape_.layers, shape_.heads, pairs().size()});
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t count = tokens[static_cast<std::size_t>(i)];
-        if (count < 2 || count > analyze::kFirstTokens)
-            throw Error({.problem = "The store is damaged",
-                         .item = "variability.tokens",
-                         .expected = "2 to " + std::to_string(analyze::kFirstTokens),
-                         .found = std::to_string(count)});
+    for (std::int64_t i = 0; i < n; ++i)
         keep(place_of(numbers[static_cast<std::size_t>(i)]),
-             {count, std::vector<float>(weights.begin() + i * step, weights.begin() + (i + 1) * step)});
-    }
+             {tokens[static_cast<std::size_t>(i)],
+              std::vector<float>(weights.begin() + i * step, weights.begin() + (i + 1) * step)});
 }
 
 AccumulatorKind variability_kind() {

@@ -58,11 +58,7 @@ std::vector<HeadSnippet> head_snippets(TextStore& texts, const std::shared_ptr<c
         const Text& text = texts.text(chunk.text);
         const std::int64_t tokens = chunk.encoding.size();
         for (HeadSnippet* of : snippets) {
-            if (of->example.query < 0 || of->example.key < 0 || std::max(of->example.query, of->example.key) >= tokens)
-                throw Error({.problem = "The store's texts and results do not fit",
-                             .item = "chunk " + std::to_string(number),
-                             .expected = "two of " + std::to_string(tokens) + " tokens",
-                             .found = std::to_string(of->example.query) + " and " + std::to_string(of->example.key)});
+            texts.chunk_with(number, {of->example.query, of->example.key});
             of->positions = positions_near(of->example, tokens, before);
             for (const std::int64_t p : of->positions)
                 of->tokens.push_back(headlight::text::token_label(*tokenizer, chunk.encoding.ids[static_cast<std::size_t>(p)]));

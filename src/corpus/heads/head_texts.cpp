@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/head_texts.h"
 
+#include "corpus/heads/saved_heads.h"
 #include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 
@@ -14,11 +15,9 @@ HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text
         throw Error(ErrorFacts{.problem = "The store has no measures of heads", .hint = "Run the corpus with --measure heads"});
     const auto ids = merged.get<std::uint8_t>("heads.measures", {-1});
     measures_ = split<std::string>(std::string(ids.begin(), ids.end()), ',');
-    const auto shape = merged.shape("heads.count");
-    if (shape.size() != 3)
-        throw Error({.problem = "An array has another shape than expected", .item = "heads.count", .expected = "three axes"});
-    layers_ = shape[1];
-    heads_ = shape[2];
+    const HeadsShape shape = get_heads(merged, "heads.shape");
+    layers_ = shape.layers;
+    heads_ = shape.heads;
     const auto measures = std::ssize(measures_);
     const auto chunks = merged.get<std::int64_t>("heads.chunks", {-1});
     values_ = merged.get<float>("heads.values", {std::ssize(chunks), measures, layers_, heads_});

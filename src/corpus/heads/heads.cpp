@@ -13,6 +13,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -102,6 +103,11 @@ void get_sums(const Arrays& in, const std::string& name, std::vector<std::int64_
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
 }
 
+std::int64_t examples_in(const Arrays& arrays) {
+    arrays.require<float>("heads.top_value", {kHeadExamples, -1, -1, -1});
+    return arrays.shape("heads.top_value").back();
+}
+
 }  // namespace
 
 std::int64_t distance_bin(std::int64_t distance) noexcept {
@@ -132,9 +138,7 @@ Heads::Heads(const HeadsShape& shape, std::int64_t examples)
       distances_(heads() * static_cast<std::size_t>(kDistanceBins)),
       top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)) {}
 
-Heads::Heads(const Arrays& arrays) : Heads(get_heads(arrays, "heads.shape"), arrays.shape("heads.top_value").back()) {
-    load(arrays);
-}
+Heads::Heads(const Arrays& arrays) : Heads(get_heads(arrays, "heads.shape"), examples_in(arrays)) { load(arrays); }
 
 std::unique_ptr<Accumulator> Heads::fresh() const {
     auto empty = std::make_unique<Heads>(*this);
@@ -335,16 +339,17 @@ void Heads::save(Arrays& out) const {
 }
 
 void Heads::load(const Arrays& in) {
+    constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
     const std::int64_t measures = std::ssize(corpus_measures());
     const auto ids = in.get<std::uint8_t>("heads.measures", {-1});
     if (std::string(ids.begin(), ids.end()) != joined(corpus_measures(), ","))
         throw Error({.problem = "The store has other measures of heads than this version of Headlight",
                      .item = "heads.measures",
                      .hint = "Run the corpus again"});
-    const auto chunks = in.get<std::int64_t>("heads.chunks", {-1});
+    const auto chunks = in.get_chunks("heads.chunks", {-1});
     const std::int64_t n = std::ssize(chunks);
     const auto values = in.get<float>("heads.values", {n, measures, layers_, heads_});
-    const auto rows = in.get<std::int32_t>("heads.rows", {n, measures, layers_});
+    const auto rows = in.get_within<std::int32_t>("heads.rows", {n, measures, layers_}, 0, kLargest);
     for (std::int64_t i = 0; i < n; ++i) {
         const auto value = values.begin() + i * std::ssize(sums_);
         rows_[chunks[static_cast<std::size_t>(i)]] = {
@@ -352,12 +357,14 @@ void Heads::load(const Arrays& in) {
             .rows = {rows.begin() + i * measures * layers_, rows.begin() + (i + 1) * measures * layers_}};
     }
     get_sums(in, "heads.sum", {measures, layers_, heads_}, sums_);
-    counts_ = in.get<std::int64_t>("heads.count", {measures, layers_, heads_});
+    counts_ = in.get_within<std::int64_t>("heads.count", {measures, layers_, heads_}, 0, kMostCounted);
     get_sums(in, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
     const std::vector<std::int64_t> shape = {kHeadExamples, layers_, heads_, examples_};
-    const auto value = in.get<float>("heads.top_value", shape);
-    const auto text = in.get<std::int64_t>("heads.top_text", shape);
-    const auto query = in.get<std::int32_t>("heads.top_query", shape), key = in.get<std::int32_t>("heads.top_key", shape);
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const auto value = in.get_within<float>("heads.top_value", shape, -kInfinity, kInfinity);
+    const auto text = in.get_chunks("heads.top_text", shape, -1);
+    const auto query = in.get_within<std::int32_t>("heads.top_query", shape, -1, kLargest),
+               key = in.get_within<std::int32_t>("heads.top_key", shape, -1, kLargest);
     for (std::size_t i = 0; i < text.size(); ++i)
         if (text[i] >= 0) top_[i / static_cast<std::size_t>(examples_)].add({value[i], text[i], query[i], key[i]});
 }

@@ -14,10 +14,14 @@ void put_heads(Arrays& arrays, const std::string& name, const HeadsShape& shape)
 
 HeadsShape get_heads(const Arrays& arrays, const std::string& name) {
     const auto values = arrays.get<std::int64_t>(name, {3});
-    constexpr std::int64_t kMost = 100'000;
-    if (values[0] < 1 || values[1] < 1 || values[0] > kMost || values[1] > kMost)
-        throw Error({.problem = "The store is damaged", .item = name, .expected = "layers and heads"});
+    check_heads(arrays, name, values[0], values[1]);
     return {.layers = values[0], .heads = values[1], .causal = values[2] != 0};
+}
+
+void check_heads(const Arrays& arrays, const std::string& name, std::int64_t layers, std::int64_t heads) {
+    constexpr std::int64_t kMost = 1 << 17;
+    if (layers < 1 || heads < 1 || layers > kMost || heads > kMost / layers)
+        arrays.throw_damaged(name, "layers and heads of a model", std::to_string(layers) + " and " + std::to_string(heads));
 }
 
 HeadsShape get_heads(const Arrays& arrays, const std::string& name, const AccumulatorKind& kind) {

@@ -9,8 +9,10 @@
 namespace headlight::corpus {
 
 void put_heads(Arrays&, const std::string& name, const HeadsShape&);
-/// Error when it makes no sense, or as Arrays::get().
+/// Error when it makes no sense (more than 131,072 heads), or as Arrays::get().
 HeadsShape get_heads(const Arrays&, const std::string& name);
+/// Error for layers and heads that no model has.
+void check_heads(const Arrays&, const std::string& name, std::int64_t layers, std::int64_t heads);
 /// Error if the array is missing, explaining how to gather `kind` of a treebank.
 HeadsShape get_heads(const Arrays&, const std::string& name, const AccumulatorKind& kind);
 

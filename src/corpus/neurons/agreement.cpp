@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -129,6 +130,9 @@ void Agreement::load(const Arrays& arrays) {
     const auto layers = std::ssize(widths_);
     const std::vector<std::int64_t> places = arrays.get<std::int64_t>("agreement.places", {-1, 2});
     const auto n = std::ssize(places) / 2;
+    for (std::size_t i = 0; i < places.size(); i += 2)
+        if (places[i] < 0 || places[i + 1] < 0 || places[i + 1] > std::numeric_limits<std::int32_t>::max())
+            arrays.throw_damaged("agreement.places");
     const std::vector<std::int32_t> tokens = arrays.get<std::int32_t>("agreement.readings", {n, layers, 4});
     const std::vector<float> probabilities = arrays.get<float>("agreement.probability", {n, layers});
     const std::vector<std::uint8_t> agrees = arrays.get<std::uint8_t>("agreement.agrees", {n, layers});

@@ -8,7 +8,7 @@
 namespace headlight::corpus {
 
 TriggerContext context_of(TextStore& texts, const Trigger& trigger, std::int64_t tokens_before) {
-    const Chunk& chunk = texts.chunk(trigger.text);
+    const Chunk& chunk = texts.chunk_with(trigger.text, {trigger.position});
     const Text& text = texts.text(chunk.text);
     const auto& offsets = chunk.encoding.offsets;
     const std::int64_t first = std::max<std::int64_t>(0, trigger.position - tokens_before);

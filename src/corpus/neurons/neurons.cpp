@@ -93,11 +93,15 @@ Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : o
 Neurons::Neurons(const Arrays& arrays, std::uint64_t seed)
     : options_{.seed = seed}, first_(arrays.get<std::int64_t>("neurons.first", {-1})) {
     if (first_.empty() || first_.front() != 0 || !std::ranges::is_sorted(first_))
-        throw Error({.problem = "An array is damaged", .item = "neurons.first", .expected = "the first neuron of each layer"});
-    const std::int64_t rows = std::max<std::int64_t>(1, neurons());
-    options_.triggers = std::ssize(arrays.get<float>("neurons.largest.value", {neurons(), -1})) / rows;
-    options_.samples =
-        std::ssize(arrays.get<float>("neurons.samples.value", {neurons(), kActivityLevels, -1})) / (rows * kActivityLevels);
+        arrays.throw_damaged("neurons.first", "the first neuron of each layer");
+    arrays.require<float>("neurons.largest.value", {neurons(), -1});
+    arrays.require<float>("neurons.samples.value", {neurons(), kActivityLevels, -1});
+    options_.triggers = arrays.shape("neurons.largest.value")[1];
+    options_.samples = arrays.shape("neurons.samples.value")[2];
+    constexpr std::int64_t kMostSamples = 1 << 16;
+    if (options_.triggers < 1 || options_.triggers > 255 || options_.samples < 1 || options_.samples > kMostSamples)
+        arrays.throw_damaged("neurons.largest.value", "1 to 255 triggers and at least 1 sample",
+                             std::to_string(options_.triggers) + " and " + std::to_string(options_.samples));
     resize();
     load(arrays);
 }
@@ -291,11 +295,12 @@ void save_triggers(Arrays& arrays, const std::string& name, const std::vector<st
 }
 
 std::vector<Trigger> load_triggers(const Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& shape) {
-    const std::vector<float> values = arrays.get<float>(name + ".value", shape);
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> values = arrays.get_within<float>(name + ".value", shape, -kInfinity, kInfinity);
     std::vector<Trigger> triggers(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) triggers[i].value = values[i];
     for (const auto& [field, member] : kTriggerNumbers) {
-        const std::vector<std::int32_t> numbers = arrays.get<std::int32_t>(name + field, shape);
+        const auto numbers = arrays.get_within<std::int32_t>(name + field, shape, -1, std::numeric_limits<std::int32_t>::max());
         for (std::size_t i = 0; i < numbers.size(); ++i) triggers[i].*member = numbers[i];
     }
     return triggers;
@@ -330,8 +335,8 @@ void Neurons::load(const Arrays& arrays) {
         largest_draw_[static_cast<std::size_t>(slot)] =
             last.text < 0 ? std::numeric_limits<std::uint64_t>::max() : sample_draw(slot / kActivityLevels, last);
     }
-    histogram_ = arrays.get<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins});
-    const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("neurons.counted", {2});
+    histogram_ = arrays.get_within<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, 0, kFull);
+    const std::vector<std::int64_t> counted = arrays.get_within<std::int64_t>("neurons.counted", {2}, 0, kMostCounted);
     texts_ = counted[0];
     tokens_ = counted[1];
 }

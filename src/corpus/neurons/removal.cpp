@@ -112,7 +112,7 @@ std::vector<NeuronRemoval> removal_test(const Neurons& neurons, TextStore& texts
     for (const auto& [place, asked] : prefixes) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Removing tokens", "prefix", done++, std::ssize(prefixes)});
-        const Chunk& chunk = texts.chunk(place.first);
+        const Chunk& chunk = texts.chunk_with(place.first, {place.second});
         const Text& text = texts.text(chunk.text);
         std::vector<analyze::NeuronId> here;
         for (const Asked& each : asked) here.push_back(out[each.neuron].id);

@@ -3,7 +3,7 @@
 
 #include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
-#include "headlight/io/atomic_file.h"
+#include "headlight/io/checksum.h"
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ void keep_probe(const fs::path& store, const Manifest& manifest, ProbeKind kind,
     content["task"] = task;
     const fs::path file = probe_file(store, kind, task);
     fs::create_directories(file.parent_path());
-    io::write_atomically(file, dumped(content));
+    io::write_checked_json(file, content);
 }
 
 void read_kept_probe(const fs::path& store, const Manifest& manifest, ProbeKind kind, const std::string& task,
@@ -59,16 +59,20 @@ void read_kept_probe(const fs::path& store, const Manifest& manifest, ProbeKind 
                      .found = task,
                      .hint = "Run " + command_of(kind, task)});
     }
-    const json in = io::read_json(file);
+    const std::string again = "Run it again: " + command_of(kind, task);
+    const json in = io::read_checked_json(file, again);
     try {
         if (in.at("format") != kProbeFormat || in.at("version") != kProbeVersion || in.at("texts") != manifest.texts() ||
             in.at("tokens") != manifest.tokens())
             throw Error({.problem = "The probe is of another version, or of other texts than the store now has",
                          .file = file.string(),
-                         .hint = "Run it again: " + command_of(kind, task)});
+                         .hint = again});
         read(in);
     } catch (const json::exception& error) {
-        throw Error({.problem = "The file of the probe is damaged", .file = file.string(), .found = io::plain_reason(error)});
+        throw Error({.problem = "The file of the probe is damaged",
+                     .file = file.string(),
+                     .found = io::plain_reason(error),
+                     .hint = again});
     }
 }
 

@@ -109,7 +109,10 @@ ProbeResult read_probe(const fs::path& store, const Manifest& manifest, const st
                .without = in.at("without")};
         const auto known = [&](std::int32_t label) {
             if (label < 0 || label >= std::ssize(out.classes))
-                throw Error({.problem = "The file of the probe is damaged", .file = store.string(), .item = "probes/" + task});
+                throw Error({.problem = "The file of the probe is damaged",
+                             .file = store.string(),
+                             .item = "probes/" + task,
+                             .hint = "Run headlight corpus probe again"});
             return label;
         };
         for (const json& e : in.at("tested"))
@@ -117,7 +120,12 @@ ProbeResult read_probe(const fs::path& store, const Manifest& manifest, const st
                 {.span = span_of(e.at(1)), .other = span_of(e.at(2)), .label = known(e.at(3)), .text = e.at(0), .type = e.at(4)});
         for (const json& of : in.at("layers")) {
             out.layers.push_back(layer_of(of, std::ssize(out.classes)));
-            const std::vector<std::int32_t>& predicted = out.layers.back().predicted;
+            const LayerProbe& layer = out.layers.back();
+            const auto classes = std::ssize(out.classes);
+            if (layer.probe.weights.cols() != out.layers.front().probe.weights.cols() || layer.probe.biases.size() != classes ||
+                layer.confusion.cols() != classes)
+                known(-1);
+            const std::vector<std::int32_t>& predicted = layer.predicted;
             std::ranges::for_each(predicted, known);
             if (predicted.size() != out.tested.size()) known(-1);
         }
@@ -130,7 +138,9 @@ ProbeResult read_probe(const fs::path& store, const Manifest& manifest, const st
             heads.stream.resize(std::ssize(out.classes));
             for (Eigen::Index c = 0; c < heads.stream.size(); ++c)
                 heads.stream[c] = number_in(stream.at(static_cast<std::size_t>(c)));
-            if (heads.n_heads < 1 || heads.layer * heads.n_heads != heads.difference.cols()) known(-1);
+            if (heads.n_heads < 1 || heads.difference.cols() % heads.n_heads != 0 ||
+                heads.layer != heads.difference.cols() / heads.n_heads)
+                known(-1);
             heads.share = heads.difference.array().colwise() / heads.stream.array();
         }
     });

@@ -4,9 +4,9 @@
 #include "headlight/base/error.h"
 #include "headlight/corpus/run/pack.h"
 #include "headlight/corpus/run/run.h"
-#include "headlight/io/atomic_file.h"
+#include "headlight/io/checksum.h"
 #include "headlight/io/file_lock.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/hash.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
@@ -28,6 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* kDelete = "Delete the folder, and give --model to run the texts again";
+
 fs::path states_folder(const fs::path& store) { return store / "states"; }
 fs::path description_file(const fs::path& store) { return states_folder(store) / "states.json"; }
 fs::path layer_file(const fs::path& store, std::int64_t layer) {
@@ -40,6 +42,7 @@ fs::path layer_file(const fs::path& store, std::int64_t layer) {
 struct Described {
     std::string texts;  ///< hash of all chunks
     std::int64_t layers = 0, width = 0, rows = 0;
+    std::vector<std::string> hashes{};  ///< [layer] SHA-256 of its file
 };
 
 std::string hash_of_texts(const Manifest& manifest) {
@@ -52,15 +55,19 @@ std::string hash_of_texts(const Manifest& manifest) {
 Described described(const Manifest& manifest, const fs::path& store) {
     const fs::path file = description_file(store);
     if (!fs::exists(file)) return {};
-    const json in = io::read_json(file);
-    const Described found{in.value("texts", ""), in.value("layers", std::int64_t{0}), in.value("width", std::int64_t{0}),
-                          in.value("rows", std::int64_t{0})};
-    if (found.texts != hash_of_texts(manifest)) return {};
-    for (std::int64_t layer = 0; layer < found.layers; ++layer) {
-        std::error_code code;
-        if (fs::file_size(layer_file(store, layer), code) != static_cast<std::uintmax_t>(found.rows * found.width * 4)) return {};
+    try {
+        const json in = io::read_checked_json(file, kDelete);
+        const Described found{in.at("texts"), in.at("layers"), in.at("width"), in.at("rows"), in.at("sha256_of_layers")};
+        if (found.texts != hash_of_texts(manifest) || found.layers != std::ssize(found.hashes)) return {};
+        for (std::int64_t layer = 0; layer < found.layers; ++layer) {
+            std::error_code code;
+            if (fs::file_size(layer_file(store, layer), code) != static_cast<std::uintmax_t>(found.rows * found.width * 4))
+                return {};
+        }
+        return found;
+    } catch (const json::exception&) {
+        return {};
     }
-    return found;
 }
 
 /// One layer of a file.
@@ -197,8 +204,11 @@ void write_layers(const StatesOptions& options, TextStore& texts, std::int64_t f
 
 void check_model(const Manifest& manifest, const StatesOptions& options) {
     const auto fail = [&](const std::string& what, const std::string& expected, const std::string& found) {
-        throw Error(
-            {.problem = "The store is of another " + what, .file = options.store.string(), .expected = expected, .found = found});
+        throw Error({.problem = "The store is of another " + what,
+                     .file = options.store.string(),
+                     .expected = expected,
+                     .found = found,
+                     .hint = "Give --model " + manifest.model_path});
     };
     if (options.model->hash() != manifest.model_hash)
         fail("model", manifest.model + " " + manifest.model_hash, options.model->config().name + " " + options.model->hash());
@@ -221,13 +231,18 @@ void for_each_layer(const Manifest& manifest, const StatesOptions& options,
         first_row.push_back(first_row.back() + texts.chunk(number).encoding.size());
     const io::FileLock lock(lock_file(options.store, "states"), io::FileLock::Kind::exclusive, "Wait for the other probe", cancel,
                             {});
+    std::vector<std::string> hashes;  // of files that are there
     const auto use_layers = [&](std::int64_t first, std::int64_t last, std::int64_t width) {
         for (std::int64_t layer = first; layer < last; ++layer) {
             cancel.throw_if_cancelled();
-            use(layer, StoredLayer(layer_file(options.store, layer), width, first_row));
+            const fs::path file = layer_file(options.store, layer);
+            if (!hashes.empty() && io::sha256_file(file) != hashes[static_cast<std::size_t>(layer)])
+                throw Error({.problem = "The states of a layer are damaged", .file = file.string(), .hint = kDelete});
+            use(layer, StoredLayer(file, width, first_row));
         }
     };
-    if (const Described there = described(manifest, options.store); there.layers > 0) {
+    if (const Described there = described(manifest, options.store); there.layers > 0 && there.rows == first_row.back()) {
+        hashes = there.hashes;
         use_layers(0, there.layers, there.width);
         return;
     }
@@ -235,7 +250,7 @@ void for_each_layer(const Manifest& manifest, const StatesOptions& options,
         throw Error({.problem = "The store has no states of its tokens",
                      .file = options.store.string(),
                      .expected = "a folder states, or the model " + manifest.model,
-                     .hint = "Give --model, which runs the texts once"});
+                     .hint = "Give --model " + manifest.model_path + ", which runs the texts once"});
     const std::int64_t layers = options.model->config().n_layers + 1, width = options.model->config().d_model,
                        bytes = std::max<std::int64_t>(1, first_row.back() * width * 4),
                        group = std::clamp<std::int64_t>(options.disk_budget / bytes, 1, layers);
@@ -246,10 +261,15 @@ void for_each_layer(const Manifest& manifest, const StatesOptions& options,
         LayerFiles files(options.store, first, last);
         write_layers(options, texts, first, last, files, cancel, progress);
         if (group == layers) {
-            io::write_atomically(
-                description_file(options.store),
-                json{{"texts", hash_of_texts(manifest)}, {"layers", layers}, {"width", width}, {"rows", first_row.back()}}
-                    .dump());
+            for (std::int64_t layer = 0; layer < layers; ++layer) {
+                cancel.throw_if_cancelled();
+                hashes.push_back(io::sha256_file(layer_file(options.store, layer)));
+            }
+            io::write_checked_json(description_file(options.store), {{"texts", hash_of_texts(manifest)},
+                                                                     {"layers", layers},
+                                                                     {"width", width},
+                                                                     {"rows", first_row.back()},
+                                                                     {"sha256_of_layers", std::exchange(hashes, {})}});
             files.keep();
         }
         use_layers(first, last, width);

@@ -58,7 +58,7 @@ void merge_stores(const std::vector<fs::path>& stores, const fs::path& out, cons
                  " and " + segment.machine.text());
             break;
         }
-    const Gathered fresh = Gathered(first.options.measures, Arrays::read(segments.front().file), first.options.seed).fresh();
+    const Gathered fresh = gathered_in(segments.front(), first).fresh();
     std::error_code code;
     if (stores.size() > 1 || !fs::equivalent(stores.front(), out, code)) {
         if (is_store(out) || (fs::exists(out) && !fs::is_empty(out)))

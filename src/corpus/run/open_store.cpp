@@ -133,6 +133,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
     check_model(*setup.model);
     Manifest now{.program = version(),
                  .model = setup.model->config().name,
+                 .model_path = fs::absolute(setup.model->folder()).lexically_normal().string(),
                  .model_hash = setup.model->hash(),
                  .tokenizer = setup.tokenizer->description(),
                  .tokenizer_hash = tokenizer_hash(*setup.tokenizer),

@@ -60,6 +60,7 @@ public:
     }
     void write() {
         if (!unsaved_) return;
+        check_unchanged(store_, manifest_, blocks_);
         if (file_.empty()) file_ = next_segment_file(store_, name_);
         write_segment(file_, manifest_, blocks_, *all_, machine_);
         unsaved_ = false;
@@ -131,7 +132,7 @@ private:
     bool told_ = false;
 };
 
-std::string part_name(const CorpusRun& run) {
+std::string segment_prefix(const CorpusRun& run) {
     return run.parts == 1 ? "" : std::to_string(run.part) + "of" + std::to_string(run.parts) + "-";
 }
 
@@ -214,6 +215,35 @@ private:
     io::FileLock lock_;
 };
 
+/// What a run makes that fails before the first texts of a new store are written is removed again. Made before the locks, which
+/// make the folder.
+class NewStore {
+public:
+    explicit NewStore(fs::path store) : store_(std::move(store)), new_(!is_store(store_)) {}
+    void remove_if_empty() const {
+        std::error_code ignored;
+        if (!new_ || fs::exists(store_ / part_name(0), ignored)) return;
+        fs::remove(store_ / "manifest.json", ignored);
+        fs::remove(store_ / "texts", ignored);  // these two only if nothing is in them
+        fs::remove_all(store_ / ".locks", ignored);
+        fs::remove(store_, ignored);
+    }
+
+private:
+    fs::path store_;
+    bool new_;
+};
+
+Manifest open_new_store(const NewStore& fresh, const CorpusRun& run, const CancelToken& cancel, const Progress& progress,
+                        const Note& note) {
+    try {
+        return open_store(run.setup, cancel, progress, note);
+    } catch (...) {
+        fresh.remove_if_empty();
+        throw;
+    }
+}
+
 /// Blocks of a part that no segment has.
 std::vector<std::int64_t> blocks_to_run(const CorpusRun& run, const Manifest& manifest) {
     std::set<std::int64_t> finished;
@@ -227,6 +257,7 @@ std::vector<std::int64_t> blocks_to_run(const CorpusRun& run, const Manifest& ma
 
 /// The number of blocks that no segment has.
 std::int64_t merge_what_is_there(const CorpusRun& run, const Manifest& manifest, const CancelToken& cancel, const Note& note) {
+    check_unchanged(run.setup.store, manifest, {});
     const StoreLock texts(run.setup.store, "texts", io::FileLock::Kind::exclusive, cancel, note);
     const std::vector<Segment> segments = segments_of(run.setup.store, manifest);
     std::int64_t blocks = 0;
@@ -278,10 +309,11 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
                      .found = std::to_string(run.part) + "/" + std::to_string(run.parts)});
     if (run.stop_at && run.parts > 1) fail_stop_at_of_parts();
     const fs::path& store = run.setup.store;
+    const NewStore fresh(store);
     const StoreLock whole(store, "run", run.parts == 1 ? Kind::exclusive : Kind::shared, cancel, note);
     const StoreLock part(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts), Kind::exclusive, cancel,
                          note);
-    CorpusResult result{.manifest = open_store(run.setup, cancel, progress, note), .done = {}, .missing_blocks = 0};
+    CorpusResult result{.manifest = open_new_store(fresh, run, cancel, progress, note), .done = {}, .missing_blocks = 0};
     std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
     std::optional<Precision> precision;
     bool stopped = false;
@@ -296,7 +328,7 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
     BlockPlan plan{.next = [&] { return at < todo.size() ? todo[at++] : -1; },
                    .chunks = result.manifest.chunks_of(todo),
                    .segment_minutes = run.segment_minutes,
-                   .name = part_name(run)};
+                   .name = segment_prefix(run)};
     if (precision) plan.enough = [&] { return stopped = precision->enough(); };
     try {
         result.done = run_blocks(run.setup, result.manifest, plan, cancel, progress, note);
@@ -321,8 +353,9 @@ CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& c
                    .segment_minutes = run.segment_minutes,
                    .name = "r" + std::to_string(team.rank()) + "-"};
     if (team.rank() == 0) {
+        const NewStore fresh(run.setup.store);
         lock.emplace(run.setup.store, "run", io::FileLock::Kind::exclusive, cancel, note);
-        result.manifest = open_store(run.setup, cancel, progress, note);
+        result.manifest = open_new_store(fresh, run, cancel, progress, note);
         std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
         plan.chunks = result.manifest.chunks_of(todo) / team.size();
         team.give_out(std::move(todo));

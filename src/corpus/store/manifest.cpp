@@ -3,8 +3,7 @@
 
 #include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
-#include "headlight/io/atomic_file.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/checksum.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -16,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr const char* kFormat = "headlight corpus";
 constexpr std::size_t kListed = 1000;
 constexpr std::int64_t kNotesOfAKind = 20;
@@ -41,6 +40,36 @@ std::uint64_t hash_in(const std::string& hex_digits, const fs::path& file) {
 
 fs::path manifest_of(const fs::path& store) { return store / "manifest.json"; }
 
+/// Error unless the parts are files of the store with sensible numbers of texts, and the additions follow one another.
+void check_parts(const Manifest& m, const fs::path& file) {
+    const auto check = [&](bool fits, const char* item, const std::string& expected, const std::string& found) {
+        if (!fits)
+            throw Error({.problem = "The manifest does not fit its texts",
+                         .file = file.string(),
+                         .item = item,
+                         .expected = expected,
+                         .found = found,
+                         .hint = "Recreate the store from the original texts"});
+    };
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    std::int64_t texts = 0, chunks = 0;
+    for (std::size_t i = 0; i < m.parts.size(); ++i) {
+        const StorePart& part = m.parts[i];
+        check(part.file == part_name(i), "parts", part_name(i), part.file);
+        for (const std::int64_t count : {part.texts, part.chunks, part.tokens})
+            check(count >= 0 && count <= kMost, "parts", "0 to " + std::to_string(kMost), std::to_string(count));
+        texts += part.texts, chunks += part.chunks;
+        check(texts <= kMost && chunks <= kMost, "parts", "at most " + std::to_string(kMost) + " texts", std::to_string(texts));
+    }
+    check(std::ssize(m.block_hashes) == m.blocks(), "blocks", std::to_string(m.blocks()), std::to_string(m.block_hashes.size()));
+    std::int64_t first = 0;
+    for (const Addition& one : m.additions) {
+        check(one.first_text >= first && one.first_text <= texts, "additions",
+              std::to_string(first) + " to " + std::to_string(texts), std::to_string(one.first_text));
+        first = one.first_text;
+    }
+}
+
 StoreOptions options_of(const nlohmann::json& in, const fs::path& file) {
     StoreOptions out;
     const std::string unit = in.at("unit");
@@ -58,6 +87,12 @@ StoreOptions options_of(const nlohmann::json& in, const fs::path& file) {
 }
 
 }  // namespace
+
+std::string part_name(std::size_t index) {
+    char name[40];
+    std::snprintf(name, sizeof name, "texts/%04zu.safetensors", index);
+    return name;
+}
 
 std::int64_t Manifest::texts() const noexcept { return sum_of(parts, &StorePart::texts); }
 std::int64_t Manifest::chunks() const noexcept { return sum_of(parts, &StorePart::chunks); }
@@ -109,17 +144,19 @@ Manifest read_manifest(const fs::path& store) {
                      .file = store.string(),
                      .expected = "a folder with manifest.json",
                      .hint = "headlight corpus run MODEL --texts FILE --out STORE makes one"});
-    const nlohmann::json in = io::read_json(file);
     try {
-        if (in.at("format") != kFormat || in.at("version") != kVersion)
+        if (const nlohmann::json of = io::read_json(file); of.at("format") != kFormat || of.at("version") != kVersion)
             throw Error({.problem = "The store is of another version",
                          .file = file.string(),
                          .expected = std::string(kFormat) + " " + std::to_string(kVersion),
-                         .found = in.at("format").dump() + " " + in.at("version").dump(),
+                         .found = of.at("format").dump() + " " + of.at("version").dump(),
                          .hint = "Run the texts again into another folder, or open the store with the program that made it"});
+        const nlohmann::json in =
+            io::read_checked_json(file, "Restore it from a copy, or run the texts again into another folder");
         Manifest out;
         out.program = in.at("program");
         out.model = in.at("model").at("name");
+        out.model_path = in.at("model").at("path");
         out.model_hash = in.at("model").at("hash");
         out.dtype = in.at("model").at("dtype");
         out.tokenizer = in.at("tokenizer").at("description");
@@ -132,12 +169,7 @@ Manifest read_manifest(const fs::path& store) {
         for (const auto& one : in.at("additions"))
             out.additions.push_back({one.at("from"), one.at("first_text"), one.at("left_out_before"), one.at("complete")});
         for (const auto& hash : in.at("blocks")) out.block_hashes.push_back(hash_in(hash, file));
-        if (std::ssize(out.block_hashes) != out.blocks())
-            throw Error({.problem = "The manifest does not fit its texts",
-                         .file = file.string(),
-                         .item = "blocks",
-                         .expected = std::to_string(out.blocks()),
-                         .found = std::to_string(out.block_hashes.size())});
+        check_parts(out, file);
         out.left_out = in.at("left_out").at("reasons").get<std::map<std::string, std::int64_t>>();
         for (const auto& one : in.at("left_out").at("texts")) out.left_out_list.push_back({one.at(0), one.at(1)});
         out.noted = in.at("noted").at("kinds").get<std::map<std::string, std::int64_t>>();
@@ -155,7 +187,7 @@ void write_manifest(const fs::path& store, const Manifest& m) {
     out["format"] = kFormat;
     out["version"] = kVersion;
     out["program"] = m.program;
-    out["model"] = {{"name", m.model}, {"hash", m.model_hash}, {"dtype", m.dtype}};
+    out["model"] = {{"name", m.model}, {"path", m.model_path}, {"hash", m.model_hash}, {"dtype", m.dtype}};
     out["tokenizer"] = {{"description", m.tokenizer}, {"hash", m.tokenizer_hash}};
     out["options"] = {{"unit", enum_word(m.options.reading.unit)},
                       {"field", m.options.reading.field},
@@ -188,7 +220,7 @@ void write_manifest(const fs::path& store, const Manifest& m) {
     ordered_json notes = ordered_json::array();
     for (const TextNote& one : m.notes) notes.push_back({one.place, one.what});
     out["noted"] = {{"kinds", m.noted}, {"texts", notes}};
-    io::write_atomically(manifest_of(store), out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+    io::write_checked_json(manifest_of(store), out, 1);
 }
 
 }  // namespace headlight::corpus

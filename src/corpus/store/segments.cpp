@@ -5,7 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
 #include "headlight/base/version.h"
-#include "headlight/io/safetensors.h"
+#include "headlight/io/checksum.h"
 #include "headlight/model/runtime.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Metadata = std::map<std::string, std::string>;
 
+constexpr const char* kDeleteSegment = "Delete the file and run again: its blocks are rerun";
 constexpr const char *kSegmentFormat = "headlight corpus segment", *kMergedFormat = "headlight corpus merged";
 
 std::string cpu_name() {
@@ -62,9 +63,8 @@ std::int64_t number_in(std::string_view text, const fs::path& file) {
     return *value;
 }
 
-/// "0-5,9", in order; Error for anything else.
-std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::path& file) {
-    constexpr std::int64_t kMost = 100'000'000;
+/// "0-5,9", in order and of the store; Error for anything else.
+std::vector<std::int64_t> parse_block_list(const std::string& text, const Manifest& manifest, const fs::path& file) {
     std::vector<std::int64_t> blocks;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find(',', at), text.size());
@@ -72,8 +72,12 @@ std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::pa
         const std::size_t dash = part.find('-');
         const std::int64_t first = number_in(part.substr(0, dash), file),
                            last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), file);
-        if (last < first || last - first > kMost || (!blocks.empty() && first <= blocks.back()))
-            throw Error({.problem = "A list of blocks is not in order", .file = file.string(), .found = text});
+        if (last < first || last >= manifest.blocks() || (!blocks.empty() && first <= blocks.back()))
+            throw Error({.problem = "A list of blocks is not in order, or has blocks that the store has not",
+                         .file = file.string(),
+                         .expected = "0 to " + std::to_string(manifest.blocks() - 1),
+                         .found = text,
+                         .hint = kDeleteSegment});
         for (std::int64_t block = first; block <= last; ++block) blocks.push_back(block);
         at = end + 1;
     }
@@ -88,6 +92,12 @@ std::vector<std::int64_t> parse_block_list(const std::string& text, const fs::pa
                  .expected = expected,
                  .found = found,
                  .hint = "Move the file out of the store, and run it again"});
+}
+
+Arrays read_arrays(const fs::path& file, const Manifest& manifest, const std::string& hint, Metadata* metadata = nullptr) {
+    Arrays arrays = Arrays::read(file, hint, metadata);
+    arrays.set_chunks(manifest.chunks());
+    return arrays;
 }
 
 /// Returns the number of chunks that the blocks have in the store; the file may hold fewer.
@@ -107,6 +117,18 @@ std::int64_t check_identity(const Metadata& metadata, const std::vector<std::int
 }
 
 }  // namespace
+
+void check_unchanged(const fs::path& store, const Manifest& manifest, const std::vector<std::int64_t>& blocks) {
+    const auto fail = [&](const char* problem) {
+        throw Error({.problem = problem,
+                     .file = store.string(),
+                     .hint = "What was run since the last segment is lost; run the texts again into a new folder"});
+    };
+    if (!is_store(store)) fail("The store was deleted during the run");
+    const Manifest now = read_manifest(store);
+    if (identity(now) != identity(manifest) || now.hash_of(blocks) != manifest.hash_of(blocks))
+        fail("The store was replaced by another during the run");
+}
 
 void check_disjoint(const std::vector<Segment>& segments) {
     std::map<std::int64_t, const Segment*> owner;
@@ -153,11 +175,11 @@ std::vector<Segment> segments_of(const fs::path& store, const Manifest& manifest
     std::ranges::sort(files);
     std::vector<Segment> segments;
     for (const fs::path& file : files) {
-        const Metadata metadata = io::TensorStore::open_file(file).metadata();
+        const Metadata metadata = io::open_checked_safetensors(file, kDeleteSegment).metadata();
         if (entry(metadata, "format", file) != kSegmentFormat)
             throw Error({.problem = "The file is no segment of a corpus store", .file = file.string()});
         Segment segment{.file = file,
-                        .blocks = parse_block_list(entry(metadata, "blocks", file), file),
+                        .blocks = parse_block_list(entry(metadata, "blocks", file), manifest, file),
                         .chunks = number_in(entry(metadata, "chunks", file), file),
                         .machine = {entry(metadata, "program", file), entry(metadata, "cpu", file),
                                     entry(metadata, "library", file), entry(metadata, "device", file)}};
@@ -180,40 +202,63 @@ fs::path next_segment_file(const fs::path& store, const std::string& name) {
     }
 }
 
-Merged merge_segments(const std::vector<Segment>& segments, const Gathered& fresh) {
+Gathered gathered_in(const Segment& segment, const Manifest& manifest) {
+    return {manifest.options.measures, read_arrays(segment.file, manifest, kDeleteSegment), manifest.options.seed};
+}
+
+Merged merge_segments(const std::vector<Segment>& segments, const Manifest& manifest, const Gathered& fresh) {
     Gathered all = fresh.fresh();
     Merged out;
     for (const Segment& segment : segments) {
         Gathered one = fresh.fresh();
-        one.load(Arrays::read(segment.file));
+        one.load(read_arrays(segment.file, manifest, kDeleteSegment));
         all.merge(one);
         out.blocks.insert(out.blocks.end(), segment.blocks.begin(), segment.blocks.end());
         out.chunks += segment.chunks;
     }
     std::ranges::sort(out.blocks);
     all.save(out.arrays);
+    out.arrays.set_chunks(manifest.chunks());
     return out;
 }
 
 void write_merged(const fs::path& store, const Manifest& manifest, const std::vector<Segment>& segments, const Gathered& fresh) {
     check_disjoint(segments);
-    const Merged merged = merge_segments(segments, fresh);
+    const Merged merged = merge_segments(segments, manifest, fresh);
     merged.arrays.write(store / "merged.safetensors", metadata_of(kMergedFormat, manifest, merged.blocks, merged.chunks));
 }
+
+namespace {
+
+Merged read_merged_file(const fs::path& file, const Manifest& manifest) {
+    Metadata metadata;
+    Merged out{.arrays = read_arrays(file, manifest, "Run the texts again: the store has no segments to merge", &metadata),
+               .blocks = {},
+               .chunks = 0};
+    if (entry(metadata, "format", file) != kMergedFormat)
+        throw Error({.problem = "The file is not a merged file of a corpus run", .file = file.string()});
+    out.blocks = parse_block_list(entry(metadata, "blocks", file), manifest, file);
+    out.chunks = number_in(entry(metadata, "chunks", file), file);
+    check_identity(metadata, out.blocks, out.chunks, manifest, file);
+    return out;
+}
+
+}  // namespace
 
 Merged read_merged(const fs::path& store, const Manifest& manifest) {
     const fs::path file = store / "merged.safetensors";
     if (!fs::exists(file))
         throw Error(
             {.problem = "The store has no finished blocks", .file = store.string(), .hint = "headlight corpus run resumes it"});
-    Metadata metadata;
-    Merged out{.arrays = Arrays::read(file, &metadata), .blocks = {}, .chunks = 0};
-    if (entry(metadata, "format", file) != kMergedFormat)
-        throw Error({.problem = "The file is not a merged file of a corpus run", .file = file.string()});
-    out.blocks = parse_block_list(entry(metadata, "blocks", file), file);
-    out.chunks = number_in(entry(metadata, "chunks", file), file);
-    check_identity(metadata, out.blocks, out.chunks, manifest, file);
-    return out;
+    try {
+        return read_merged_file(file, manifest);
+    } catch (const Error&) {
+        const std::vector<Segment> segments = segments_of(store, manifest);
+        if (segments.empty()) throw;
+        Merged out = merge_segments(segments, manifest, gathered_in(segments.front(), manifest).fresh());
+        out.rebuilt = true;
+        return out;
+    }
 }
 
 }  // namespace headlight::corpus

@@ -31,7 +31,8 @@ void StoredCorpus::require_model(const model::Model& model) const {
     throw Error({.problem = "The store is of another model",
                  .file = folder.string(),
                  .expected = manifest.model + " " + manifest.model_hash,
-                 .found = model.config().name + " " + model.hash()});
+                 .found = model.config().name + " " + model.hash(),
+                 .hint = "Give --model " + manifest.model_path});
 }
 
 namespace {
@@ -58,7 +59,7 @@ std::shared_ptr<const StoredCorpus> read_finished(const std::filesystem::path& f
     const Gathered fresh(stored.manifest.options.measures, context);
     const std::vector<Segment> segments = segments_of(folder, stored.manifest);
     if (segments.empty()) return nullptr;
-    stored.merged = merge_segments(segments, fresh);
+    stored.merged = merge_segments(segments, stored.manifest, fresh);
     stored.text_of_chunk = TextStore(folder, stored.manifest).text_of_chunk();
     return in_the_account(std::move(stored));
 }

@@ -2,11 +2,12 @@
 #include "headlight/corpus/store/text_store.h"
 
 #include "headlight/base/error.h"
+#include "headlight/corpus/syntax/word_index.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <limits>
 #include <span>
 
 namespace headlight::corpus {
@@ -44,18 +45,34 @@ std::string meta_of(const Text& text) {
     return meta.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+constexpr const char* kRecreate = "Recreate the store from the original texts";
+
 [[noreturn]] void throw_damaged(const fs::path& file, const std::string& item) {
-    throw Error({.problem = "The texts of the store are damaged",
-                 .file = file.string(),
-                 .item = item,
-                 .hint = "Recreate the store from the original texts"});
+    throw Error({.problem = "The texts of the store are damaged", .file = file.string(), .item = item, .hint = kRecreate});
+}
+
+bool inside(const Text& text, std::int64_t begin, std::int64_t end) {
+    return begin >= 0 && begin <= end && end <= std::ssize(text.text);
+}
+
+/// Words lie in the text, and their heads in their sentence.
+void check_words(const Text& text, const fs::path& file) {
+    const auto size = static_cast<std::int32_t>(text.words.size());
+    for (std::int32_t first = 0, last = 0; first < size; first = last) {
+        last = sentence_of(text.words, first).second;
+        const auto of_sentence = [&](std::int32_t head) { return head >= first && head < last; };
+        for (std::int32_t w = first; w < last; ++w) {
+            const Word& word = text.words[static_cast<std::size_t>(w)];
+            if (!inside(text, word.begin, word.end) || (word.head != -1 && !of_sentence(word.head)) ||
+                !std::ranges::all_of(word.enhanced, of_sentence, &EnhancedArc::head))
+                throw_damaged(file, "words");
+        }
+    }
 }
 
 void check_mentions(const Text& text, const fs::path& file) {
-    const std::int64_t size = std::ssize(text.text);
-    const auto inside = [&](std::int64_t begin, std::int64_t end) { return begin >= 0 && begin <= end && end <= size; };
     for (const Mention& m : text.mentions)
-        if (!inside(m.begin, m.end) || !inside(m.head_begin, m.head_end)) throw_damaged(file, "mentions");
+        if (!inside(text, m.begin, m.end) || !inside(text, m.head_begin, m.head_end)) throw_damaged(file, "mentions");
     if (text.task != MentionTask::chains && text.mentions.size() != 3) throw_damaged(file, "mentions");
 }
 
@@ -71,6 +88,7 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
             if (w.size() > 10)
                 for (const json& arc : w.at(10)) text.words.back().enhanced.push_back({arc.at(0), arc.at(1)});
         }
+    check_words(text, file);
     if (meta.contains("mentions")) {
         for (const json& m : meta["mentions"]) text.mentions.push_back({m.at(0), m.at(1), m.at(2), m.at(3), m.at(4)});
         const int task = meta.at("task");
@@ -119,12 +137,6 @@ bool has_tokens(const headlight::text::Encoding& encoding) {
 }
 
 bool same_text(const Text& a, const Text& b) { return a.text == b.text && meta_of(a) == meta_of(b); }
-
-std::string part_name(std::size_t index) {
-    char name[40];
-    std::snprintf(name, sizeof name, "texts/%04zu.safetensors", index);
-    return name;
-}
 
 /// Collects texts, and writes a part once there are enough.
 class PartWriter {
@@ -258,7 +270,7 @@ TextPart part_of(const Arrays& in, const fs::path& file) {
                end = in.get<std::int64_t>("chunks.end_byte", {chunks}),
                ends = in.get<std::int64_t>("chunks.tokens_end", {chunks});
     const auto query = in.get<std::int32_t>("chunks.first_query", {chunks});
-    const auto ids = in.get<std::int32_t>("tokens.id", {-1});
+    const auto ids = in.get_within<std::int32_t>("tokens.id", {-1}, 0, std::numeric_limits<std::int32_t>::max());
     const std::int64_t tokens = std::ssize(ids);
     const auto first = in.get<std::int32_t>("tokens.begin", {tokens}), last = in.get<std::int32_t>("tokens.end", {tokens}),
                words = in.get<std::int32_t>("tokens.word", {tokens});
@@ -312,7 +324,7 @@ const TextPart& TextStore::part(std::size_t index) {
     read_ = SIZE_MAX;
     if (!checked_[index] && io::sha256_file(file) != files_[index].sha256) throw_damaged(file, "SHA-256");
     checked_[index] = true;
-    part_ = part_of(Arrays::read(file), file);
+    part_ = part_of(Arrays::read(file, kRecreate), file);
     if (std::ssize(part_.texts) != first_text_[index + 1] - first_text_[index] ||
         std::ssize(part_.chunks) != first_chunk_[index + 1] - first_chunk_[index])
         throw_damaged(file, "number of texts");
@@ -349,11 +361,25 @@ const Chunk& TextStore::chunk(std::int64_t number) {
     return part(index).chunks[static_cast<std::size_t>(number - first_chunk_[index])];
 }
 
+const Chunk& TextStore::chunk_with(std::int64_t number, std::initializer_list<std::int64_t> positions) {
+    const Chunk& of = chunk(number);
+    for (const std::int64_t position : positions)
+        if (position < 0 || position >= of.encoding.size())
+            throw Error({.problem = "The store's texts and results do not fit",
+                         .file = store_.string(),
+                         .item = "chunk " + std::to_string(number),
+                         .expected = "a position of its " + std::to_string(of.encoding.size()) + " tokens",
+                         .found = std::to_string(position)});
+    return of;
+}
+
 std::vector<std::int64_t> TextStore::text_of_chunk() {
     std::vector<std::int64_t> out;
     for (std::size_t p = 0; p < files_.size(); ++p) {
-        const auto texts = Arrays::read(store_ / files_[p].file).get<std::int64_t>("chunks.text", {-1});
-        for (const std::int64_t text : texts) out.push_back(text + first_text_[p]);
+        const Arrays in = Arrays::read(store_ / files_[p].file, kRecreate);
+        const std::int64_t chunks = first_chunk_[p + 1] - first_chunk_[p], texts = first_text_[p + 1] - first_text_[p];
+        for (const std::int64_t text : in.get_within<std::int64_t>("chunks.text", {chunks}, 0, texts - 1))
+            out.push_back(text + first_text_[p]);
     }
     return out;
 }

@@ -5,7 +5,9 @@
 #include "headlight/corpus/syntax/word_tokens.h"
 #include "headlight/trace/encoded.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
@@ -56,6 +58,11 @@ const ExactWeights::Sentence& ExactWeights::sentence(std::int64_t number) {
 
 double ExactWeights::weight(std::int64_t text, std::int32_t word, std::int32_t target) {
     const Sentence& of = sentence(text);
+    if (std::cmp_greater_equal(std::max(word, target), of.words) || std::min(word, target) < 0)
+        throw Error({.problem = "The store's texts and results do not fit",
+                     .item = "chunk " + std::to_string(text),
+                     .expected = "two of " + std::to_string(of.words) + " words",
+                     .found = std::to_string(word) + " and " + std::to_string(target)});
     return of.attention.at(static_cast<std::size_t>(word) * of.words + static_cast<std::size_t>(target));
 }
 

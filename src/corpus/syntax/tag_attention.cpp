@@ -221,6 +221,8 @@ void TagAttention::save(Arrays& arrays) const {
 
 TagAttention TagAttention::read(const Arrays& arrays) {
     const HeadsShape saved = get_heads(arrays, "tags.heads", tags_kind());
+    const auto masses = saved.layers * saved.heads * static_cast<std::int64_t>(kTagCount * kTagCount);
+    arrays.require<std::int64_t>("tags.mass", {masses, 2});
     TagAttention tags(saved.layers, saved.heads, saved.causal);
     tags.load(arrays);
     return tags;
@@ -231,10 +233,10 @@ void TagAttention::load(const Arrays& arrays) {
         const auto halves = arrays.get<std::int64_t>(name, {std::ssize(sums), 2});
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
     });
-    const auto counts = arrays.get<std::int64_t>("tags.counts", {3});
+    const auto counts = arrays.get_within<std::int64_t>("tags.counts", {3}, 0, kMostCounted);
     texts_ = counts[0], left_out_ = counts[1], even_rows_ = counts[2];
 
-    const auto numbers = arrays.get<std::int64_t>("tags.text.number", {-1});
+    const auto numbers = arrays.get_chunks("tags.text.number", {-1});
     const std::int64_t n = std::ssize(numbers), heads = n_layers_ * n_heads_;
     const auto rows = arrays.get<float>("tags.text.rows", {n, kTagCount});
     const auto first_pair = arrays.get<std::int64_t>("tags.text.first_pair", {n + 1});
@@ -244,7 +246,7 @@ void TagAttention::load(const Arrays& arrays) {
     const auto no_pair = [](std::int16_t pair) { return pair < 0 || static_cast<std::size_t>(pair) >= kTagCount * kTagCount; };
     if (!std::ranges::is_sorted(first_pair) || first_pair.front() != 0 || first_pair.back() != std::ssize(pairs) ||
         std::ranges::any_of(pairs, no_pair))
-        throw Error({.problem = "The store is damaged", .item = "tags.text.pair", .expected = "pairs of parts of speech"});
+        arrays.throw_damaged("tags.text.pair", "pairs of parts of speech");
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         TextSums& text = by_text_[numbers[i]];
         const auto copy = [](const auto& from, std::int64_t begin, std::int64_t count, auto& into) {

@@ -2,17 +2,18 @@
 #include "headlight/corpus/syntax/word_index.h"
 
 #include "corpus/heads/saved_heads.h"
-#include "headlight/base/error.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
 
-constexpr std::size_t kMostWords = std::numeric_limits<std::int16_t>::max();
+constexpr std::int16_t kMostWords = std::numeric_limits<std::int16_t>::max();
 
 std::int16_t rounded_weight(double w) { return static_cast<std::int16_t>(std::lround(std::clamp(w, 0.0, 1.0) / kWeightUnit)); }
 
@@ -52,31 +53,48 @@ private:
     std::map<std::string, std::int32_t> numbers_;
 };
 
-[[noreturn]] void broken_index(const char* array) {
-    throw Error(
-        {.problem = "The word index is damaged", .item = array, .hint = "Run the corpus again, or restore the file from a copy"});
-}
-
 /// The strings of a file, by number.
 class SavedStrings {
 public:
-    explicit SavedStrings(const Arrays& arrays) {
+    explicit SavedStrings(const Arrays& arrays) : arrays_(arrays) {
         const auto bytes = arrays.get<std::uint8_t>("words.string_bytes", {-1});
         std::int64_t begin = 0;
         for (const std::int64_t end : arrays.get<std::int64_t>("words.string_ends", {-1})) {
-            if (end < begin || end > std::ssize(bytes)) broken_index("words.string_ends");
+            if (end < begin || end > std::ssize(bytes)) arrays.throw_damaged("words.string_ends");
             strings_.emplace_back(bytes.begin() + begin, bytes.begin() + end);
             begin = end;
         }
     }
     const std::string& at(std::int32_t number) const {
-        if (number < 0 || number >= std::ssize(strings_)) broken_index("words.string_ends");
+        if (number < 0 || number >= std::ssize(strings_)) arrays_.throw_damaged("words.string_ends");
         return strings_[static_cast<std::size_t>(number)];
     }
 
 private:
+    const Arrays& arrays_;
     std::vector<std::string> strings_;
 };
+
+/// Error unless the words that each word names are of its own sentence.
+void check_sentences(const Arrays& arrays, const IndexedSentence& of, std::int64_t heads) {
+    const auto size = static_cast<std::int32_t>(of.words.size());
+    for (std::int32_t first = 0, last = 0; first < size; first = last) {
+        last = sentence_of(of.words, first).second;
+        const auto inside = [&](std::int32_t word) { return word == -1 || (word >= first && word < last); };
+        for (std::int32_t w = first; w < last; ++w) {
+            const Word& word = of.words[static_cast<std::size_t>(w)];
+            if (word.begin < 0 || word.end < word.begin) arrays.throw_damaged("words.bytes");
+            if (!inside(word.head)) arrays.throw_damaged("words.head", "a word of its sentence");
+            for (const EnhancedArc& arc : word.enhanced)
+                if (arc.head < first || arc.head >= last) arrays.throw_damaged("words.graph_head", "a word of its sentence");
+            for (const auto values : {&IndexedSentence::to, &IndexedSentence::from})
+                if (!std::ranges::all_of(
+                        std::span(of.*values).subspan(static_cast<std::size_t>(w * heads), static_cast<std::size_t>(heads)),
+                        inside))
+                    arrays.throw_damaged("words.to", "a word of its sentence");
+        }
+    }
+}
 
 }  // namespace
 
@@ -98,7 +116,7 @@ IndexedWords indexed_words(const TextRun& run) {
     IndexedWords out;
     const std::vector<Word>& words = run.text.words;
     if (words.empty()) return out;
-    if (words.size() > kMostWords) {
+    if (std::cmp_greater(words.size(), kMostWords)) {
         out.cut = run.begins;
         return out;
     }
@@ -296,7 +314,7 @@ WordIndex WordIndex::read(const Arrays& arrays) {
 
 void WordIndex::load(const Arrays& arrays) {
     const SavedStrings strings(arrays);
-    const auto numbers = arrays.get<std::int64_t>("words.text", {-1});
+    const auto numbers = arrays.get_chunks("words.text", {-1});
     const std::int64_t s = std::ssize(numbers);
     const auto ids = arrays.get<std::int32_t>("words.text_id", {s});
     const auto ends = arrays.get<std::int64_t>("words.text_end", {s});
@@ -305,35 +323,28 @@ void WordIndex::load(const Arrays& arrays) {
     const auto texts = arrays.get<std::int32_t>("words.form_upos_relation", {n, 3});
     const auto spans = arrays.get<std::int64_t>("words.bytes", {n, 2});
     const auto flags = arrays.get<std::uint8_t>("words.flags", {n});
-    // Stores of earlier versions have one sentence a text.
-    const bool documents = arrays.has("words.sentence");
-    const auto sentence_numbers =
-        documents ? arrays.get<std::int32_t>("words.sentence", {n}) : std::vector<std::int32_t>(static_cast<std::size_t>(n));
+    const auto sentence_numbers = arrays.get<std::int32_t>("words.sentence", {n});
     const auto first_words =
-        documents ? arrays.get<std::int32_t>("words.first_word", {s}) : std::vector<std::int32_t>(static_cast<std::size_t>(s));
-    // Stores of earlier versions have no graph.
-    const bool graph = arrays.has("words.graph_end");
-    const auto graph_ends = graph ? arrays.get<std::int64_t>("words.graph_end", {n}) : std::vector<std::int64_t>();
-    const auto graph_heads = graph ? arrays.get<std::int16_t>("words.graph_head", {-1}) : std::vector<std::int16_t>();
-    const auto graph_relations =
-        graph ? arrays.get<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)}) : std::vector<std::int32_t>();
-    if (graph && (!std::ranges::is_sorted(graph_ends) ||
-                  (n > 0 ? graph_ends.front() < 0 || graph_ends.back() != std::ssize(graph_heads) : !graph_heads.empty())))
-        broken_index("words.graph_end");
+        arrays.get_within<std::int32_t>("words.first_word", {s}, 0, std::numeric_limits<std::int32_t>::max() - kMostWords);
+    const auto graph_ends = arrays.get<std::int64_t>("words.graph_end", {n});
+    const auto graph_heads = arrays.get<std::int16_t>("words.graph_head", {-1});
+    const auto graph_relations = arrays.get<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)});
+    if (!std::ranges::is_sorted(graph_ends) ||
+        (n > 0 ? graph_ends.front() < 0 || graph_ends.back() != std::ssize(graph_heads) : !graph_heads.empty()))
+        arrays.throw_damaged("words.graph_end");
     const bool ordered = std::ranges::is_sorted(ends) && std::ranges::is_sorted(numbers);
-    if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) broken_index("words.text_end");
+    if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) arrays.throw_damaged("words.text_end");
 
     for (std::int64_t k = 0; k < s; ++k) {
         const auto text = static_cast<std::size_t>(k);
-        const std::int64_t first = k > 0 ? ends[text - 1] : 0, count = ends[text] - first;
+        const std::int64_t first = k > 0 ? ends[text - 1] : 0;
         const auto [place, is_new] = sentences_.try_emplace(numbers[text]);
-        if (!is_new) broken_index("words.text");
+        if (!is_new) arrays.throw_damaged("words.text");
         IndexedSentence& sentence = place->second;
         sentence.id = strings.at(ids[text]);
-        if (sentence.first_word = first_words[text]; sentence.first_word < 0) broken_index("words.first_word");
+        sentence.first_word = first_words[text];
         for (std::int64_t w = first; w < ends[text]; ++w) {
             const auto at = static_cast<std::size_t>(w);
-            if (word_heads[at] < -1 || word_heads[at] >= count) broken_index("words.head");
             sentence.words.push_back({.form = strings.at(texts[3 * at]),
                                       .upos = strings.at(texts[3 * at + 1]),
                                       .xpos = {},
@@ -344,11 +355,9 @@ void WordIndex::load(const Arrays& arrays) {
                                       .shares_span = (flags[at] & 1) != 0,
                                       .sentence = sentence_numbers[at]});
             sentence.read.push_back((flags[at] & 2) != 0);
-            if (!graph) continue;
             for (std::int64_t a = at > 0 ? graph_ends[at - 1] : 0; a < graph_ends[at]; ++a) {
-                const std::int16_t head = graph_heads[static_cast<std::size_t>(a)];
-                if (head < 0 || head >= count) broken_index("words.graph_head");
-                sentence.words.back().enhanced.push_back({head, strings.at(graph_relations[static_cast<std::size_t>(a)])});
+                sentence.words.back().enhanced.push_back(
+                    {graph_heads[static_cast<std::size_t>(a)], strings.at(graph_relations[static_cast<std::size_t>(a)])});
             }
         }
     }
@@ -361,11 +370,8 @@ void WordIndex::load(const Arrays& arrays) {
             at = end;
         }
     }
-    for (const auto& [number, sentence] : sentences_)
-        for (const auto values : {&IndexedSentence::to, &IndexedSentence::from})
-            for (const std::int16_t word : sentence.*values)
-                if (word < -1 || word >= std::ssize(sentence.words)) broken_index("words.to");
-    const auto counts = arrays.get<std::int64_t>("words.counts", {3});
+    for (const auto& [number, sentence] : sentences_) check_sentences(arrays, sentence, heads());
+    const auto counts = arrays.get_within<std::int64_t>("words.counts", {3}, 0, kMostCounted);
     counts_ = {counts[0], counts[1], counts[2]};
 }
 

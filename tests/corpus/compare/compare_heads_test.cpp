@@ -17,6 +17,7 @@ Arrays heads_arrays(const std::string& measures, const std::vector<std::int64_t>
     Arrays arrays;
     arrays.put<std::uint8_t>("heads.measures", {std::ssize(measures)},
                              std::vector<std::uint8_t>(measures.begin(), measures.end()));
+    arrays.put<std::int64_t>("heads.shape", {3}, std::vector<std::int64_t>{1, 2, 1});
     arrays.put<std::int64_t>("heads.count", {m, 1, 2}, std::vector<std::int64_t>(static_cast<std::size_t>(m * 2), n));
     arrays.put<std::int64_t>("heads.chunks", {n}, chunks);
     arrays.put<float>("heads.values", {n, m, 1, 2}, values);

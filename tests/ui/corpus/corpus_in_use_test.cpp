@@ -3,6 +3,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/head_means.h"
 #include "headlight/corpus/syntax/word_query.h"
+#include "tests/support/checksums.h"
 #include "tests/ui/corpus/corpus_fixture.h"
 #include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
@@ -197,6 +198,8 @@ TEST_F(CorpusInUse, AStoreOfAnotherModelSaysWhyItIsNotUsed) {
         bytes.replace(hash, QByteArray(64, '0'));
         if (name[1] == 'a') bytes.replace("novella-7m", "another");
         to.write(bytes);
+        to.close();
+        test::renew_checksum(to.fileName().toStdString());
     }
     page().open_store(copy);
     ASSERT_TRUE(wait_for([&] { return page().facts().text().startsWith(QStringLiteral("another")); }));

@@ -22,6 +22,8 @@ struct StoreOptions {
     std::vector<std::string> measures;  ///< ids of accumulator_kinds(), in their order
 };
 
+/// "texts/0003.safetensors", of the fourth part.
+std::string part_name(std::size_t index);
 /// A file with texts and their tokens.
 struct StorePart {
     std::string file;
@@ -38,8 +40,8 @@ struct Addition {
 };
 
 struct Manifest {
-    std::string program;  ///< version that made it
-    std::string model, model_hash, tokenizer, tokenizer_hash, dtype;
+    std::string program;                                                          ///< version that made it
+    std::string model, model_path, model_hash, tokenizer, tokenizer_hash, dtype;  ///< path: absolute, of the files that were read
     StoreOptions options{};
     bool treebank = false;  ///< texts have words
     bool mentions = false;  ///< texts have mentions
@@ -68,7 +70,8 @@ struct Manifest {
     void note(TextNote);
 };
 
-/// Errors: no store there, another version, a field that is missing or has the wrong type.
+/// Errors: no store there, another version, a damaged file, a field that is missing or has the wrong type, numbers that do not
+/// fit each other.
 Manifest read_manifest(const std::filesystem::path& store);
 bool is_store(const std::filesystem::path&);
 void write_manifest(const std::filesystem::path& store, const Manifest&);

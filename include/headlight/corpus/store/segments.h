@@ -66,9 +66,11 @@ struct Segment {
 void write_segment(const std::filesystem::path& file, const Manifest&, std::vector<std::int64_t> blocks, const Gathered&,
                    const Machine&);
 /// The segments of a store, in the order of their names. A block that has grown since (texts were appended) makes its segment
-/// stale: it is not listed, and deleted with `remove_stale`. Errors: a file that is not a segment of this store, or of other
-/// texts; a block in two segments.
+/// stale: it is not listed, and deleted with `remove_stale`. Errors: a file that is damaged, or not a segment of this store, or
+/// of other texts; a block in two segments.
 std::vector<Segment> segments_of(const std::filesystem::path& store, const Manifest&, bool remove_stale = false);
+/// Error when the store was deleted or replaced since its manifest was read: results of these blocks are of other texts.
+void check_unchanged(const std::filesystem::path& store, const Manifest&, const std::vector<std::int64_t>& blocks);
 /// Error when a block is in two of them.
 void check_disjoint(const std::vector<Segment>&);
 /// "segments/NAME0000.safetensors", with the first unused number.
@@ -78,13 +80,16 @@ struct Merged {
     Arrays arrays{};
     std::vector<std::int64_t> blocks{};
     std::int64_t chunks = 0;  ///< that were run
+    bool rebuilt = false;     ///< from the segments: the file was damaged
 };
+/// What a segment holds; its model is not needed.
+Gathered gathered_in(const Segment&, const Manifest&);
 /// The combined content of the segments: the same bytes for any segments of the same blocks.
-Merged merge_segments(const std::vector<Segment>&, const Gathered& fresh);
+Merged merge_segments(const std::vector<Segment>&, const Manifest&, const Gathered& fresh);
 /// Writes merged.safetensors.
 void write_merged(const std::filesystem::path& store, const Manifest&, const std::vector<Segment>&, const Gathered& fresh);
-/// Errors: the file is missing, or belongs to another run or other texts than the store's. Blocks that have grown since (texts
-/// were appended) cover only the earlier texts.
+/// Blocks that have grown since (texts were appended) cover only the earlier texts. A file that is damaged, or of another run or
+/// other texts than the store's, is merged again from the segments. Errors: it is missing, or cannot be rebuilt.
 Merged read_merged(const std::filesystem::path& store, const Manifest&);
 
 }  // namespace headlight::corpus

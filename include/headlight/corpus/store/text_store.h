@@ -6,6 +6,7 @@
 #include "headlight/corpus/store/chunks.h"
 #include "headlight/corpus/store/manifest.h"
 
+#include <initializer_list>
 #include <vector>
 
 namespace headlight::corpus {
@@ -33,6 +34,8 @@ public:
     /// The references hold until another part is read. Errors: a part that is missing, damaged, or not the one in the manifest.
     const Text& text(std::int64_t number);
     const Chunk& chunk(std::int64_t number);
+    /// The same. Error if it has no tokens at these positions, which results name.
+    const Chunk& chunk_with(std::int64_t number, std::initializer_list<std::int64_t> positions);
     std::vector<std::int64_t> text_of_chunk();  ///< [chunk] number of its text
 
 private:
