@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace headlight::cli {
 namespace {
 
@@ -32,12 +34,30 @@ TEST(CorpusProbe, ProbesEveryLayerAndKeepsItsStatesAndDirections) {
     const auto directions = io::read_npz(folder / "d.npz");
     EXPECT_EQ(directions.arrays.at("directions").shape, (std::vector<std::int64_t>{7, std::ssize(json["class_names"]), 256}));
     // The states are there now: no model is needed, and the labels may be others.
-    const Outcome other =
-        done(headlight({"corpus", "probe", store, "--labels", "relation", "--no-controls", "--model", "no-such-model"}));
+    const Outcome other = done(headlight({"corpus", "probe", store, "--labels", "relation", "--no-controls"}));
     EXPECT_THAT(other.out, HasSubstr("\n\"relation\",6,"));
+    // A model that is named must be the store's, needed or not.
+    refused(headlight({"corpus", "probe", store, "--labels", "relation", "--model", "no-such-model"}), 1,
+            HasSubstr("no-such-model"));
+    refused(headlight({"corpus", "probe", store, "--labels", "relation", "--model", test::fixture("models/gpt2")}), 1,
+            testing::AllOf(HasSubstr("another model"), HasSubstr("Give --model"), HasSubstr("novella-7m")));
     EXPECT_THAT(headlight({"corpus", "probe", store, "--labels", "uppos"}).err, HasSubstr("Did you mean upos?"));
     EXPECT_EQ(headlight({"corpus", "probe", store, "--save-directions", folder / "d.csv"}).code, 2);
     done(headlight({"corpus", "plot", store, "--view", "corpus-probe", "--labels", "upos", "--out", folder / "p.svg"}));
+}
+
+TEST(CorpusProbe, FindsTheModelOfAFolderAgain) {
+    namespace fs = std::filesystem;
+    const test::TempFolder folder;
+    const std::string store = folder / "store", bank = test::fixture("treebank/ewt-excerpt.conllu");
+    fs::copy(test::fixture("models/gpt2"), folder / "mine");
+    done(headlight({"corpus", "run", folder / "mine", "--texts", bank, "--limit", "30", "--measure", "heads", "--out", store}));
+    const std::vector<std::string> probe{"corpus", "probe", store, "--labels", "upos", "--no-controls", "--disk", "1"};
+    done(headlight(probe));
+    fs::remove_all(fs::path(store) / "states");
+    fs::rename(folder / "mine", folder / "moved");
+    refused(headlight(probe), 1, testing::AllOf(HasSubstr("The model of the store"), HasSubstr("--model"), HasSubstr("/mine")));
+    done(headlight(test::joined(probe, {"--model", folder / "moved"})));
 }
 
 TEST(CorpusProbe, HasFiveKinds) {

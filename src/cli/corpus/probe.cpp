@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
+#include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/probe/arc_run.h"
 #include "headlight/corpus/probe/direction_heads.h"
@@ -62,13 +63,27 @@ struct ProbeRun {
         model::start_runtime();  // fits use all cores even where no model is loaded
     }
 
-    /// The store's model, unless the states of all tokens are there and nothing else needs it.
+    /// The store's model, unless the states of all tokens are there and nothing else needs it. One that is named is checked in
+    /// any case.
     void load_model_for(bool needed) {
-        if (!needed && corpus::state_layers(manifest, states) > 0) return;
         ModelArgument model = arguments.model;
-        if (model.typed.empty()) model.typed = manifest.model;
-        states.model = load_model(model.folder(), {}, cancel, console);
-        states.tokenizer = trace::load_tokenizer(model.folder());
+        const bool named = !model.typed.empty();
+        if (!named && !needed && corpus::state_layers(manifest, states) > 0) return;
+        if (!named) model.typed = std::filesystem::exists(manifest.model_path) ? manifest.model_path : manifest.model;
+        try {
+            const std::filesystem::path folder = model.folder();
+            states.model = load_model(folder, {}, cancel, console);
+            states.tokenizer = trace::load_tokenizer(folder);
+        } catch (const headlight::Error& error) {
+            if (named) throw;
+            throw headlight::Error({.problem = "The model of the store cannot be opened",
+                                    .file = arguments.store,
+                                    .item = manifest.model,
+                                    .expected = manifest.model_path,
+                                    .found = error.facts().problem,
+                                    .hint = "Give it with --model FOLDER"});
+        }
+        corpus::check_model(manifest, states);
     }
     corpus::LabelledExamples labels() {
         corpus::TextStore texts(arguments.store, manifest);
@@ -131,8 +146,8 @@ void write_directions(const corpus::ProbeResult& result, const corpus::Manifest&
 
 void probe_linearly(ProbeRun& run) {
     const ProbeArguments& arguments = run.arguments;
-    const corpus::LabelledExamples labels = run.labels();
     run.load_model_for(arguments.heads > 0);
+    const corpus::LabelledExamples labels = run.labels();
     corpus::ProbeOptions options;
     options.bootstrap = arguments.bootstrap;
     options.controls = !arguments.no_controls;
@@ -161,8 +176,8 @@ void probe_linearly(ProbeRun& run) {
 }
 
 void probe_mixtures(ProbeRun& run) {
-    const corpus::LabelledExamples labels = run.labels();
     run.load_model_for(false);
+    const corpus::LabelledExamples labels = run.labels();
     corpus::MixRunOptions options{
         .kind = run.arguments.kind, .fit = {}, .bootstrap = run.arguments.bootstrap, .seed = run.arguments.bootstrap.seed};
     options.fit.seeds = run.arguments.seeds;
