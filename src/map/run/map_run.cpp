@@ -73,7 +73,7 @@ void MapRun::finish_head(std::size_t head, const CancelToken& cancel, const Chan
     wait();
     const std::string key = cache_.empty() ? std::string() : cache_key(*vectors_, head, options_);
     if (!key.empty())
-        if (std::optional<HeadMap> cached = read_cached(cache_, key)) {
+        if (std::optional<HeadMap> cached = read_cached(cache_, *vectors_, head, options_)) {
             set(head, std::move(*cached), changed);
             return;
         }

@@ -2,7 +2,7 @@
 #include "headlight/map/run/map_run.h"
 
 #include "tests/map/heads.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/checksums.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,10 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <thread>
 
 namespace headlight::map {
@@ -112,15 +115,46 @@ TEST(MapRun, TakesFinishedHeadsFromTheCacheAndRefusesOtherVersions) {
         EXPECT_EQ(a.poor, b.poor);
     }
     const std::string key = cache_key(*vectors, 0, options);
-    ASSERT_TRUE(read_cached(folder.path(), key));
+    const auto read = [&] { return read_cached(folder.path(), *vectors, 0, options); };
+    ASSERT_TRUE(read());
     const auto file = folder.path() / (key + ".safetensors");
     const std::string bytes = test::slurp(file);
     std::string other = bytes;
-    other.replace(other.find("headlight map 2"), 15, "headlight map 0");
+    other.replace(other.find("headlight map 3"), 15, "headlight map 0");
     std::ofstream(file, std::ios::binary | std::ios::trunc) << other;
-    EXPECT_FALSE(read_cached(folder.path(), key));
+    EXPECT_FALSE(read());
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes.substr(0, bytes.size() / 2);
-    EXPECT_FALSE(read_cached(folder.path(), key)) << "half a file";
+    EXPECT_FALSE(read()) << "half a file";
+    for (std::size_t byte = 0; byte < bytes.size(); byte += 7) {
+        folder.write(key + ".safetensors", bytes);
+        test::flip_bit(file, byte, 6);
+        EXPECT_FALSE(read()) << byte << ": damaged";
+    }
+    // Whole files of other sizes or of another head, which a program of that key would not have written.
+    folder.write(key + ".safetensors", bytes);
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    const auto with = [&](const char* name, std::vector<std::int64_t> shape, float value) {
+        std::vector<io::ArrayRef> arrays;
+        std::vector<float> values(
+            static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())), value);
+        for (const auto& [other, view] : store.tensors())
+            arrays.push_back(other == name ? io::ArrayRef{name, io::DType::F32, shape, std::as_bytes(std::span(values))}
+                                           : io::ArrayRef{other, view.dtype, view.shape, view.bytes});
+        io::write_checked_safetensors(file, arrays, store.metadata());
+        return read().has_value();
+    };
+    const std::int64_t points = store.find("points")->shape[0];
+    EXPECT_TRUE(with("points", {points, 2}, 1));
+    for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{
+             {0, 2}, {1, 2}, {points, 1}, {points, 0}, {points, 7}, {points + 1, 2}, {2 * points}})
+        EXPECT_FALSE(with("points", shape, 1));
+    EXPECT_FALSE(with("points", {points, 2}, std::numeric_limits<float>::quiet_NaN()));
+    EXPECT_FALSE(with("norms", {1}, 1));
+    EXPECT_FALSE(with("trust", {1}, 1));
+    EXPECT_FALSE(with("explained", {1}, 1));
+    EXPECT_FALSE(with("numbers", {1}, 1));
+    folder.write(cache_key(*vectors, 1, options) + ".safetensors", bytes);
+    EXPECT_FALSE(read_cached(folder.path(), *vectors, 1, options)) << "of another head";
 
     for (const MapOptions& changed : {MapOptions{.projection = Projection::umap, .iterations = 60},
                                       MapOptions{.preset = Preset::balanced, .projection = Projection::tsne, .iterations = 60},

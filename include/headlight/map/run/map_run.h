@@ -90,7 +90,7 @@ private:
 std::string cache_key(const MapVectors&, std::size_t head, const MapOptions&);
 /// Error if the file cannot be written.
 void write_cached(const std::filesystem::path& folder, const std::string& key, const HeadMap&);
-/// Nothing for a file that is missing, damaged, or in another version of the format.
-std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const std::string& key);
+/// Nothing for a file that is missing, damaged (its checksum), in another version of the format, or not of this head and options.
+std::optional<HeadMap> read_cached(const std::filesystem::path& folder, const MapVectors&, std::size_t head, const MapOptions&);
 
 }  // namespace headlight::map
