@@ -3,8 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
-#include "headlight/io/hash.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/checksum.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +14,7 @@
 namespace headlight::intervention {
 namespace {
 
-constexpr const char* kFormat = "unfinished sweep 1";
+constexpr const char* kFormat = "unfinished sweep 2";
 
 // One letter of the states of a pair's cells.
 constexpr char kCertain = '0', kMissing = '-', kComputed = 'x';
@@ -64,6 +63,9 @@ std::int64_t header_of(const std::string& line, const SweepFacts& facts, const L
     return memory;
 }
 
+/// A digit that changes on the disk must not become another effect.
+std::string checked_line(const nlohmann::ordered_json& line) { return io::with_checksum(line.dump()) + "\n"; }
+
 /// Behind it, a line that a process did not finish.
 std::size_t end_of_lines(std::string_view text) { return text.rfind('\n') + 1; }
 
@@ -72,7 +74,7 @@ std::size_t end_of_lines(std::string_view text) { return text.rfind('\n') + 1; }
 std::string header_line(const SweepFacts& facts, std::int64_t memory) {
     nlohmann::ordered_json sweep = nlohmann::ordered_json::object();
     for (const auto& [name, value] : facts) sweep[name] = as_kept(value);
-    return nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", memory}}.dump() + "\n";
+    return checked_line(nlohmann::ordered_json{{"headlight", kFormat}, {"sweep", sweep}, {"memory", memory}});
 }
 
 std::string pair_line(std::size_t pair, const BegunPair& begun) {
@@ -82,7 +84,7 @@ std::string pair_line(std::size_t pair, const BegunPair& begun) {
     const nlohmann::ordered_json line{{"pair", pair},           {"base", begun.base},
                                       {"other", begun.other},   {"shifted", begun.shifted},
                                       {"beside", begun.beside}, {"states", states}};
-    return line.dump() + "\n";
+    return checked_line(line);
 }
 
 std::string pass_line(std::size_t pair, const std::vector<CellSum>& sums) {
@@ -90,7 +92,7 @@ std::string pass_line(std::size_t pair, const std::vector<CellSum>& sums) {
     for (const CellSum& sum : sums)
         line["pass"].push_back(sum.of == 1 ? nlohmann::ordered_json{sum.cell, sum.sum}
                                            : nlohmann::ordered_json{sum.cell, sum.sum, sum.taken, sum.of});
-    return line.dump() + "\n";
+    return checked_line(line);
 }
 
 SweepContent content_of(std::string_view text, const SweepFacts& facts, std::size_t pairs, std::size_t cells,
@@ -103,7 +105,14 @@ SweepContent content_of(std::string_view text, const SweepFacts& facts, std::siz
         const std::size_t end = text.find('\n', at);
         const std::string line(text.substr(at, end - at));
         at = end + 1;
-        if (++number == 1) {
+        ++number;
+        if (!io::checksum_holds(line))
+            throw Error(ErrorFacts{.problem = number == 1 ? "These are not the numbers of a sweep, or they are damaged"
+                                                          : "A line of a sweep's numbers is damaged",
+                                   .file = from.file,
+                                   .item = "line " + std::to_string(number),
+                                   .hint = from.unreadable});
+        if (number == 1) {
             content.memory = header_of(line, facts, from);
             continue;
         }
@@ -121,6 +130,10 @@ SweepContent content_of(std::string_view text, const SweepFacts& facts, std::siz
                 for (const nlohmann::json& each : json["pass"]) {
                     CellSum sum{in_range(each.at(0).get<std::size_t>(), cells, "cell"), real_of(each.at(1)), 1};
                     if (each.size() > 2) each.at(2).get_to(sum.taken), each.at(3).get_to(sum.of);
+                    if (sum.taken < 1 || sum.taken > sum.of)
+                        throw Error(ErrorFacts{.problem = "A cell has more parts than it is the mean of",
+                                               .expected = "1 to " + std::to_string(sum.of),
+                                               .found = std::to_string(sum.taken)});
                     content.sums.emplace_back(pair, sum);
                 }
                 continue;

@@ -2,6 +2,7 @@
 // Sweeps that go on in another process, from their file.
 #include "headlight/base/error.h"
 #include "headlight/intervention/sweep/sweep.h"
+#include "headlight/io/checksum.h"
 #include "tests/intervention/sweep/whole_passes.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
@@ -147,11 +148,23 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}, {"to", "L1H0.k"}}),
                 AllOf(HasSubstr(", to: "), HasSubstr("expected none")));
     EXPECT_THAT(message(some_pairs(*model, 3), {{"model", "this"}, {"site", "z_by_position"}}), HasSubstr("of the pairs"));
-    std::ofstream(file, std::ios::app) << "{\"pair\":0,\"pass\":[[100000,0.5]]}\n";
+    const std::string sound = test::slurp(file);
+    // A digit that the disk changed is no other effect.
+    for (std::size_t at = sound.find('\n'); (at = sound.find_first_of("0123456789", at + 1)) != std::string::npos; at += 5) {
+        std::string damaged = sound;
+        damaged[at] = damaged[at] == '7' ? '3' : '7';
+        folder.write("s.unfinished", damaged);
+        ASSERT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
+                    AllOf(HasSubstr("damaged"), HasSubstr("s.unfinished"), HasSubstr("line "), HasSubstr("Delete the file")));
+    }
+    folder.write("s.unfinished", sound);
+    std::ofstream(file, std::ios::app) << io::with_checksum(R"({"pair":0,"pass":[[100000,0.5]]})") << "\n";
     EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
                 AllOf(HasSubstr("no such cell"), HasSubstr("100000"), HasSubstr("line ")));
-    for (const char* line : {"layer,head,value", R"({"rows": []})", R"({"headlight": "unfinished sweep 1", "memory": 1})",
-                             R"({"headlight": "unfinished sweep 1", "sweep": {"model": 1}, "memory": 1})"}) {
+    for (const std::string& line :
+         {std::string("layer,head,value"), std::string(R"({"rows": []})"),
+          io::with_checksum(R"({"headlight": "unfinished sweep 2", "memory": 1})"),
+          io::with_checksum(R"({"headlight": "unfinished sweep 2", "sweep": {"model": 1}, "memory": 1})")}) {
         std::ofstream(file) << line << "\n";
         EXPECT_THAT(message(pairs, {{"model", "this"}}), AllOf(HasSubstr("not the numbers of a sweep"), HasSubstr("s.unf")));
     }
