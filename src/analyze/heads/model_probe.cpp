@@ -2,7 +2,7 @@
 #include "headlight/analyze/heads/model_probe.h"
 
 #include "headlight/base/error.h"
-#include "headlight/io/atomic_file.h"
+#include "headlight/io/checksum.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/keep.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t least_random_tokens = 8;
 constexpr std::int64_t few_parameters = 500'000'000;
-constexpr int kept_version = 2;
+constexpr int kept_version = 3;
 
 /// The parts that are kept, by the names of their measures.
 struct KeptPart {
@@ -82,7 +82,7 @@ void keep_probe(const model::Model& model, const text::Tokenizer& tokenizer, con
         const std::filesystem::path file = file_of(model);
         if (file.empty()) return;
         std::filesystem::create_directories(file.parent_path());
-        io::write_atomically(file, out.dump());
+        io::write_checked_json(file, out);
     } catch (const std::exception&) {  // a full or read-only disk: it is run again the next time
     }
 }
@@ -92,7 +92,7 @@ std::optional<InductionProbe> read_kept(const model::Model& model, const text::T
     try {
         const std::filesystem::path file = file_of(model);
         if (file.empty() || !std::filesystem::exists(file)) return std::nullopt;
-        const nlohmann::json in = io::read_json(file);
+        const nlohmann::json in = io::read_checked_json(file, {});
         if (in.at("plan") != plan_json(model, tokenizer, plan)) return std::nullopt;
         InductionProbe probe;
         const auto layers = static_cast<std::size_t>(model.config().n_layers),
