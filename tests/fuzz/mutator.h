@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@ namespace headlight::test {
 /// Damages a text in one to four places. The seed is fixed, so a failure can be repeated.
 class Mutator {
 public:
+    explicit Mutator(std::uint64_t seed = 20240607) : random_(seed) {}
     std::string operator()(std::string text) {
         static constexpr std::string_view kBytes = "{}[]\",:0123456789-.eE\\u\xff";
         for (int n = 1 + below(4); n > 0; --n) {
@@ -29,7 +31,7 @@ public:
     std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
 
 private:
-    std::mt19937_64 random_{20240607};
+    std::mt19937_64 random_;
 };
 
 }  // namespace headlight::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What must not end the window: options of another model or text, figures that throw, sessions of other versions.
+#include "tests/fuzz/mutator.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 
@@ -239,6 +240,25 @@ TEST(Sessions, DeepNestingIsRefused) {
             EXPECT_NE(std::string(error.what()).find("nested levels"), std::string::npos) << error.what();
         }
     }
+}
+
+TEST(Sessions, DamagedInAnyPlaceAreReadOrRefused) {
+    Session session;
+    session.state.options.detail = HeadId{Layer(3), Head(1)};
+    session.state.options.batch_file = QStringLiteral("texts.txt");
+    session.state.selection.heads = {Head(1), Head(3)};
+    session.state.selection.pinned_queries = {Position(2)};
+    const std::string sound = to_json(session);
+    test::Mutator mutate;
+    int accepted = 0;
+    for (int i = 0; i < 3000; ++i) try {
+            const Session read = session_from_json(mutate(sound), "a.headlight");
+            EXPECT_EQ(session_from_json(to_json(read), "again"), read);
+            ++accepted;
+        } catch (const Error& error) {
+            EXPECT_FALSE(error.facts().file.empty()) << error.what();
+        }
+    EXPECT_GT(accepted, 0);
 }
 
 /// A part of its weights reads as zeros from then on, whatever lies under its name.
