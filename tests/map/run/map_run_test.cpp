@@ -137,9 +137,9 @@ TEST(MapRun, TakesFinishedHeadsFromTheCacheAndRefusesOtherVersions) {
         std::vector<io::ArrayRef> arrays;
         std::vector<float> values(
             static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())), value);
-        for (const auto& [other, view] : store.tensors())
-            arrays.push_back(other == name ? io::ArrayRef{name, io::DType::F32, shape, std::as_bytes(std::span(values))}
-                                           : io::ArrayRef{other, view.dtype, view.shape, view.bytes});
+        for (const auto& [array, view] : store.tensors())
+            arrays.push_back(array == name ? io::ArrayRef{name, io::DType::F32, shape, std::as_bytes(std::span(values))}
+                                           : io::ArrayRef{array, view.dtype, view.shape, view.bytes});
         io::write_checked_safetensors(file, arrays, store.metadata());
         return read().has_value();
     };
