@@ -273,8 +273,8 @@ Action define_corpus_probe(Definition& definition, const Frontend&) {
              ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000})),
          {ProbeKind::linear});
     add_path(definition, "--model", options->model.typed,
-             "the store's model, which runs the texts once; needed where it does not go by the name in the store", "MODEL",
-             ValueKind::model);
+             "the store's model, which runs the texts once; needed where it is no longer in the folder that the store names",
+             "MODEL", ValueKind::model);
     only(add_path(definition, "--save-directions", options->directions,
                   "linear: write the direction of each class at every layer (.npz)"),
          {ProbeKind::linear});
