@@ -2,8 +2,7 @@
 #include "headlight/io/hash.h"
 
 #include "headlight/base/error.h"
-#include "headlight/io/atomic_file.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/checksum.h"
 #include "io/open_regular.h"
 #include "io/sha256.h"
 
@@ -63,6 +62,8 @@ std::string sha256_file(const std::filesystem::path& path) {
 
 namespace {
 
+constexpr const char* kKeptHash = "sha256_of_file";
+
 /// Every write and every replacement of a file gives it another one; ctime cannot be set.
 std::string identity_of(const struct ::stat& s) {
     std::string out;
@@ -73,10 +74,6 @@ std::string identity_of(const struct ::stat& s) {
     return out;
 }
 
-bool is_sha256(const std::string& text) {
-    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 }  // namespace
 
 std::string sha256_file(const std::filesystem::path& path, const KeptHashes& kept) {
@@ -85,9 +82,8 @@ std::string sha256_file(const std::filesystem::path& path, const KeptHashes& kep
         return sha256_file(path);
     const std::filesystem::path entry = kept.folder / identity_of(before);
     try {
-        if (std::filesystem::exists(entry))
-            if (const std::string hash = read_text(entry, 64); is_sha256(hash)) return hash;
-    } catch (const std::exception&) {  // computed again
+        if (std::filesystem::exists(entry)) return read_checked_json(entry, {}).at(kKeptHash).get<std::string>();
+    } catch (const std::exception&) {  // damaged: computed again
     }
     const std::string hash = sha256_file(path);
     struct ::stat after {};
@@ -95,7 +91,7 @@ std::string sha256_file(const std::filesystem::path& path, const KeptHashes& kep
     if (!same || std::time(nullptr) - after.st_ctim.tv_sec < kept.settled.count()) return hash;
     try {
         std::filesystem::create_directories(kept.folder);
-        write_atomically(entry, hash);
+        write_checked_json(entry, {{kKeptHash, hash}});
     } catch (const std::exception&) {  // a disk that is full or cannot be written to
     }
     return hash;

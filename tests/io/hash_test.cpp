@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/hash.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/checksums.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ protected:
         return fs::exists(kept) ? std::distance(fs::directory_iterator(kept), fs::directory_iterator()) : 0;
     }
     void falsify() const {
-        for (const fs::directory_entry& entry : fs::directory_iterator(kept)) std::ofstream(entry.path()) << std::string(64, 'a');
+        for (const fs::directory_entry& entry : fs::directory_iterator(kept))
+            write_checked_json(entry.path(), {{"sha256_of_file", std::string(64, 'a')}});
     }
     test::TempFolder folder;
     const std::string file = folder.write("weights", "abc");
@@ -53,6 +54,8 @@ TEST_F(KeptHash, IsComputedWhereItCannotBeKept) {
     EXPECT_EQ(sha256_file(file, {}), of_abc);
     EXPECT_EQ(sha256_file(file, {.folder = fs::path(file) / "no folder", .least = 0, .settled = {}}), of_abc);
     EXPECT_EQ(hash(), of_abc);
+    for (const fs::directory_entry& entry : fs::directory_iterator(kept)) test::flip_bit(entry.path(), 22);
+    EXPECT_EQ(hash(), of_abc) << "what is kept is damaged";
     for (const fs::directory_entry& entry : fs::directory_iterator(kept)) std::ofstream(entry.path()) << "half";
     EXPECT_EQ(hash(), of_abc) << "what is kept is no hash";
     EXPECT_THROW(sha256_file(folder / "none", {.folder = kept, .least = 0, .settled = {}}), std::exception);
