@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
+#include "headlight/io/foreign.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/mapped_file.h"
 #include "io/safetensors_header.h"
@@ -94,6 +95,7 @@ private:
     }
 
     void read_version() {
+        refuse_foreign({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}, file_->path_);
         if (bytes_.size() < 8 || number<std::uint32_t>("magic") != kMagic)
             fail("Not a GGUF file", "the first bytes", "GGUF",
                  quoted({reinterpret_cast<const char*>(bytes_.data()), std::min<std::size_t>(4, bytes_.size())}));

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
+#include "headlight/io/foreign.h"
 #include "io/open_regular.h"
 
 #include <unistd.h>
@@ -164,6 +165,7 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     const MarkingIterator first{text.data(), &mark};
     const MarkingIterator last{text.data() + text.size(), &mark};
     if (!json::sax_parse(first, last, &builder)) {
+        refuse_foreign(text, file);
         const std::size_t offset = static_cast<std::size_t>(mark - text.data());
         throw Error(ErrorFacts{.problem = text.empty() ? "The file is empty" : "Broken JSON",
                                .file = file.string(),

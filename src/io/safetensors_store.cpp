@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/io/foreign.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
 #include "io/safetensors_header.h"
 #include "io/torch_file.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -50,15 +52,46 @@ struct Names {
 constexpr std::array<Names, 2> kNames{
     {{"model.safetensors", "model.safetensors.index.json"}, {"pytorch_model.bin", "pytorch_model.bin.index.json"}}};
 
+std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+/// Files of weights under other names: their names say what is missing.
+std::vector<std::string> other_weights(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code ec;
+    for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
+        const fs::path extension = it->path().extension();
+        if (extension == ".safetensors" || extension == ".bin" || extension == ".pt" || extension == ".pth")
+            names.push_back(it->path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
     std::string list;
     for (const Names& names : kNames) list += (list.empty() ? "" : ", ") + std::string(names.single) + ", " + names.index;
-    throw Error(ErrorFacts{.problem = "No weights in the model folder", .file = folder.string(), .expected = "one of " + list});
+    const std::vector<std::string> others = other_weights(folder);
+    const auto shard =
+        std::ranges::find_if(others, [](const std::string& name) { return name.find("-of-") != std::string::npos; });
+    if (shard != others.end()) {
+        const bool safe = shard->ends_with(".safetensors");
+        throw Error(ErrorFacts{.problem = "Weights in several files without their index",
+                               .file = folder.string(),
+                               .expected = kNames[safe ? 0 : 1].index,
+                               .found = *shard + (others.size() > 1 ? " and " + std::to_string(others.size() - 1) + " more" : ""),
+                               .hint = "Download the index too"});
+    }
+    throw Error(ErrorFacts{.problem = "No weights in the model folder",
+                           .file = folder.string(),
+                           .expected = "one of " + list,
+                           .found = others.empty() ? "" : others.front(),
+                           .hint = others.empty() ? "" : "If these are the model's weights, open " + others.front() + " itself"});
 }
 
 void add_file(const fs::path& path, std::map<std::string, TensorView>& tensors, std::vector<fs::path>& files,
               std::map<std::string, std::string>& metadata) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+    refuse_foreign(text_of(file->bytes()), path);
     SafetensorsContent content;
     if (is_torch_file(*file))
         content.tensors = read_torch_file(file);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
+#include "headlight/io/json_file.h"
 #include "headlight/model/peek.h"
 
 #include <algorithm>
@@ -71,6 +72,21 @@ std::optional<fs::path> snapshot_of(const fs::path& entry, const std::string& wa
         if (!time_error && (!newest || time > newest_time)) newest = it->path(), newest_time = time;
     }
     return newest;
+}
+
+/// sentence-transformers keeps some models in a folder inside that modules.json names ("0_Transformer"); else the folder itself.
+fs::path inside_pipeline(const fs::path& folder) {
+    std::error_code ec;
+    const fs::path list = folder / "modules.json";
+    if (is_model_folder(folder) || !fs::is_regular_file(list, ec)) return folder;
+    const nlohmann::json modules = io::read_json(list);
+    for (const nlohmann::json& each : modules) {
+        const auto path = each.is_object() ? each.find("path") : each.end();
+        if (!each.is_object() || path == each.end() || !path->is_string()) continue;
+        const std::string name = path->get<std::string>();
+        if (is_plain(name) && is_model_folder(folder / name)) return folder / name;
+    }
+    return folder;
 }
 
 std::string cache_entry_name(std::string_view id) {
@@ -187,10 +203,15 @@ fs::path locate_model(std::string_view reference) {
     const fs::path typed{std::string(reference)};
     if (const std::string tower = tower_of(typed); !tower.empty())
         return with_tower(locate_model(without_tower(typed).string()), tower);
-    if (fs::is_directory(typed, ec)) return typed;
+    if (fs::is_directory(typed, ec)) return inside_pipeline(typed);
     if (fs::is_regular_file(typed, ec)) {
         if (is_own_weights(typed)) return typed;
         if (stands_for_folder(typed)) return folder_of(typed);
+        if (typed.extension() == ".npy")
+            throw Error(ErrorFacts{.problem = "One array without the tokens it belongs to",
+                                   .file = std::string(reference),
+                                   .expected = "an .npz file with the arrays attention and tokens",
+                                   .hint = "docs/attention-elsewhere.md has five lines of Python that write it"});
         throw Error(ErrorFacts{.problem = "This file is no model",
                                .file = std::string(reference),
                                .expected = "weights (.safetensors, .bin, .gguf …), config.json, or their folder"});

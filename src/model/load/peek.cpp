@@ -2,7 +2,6 @@
 #include "headlight/model/peek.h"
 
 #include "headlight/io/gguf.h"
-#include "headlight/io/json_file.h"
 #include "headlight/model/load_report.h"
 #include "headlight/model/locate.h"
 #include "model/families/family.h"
@@ -19,8 +18,8 @@ namespace {
 /// config.json, or what a GGUF file says instead.
 ConfigReader config_reader_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
-    const std::filesystem::path file = folder_of(path) / "config.json";
-    return {file, config_of_tower(io::read_json(file), path)};
+    const std::filesystem::path folder = folder_of(path);
+    return {folder / "config.json", config_of_tower(read_config_json(folder), path)};
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {

@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/python_json.h"
 #include "headlight/model/locate.h"
 #include "model/families/registry.h"
 #include "model/load/tower.h"
@@ -29,6 +29,23 @@ at::ScalarType type_of(const ResolvedRow& r, at::ScalarType dtype) {
 
 }  // namespace
 
+nlohmann::json read_config_json(const std::filesystem::path& folder) {
+    const std::filesystem::path file = folder / "config.json", adapter = folder / "adapter_config.json";
+    std::error_code none;
+    if (!std::filesystem::exists(file, none) && std::filesystem::exists(adapter, none)) {
+        const nlohmann::json json = io::read_python_json(adapter);
+        const auto base = json.is_object() ? json.find("base_model_name_or_path") : json.end();
+        const bool named = json.is_object() && base != json.end() && base->is_string();
+        throw Error(
+            ErrorFacts{.problem = "An adapter (LoRA), not a whole model",
+                       .file = adapter.string(),
+                       .item = "base_model_name_or_path",
+                       .found = named ? base->get<std::string>() : "no such field",
+                       .hint = "Merge it into its base model (peft: merge_and_unload(), then save_pretrained()) and open that"});
+    }
+    return io::read_python_json(file);
+}
+
 io::TensorStore outline_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).store;
     return io::TensorStore::open(without_tower(path));
@@ -48,7 +65,7 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, std:
         throw Error(ErrorFacts{.problem = "No model folder",
                                .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
-    ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
+    ConfigReader config(folder / "config.json", config_of_tower(read_config_json(folder), path));
     family_for(config);  // report an unknown architecture before missing weights
     QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
     const bool as_used = bytes_converted(read.store, dtype) > room;

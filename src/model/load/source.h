@@ -18,6 +18,10 @@ struct Source {
     bool as_used = false;  ///< all weights at once would take more room than there is: matrices are converted as they are used
 };
 
+/// The folder's config.json. Where there is none the Error says what else the folder is: an adapter, or one of
+/// sentence-transformers.
+nlohmann::json read_config_json(const std::filesystem::path& folder);
+
 /// Names and shapes of the tensors in a model's files.
 io::TensorStore outline_of(const std::filesystem::path&);
 /// `room`: bytes that all weights may take in `dtype` beside their files.

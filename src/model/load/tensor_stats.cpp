@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/python_json.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
 #include "model/load/quantization.h"
@@ -55,7 +55,7 @@ Reader reader_of(const io::GgufTensor& tensor) {
 /// With its scales: what the model computes with.
 Reader reader_of_fp8(const std::filesystem::path& model, const std::string& name) {
     const std::filesystem::path file = folder_of(model) / "config.json";
-    const QuantizedStore read = read_quantization(ConfigReader(file, io::read_json(file)), io::TensorStore::open(model));
+    const QuantizedStore read = read_quantization(ConfigReader(file, io::read_python_json(file)), io::TensorStore::open(model));
     const auto scale = read.fp8.find(name);
     const at::Tensor all =
         dequantize_fp8(*read.store.find(name), scale == read.fp8.end() ? nullptr : &scale->second, at::kDouble).flatten();

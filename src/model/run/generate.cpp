@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/python_json.h"
 #include "model/internals.h"
 #include "model/run/kv_cache.h"
 #include "model/run/sampler.h"
@@ -149,7 +149,7 @@ std::vector<std::int64_t> end_tokens(const std::filesystem::path& model) {
     for (const char* name : {"generation_config.json", "config.json"}) {
         std::error_code none;
         if (!std::filesystem::exists(model / name, none)) continue;
-        add_ids(io::read_json(model / name), ids);
+        add_ids(io::read_python_json(model / name), ids);
         if (!ids.empty()) break;  // the first file that says anything counts, as in transformers
     }
     return ids;
