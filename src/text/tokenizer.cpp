@@ -5,6 +5,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
+#include "text/files/beside.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode/byte_alphabet.h"
 #include "text/unicode/utf8.h"
@@ -172,15 +173,20 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& mo
     // A GGUF file holds its own tokenizer, whatever files are beside it.
     auto gguf = is_file ? io::gguf_file_of(model) : std::nullopt;
     const auto json_path = folder / "tokenizer.json";
-    if (!gguf && std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
-    if (!is_file) gguf = io::gguf_file_of(folder);
-    std::string file = gguf ? gguf->string() : "";
-    const nlohmann::json json = gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
+    const bool own = !gguf && std::filesystem::exists(json_path, ignored);
+    if (!own && !is_file) gguf = io::gguf_file_of(folder);
+    std::string file = own ? json_path.string() : gguf ? gguf->string() : "";
+    nlohmann::json json = own ? io::read_json(file) : gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
+    if (own) apply_options_beside(json, folder);
+    const bool spiece = json.is_object() && json.contains("normalizer") && uses(json["normalizer"], "SentencePiece");
+    if (!gguf) add_tokens_beside(json, folder, spiece);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
     t->impl_ = std::make_unique<Impl>(Field(json, file));
+    if (own) return t;
     if (!gguf && std::filesystem::path(file).filename() == "source.spm") {
         const std::string of_target = (folder / "target.spm").string();
-        const nlohmann::json target = json_from_marian(of_target);
+        nlohmann::json target = json_from_marian(of_target);
+        add_tokens_beside(target, folder, true);
         t->impl_->target = std::make_unique<const Impl>(Field(target, of_target));
     }
     return t;

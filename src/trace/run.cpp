@@ -6,6 +6,7 @@
 #include "headlight/base/version.h"
 #include "headlight/base/working_for.h"
 #include "headlight/model/runtime.h"
+#include "headlight/text/notes.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/saved.h"
@@ -27,6 +28,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 namespace headlight::trace {
 namespace {
@@ -168,6 +170,10 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     else
         internals->encoding = std::move(pass.encoding);
     check_length(config, internals->encoding, internals->info);
+    if (!pass.prompt.picture) {
+        auto notes = text::notes_on(*pass.tokenizer, internals->encoding);
+        std::ranges::move(notes, std::back_inserter(internals->info.warnings));
+    }
     internals->overview = pass.plan.overview;
 
     internals->kept = pass.plan.resolve(config, part);

@@ -4,6 +4,7 @@
 #include "cli/token_json.h"
 #include "headlight/base/error.h"
 #include "headlight/model/locate.h"
+#include "headlight/text/notes.h"
 #include "headlight/text/tokenizer.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ int tokenize(const TokenizeArguments& options, const Console& console) {
         console.result(table(*tokenizer, encoding));
         console.note(std::to_string(encoding.size()) + " tokens, " + tokenizer->description());
     }
+    for (const std::string& note : text::notes_on(*tokenizer, encoding)) console.note(note);
     return 0;
 }
 

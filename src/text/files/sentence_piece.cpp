@@ -2,7 +2,8 @@
 // spiece.model, tokenizer.model, sentencepiece.bpe.model and spm.model: SentencePiece's own file, a protocol buffer
 // (sentencepiece_model.proto), turned into the content of a tokenizer.json whose stages do what SentencePiece does.
 #include "headlight/base/error.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/foreign.h"
+#include "headlight/io/python_json.h"
 #include "text/files/merges_of_scores.h"
 #include "text/files/piece_type.h"
 #include "text/files/sentence_piece_layout.h"
@@ -116,7 +117,9 @@ void read_piece(Message message, Spec& spec, const fs::path& file) {
     spec.types.push_back(type);
 }
 
-Spec read_spec(const std::string& bytes, const fs::path& file) {
+Spec read_spec(const fs::path& file) {
+    const std::string bytes = io::read_text(file);
+    io::refuse_foreign(bytes, file);
     Spec spec;
     Message root(bytes, file);
     while (root.next()) {
@@ -155,7 +158,7 @@ Habits habits_of(const fs::path& folder) {
     Habits habits;
     std::error_code ignored;
     const auto read = [&](const char* name) {
-        const json found = fs::exists(folder / name, ignored) ? io::read_json(folder / name) : json::object();
+        const json found = fs::exists(folder / name, ignored) ? io::read_python_json(folder / name) : json::object();
         return found.is_object() ? found : json::object();
     };
     habits.config = read("tokenizer_config.json");
@@ -201,6 +204,9 @@ public:
         for (const auto& [piece, id] : ids_)
             if (s_.types[id] == user_defined) symbols.push_back(piece);
         normalizer["user_defined_symbols"] = symbols;
+        normalizer["begins_after_added_tokens"] =
+            is_one_of(h_.kind, {"t5", "mt5", "umt5", "xlmroberta", "xlm-roberta", "camembert", "mbart", "pegasus", "albert",
+                                "debertav2", "deberta-v2"});
         if (is_one_of(h_.kind, {"debertav2", "deberta-v2"})) {
             if (flag("split_by_punct", false))
                 fail("An option of this tokenizer is not supported", "split_by_punct",
@@ -458,14 +464,11 @@ private:
 }  // namespace
 
 json json_from_sentence_piece(const fs::path& file) {
-    const std::string bytes = io::read_text(file);
-    return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file).tokenizer();
+    return Converter(read_spec(file), habits_of(file.parent_path()), file).tokenizer();
 }
 
 json json_from_marian(const fs::path& file) {
-    const std::string bytes = io::read_text(file);
-    return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file,
-                     io::read_json(file.parent_path() / "vocab.json"))
+    return Converter(read_spec(file), habits_of(file.parent_path()), file, io::read_json(file.parent_path() / "vocab.json"))
         .tokenizer();
 }
 

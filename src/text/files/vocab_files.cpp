@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Tokenizers without a tokenizer.json: their older files are turned into one, as the converters of transformers do.
 #include "headlight/base/error.h"
-#include "headlight/io/json_file.h"
+#include "headlight/io/python_json.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode/utf8.h"
 
@@ -37,7 +37,7 @@ json read_config(const fs::path& folder) {
     json config = json::object();
     for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
         if (!is_there(folder / name)) continue;
-        const json more = io::read_json(folder / name);
+        const json more = io::read_python_json(folder / name);
         if (!more.is_object()) Field(more, (folder / name).string()).fail_expected("an object");
         config.update(more);
     }
@@ -93,13 +93,7 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
                          .item = "line " + std::to_string(id + 1),
                          .hint = "Save the file in UTF-8"});
         }
-        if (vocab.contains(line)) {
-            throw Error({.problem = "A vocabulary entry appears twice",
-                         .file = file,
-                         .item = "line " + std::to_string(id + 1),
-                         .found = "\"" + line + "\", as on line " + std::to_string(vocab[line].get<std::int64_t>() + 1)});
-        }
-        vocab[line] = id++;
+        vocab[line] = id++;  // of a repeated line the last one counts, as in transformers
     }
     const std::string cls = special_name(config, "cls_token", "[CLS]");
     const std::string sep = special_name(config, "sep_token", "[SEP]");

@@ -20,7 +20,8 @@ public:
         : prefix_(f.boolean_or("add_dummy_prefix", true)),
           remove_(f.boolean_or("remove_extra_whitespaces", true)),
           escape_(f.boolean_or("escape_whitespaces", true)),
-          suffix_(f.boolean_or("treat_whitespace_as_suffix", false)) {
+          suffix_(f.boolean_or("treat_whitespace_as_suffix", false)),
+          every_(f.boolean_or("begins_after_added_tokens", false)) {
         if (const auto map = f.find("precompiled_charsmap")) map_ = Charsmap(*map);
         if (const auto symbols = f.find("user_defined_symbols"))
             for (const Field& symbol : symbols->items())
@@ -30,8 +31,8 @@ public:
 
     void normalize(Section& s) const override {
         const std::string_view text = s.text;
-        // Behind an added token a space is one between words, and stays.
-        const bool begins = s.origin == 0;
+        // Behind an added token a space is one between words, and stays; or a text begins there.
+        const bool begins = every_ || s.origin == 0;
         std::size_t at = 0;
         while (remove_ && begins && at < text.size()) {
             const auto [size, put] = step(text.substr(at));
@@ -83,7 +84,7 @@ private:
 
     Charsmap map_;
     std::array<std::vector<std::string>, 256> symbols_;  ///< by their first byte, longest first
-    bool prefix_, remove_, escape_, suffix_;
+    bool prefix_, remove_, escape_, suffix_, every_;
 };
 
 }  // namespace
