@@ -34,6 +34,8 @@ struct WeightRow {
     std::vector<std::int64_t> shape;  ///< as stored
     Layout layout = Layout::plain;
     bool head = false;                      ///< part of the unembedding head, which may be absent as a whole
+    bool ambiguous = false;                 ///< of the head, but a classifier's tensor may have the same name
+    bool optional = false;                  ///< may be absent by itself: then there is no such parameter
     bool shared = false;                    ///< one tensor for all layers (ALBERT); its names have no '#'
     std::int64_t first_layer = 0;           ///< earlier layers have no such tensor (ModernBERT's first norm)
     std::vector<std::int64_t> layers = {};  ///< only these; empty: all
@@ -85,6 +87,7 @@ struct Family {
     Spec (*spec)(const ModelConfig&);
     /// Encoder-decoder models: parse_config is for the decoder, this for the encoder; the other two functions serve both.
     ModelConfig (*encoder_config)(const ConfigReader&) = nullptr;
+    std::span<const std::string_view> other_types = {};  ///< more values of config.json's model_type
 };
 
 /// All families, in the order of listings.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace headlight::model {
 
@@ -30,14 +31,34 @@ std::vector<std::string> family_names() {
 
 namespace {
 
-/// The three nearest names: architectures or model types.
+/// "gemma3" of Gemma3ForConditionalGeneration and gemma3_text: what two models of one kind have in common.
+std::string stem_of(std::string_view name) {
+    for (const std::string_view part : {"For", "Text", "Model", "LMHead", "WithLMHead", "MTModel", "_"})
+        if (const std::size_t at = name.find(part); at != std::string_view::npos && at > 0) name = name.substr(0, at);
+    std::string stem(name);
+    std::ranges::transform(stem, stem.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return stem;
+}
+
+/// A common beginning, or a slip of the keyboard: "Olmo3" and "Olmo2", not "Llava" and "Llama".
+bool are_alike(const std::string& a, const std::string& b) {
+    const std::size_t shorter = std::min(a.size(), b.size());
+    const auto common = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+    return (common >= 3 && 4 * common >= 3 * shorter) || 6 * edit_distance(a, b) <= a.size();
+}
+
+/// The three nearest names of models that are like it: architectures or model types. Empty where no known model is.
 std::string nearest_names(const std::string& name, bool architectures) {
-    const std::string sought = name.substr(0, 200);
+    const std::string sought = name.substr(0, 200), stem = stem_of(sought);
     std::vector<std::pair<std::size_t, std::string>> scored;
+    const auto add = [&](std::string_view known) {
+        const std::string other = stem_of(known);
+        if (are_alike(stem, other)) scored.emplace_back(1000 * edit_distance(stem, other) + edit_distance(sought, known), known);
+    };
     for (const Family& family : families()) {
-        if (!architectures) scored.emplace_back(edit_distance(sought, family.model_type), family.model_type);
+        if (!architectures) add(family.model_type);
         for (const std::string_view each : family.architectures)
-            if (architectures) scored.emplace_back(edit_distance(sought, each), each);
+            if (architectures) add(each);
     }
     return nearest_three(std::move(scored));
 }
@@ -56,17 +77,22 @@ const Family& family_for(const ConfigReader& config) {
     for (const Family& family : families())
         if (std::ranges::find(family.architectures, architecture) != family.architectures.end()) return family;
     for (const Family& family : families())
-        if (family.model_type == type) return family;
+        if (family.model_type == type || std::ranges::find(family.other_types, type) != family.other_types.end()) return family;
     const bool named = !architecture.empty();
     const std::string known = nearest_names(named ? architecture : type, named);
+    const auto text = config.object_of_kind("text_config");
+    const std::string wrapped = text ? "Its text model" +
+                                           (text->has("model_type") ? " (" + text->text({"model_type"}) + ")" : "") +
+                                           " is one part of it; models of several parts are not supported yet. "
+                                     : "";
     throw Error(ErrorFacts{.problem = "Unknown architecture",
                            .file = config.file().string(),
                            .item = named ? "architectures" : "model_type",
-                           .expected = "a known one, such as " + known,
+                           .expected = known.empty() ? "a known one" : "a known one, such as " + known,
                            .found = named          ? architecture
                                     : type.empty() ? "no such field"
                                                    : type,
-                           .hint = "Known families: " + listed() + ". How to add one: docs/adding-a-family.md"});
+                           .hint = wrapped + "Known families: " + listed() + ". How to add one: docs/adding-a-family.md"});
 }
 
 void add_unembedding(WeightMap& map, const ModelConfig& c) {
@@ -74,6 +100,17 @@ void add_unembedding(WeightMap& map, const ModelConfig& c) {
         map.ignored.push_back("*lm_head.weight");
     else
         map.rows.push_back({Slot::unembed, {"lm_head.weight"}, {c.vocab_size, c.d_model}, Layout::out_in});
+}
+
+bool generates(std::string_view architecture) {
+    constexpr std::array<std::string_view, 3> kEndings{"ForConditionalGeneration", "WithLMHeadModel", "MTModel"};
+    return architecture.empty() ||
+           std::ranges::any_of(kEndings, [&](std::string_view ending) { return architecture.ends_with(ending); });
+}
+
+std::vector<std::string> embedding_names(bool decoder) {
+    const std::string own = decoder ? "decoder" : "encoder", other = decoder ? "encoder" : "decoder";
+    return {"shared.weight", own + ".embed_tokens.weight", other + ".embed_tokens.weight"};
 }
 
 void add_language_head(WeightMap& map, const ModelConfig& c, const std::string& name) {

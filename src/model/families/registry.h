@@ -14,7 +14,11 @@ extern const Family kVit, kDeit, kClipText, kClipVision;  // pictures
 /// The row of an untied unembedding, Linear layout; a tied one's stored copy is ignored by name. Base models without
 /// a head ("…Model") may lack it, whole language models may not.
 void add_language_head(WeightMap&, const ModelConfig&, const std::string& name);
-/// The unembedding of an encoder-decoder model, "lm_head.weight": tied or not, there is one.
+/// The unembedding of an encoder-decoder model that has one, "lm_head.weight": tied or not.
 void add_unembedding(WeightMap&, const ModelConfig&);
+/// Whether an encoder-decoder class has a language head; a config.json that names no class is of one that has.
+bool generates(std::string_view architecture);
+/// The embedding that both stacks share; files that hold it once may do so under the name of either stack.
+std::vector<std::string> embedding_names(bool decoder);
 
 }  // namespace headlight::model

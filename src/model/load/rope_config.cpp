@@ -13,7 +13,8 @@ void read_yarn(const ConfigReader& json, Rope& rope) {
     rope.truncate = json.flag("truncate", true);
     const auto stretched = [&](double by) { return rope.factor <= 1 ? 1.0 : 0.1 * by * std::log(rope.factor) + 1.0; };
     double factor = stretched(1.0);
-    if (json.has("mscale") && json.has("mscale_all_dim"))
+    const auto is_set = [&](const char* name) { return json.has(name) && json.raw(name) != 0; };
+    if (is_set("mscale") && is_set("mscale_all_dim"))
         factor = stretched(json.number({"mscale"})) / stretched(json.number({"mscale_all_dim"}));
     rope.attention_factor = json.number({"attention_factor"}, factor);
 }
@@ -76,11 +77,11 @@ Rope read_one(const ConfigReader& json, const ConfigReader& top, const ModelConf
 
 }  // namespace
 
-void read_rope(const ConfigReader& json, ModelConfig& c, double share, double default_theta) {
+void read_rope(const ConfigReader& json, ModelConfig& c, std::optional<double> own_share, double default_theta) {
     auto rope = json.object("rope_parameters");
     if (!rope) rope = json.object("rope_scaling");
     const double theta = json.number({"rope_theta", "rotary_emb_base"}, default_theta);
-    share = json.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, share);
+    double share = json.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, own_share.value_or(1.0));
     // Files with several kinds of layers have one object per kind.
     std::optional<ConfigReader> global = rope, local;
     if (rope) {
@@ -90,6 +91,7 @@ void read_rope(const ConfigReader& json, ModelConfig& c, double share, double de
         }
         share = global->number({"partial_rotary_factor"}, share);
     }
+    if (!own_share && (!global || global->text({"rope_type", "type"}, "default") == "default")) share = 1.0;
     c.rope_dims = static_cast<std::int64_t>(static_cast<double>(c.d_head) * share);
     if (c.rope_dims < 2 || c.rope_dims % 2 != 0 || c.rope_dims > c.d_head)
         json.wrong(share == 1.0 ? "head_dim" : "partial_rotary_factor", "an even number of rotated numbers a head, for rotation",

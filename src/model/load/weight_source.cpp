@@ -206,8 +206,9 @@ const io::TensorView* find(const WeightMap& map, Slot slot, const io::TensorStor
 
 std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store,
                                  const std::filesystem::path& folder, LoadReport& report, bool& head_absent) {
-    head_absent = std::ranges::any_of(map.rows, &WeightRow::head) &&
-                  std::ranges::none_of(map.rows, [&](const WeightRow& row) { return row.head && find(map, row, 0, store); });
+    head_absent = std::ranges::any_of(map.rows, &WeightRow::head) && std::ranges::none_of(map.rows, [&](const WeightRow& row) {
+                      return row.head && !row.ambiguous && find(map, row, 0, store);
+                  });
     if (head_absent) report.optional_missing.push_back(map.head_name);
 
     const std::string prefix = prefix_in_use(map, store);
@@ -222,6 +223,7 @@ std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, co
             for (std::int64_t expert = 0; expert < std::max<std::int64_t>(1, row.experts); ++expert) {
                 const io::TensorView* view = find(map, row, layer, store, expert);
                 if (!view) {
+                    if (row.optional) continue;
                     missing.push_back(prefix + with_numbers(row.names.front(), layer, expert));
                     continue;
                 }

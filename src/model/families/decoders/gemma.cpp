@@ -56,7 +56,7 @@ ModelConfig parse_gemma2(const ConfigReader& json) {
 
 ModelConfig parse_gemma3(const ConfigReader& json) {
     ModelConfig c = parse_with_branch_norms(json, 131072, 1000000.0);
-    c.score_softcap = read_cap(json, "attn_logit_softcapping", 0);
+    // attn_logit_softcapping is stored, but transformers never applies it to this model.
     c.final_softcap = read_cap(json, "final_logit_softcapping", 0);
     c.qk_norm = QkNorm::head;
     std::int64_t window = json.size({"sliding_window"}, kMaxContext, 4096);

@@ -21,7 +21,7 @@ struct LlamaDefaults {
     std::string_view activation_field = "hidden_act";
     std::string_view activation = "silu";
     double rope_theta = 10000.0;
-    double rope_share = 1.0;
+    std::optional<double> rope_share = {};  ///< of models that may rotate a part of each head
 };
 /// Gated MLP, RMSNorm, rotary positions, grouped heads. Biases are off.
 ModelConfig llama_config(const ConfigReader&, const LlamaDefaults& = {});

@@ -6,7 +6,7 @@ namespace headlight::model {
 namespace phi3 {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    ModelConfig c = llama_config(json, {.context = 4096, .epsilon = 1e-5});
+    ModelConfig c = llama_config(json, {.context = 4096, .epsilon = 1e-5, .rope_share = 1.0});
     read_window(json, c, {});
     return c;
 }

@@ -31,8 +31,8 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     c.embed_norm = kin != Kin::marian;
     c.final_norm = kin == Kin::mbart;
     c.query_bias = true;
-    c.has_unembedding = decoder;
-    c.tied_unembedding = decoder && json.flag("tie_word_embeddings", true);
+    c.has_unembedding = decoder && generates(json.architecture());
+    c.tied_unembedding = c.has_unembedding && json.flag("tie_word_embeddings", true);
     c.activation = read_activation(json, "activation_function", "gelu");
     if (json.flag("scale_embedding", false)) c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
     c.positions = Positions::learned;
@@ -56,7 +56,7 @@ WeightMap weight_map(const ModelConfig& c) {
     const bool decoder = c.stack == Stack::decoder;
     const std::string stack = decoder ? "decoder." : "encoder.", layer = stack + "layers.#.";
     WeightMap map{.prefixes = {"model.", ""}, .ignored = {"*coder.embed_tokens.weight", "*coder.version"}};
-    map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
+    map.rows.push_back({Slot::embed, embedding_names(decoder), {c.vocab_size, d}});
     if (c.sinusoidal)
         map.ignored.emplace_back("*embed_positions.weight");
     else
@@ -78,9 +78,13 @@ WeightMap weight_map(const ModelConfig& c) {
         add_norm(map, Slot::ln_cross_gain, layer + "encoder_attn_layer_norm", d);
     }
     if (c.final_norm) add_norm(map, Slot::final_norm_gain, stack + "layer_norm", d);
-    if (decoder) {
+    if (c.has_unembedding) {
         add_unembedding(map, c);
-        map.rows.push_back({Slot::unembed_bias, {"final_logits_bias"}, {1, c.vocab_size}});
+        // A buffer of zeros unless somebody trained it: many a file does not have it.
+        map.rows.push_back(
+            {.slot = Slot::unembed_bias, .names = {"final_logits_bias"}, .shape = {1, c.vocab_size}, .optional = true});
+    } else if (decoder) {
+        map.ignored.insert(map.ignored.end(), {"*lm_head.weight", "*final_logits_bias"});
     }
     return map;
 }
@@ -91,7 +95,7 @@ Spec spec(const ModelConfig& c) {
     if (c.final_norm) s.after.push_back(Block::final_norm);
     if (c.stack == Stack::decoder) {
         s.layer = {Block::attention, Block::cross_attention, Block::mlp};
-        s.after.push_back(Block::unembedding);
+        if (c.has_unembedding) s.after.push_back(Block::unembedding);
     }
     return s;
 }

@@ -55,7 +55,7 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
     c.stack = Stack::decoder;
     const std::int64_t encoder_layers = json.size({"num_layers"}, kMaxLayers);
     c.n_layers = json.size({"num_decoder_layers"}, kMaxLayers, encoder_layers);
-    c.tied_unembedding = true;  // unless the files hold another: then it is read
+    c.has_unembedding = c.tied_unembedding = generates(json.architecture());  // tied unless the files hold another
     // In transformers the flag of tied embeddings controls only this scale.
     if (may_scale && json.flag("tie_word_embeddings", true)) c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
     c.start_ids = {
@@ -91,7 +91,7 @@ WeightMap weight_map(const ModelConfig& c) {
         map.rows.push_back({v, {name + "v.weight"}, {inner, d}, Layout::out_in});
         map.rows.push_back({o, {name + "o.weight"}, {d, inner}, Layout::out_in});
     };
-    map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
+    map.rows.push_back({Slot::embed, embedding_names(decoder), {c.vocab_size, d}});
     map.rows.push_back({Slot::relative_bias,
                         {stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
                         {c.relative_buckets, c.n_heads}});
@@ -106,7 +106,7 @@ WeightMap weight_map(const ModelConfig& c) {
     add_linear(map, Slot::mlp_out_weight, dense + "wo", d, m, false);
     map.rows.push_back(
         {.slot = Slot::final_norm_gain, .names = {stack + "final_layer_norm.weight"}, .shape = {d}, .times = c.logit_scale});
-    if (decoder) add_unembedding(map, c);
+    if (c.has_unembedding) add_unembedding(map, c);
     return map;
 }
 
@@ -114,7 +114,7 @@ Spec spec(const ModelConfig& c) {
     Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
     if (c.stack == Stack::decoder) {
         s.layer = {Block::attention, Block::cross_attention, Block::mlp};
-        s.after.push_back(Block::unembedding);
+        if (c.has_unembedding) s.after.push_back(Block::unembedding);
     }
     return s;
 }

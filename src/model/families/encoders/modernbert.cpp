@@ -26,7 +26,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.activation = read_activation(json, "hidden_activation", "gelu");
     c.mlm_activation = read_activation(json, "classifier_activation", "gelu");
     c.positions = Positions::rotary;
-    read_rope(json, c, 1.0, json.number({"global_rope_theta"}, 160000.0));
+    read_rope(json, c, {}, json.number({"global_rope_theta"}, 160000.0));
     const auto rope = json.object("rope_parameters");
     if (!rope || !rope->object_of_kind("sliding_attention")) c.local_rope.theta = json.number({"local_rope_theta"}, 10000.0);
     // Half the field's number to either side, itself included: nearer than half + 1.
@@ -60,9 +60,13 @@ WeightMap weight_map(const ModelConfig& c) {
                 .norm_bias = false});
     add_linear(map, Slot::mlp_gate_up_weight, "layers.#.mlp.Wi", 2 * c.d_mlp, d, false);
     add_norm(map, Slot::final_norm_gain, "final_norm", d, false);
-    add_masked_word_head(
-        map, c,
-        {.dense = "head.dense", .norm = "head.norm", .decoder = "decoder", .biases = {"decoder.bias"}, .with_bias = false});
+    add_masked_word_head(map, c,
+                         {.dense = "head.dense",
+                          .norm = "head.norm",
+                          .decoder = "decoder",
+                          .biases = {"decoder.bias"},
+                          .with_bias = false,
+                          .as_classifiers = true});
     return map;
 }
 

@@ -32,7 +32,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     if (!swiglu && !json.has("hidden_act")) json.unsupported("activation_function", "\"swiglu\"");
     c.activation = c.mlm_activation = swiglu ? Activation::silu : read_activation(json, "hidden_act", "silu");
     c.positions = Positions::rotary;
-    read_rope(json, c, 1.0, json.number({"rotary_emb_base"}, 1000.0));
+    read_rope(json, c, {}, json.number({"rotary_emb_base"}, 1000.0));
     return c;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RoBERTa and XLM-R: BERT whose positions start after the padding id. DistilBERT: BERT without token types.
+// RoBERTa, XLM-R and CamemBERT: BERT whose positions start after the padding id. DistilBERT: BERT without token types.
 // ELECTRA: BERT with narrower embeddings.
 #include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
@@ -80,14 +80,23 @@ WeightMap distilbert_map(const ModelConfig& c) {
     return map;
 }
 
-constexpr std::string_view kRobertaNames[] = {"RobertaModel", "RobertaForMaskedLM", "XLMRobertaModel", "XLMRobertaForMaskedLM"};
+constexpr std::string_view kRobertaNames[] = {"RobertaModel",          "RobertaForMaskedLM", "XLMRobertaModel",
+                                              "XLMRobertaForMaskedLM", "CamembertModel",     "CamembertForMaskedLM"};
+constexpr std::string_view kRobertaTypes[] = {"xlm-roberta", "camembert"};
 constexpr std::string_view kElectraNames[] = {"ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining"};
 constexpr std::string_view kDistilbertNames[] = {"DistilBertModel", "DistilBertForMaskedLM"};
 
 }  // namespace roberta
 
-const Family kRoberta = {"roberta",   roberta::kRobertaNames, "roberta", roberta::parse_roberta, roberta::roberta_map,
-                         encoder_spec};
+const Family kRoberta = {
+    .name = "roberta",
+    .architectures = roberta::kRobertaNames,
+    .model_type = "roberta",
+    .parse_config = roberta::parse_roberta,
+    .weight_map = roberta::roberta_map,
+    .spec = encoder_spec,
+    .other_types = roberta::kRobertaTypes,
+};
 const Family kElectra = {"electra",   roberta::kElectraNames, "electra", roberta::parse_electra, roberta::electra_map,
                          encoder_spec};
 const Family kDistilbert = {
