@@ -10,6 +10,7 @@ numbers again. The quants are random blocks and what gguf.quants.dequantize make
 """
 import json
 import pathlib
+import re
 
 import gguf
 import numpy as np
@@ -71,7 +72,7 @@ def q_k_v(x, heads, kv_heads):
 def kv_heads(c):
     if c.get("new_decoder_architecture"):
         return c["num_kv_heads"]
-    return 1 if c.get("multi_query") else c["num_key_value_heads"]
+    return 1 if c.get("multi_query") else c.get("num_key_value_heads") or c["num_attention_heads"]
 
 
 def names(arch, layers):
@@ -101,30 +102,83 @@ def write_vocab(w, folder, kind):
     w.add_token_types(types)
 
 
-def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
-    """`parts_of`: so many tensors a file, in a folder of its own."""
+PAIRED = ("llama", "olmo", "granite", "smollm3")  # LlamaModel and what descends from it
+
+
+def more_fields(w, c):
+    """What only some architectures have: GraniteModel, OlmoModel, MPTModel, CommandR2Model, GPTNeoXModel, …"""
+    for field, add in (("attention_multiplier", w.add_attention_scale), ("embedding_multiplier", w.add_embedding_scale),
+                       ("residual_multiplier", w.add_residual_scale), ("logits_scaling", w.add_logit_scale),
+                       ("clip_qkv", w.add_clamp_kqv), ("num_local_experts", w.add_expert_count),
+                       ("num_experts_per_tok", w.add_expert_used_count)):
+        if c.get(field) is not None:
+            add(c[field])
+    if c["model_type"] == "cohere":
+        w.add_logit_scale(c["logit_scale"])
+        w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+    if c["model_type"] in ("gpt_neox", "stablelm"):
+        w.add_parallel_residual(c["use_parallel_residual"])
+    if c["model_type"] == "mpt":
+        w.add_max_alibi_bias(c["attn_config"]["alibi_bias_max"])
+        if c["attn_config"]["clip_qkv"] is not None:
+            w.add_clamp_kqv(c["attn_config"]["clip_qkv"])
+
+
+def together(weights):
+    """Experts of a layer, and norms of heads, become one tensor."""
+    out, parts = {}, {}
+    for key, x in weights.items():
+        found = re.search(r"\.(experts|layernorm\.norms|norms)\.(\d+)\.", key)
+        if not found:
+            out[key] = x
+            continue
+        kept = ".experts." if found[1] == "experts" else "."
+        parts.setdefault(key[:found.start()] + kept + key[found.end():], {})[int(found[2])] = x
+    for key, each in parts.items():
+        out[key] = np.stack([each[i] for i in range(len(each))])
+    return out
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+
+
+def llama3_factors(rope, theta, size):
+    """What LlamaModel.generate_extra_tensors writes for a rotation stretched as Llama 3.1's."""
+    wavelength = 2 * np.pi * theta ** (np.arange(0, size, 2) / size)
+    smooth = (rope["original_max_position_embeddings"] / wavelength - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"])
+    return (1 / ((1 - smooth.clip(0, 1)) / rope["factor"] + smooth.clip(0, 1))).astype(np.float32)
+
+
+def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None, stretched=None):
+    """`parts_of`: so many tensors a file, in a folder of its own; `stretched`: the rotation of a Llama."""
     folder = MODELS / name
     c = json.loads((folder / "config.json").read_text())
     weights = load_file(folder / "model.safetensors")
-    layers = c.get("num_hidden_layers", c.get("n_layer"))
-    heads = c.get("num_attention_heads", c.get("n_head"))
+    layers = c.get("num_hidden_layers", c.get("n_layer", c.get("n_layers")))
+    heads = c.get("num_attention_heads", c.get("n_head", c.get("n_heads")))
     arch_name = gguf.MODEL_ARCH_NAMES[arch]
     out = OUT / f"{name}-parts" if parts_of else OUT
     out.mkdir(exist_ok=True)
-    w = gguf.GGUFWriter(str(out / f"{name}.gguf"), arch_name, split_max_tensors=parts_of or 0)
-    width = c.get("hidden_size", c.get("n_embd"))
+    stem = name + "-stretched" if stretched else name
+    w = gguf.GGUFWriter(str(out / f"{stem}.gguf"), arch_name, split_max_tensors=parts_of or 0)
+    if stretched:
+        theta = c["rope_parameters"]["rope_theta"]
+        w.add_tensor("rope_freqs.weight", llama3_factors(stretched, theta, c["head_dim"]))
+    width = c.get("hidden_size", c.get("n_embd", c.get("d_model")))
     w.add_block_count(layers)
-    w.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 2048)))
+    w.add_context_length(c.get("max_position_embeddings", c.get("n_positions", c.get("max_seq_len", 2048))))
     w.add_embedding_length(width)
     w.add_feed_forward_length(c.get("intermediate_size") or c.get("n_inner") or c.get("ffn_hidden_size") or 4 * width)
     w.add_head_count(heads)
     if "rms_norm_eps" in c:
         w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     else:
-        w.add_layer_norm_eps(c.get("layer_norm_eps", c.get("layer_norm_epsilon")))
-    if arch_name not in ("gpt2", "bloom", "bert"):
-        w.add_head_count_kv(kv_heads(c))
-        rope = c.get("rope_parameters", {})
+        w.add_layer_norm_eps(c.get("layer_norm_eps", c.get("layer_norm_epsilon", 1e-5)))
+    more_fields(w, c)
+    if arch_name not in ("gpt2", "bloom", "bert", "mpt"):
+        if arch_name not in ("gptneox", "nomic-bert"):
+            w.add_head_count_kv(kv_heads(c))
+        rope = c.get("rope_parameters") or {k: c[k] for k in ("rope_theta", "partial_rotary_factor") if k in c}
         rope = rope.get("full_attention", rope)
         if "rope_theta" in rope:
             w.add_rope_freq_base(rope["rope_theta"])
@@ -133,7 +187,13 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
             w.add_rope_scaling_factor(rope["factor"])
         if "partial_rotary_factor" in rope:
             w.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width // heads))
-    if "head_dim" in c:
+        if rope.get("rope_type") == "longrope":  # Phi3MiniModel
+            w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+            stretch = c["max_position_embeddings"] / rope["original_max_position_embeddings"]
+            w.add_rope_scaling_attn_factors((1 + np.log(stretch) / np.log(rope["original_max_position_embeddings"])) ** 0.5)
+            for side in ("long", "short"):
+                w.add_tensor(f"rope_factors_{side}.weight", np.array(rope[side + "_factor"], dtype=np.float32))
+    if c.get("head_dim"):
         w.add_key_length(c["head_dim"])
     if c.get("sliding_window"):
         w.add_sliding_window(c["sliding_window"])
@@ -143,15 +203,15 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
     write_vocab(w, folder, kind)
     mapping = names(arch, layers)
     tied = c.get("tie_word_embeddings", True)
-    for key, x in weights.items():
-        if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias"):
+    for key, x in together(weights).items():
+        if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias") or key.startswith("cls."):
             continue
-        stem = key.removeprefix("transformer.").removeprefix("bert.")
+        stem = key.removeprefix("transformer.").removeprefix("nomic_bert.").removeprefix("bert.")
         new = mapping.get_name(stem, try_suffixes=(".weight", ".bias")) or mapping.get_name(key, try_suffixes=(".weight", ".bias"))
         assert new, key
-        if arch_name == "llama" and ".q_proj." in key:
+        if arch_name in PAIRED and ".q_proj." in key:
             x = paired(x, heads)
-        if arch_name == "llama" and ".k_proj." in key:
+        if arch_name in PAIRED and ".k_proj." in key:
             x = paired(x, c["num_key_value_heads"])
         if arch_name == "gpt2" and x.ndim == 2 and ("c_attn" in key or "c_proj" in key or "c_fc" in key):
             x = x.T
@@ -159,7 +219,7 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
             x = x + 1
         if arch_name == "falcon" and "query_key_value" in key:
             x = q_k_v(x, heads, kv_heads(c))
-        if arch_name == "bloom" and "query_key_value" in key:
+        if arch_name in ("bloom", "gptneox") and "query_key_value" in key:
             x = thirds(x, heads)
         x = np.ascontiguousarray(x, dtype=np.float32)
         if quantize and x.ndim == 2 and x.shape[-1] % 32 == 0:
@@ -251,6 +311,7 @@ def main():
         deepseek(name, whole_kv=False)
     fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA)
     fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA, parts_of=9)
+    fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA, stretched=LLAMA3)
     fixture("llama-mha", gguf.MODEL_ARCH.LLAMA)
     fixture("gpt2", gguf.MODEL_ARCH.GPT2)
     fixture("bloom", gguf.MODEL_ARCH.BLOOM)
@@ -260,6 +321,15 @@ def main():
     fixture("phi", gguf.MODEL_ARCH.PHI2)
     fixture("gpt-bigcode", gguf.MODEL_ARCH.STARCODER)
     fixture("bert", gguf.MODEL_ARCH.BERT, kind="bert")
+    for name in ("olmo", "olmo2", "granite", "smollm3", "stablelm", "mpt"):
+        fixture(name, getattr(gguf.MODEL_ARCH, name.upper()))
+    for name in ("stablelm-heads", "stablelm-parallel"):
+        fixture(name, gguf.MODEL_ARCH.STABLELM)
+    fixture("mixtral", gguf.MODEL_ARCH.LLAMA)
+    fixture("cohere", gguf.MODEL_ARCH.COMMAND_R)
+    fixture("gpt-neox", gguf.MODEL_ARCH.GPTNEOX)
+    fixture("gpt-neox-serial", gguf.MODEL_ARCH.GPTNEOX)
+    fixture("nomic-bert", gguf.MODEL_ARCH.NOMIC_BERT, kind="bert")
 
 
 if __name__ == "__main__":

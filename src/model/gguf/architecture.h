@@ -24,7 +24,7 @@ enum class Change {
     plus_one,       ///< Gemma's norms: 1 was added to the gain
     split_heads,    ///< BLOOM's rows (head, q|k|v) became (q|k|v, head)
     split_groups,   ///< Falcon's rows (kv head, its queries | k | v) became (all q | all k | all v)
-    experts,        ///< matrices of all experts of a layer one after another; '@' in our name is the expert
+    experts,        ///< matrices of all experts of a layer one after another, or rows of all heads; '@' in our name is the expert
     latent_keys,    ///< DeepSeek's kv_b_proj without the values' rows, each head's part transposed: [head, rank, content]
     latent_values,  ///< its values' rows: [head, value, rank]
     whole_name,     ///< our name is complete: no ".weight" or ".bias" is added
@@ -67,6 +67,9 @@ struct GgufArchitecture {
     std::span<const TensorName> tensors;
     nlohmann::json (*config)(const GgufMetadata&);  ///< the config.json that transformers would write
 };
+
+/// The tensor is read into the configuration: it has no name there.
+bool is_configuration(std::string_view tensor);
 
 /// Error with the list of known ones when there is none of this name.
 const GgufArchitecture& architecture_of(const GgufMetadata&);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names and fields as llama.cpp's convert_hf_to_gguf.py and gguf's tensor_mapping.py write them, read backwards.
 #include "headlight/base/error.h"
-#include "model/gguf/architecture.h"
+#include "model/gguf/tables.h"
 
 #include <algorithm>
 #include <array>
@@ -13,30 +13,10 @@
 namespace headlight::model {
 namespace gguf {
 
-using nlohmann::json;
-using Meta = GgufMetadata;
+constexpr const char *kFarFactors = "rope_factors_long.weight", *kNearFactors = "rope_factors_short.weight";
 
 // ---- tensors ----------------------------------------------------------------------------------------------------------
 
-// Llama and those that took over its names. `Turned` is how rows of q and k are rearranged.
-template <Change Q, Change K, Change Norm>
-constexpr std::array kLlamaNames = std::to_array<TensorName>({
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm", Norm},
-    {"output", "lm_head"},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm", Norm},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", Q},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", K},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", Norm},
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", Norm},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", Norm},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
-});
-constexpr auto& kLlama = kLlamaNames<Change::rotate_q, Change::rotate_k, Change::none>;
 constexpr auto& kQwen = kLlamaNames<Change::none, Change::none, Change::none>;
 constexpr auto& kGemma = kLlamaNames<Change::none, Change::none, Change::plus_one>;
 
@@ -173,7 +153,9 @@ constexpr std::array kDeepseek2 = std::to_array<TensorName>({
 
 // ---- configurations ---------------------------------------------------------------------------------------------------
 
-json base(const char* architecture, const char* type) { return {{"architectures", {architecture}}, {"model_type", type}}; }
+json base(std::string_view architecture, std::string_view type) {
+    return {{"architectures", {architecture}}, {"model_type", type}};
+}
 
 std::int64_t head_width_of(const Meta& m) {
     const std::int64_t heads = m.integer("attention.head_count"), width = m.integer("embedding_length");
@@ -181,37 +163,58 @@ std::int64_t head_width_of(const Meta& m) {
     return m.integer("attention.key_length", width / heads);
 }
 
-/// Llama 3.1's stretched rotation is not in the metadata: the converter wrote its factors as a tensor. They are those of
-/// the one setting all such models share, or cannot be expressed in a configuration.
-void read_frequency_factors(const Meta& m, json& c) {
-    const io::GgufTensor* t = m.file().find("rope_freqs.weight");
-    if (!t) return;
+double rotated_share(const Meta& m) {
+    const std::int64_t width = std::max<std::int64_t>(head_width_of(m), 1);
+    return static_cast<double>(m.integer("rope.dimension_count", width)) / static_cast<double>(width);
+}
+
+/// The numbers of a tensor that is part of the configuration.
+std::vector<float> factors_of(const Meta& m, const std::string& name) {
+    const io::GgufTensor* t = m.file().find(name);
+    if (!t) return {};
     std::vector<float> factors(static_cast<std::size_t>(t->numel()));
-    const auto refuse = [&](const std::string& found) {
+    if (t->type != io::GgmlType::F32 || factors.empty())
         throw Error(ErrorFacts{.problem = "These rotation factors cannot be read",
                                .file = m.file().path().string(),
-                               .item = "rope_freqs.weight",
-                               .expected = "those of Llama 3.1 (low 1, high 4, original context 8192)",
-                               .found = found});
-    };
-    if (t->type != io::GgmlType::F32 || factors.empty()) refuse("another type");
+                               .item = name,
+                               .expected = "numbers of type F32",
+                               .found = "another type"});
     std::memcpy(factors.data(), t->bytes.data(), t->bytes.size());
-    const double factor = *std::ranges::max_element(factors);
+    return factors;
+}
+
+/// Frequencies that are divided by these factors; `far`: in texts beyond the original context.
+json divided(const Meta& m, const std::vector<float>& near, const std::vector<float>& far) {
+    json scaling = {{"rope_type", "longrope"},
+                    {"short_factor", near},
+                    {"long_factor", far},
+                    {"attention_factor", m.number("rope.scaling.attn_factor", 1.0)}};
+    if (m.has("rope.scaling.original_context_length"))
+        scaling["original_max_position_embeddings"] = m.integer("rope.scaling.original_context_length");
+    return scaling;
+}
+
+/// Llama 3.1's stretched rotation is not in the metadata: the converter wrote its factors as a tensor. They are those of the one
+/// setting that most such models share, or are used as they stand.
+void read_frequency_factors(const Meta& m, json& c) {
+    const std::vector<float> factors = factors_of(m, "rope_freqs.weight");
     if (std::ranges::all_of(factors, [](float f) { return f == 1.0f; })) return;
+    const double factor = *std::ranges::max_element(factors);
     const double theta = m.number("rope.freq_base", 10000.0), context = 8192;
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-        const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(factors.size()));
-        const double wavelength = 2 * std::numbers::pi / frequency;
-        const double smooth = std::clamp((context / wavelength - 1) / 3, 0.0, 1.0);
-        const double expected = 1 / ((1 - smooth) / factor + smooth);
-        if (!(std::abs(factors[i] - expected) <= 1e-3 * expected))
-            refuse(std::to_string(factors[i]) + " at [" + std::to_string(i) + "]");
-    }
     c["rope_scaling"] = {{"rope_type", "llama3"},
                          {"factor", factor},
                          {"low_freq_factor", 1.0},
                          {"high_freq_factor", 4.0},
                          {"original_max_position_embeddings", 8192}};
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(factors.size()));
+        const double wavelength = 2 * std::numbers::pi / frequency;
+        const double smooth = std::clamp((context / wavelength - 1) / 3, 0.0, 1.0);
+        const double expected = 1 / ((1 - smooth) / factor + smooth);
+        if (std::abs(factors[i] - expected) <= 1e-3 * expected) continue;
+        c["rope_scaling"] = divided(m, factors, factors);
+        return;
+    }
 }
 
 void read_rope_scaling(const Meta& m, json& c) {
@@ -226,8 +229,7 @@ void read_rope_scaling(const Meta& m, json& c) {
     c["rope_scaling"] = scaling;
 }
 
-/// Fields shared by all descendants of Llama.
-json llama_like(const Meta& m, const char* architecture, const char* type) {
+json llama_like(const Meta& m, std::string_view architecture, std::string_view type) {
     json c = base(architecture, type);
     c["num_hidden_layers"] = m.integer("block_count");
     c["hidden_size"] = m.integer("embedding_length");
@@ -246,9 +248,14 @@ json llama_like(const Meta& m, const char* architecture, const char* type) {
 }
 
 json llama(const Meta& m) {
-    if (const std::int64_t experts = m.integer("expert_count", 0); experts > 0)
-        m.wrong("expert_count", "0: experts are read from a Hugging Face folder, not from a GGUF file", std::to_string(experts));
-    json c = llama_like(m, "LlamaForCausalLM", "llama");
+    const std::int64_t experts = m.integer("expert_count", 0);
+    json c = experts > 0 ? llama_like(m, "MixtralForCausalLM", "mixtral") : llama_like(m, "LlamaForCausalLM", "llama");
+    if (experts > 0) {
+        c["num_local_experts"] = experts;
+        c["num_experts_per_tok"] = m.integer("expert_used_count");
+        if (m.has("attention.sliding_window")) c["sliding_window"] = m.integer("attention.sliding_window");
+        return c;
+    }
     c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
     c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
     return c;
@@ -315,19 +322,16 @@ json phi2(const Meta& m) {
     json c = llama_like(m, "PhiForCausalLM", "phi");
     c["layer_norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-5);
     c["hidden_act"] = "gelu_new";
-    c["partial_rotary_factor"] = static_cast<double>(m.integer("rope.dimension_count", head_width_of(m))) /
-                                 static_cast<double>(std::max<std::int64_t>(head_width_of(m), 1));
+    c["partial_rotary_factor"] = rotated_share(m);
     c.erase("head_dim");
     return c;
 }
 
 json phi3(const Meta& m) {
-    if (m.has_tensor("rope_factors_long.weight"))
-        throw Error(ErrorFacts{.problem = "This configuration changes the computation in an unsupported way",
-                               .file = m.file().path().string(),
-                               .item = "rope_factors_long.weight",
-                               .expected = "a model without long-context rotation factors"});
     json c = llama_like(m, "Phi3ForCausalLM", "phi3");
+    c["partial_rotary_factor"] = rotated_share(m);
+    if (const auto far = factors_of(m, kFarFactors); !far.empty())
+        c["rope_scaling"] = divided(m, factors_of(m, kNearFactors), far);
     if (m.has("attention.sliding_window") && m.integer("attention.sliding_window") > 0)
         c["sliding_window"] = m.integer("attention.sliding_window");
     return c;
@@ -456,15 +460,24 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
     static const GgufArchitecture kFalconTwoNorms{"falcon", gguf::kFalconNames<true>, gguf::falcon};
     if (m.architecture() == kFalconTwoNorms.name && m.has_tensor("blk.0.attn_norm_2.weight")) return kFalconTwoNorms;
     std::string known;
-    for (const GgufArchitecture& one : kAll) {
-        if (one.name == m.architecture()) return one;
-        known += (known.empty() ? "one of " : ", ") + std::string(one.name);
-    }
-    throw Error(ErrorFacts{.problem = "Unknown architecture",
+    for (const std::span<const GgufArchitecture> some : {std::span<const GgufArchitecture>(kAll), gguf::more_architectures()})
+        for (const GgufArchitecture& one : some) {
+            if (one.name == m.architecture()) return one;
+            known += (known.empty() ? "one of " : ", ") + std::string(one.name);
+        }
+    constexpr std::array kFoldersOnly =
+        std::to_array<std::string_view>({"gpt-oss", "t5", "modern-bert", "gptj", "qwen2moe", "gemma-embedding", "mistral3"});
+    const bool folder = std::ranges::find(kFoldersOnly, m.architecture()) != kFoldersOnly.end();
+    throw Error(ErrorFacts{.problem = folder ? "GGUF files of this architecture are not read" : "Unknown architecture",
                            .file = m.file().path().string(),
                            .item = "general.architecture",
                            .expected = known,
-                           .found = m.architecture()});
+                           .found = m.architecture(),
+                           .hint = folder ? "Open the model's Hugging Face folder, with config.json and safetensors" : ""});
+}
+
+bool is_configuration(std::string_view tensor) {
+    return tensor == "rope_freqs.weight" || tensor == gguf::kFarFactors || tensor == gguf::kNearFactors;
 }
 
 }  // namespace headlight::model

@@ -138,13 +138,12 @@ Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     if (plan.change == Change::transpose && t.shape.size() != 2) plan.change = Change::none;  // a bias
     plan.order = order_of(m, t, plan.change);
     if (plan.change == Change::transpose) std::swap(plan.shape[0], plan.shape[1]);
-    const bool several =
-        plan.change == Change::experts || plan.change == Change::latent_keys || plan.change == Change::latent_values;
-    if (several && t.shape.size() != 3)
+    const bool latent = plan.change == Change::latent_keys || plan.change == Change::latent_values;
+    if ((latent && t.shape.size() != 3) || (plan.change == Change::experts && t.shape.size() < 2))
         throw Error(ErrorFacts{.problem = "A tensor has the wrong shape",
                                .file = m.file().path().string(),
                                .item = t.name,
-                               .expected = "three dimensions",
+                               .expected = latent ? "three dimensions" : "at least two dimensions",
                                .found = std::to_string(t.shape.size())});
     return plan;
 }
@@ -263,7 +262,7 @@ void add_experts(const Plan& plan, bool numbers, std::vector<Given>& out) {
     for (std::size_t e = 0; e < count; ++e) {
         Given one = all;
         one.view.name.replace(at, 1, std::to_string(e));
-        one.view.shape = one.stored.shape = {plan.shape[1], plan.shape[2]};
+        one.view.shape = one.stored.shape = {plan.shape.begin() + 1, plan.shape.end()};
         const std::size_t bytes = all.view.bytes.size() / count;
         one.view.bytes = all.view.bytes.subspan(e * bytes, bytes);
         one.stored.bytes = all.stored.bytes / static_cast<std::int64_t>(count);
@@ -350,7 +349,7 @@ void add_deferred(const std::shared_ptr<const io::GgufFile>& file, const std::ve
                               bytes = plan.tensor->bytes.size() / static_cast<std::size_t>(plan.shape[0]);
             for (std::int64_t e = 0; e < plan.shape[0]; ++e) {
                 auto tensor = std::make_shared<io::GgufTensor>(*plan.tensor);
-                tensor->shape = {plan.shape[1], plan.shape[2]};
+                tensor->shape = {plan.shape.begin() + 1, plan.shape.end()};
                 tensor->bytes = tensor->bytes.subspan(static_cast<std::size_t>(e) * bytes, bytes);
                 Plan own = plan;
                 own.tensor = tensor.get();
@@ -392,7 +391,7 @@ Reading plan(const std::filesystem::path& path) {
     const GgufArchitecture& architecture = architecture_of(metadata);
     Reading reading{file, {.config = ConfigReader(file->path(), architecture.config(metadata))}, {}};
     for (const auto& [name, tensor] : file->tensors()) {
-        if (name == "rope_freqs.weight") {
+        if (is_configuration(name)) {
             reading.source.used_up.push_back(name);
             continue;
         }
