@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace headlight {
 namespace saved_trace_test {
@@ -188,6 +189,46 @@ TEST_P(BadAttention, IsToldByName) {
 
 INSTANTIATE_TEST_SUITE_P(All, BadAttention, testing::ValuesIn(bad_files()),
                          [](const auto& bad) { return std::string(bad.param.name); });
+
+TEST(Attention, AListOfLayersIsOneArray) {
+    const TempFolder folder;
+    const std::vector<float> first{1, 0, 0.5, 0.5}, second{1, 0, 0.25, 0.75};
+    const std::string list = folder.write("list.npz", test::zip_of({{"arr_0.npy", npy("<f4", "(1, 2, 2)", floats(first))},
+                                                                    {"arr_1.npy", npy("<f4", "(1, 1, 2, 2)", floats(second))},
+                                                                    {"tokens.npy", letters("ab")}}));
+    const std::string one = folder.write("one.npz", attention("(2, 1, 2, 2)", {1, 0, 0.5, 0.5, 1, 0, 0.25, 0.75}));
+    for (const char* layer : {"0", "1"}) {
+        const std::vector<std::string> how{"--view", "matrix", "--layer", layer};
+        expect_equal(drawn(folder, {list}, how), drawn(folder, {one}, how));
+    }
+    const std::string uneven = folder.write("uneven.npz", test::zip_of({{"arr_0.npy", npy("<f4", "(1, 2, 2)", floats(first))},
+                                                                        {"arr_1.npy", npy("<f4", "(1, 1, 1)", floats({1}))},
+                                                                        {"tokens.npy", letters("ab")}}));
+    refused(headlight({"info", uneven}), 1, AllOf(HasSubstr("arr_1"), HasSubstr("[1, 2, 2]")));
+}
+
+TEST(Attention, ThreeOfThemAreAnEncoderDecoder) {
+    const TempFolder folder;
+    std::map<std::string, std::string> members{
+        {"encoder_attention.npy", npy("<f4", "(1, 1, 3, 3)", floats({1, 0, 0, 0, 1, 0, 0.25, 0.25, 0.5}))},
+        {"decoder_attention.npy", npy("<f4", "(1, 1, 2, 2)", floats({1, 0, 0.5, 0.5}))},
+        {"cross_attention.npy", npy("<f4", "(1, 1, 2, 3)", floats({0.25, 0.75, 0, 0.5, 0, 0.5}))},
+        {"encoder_tokens.npy", letters("abc")},
+        {"decoder_tokens.npy", letters("cd")}};
+    const auto zip = [&] {
+        return test::zip_of(std::vector<std::pair<std::string, std::string>>(members.begin(), members.end()));
+    };
+    const std::string file = folder.write("three.npz", zip());
+    const io::NpzContent cross = drawn(folder, {file}, {"--view", "matrix", "--layer", "0", "--attention", "cross"});
+    const auto weights = std::ranges::find_if(cross.arrays, [](const auto& each) { return each.second.numel() == 6; });
+    ASSERT_NE(weights, cross.arrays.end());
+    for (const char* which : {"encoder", "decoder"})
+        done(headlight({"render", file, "--view", "head", "--layer", "0", "--attention", which, "--out", folder / "f.svg"}));
+    members.erase("decoder_attention.npy");
+    refused(headlight({"info", folder.write("two.npz", zip())}), 1, HasSubstr("decoder_attention"));
+    refused(headlight({"info", folder.write("rectangle.npz", attention("(1, 1, 1, 2)", {0.5, 0.5}))}), 1,
+            HasSubstr("cross_attention"));
+}
 
 TEST(Attention, RowsThatDoNotSumToOneAreAWarning) {
     const TempFolder folder;

@@ -14,6 +14,7 @@ namespace run_test {
 using model::Hook;
 using model::HookPoint;
 using test::error_of;
+using testing::AllOf;
 using testing::HasSubstr;
 using namespace testing_support;
 
@@ -182,6 +183,12 @@ TEST(Run, OneTokenWorks) {
     ASSERT_EQ(trace->tokens(), 1);
     EXPECT_FLOAT_EQ(pattern_rows(*trace, Layer(0), Head(0), 0, 1).item<float>(), 1.0F);
     EXPECT_EQ(trace->pooled(Layer(0), Head(0)).rows, 1);
+}
+
+TEST(Run, ATextTypedWithItsOwnBeginningWarns) {
+    const auto trace = Novella::get().run("<s>The nurse was late.", {.globs = {"logits"}});
+    ASSERT_EQ(trace->info().warnings.size(), 1U);
+    EXPECT_THAT(trace->info().warnings[0], AllOf(HasSubstr("<s>"), HasSubstr("twice")));
 }
 
 TEST(Run, LongerThanTheModelWasMadeForGoesOnWithAWarning) {

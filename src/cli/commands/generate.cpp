@@ -5,7 +5,7 @@
 #include "cli/options.h"
 #include "cli/run_text.h"
 #include "headlight/model/generate.h"
-#include "headlight/text/tokenizer.h"
+#include "headlight/text/notes.h"
 
 #include <nlohmann/json.hpp>
 
@@ -76,7 +76,9 @@ int run(const GenerateArguments& options, const Console& console) {
     const text::Tokenizer& tokenizer = *loaded.tokenizer;
     model::GenerateOptions generate = options.generate;
     generate.end = model::end_tokens(loaded.model->folder());
-    auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
+    const text::Encoding encoded = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special);
+    for (const std::string& note : text::notes_on(tokenizer, encoded)) console.note(note);
+    auto prompt = encoded.ids;
     const std::string& begun = encodes ? loaded.prompt.pair : loaded.prompt.text;
     if (encodes) {  // the target is continued
         generate.source = std::move(prompt);

@@ -60,32 +60,73 @@ std::string text_of(const io::NpzContent& npz, const char* name) {
     return found == npz.texts.end() || found->second.size() != 1 ? std::string() : found->second.front();
 }
 
-std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzContent& npz, const CancelToken& cancel,
-                                            const Progress& progress) {
-    const auto found = npz.arrays.find("attention");
-    if (found == npz.arrays.end())
+/// [layer, head, query, key]
+const io::TensorView& attention_of(const fs::path& file, const std::string& name, const io::TensorView& view) {
+    if (view.shape.size() != 4)
+        fail_saved(file, "Attention has the wrong number of axes", name, "[layer, head, query, key]", shape_text(view.shape),
+                   view.shape.size() == 5 ? "Choose one text of the batch: " + name + "[:, 0]" : "");
+    if (std::ranges::any_of(view.shape, [](std::int64_t size) { return size < 1; }))
+        fail_saved(file, "Attention is empty", name, "at least one layer, head and token", shape_text(view.shape));
+    return view;
+}
+
+io::TensorView layer_of(const io::TensorView& all, std::int64_t layer) {
+    io::TensorView one = all;
+    one.shape.erase(one.shape.begin());
+    const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(all.shape.front());
+    one.bytes = all.bytes.subspan(static_cast<std::size_t>(layer) * bytes, bytes);
+    return one;
+}
+
+/// The array "attention", or a list of arrays that numpy.savez named arr_0, arr_1 …, each with or without a batch of one text.
+std::vector<io::TensorView> layers_of(const fs::path& file, const io::NpzContent& npz) {
+    std::vector<io::TensorView> layers;
+    if (const auto found = npz.arrays.find("attention"); found != npz.arrays.end()) {
+        const io::TensorView& all = attention_of(file, "attention", found->second);
+        for (std::int64_t l = 0; l < all.shape[0]; ++l) layers.push_back(layer_of(all, l));
+        return layers;
+    }
+    for (auto found = npz.arrays.find("arr_0"); found != npz.arrays.end();
+         found = npz.arrays.find("arr_" + std::to_string(layers.size()))) {
+        io::TensorView one = found->second;
+        if (one.shape.size() == 4 && one.shape.front() == 1) one.shape.erase(one.shape.begin());
+        if (one.shape.size() != 3 || std::ranges::find(one.shape, 0) != one.shape.end() ||
+            (!layers.empty() && (one.shape != layers.front().shape || one.dtype != layers.front().dtype)))
+            fail_saved(file, "An array of the list is no layer's attention", found->first,
+                       layers.empty() ? "[head, query, key]" : shape_text(layers.front().shape) + ", as arr_0 is",
+                       shape_text(found->second.shape));
+        layers.push_back(std::move(one));
+    }
+    if (layers.empty())
         fail_saved(file, "The file holds no attention", "attention", "an array [layer, head, query, key]",
                    npz.arrays.empty() ? "no arrays" : "no such array; there is " + npz.arrays.begin()->first,
                    "docs/attention-elsewhere.md has five lines of Python that write it");
-    const io::TensorView& view = found->second;
-    if (view.shape.size() != 4)
-        fail_saved(file, "Attention has the wrong number of axes", "attention", "[layer, head, query, key]",
-                   shape_text(view.shape), view.shape.size() == 5 ? "Choose one text of the batch: attention[:, 0]" : "");
-    const std::int64_t layers = view.shape[0], heads = view.shape[1], tokens = view.shape[2];
-    if (layers < 1 || heads < 1 || tokens < 1)
-        fail_saved(file, "Attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
-    if (view.shape[3] != tokens)
-        fail_saved(file, "Attention is not square: attention from one text to another is not shown", "attention",
-                   "as many keys as queries", shape_text(view.shape));
+    return layers;
+}
+
+const std::vector<std::string>& token_texts(const fs::path& file, const io::NpzContent& npz, const std::string& name,
+                                            std::int64_t tokens) {
+    const auto texts = npz.texts.find(name);
+    if (texts == npz.texts.end()) fail_saved(file, "The file has no tokens", name, std::to_string(tokens) + " texts");
+    if (static_cast<std::int64_t>(texts->second.size()) != tokens)
+        fail_saved(file, "Tokens and attention do not fit", name, std::to_string(tokens) + ", as the attention has",
+                   std::to_string(texts->second.size()));
+    return texts->second;
+}
+
+std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzContent& npz, const CancelToken& cancel,
+                                            const Progress& progress) {
+    const std::vector<io::TensorView> all = layers_of(file, npz);
+    const io::TensorView& view = all.front();
+    const auto layers = static_cast<std::int64_t>(all.size());
+    const std::int64_t heads = view.shape[0], tokens = view.shape[1];
+    if (view.shape[2] != tokens)
+        fail_saved(file, "Attention is not square: that from one text to another is one of three", "attention",
+                   "as many keys as queries", shape_text(view.shape),
+                   "Write encoder_attention, decoder_attention and cross_attention, with encoder_tokens and decoder_tokens");
 
     TokenStrings strings;
-    const auto texts = npz.texts.find("tokens");
-    if (texts == npz.texts.end()) fail_saved(file, "The file has no tokens", "tokens", std::to_string(tokens) + " texts");
-    strings.tokens = texts->second;
-    if (static_cast<std::int64_t>(strings.tokens.size()) != tokens)
-        fail_saved(file, "Tokens and attention do not fit", "tokens",
-                   std::to_string(tokens) + ", as attention " + shape_text(view.shape) + " has",
-                   std::to_string(strings.tokens.size()));
+    strings.tokens = token_texts(file, npz, "tokens", tokens);
     for (std::string& token : strings.tokens)
         if (token.empty()) token = "∅";
     if (const io::TensorView* ids = whole_numbers(npz, "ids", tokens, file)) {
@@ -110,12 +151,11 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     strings.text = text_of(npz, "text");
 
     auto t = std::make_unique<Trace::Internals>();
-    const at::Tensor all = tensor_of(view);
     RowCheck rows;
     bool causal = tokens > 1;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         cancel.throw_if_cancelled();
-        const at::Tensor pattern = all.select(0, layer);
+        const at::Tensor pattern = tensor_of(all[static_cast<std::size_t>(layer)]);
         check_pattern(file, "attention", layer, pattern, rows);
         causal = causal && !looks_ahead(pattern);
         t->stored[{Hook::pattern, Layer(layer)}] = pattern;
@@ -233,11 +273,10 @@ std::unique_ptr<Trace::Internals> internals_of(const Content& content, text::Enc
 }
 
 /// Encoder, decoder and the attention from the one to the other, as a run leaves them.
-std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Content& content, const CancelToken& cancel,
-                                                  const Progress& progress) {
-    const std::string text = value(content, "text"), pair = value(content, "pair");
-    const text::Encoding source = text_of_trace(value(content, "source_tokens"), text, {}, file).encoding;
-    const text::Encoding target = text_of_trace(value(content, "tokens"), pair, {}, file).encoding;
+std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Content& content, const SavedText& from,
+                                                  const SavedText& to, const CancelToken& cancel, const Progress& progress) {
+    const std::string &text = from.text, &pair = to.text;
+    const text::Encoding &source = from.encoding, &target = to.encoding;
     text::Encoding both = source;
     both.append(target);
     const auto tokenizer = tokenizer_of(both, file);
@@ -279,10 +318,45 @@ std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Co
     return own_parts(finish_saved(std::move(of_target), cancel, progress));
 }
 
+/// The three arrays that BertViz's views of an encoder-decoder take, under a trace's names.
+std::shared_ptr<const Trace> open_three_attentions(const fs::path& file, const io::NpzContent& npz, const CancelToken& cancel,
+                                                   const Progress& progress) {
+    Content content;
+    const auto add = [&](const std::string& name, const std::string& prefix, Hook hook) -> const io::TensorView& {
+        const auto found = npz.arrays.find(name);
+        if (found == npz.arrays.end())
+            fail_saved(file, "One of three attentions is missing", name, "an array [layer, head, query, key]");
+        const io::TensorView& all = attention_of(file, name, found->second);
+        for (std::int64_t l = 0; l < all.shape[0]; ++l)
+            content.arrays[prefix + model::name_of({hook, Layer(l)})] = layer_of(all, l);
+        return all;
+    };
+    const std::int64_t source = add("encoder_attention", "encoder.", Hook::pattern).shape[2];
+    const std::int64_t target = add("decoder_attention", "decoder.", Hook::pattern).shape[2];
+    const io::TensorView& cross = add("cross_attention", "decoder.", Hook::cross_pattern);
+    content.metadata = {{"dtype", std::string(io::name_of(cross.dtype))}, {"model", text_of(npz, "model")}};
+    std::map<std::string, std::int64_t> ids;  // of both texts
+    const auto read = [&](const char* name, std::int64_t tokens) {
+        TokenStrings strings{.tokens = token_texts(file, npz, name, tokens), .ids = {}, .special = {}, .text = {}};
+        strings.ids.emplace();
+        for (std::string& token : strings.tokens) {
+            if (token.empty()) token = "∅";
+            const auto next = static_cast<std::int64_t>(ids.size());
+            strings.ids->push_back(ids.emplace(token, next).first->second);
+        }
+        return trace::text_of(strings, file);
+    };
+    const SavedText from = read("encoder_tokens", source), to = read("decoder_tokens", target);
+    return open_encoder_decoder(file, content, from, to, cancel, progress);
+}
+
 std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& content, const CancelToken& cancel,
                                         const Progress& progress) {
     if (value(content, "tokens").empty()) fail_saved(file, "The trace has no tokens", "tokens");
-    if (!value(content, "source_tokens").empty()) return open_encoder_decoder(file, content, cancel, progress);
+    if (!value(content, "source_tokens").empty())
+        return open_encoder_decoder(file, content,
+                                    text_of_trace(value(content, "source_tokens"), value(content, "text"), {}, file),
+                                    text_of_trace(value(content, "tokens"), value(content, "pair"), {}, file), cancel, progress);
     SavedText text = text_of_trace(value(content, "tokens"), value(content, "text"), value(content, "pair"), file);
     RowCheck rows;
     const std::int64_t tokens = text.encoding.size();
@@ -334,7 +408,9 @@ std::shared_ptr<const Trace> open_any(const fs::path& path, const CancelToken& c
     }
     const io::NpzContent npz = io::read_npz(path);
     const auto metadata = npz.texts.find("metadata");
-    if (metadata == npz.texts.end() || metadata->second.size() != 1) return open_attention(path, npz, cancel, progress);
+    if (metadata == npz.texts.end() || metadata->second.size() != 1)
+        return npz.arrays.contains("cross_attention") ? open_three_attentions(path, npz, cancel, progress)
+                                                      : open_attention(path, npz, cancel, progress);
     Content content{npz.arrays, {}};
     const nlohmann::json json = io::parse_json(metadata->second.front(), path);
     for (const auto& [key, text] : json.items())
