@@ -37,10 +37,13 @@ const std::string kNoToken;
 Tokenizer::Impl::Impl(const Field& root) : file(root.file()) {
     if (!root.json().is_object()) root.fail_expected("an object");
     model = make_model(root.at("model"));
-    if (const auto f = root.find("normalizer")) normalizer = make_normalizer(*f);
+    if (const auto f = root.find("normalizer")) {
+        normalizer = make_normalizer(*f);
+        byte_level = uses(f->json(), "ByteLevel");
+    }
     if (const auto f = root.find("pre_tokenizer")) {
         pre_tokenizer = make_pre_tokenizer(*f);
-        byte_level = uses(f->json(), "ByteLevel");
+        byte_level = byte_level || uses(f->json(), "ByteLevel");
     }
     if (const auto f = root.find("decoder")) metaspace = replaces_metaspace(f->json());
     added = std::make_unique<AddedTokens>(root.find("added_tokens"), model->vocab(), normalizer.get());

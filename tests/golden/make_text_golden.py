@@ -411,6 +411,9 @@ def stages():
         "merges": [["Ã", "©"]]}, add_bytes=False)
     # All of CLIP's: lower case, a Split that keeps what it matches, ends of words. No sweep: Rust lowers letters of Unicode 16.
     out["clip"] = (False, json.loads((FIXTURES.parent / "models" / "clip" / "tokenizer.json").read_text()))
+    add("fixed length", pre={"type": "FixedLength", "length": 3})
+    add("unicode scripts", pre={"type": "UnicodeScripts"})
+    add("byte level normalizer", {"type": "ByteLevel"}, pre={"type": "FixedLength", "length": 4}, add_bytes=False)
     return out
 
 

@@ -5,7 +5,7 @@ namespace headlight::text {
 
 NormalizerPtr make_normalizer(const Field& f) {
     const std::string type = f.type({"Sequence", "Replace", "BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase",
-                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt", "SentencePiece"},
+                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt", "SentencePiece", "ByteLevel"},
                                     "normalizer");
     if (type == "Sequence") return make_normalizer_sequence(f);
     if (type == "Replace") return make_replace(f);
@@ -15,6 +15,7 @@ NormalizerPtr make_normalizer(const Field& f) {
     if (type == "Strip") return make_strip(f);
     if (type == "Prepend") return make_prepend(f);
     if (type == "Precompiled") return make_precompiled(f);
+    if (type == "ByteLevel") return make_byte_level_normalizer();
     if (type == "Nmt") return make_nmt();
     if (type == "SentencePiece") return make_sentence_piece(f);
     return make_unicode_form(type);

@@ -47,6 +47,7 @@ NormalizerPtr make_strip_accents();
 NormalizerPtr make_prepend(const Field&);
 NormalizerPtr make_precompiled(const Field&);
 NormalizerPtr make_nmt();
+NormalizerPtr make_byte_level_normalizer();
 NormalizerPtr make_sentence_piece(const Field&);
 NormalizerPtr make_normalizer_sequence(const Field&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The pre-tokenizers that look at one character at a time: BertPreTokenizer, WhitespaceSplit, Whitespace, Digits,
-// Punctuation.
+// Punctuation, FixedLength.
 #include "text/pre_tokenizers/pre_tokenizer.h"
 #include "text/unicode/unicode.h"
 #include "text/unicode/utf8.h"
@@ -66,6 +66,20 @@ PreTokenizerPtr by_predicate(bool (*is_match)(char32_t) noexcept, Behavior behav
 PreTokenizerPtr make_bert_pre_tokenizer() { return by_class<bert_class>(); }
 PreTokenizerPtr make_whitespace_split() { return by_class<space_class>(); }
 PreTokenizerPtr make_whitespace() { return by_class<word_class>(); }
+
+PreTokenizerPtr make_fixed_length(const Field& f) {
+    const std::int64_t length = f.has("length") ? f.at("length").integer(1, INT32_MAX) : 5;
+    return pre_tokenizer_of([length](Section& s) {
+        std::vector<Span> out;
+        for (const Span p : s.spans)
+            for (std::size_t at = p.begin; at < p.end;) {
+                const auto begin = static_cast<std::uint32_t>(at);
+                for (std::int64_t n = 0; n < length && at < p.end; ++n) utf8::next(s.text, at);
+                out.push_back({begin, static_cast<std::uint32_t>(at)});
+            }
+        s.spans = std::move(out);
+    });
+}
 
 PreTokenizerPtr make_digits(const Field& f) {
     const bool individual = f.boolean_or("individual_digits", false);
