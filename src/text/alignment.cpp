@@ -62,18 +62,39 @@ std::vector<std::int64_t> align_replaced(const std::vector<T>& target, const std
     return from;
 }
 
+/// With the ends as partners: where the alignment of the whole texts has others, that of what stands before and after them.
+template <class T>
+std::vector<std::int64_t> align_with_ends(const std::vector<T>& target, const std::vector<T>& source,
+                                          std::optional<TextEnds> given) {
+    if (target.empty() || source.empty()) return std::vector<std::int64_t>(target.size(), -1);
+    const TextEnds ends = given.value_or(TextEnds{std::ssize(target) - 1, std::ssize(source) - 1});
+    std::vector<std::int64_t> from = align_replaced(target, source);
+    if (from.at(static_cast<std::size_t>(ends.target)) == ends.source) return from;
+    const auto part = [](const std::vector<T>& text, std::int64_t first, std::int64_t last) {
+        return std::vector<T>(text.begin() + first, text.begin() + last);
+    };
+    from = align_replaced(part(target, 0, ends.target), part(source, 0, ends.source));
+    from.push_back(ends.source);
+    for (const std::int64_t at :
+         align_replaced(part(target, ends.target + 1, std::ssize(target)), part(source, ends.source + 1, std::ssize(source))))
+        from.push_back(at < 0 ? -1 : ends.source + 1 + at);
+    return from;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, const std::vector<std::string>& after) {
     return align_equal(before, after);
 }
 
-std::vector<std::int64_t> align_positions(const std::vector<std::string>& target, const std::vector<std::string>& source) {
-    return align_replaced(target, source);
+std::vector<std::int64_t> align_positions(const std::vector<std::string>& target, const std::vector<std::string>& source,
+                                          std::optional<TextEnds> ends) {
+    return align_with_ends(target, source, ends);
 }
 
-std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source) {
-    return align_replaced(target, source);
+std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source,
+                                          std::optional<TextEnds> ends) {
+    return align_with_ends(target, source, ends);
 }
 
 }  // namespace headlight::text

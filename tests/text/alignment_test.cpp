@@ -31,11 +31,20 @@ TEST(Alignment, RepeatedHeadDoesNotOverlapTheTail) {
 }
 
 TEST(Alignment, RunsOfAsManyTokensReplaceEachOther) {
-    EXPECT_EQ(align_positions(Strings{"a", "X", "Y", "b"}, Strings{"a", "P", "Q", "b", "c"}), (Indices{0, 1, 2, 3}));
+    EXPECT_EQ(align_positions(Strings{"a", "X", "Y", "b", "c"}, Strings{"a", "P", "Q", "b", "x", "c"}), (Indices{0, 1, 2, 3, 5}));
     EXPECT_EQ(align_positions(Strings{"a", "X", "b"}, Strings{"a", "P", "Q", "b"}), (Indices{0, -1, 3}));
     EXPECT_EQ(align_positions(Indices{8, 7, 1}, Indices{7, 2}), (Indices{-1, 0, 1}));
     EXPECT_EQ(align_positions(Indices{8, 7}, Indices{7, 8}), (Indices{0, 1})) << "of equal length: position by position";
     EXPECT_EQ(align_positions(Indices{8}, Indices{}), (Indices{-1}));
+}
+
+TEST(Alignment, EndsArePartners) {
+    EXPECT_EQ(align_positions(Strings{"so", "odd"}, Strings{"so", "o", "ld"}), (Indices{0, 2}));
+    EXPECT_EQ(align_positions(Strings{"so", "odd"}, Strings{"so", "odd", "now"}), (Indices{0, 2})) << "whatever stands there";
+    EXPECT_EQ(align_positions(Strings{"a", "[MASK]", "b", "c"}, Strings{"x", "a", "[MASK]", "c"}, TextEnds{1, 2}),
+              (Indices{1, 2, -1, 3}))
+        << "in texts of equal length too";
+    EXPECT_EQ(align_positions(Indices{1, 2, 3}, Indices{1, 2, 3}, TextEnds{0, 1}), (Indices{1, -1, 2}));
 }
 
 }  // namespace alignment_test

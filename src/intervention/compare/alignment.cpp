@@ -139,10 +139,14 @@ Alignment by_characters(const Spelling& a, const Spelling& b) {
     return out;
 }
 
-/// A single token in place of a single other one, between tokens that both texts have, stands for it: he and she.
-void pair_replaced(std::vector<std::int64_t>& to) {
+/// A single token in place of a single other one, between tokens that both texts have, stands for it: he and she. So do the last
+/// tokens, from which the next one is predicted.
+void pair_replaced(std::vector<std::int64_t>& to, std::int64_t others) {
     for (std::size_t u = 1; u + 1 < to.size(); ++u)
         if (to[u] < 0 && to[u - 1] >= 0 && to[u + 1] == to[u - 1] + 2) to[u] = to[u - 1] + 1;
+    if (to.empty() || to.back() >= 0) return;
+    const std::int64_t last_partner = std::ranges::max(to);
+    if (last_partner >= 0 && last_partner < others - 1) to.back() = others - 1;
 }
 
 Alignment align(const trace::Trace& a, const text::Encoding& of_a, const trace::Trace& b, const text::Encoding& of_b) {
@@ -151,7 +155,7 @@ Alignment align(const trace::Trace& a, const text::Encoding& of_a, const trace::
     out.a = single_units(of_a.size());
     out.b = single_units(of_b.size());
     out.to = text::align_tokens(of_a.tokens, of_b.tokens);
-    pair_replaced(out.to);
+    pair_replaced(out.to, of_b.size());
     return out;
 }
 

@@ -107,8 +107,10 @@ Donor donor_of(const ChangeFrom& from) {
     const auto run = trace::part_of(from.sources.run_of(text, edit.source.target, from.cancel, from.progress), from.edit.stack);
     const bool of_keys = edit.stack == model::Stack::cross && (edit.site == Site::k || edit.site == Site::v);
     const text::Encoding& there = of_keys ? run->key_encoding() : run->encoding();
-    donor.rows = text::align_positions(here.tokens, there.tokens);
-    donor.keys = text::align_positions(keys.tokens, run->key_encoding().tokens);
+    donor.rows = of_keys ? text::align_positions(here.tokens, there.tokens)
+                         : text::align_positions(here.tokens, there.tokens,
+                                                 text::TextEnds{end_of(here, from.sources), end_of(there, from.sources)});
+    donor.keys = edit.stack == model::Stack::cross ? text::align_positions(keys.tokens, run->key_encoding().tokens) : donor.rows;
     donor.same_length = here.size() == there.size() && keys.size() == run->key_encoding().size();
     return donor;
 }
@@ -120,7 +122,9 @@ void keep_aligned(const ChangeFrom& from, const Donor& donor, Rows& rows) {
         rows.all = false;
     }
     std::erase_if(rows.at, [&](std::int64_t at) { return donor.rows[static_cast<std::size_t>(at)] < 0; });
-    if (rows.at.empty())
+    // The ends are partners whatever stands there, which alone is no text in common.
+    const bool only_end = !donor.same_length && std::ranges::count_if(donor.rows, [](auto at) { return at >= 0; }) == 1;
+    if (rows.at.empty() || only_end)
         fail_edit(from.edit, "No position of the selection has a counterpart in the other text", "a token that both texts have",
                   "none");
 }
