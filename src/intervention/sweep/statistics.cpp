@@ -14,24 +14,10 @@ using Columns = corpus::Bootstrap::Columns;
 
 /// Cells whose draws are in memory at once.
 constexpr std::size_t kCellsAtOnce = 512;
+/// Below as many a bootstrap has few different draws.
+constexpr std::int64_t kFewGroups = 5;
 
-/// [pair] the group it is resampled with: pairs without a name stand for themselves.
-std::vector<std::int64_t> groups_of(const std::vector<SweepPair>& pairs) {
-    std::map<std::string, std::int64_t> known;
-    std::vector<std::int64_t> groups;
-    std::int64_t count = 0;
-    for (const SweepPair& pair : pairs) {
-        if (pair.group.empty())
-            groups.push_back(count++);
-        else if (const auto [at, is_new] = known.emplace(pair.group, count); is_new)
-            groups.push_back(count++);
-        else
-            groups.push_back(at->second);
-    }
-    return groups;
-}
-
-void set_mean(SweepResult& r, std::size_t cell) {
+void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size_t cell) {
     SweepCellResult& out = r.results[cell];
     for (const auto& [pairs, mean] : {std::pair{&r.estimates, &out.estimate}, std::pair{&r.directs, &out.direct}}) {
         std::int64_t count = 0;
@@ -40,9 +26,10 @@ void set_mean(SweepResult& r, std::size_t cell) {
             if (!std::isnan(pair[cell])) sum += pair[cell], ++count;
         if (count > 0) *mean = sum / static_cast<double>(count);
     }
-    double sum = 0, square = 0, base = 0, gap = 0;
+    double sum = 0, base = 0, gap = 0;
+    std::vector<double> own;
     for (std::size_t n = 0; n < r.effects.size(); ++n) {
-        const double effect = r.effects[n][cell];
+        const double effect = own.emplace_back(r.effects[n][cell]);
         if (std::isnan(effect)) continue;
         ++out.pairs;
         sum += effect;
@@ -57,29 +44,27 @@ void set_mean(SweepResult& r, std::size_t cell) {
     const bool has_sign = r.options.method != Method::graddrop;
     if (has_sign) out.value = base / count + out.effect;
     if (has_sign && !r.corrupt.empty() && std::abs(gap / count) >= r.options.least_gap) out.normalized = sum / gap;
-    for (const auto& effects : r.effects) {
-        if (std::isnan(effects[cell])) continue;
-        square += (effects[cell] - out.effect) * (effects[cell] - out.effect);
-        if (effects[cell] * out.effect > 0) ++out.agreeing;
-    }
-    if (out.pairs > 1) out.stderr_ = std::sqrt(square / (count - 1) / count);
+    out.agreeing = std::ranges::count_if(own, [&](double effect) { return effect * out.effect > 0; });
+    out.stderr_ = standard_error(own, groups);
 }
 
 /// The band (simultaneous intervals): mean +- q standard errors, q the level's quantile over draws of the largest |draw's mean -
 /// mean| / standard error of any cell.
-void set_intervals(SweepResult& r, const std::vector<SweepPair>& pairs) {
-    const std::vector<std::int64_t> groups = groups_of(pairs);
+void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
     const std::int64_t count = 1 + *std::ranges::max_element(groups);
     if (count < 2) {
         r.notes.push_back("All pairs are of one group: there are no intervals");
         return;
     }
+    if (count < kFewGroups)
+        r.notes.push_back("Intervals and standard errors over fewer than " + std::to_string(kFewGroups) +
+                          " independent pairs or groups are rough: there are " + std::to_string(count));
     const corpus::Bootstrap bootstrap(count, r.options.bootstrap);
     std::vector<double> largest(static_cast<std::size_t>(r.options.bootstrap.draws), 0);
     for (std::size_t first = 0; first < r.cells.size(); first += kCellsAtOnce) {
         const std::size_t some = std::min(kCellsAtOnce, r.cells.size() - first);
         Columns sums = Columns::Zero(count, static_cast<Eigen::Index>(some)), weights = sums;
-        for (std::size_t n = 0; n < pairs.size(); ++n)
+        for (std::size_t n = 0; n < groups.size(); ++n)
             for (std::size_t i = 0; i < some; ++i)
                 if (const double effect = r.effects[n][first + i]; !std::isnan(effect)) {
                     sums(groups[n], static_cast<Eigen::Index>(i)) += effect;
@@ -109,9 +94,39 @@ void set_intervals(SweepResult& r, const std::vector<SweepPair>& pairs) {
 
 }  // namespace
 
+std::vector<std::int64_t> groups_of(const std::vector<SweepPair>& pairs) {
+    std::map<std::string, std::int64_t> known;
+    std::vector<std::int64_t> groups;
+    std::int64_t count = 0;
+    for (const SweepPair& pair : pairs) {
+        if (pair.group.empty())
+            groups.push_back(count++);
+        else if (const auto [at, is_new] = known.emplace(pair.group, count); is_new)
+            groups.push_back(count++);
+        else
+            groups.push_back(at->second);
+    }
+    return groups;
+}
+
+double standard_error(std::span<const double> values, const std::vector<std::int64_t>& groups) {
+    double sum = 0, count = 0;
+    for (const double value : values)
+        if (!std::isnan(value)) sum += value, ++count;
+    std::map<std::int64_t, double> deviations;
+    for (std::size_t n = 0; n < values.size(); ++n)
+        if (!std::isnan(values[n])) deviations[groups[n]] += values[n] - sum / count;
+    if (deviations.size() < 2) return kNaN;
+    double square = 0;
+    for (const auto& [group, deviation] : deviations) square += deviation * deviation;
+    const auto clusters = static_cast<double>(deviations.size());
+    return std::sqrt(clusters / (clusters - 1) * square) / count;
+}
+
 void summarise(SweepResult& r, const std::vector<SweepPair>& pairs) {
-    for (std::size_t cell = 0; cell < r.cells.size(); ++cell) set_mean(r, cell);
-    if (pairs.size() > 1 && r.complete) set_intervals(r, pairs);
+    const std::vector<std::int64_t> groups = groups_of(pairs);
+    for (std::size_t cell = 0; cell < r.cells.size(); ++cell) set_mean(r, groups, cell);
+    if (pairs.size() > 1 && r.complete) set_intervals(r, groups);
 }
 
 }  // namespace headlight::intervention

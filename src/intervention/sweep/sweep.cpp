@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void note_gap(SweepResult& r) {
+void note_gap(SweepResult& r, const std::vector<SweepPair>& pairs) {
     if (r.corrupt.empty()) return;
     const auto n = static_cast<double>(r.clean.size());
     std::vector<double> gaps;
@@ -31,14 +31,43 @@ void note_gap(SweepResult& r) {
     if (std::abs(mean) < r.options.least_gap)
         return r.notes.push_back("Nothing is normalised: clean and corrupt differ by " + significant(mean) + ", less than " +
                                  significant(r.options.least_gap));
-    double square = 0;
-    for (const double gap : gaps) square += (gap - mean) * (gap - mean);
-    if (n > 1 && std::abs(mean) < 3 * std::sqrt(square / (n - 1) / n))
+    if (std::abs(mean) < 3 * standard_error(gaps, groups_of(pairs)))
         r.notes.push_back("The gap between clean and corrupt is less than 3 of its standard errors");
     const auto small = std::ranges::count_if(gaps, [&](double gap) { return gap * mean < 0 || std::abs(gap) < 0.1; });
     if (n > 1 && small > 0 && r.options.metric == Metric::logit_diff)
         r.notes.push_back(std::to_string(small) + " of " + std::to_string(gaps.size()) +
                           " pairs have a gap below 0.1 or of the other sign");
+}
+
+std::string of_all(std::int64_t some, std::int64_t all) { return with_commas(some) + " of " + with_commas(all); }
+
+/// Why cells have no number of their own.
+void note_cells(SweepResult& r, const std::vector<SweepPair>& pairs) {
+    if (r.computed == 0)
+        r.notes.push_back("No cell was run; certain, since nothing that is measured depends on them: " + with_commas(r.certain) +
+                          "; missing, without a partner in the other text: " + with_commas(r.missing));
+    if (!patches(r.options)) return;
+    std::int64_t tokens = 0, alone = 0, with_some = 0, equal = 0;
+    for (const SweepPair& pair : pairs) {
+        const SweepText &text = base_of(pair, r.options), &other = other_of(pair, r.options);
+        std::vector<std::int64_t> from = partners_in(text, other);
+        if (r.options.attention == model::Stack::cross)
+            for (const std::int64_t at : text::align_positions(text.source, other.source)) from.push_back(at);
+        const auto lacking = std::ranges::count(from, -1);
+        tokens += std::ssize(from);
+        alone += lacking;
+        with_some += lacking > 0;
+        equal += r.options.noise.empty() && text.ids == other.ids && text.source == other.source && text.pixels == other.pixels;
+    }
+    const std::string run = r.options.direction == Direction::denoise ? "corrupt" : "clean",
+                      other = r.options.direction == Direction::denoise ? "clean" : "corrupt";
+    if (alone > 0)
+        r.notes.push_back((pairs.size() > 1 ? "In " + of_all(with_some, std::ssize(pairs)) + " pairs: " : std::string()) +
+                          of_all(alone, tokens) + " tokens of the " + run + " text without a partner in the " + other +
+                          " one, which keep their values");
+    if (equal > 0)
+        r.notes.push_back(pairs.size() > 1 ? of_all(equal, std::ssize(pairs)) + " pairs have the same text twice"
+                                           : "The clean and the corrupt text are the same");
 }
 
 std::string hash_of(const std::vector<SweepPair>& pairs) {
@@ -386,7 +415,8 @@ SweepResult SweepRun::result() const {
     }
     summarise(r, in.pairs);
     if (!r.complete) return r;
-    note_gap(r);
+    note_gap(r, in.pairs);
+    note_cells(r, in.pairs);
     if (shifted && in.sweep.config().positions == model::Positions::learned)
         r.notes.push_back("The texts have unequal lengths: the stream carries the other text's learned positions along");
     return r;

@@ -87,7 +87,8 @@ Table table_of(const SweepResult& r) {
         {"normalized",
          patch ? "mean effect / mean gap: 0 is the run that is edited, 1 the other run; empty where the gap is too small"
                : "empty: an ablation has no second run"},
-        {"stderr", "standard error of the effect over pairs"},
+        {"stderr",
+         "standard error of the effect over pairs, clustered by group: pairs of one group (noise draws of one text) count together"},
         {"low", "lower end of the effect's bootstrap interval"},
         {"high", "upper end of it"},
         {"agreeing", "pairs whose effect has the sign of the mean effect"},

@@ -87,7 +87,7 @@ struct SweepCellResult {
     double value = kNaN;             ///< the metric after the edit, mean over pairs
     double effect = kNaN;            ///< minus that of the unedited run, mean over pairs
     double normalized = kNaN;        ///< ratio of means: 0 nothing, 1 the other run's metric; NaN where the gap is too small
-    double stderr_ = kNaN;           ///< of the effect: standard deviation over pairs / sqrt(pairs); NaN for one pair
+    double stderr_ = kNaN;           ///< of the effect over pairs, clustered by group; NaN below two groups
     double low = kNaN, high = kNaN;  ///< of the effect: percentile bootstrap over pairs (groups), at the level
     double band_low = kNaN, band_high = kNaN;  ///< of the effect: holds for all cells at once
     double estimate = kNaN;                    ///< of the effect by attribution, mean over pairs; method `both` alone
