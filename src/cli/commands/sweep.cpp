@@ -204,7 +204,7 @@ Action define_sweep(Definition& definition, const Frontend&) {
     definition.add_enum("--attention", options->asked.options.attention,
                         "encoder-decoder models: whose heads and patterns are edited");
     definition.add_enum("--effect", options->asked.options.effect,
-                        "total; direct: later heads keep their outputs; both: one against the other, as a scatter");
+                        "total; direct: other heads keep their outputs; both: one against the other, as a scatter");
     add_value(definition, "--to", options->asked.options.to,
               "only the path through these queries, keys or values: L5H7.k; several: repeat it", "HEAD.SITE")
         ->allow_extra_args(false);

@@ -51,7 +51,7 @@ std::unique_ptr<Figure> sweep_scatter(SweepPtr result) {
     }
     cells.tip = [result](std::size_t i) {
         const intervention::SweepCellResult& of = result->results[i];
-        return QStringLiteral("%1  direct %2  total %3  through later heads %4")
+        return QStringLiteral("%1  direct %2  total %3  through other heads %4")
             .arg(sweep_cell_words(*result, result->cells[i]), sweep_number(of.direct), sweep_number(of.effect),
                  sweep_number(of.effect - of.direct));
     };
@@ -67,8 +67,8 @@ std::unique_ptr<Figure> sweep_scatter(SweepPtr result) {
     out.title = sweep_title(r);
     out.subtitle = sweep_words(r);
     out.description = QStringLiteral(
-        "One point an edit: its direct effect to the right, where later heads keep their outputs, and its total effect upwards. On the "
-        "dashed line later heads change nothing. Nearer to 0 than the line, they make up for the edit (self-repair); farther from 0, "
+        "One point an edit: its direct effect to the right, where other heads keep their outputs, and its total effect upwards. On the "
+        "dashed line other heads change nothing. Nearer to 0 than the line, they make up for the edit (self-repair); farther from 0, "
         "they carry more of it. After McGrath et al. 2023, The Hydra Effect, and Wang et al. 2022, Interpretability in the Wild.");
     out.note = r.complete ? farthest_words(r) : QStringLiteral("Not all cells are computed yet.");
     out.focus_fades = out.focus_in_files = false;

@@ -26,8 +26,8 @@ Operation operation_of(const SweepOptions& o, const SweepCell& cell) {
 
 std::string why_no_edit(const SweepRequest& asked, const SweepCell& cell) {
     const SweepOptions& o = asked.options;
-    if (!o.to.empty()) return "A path also freezes the heads between";
-    if (o.effect == Effect::direct) return "A direct effect also freezes the later heads";
+    if (!o.to.empty()) return "A path also freezes all other heads";
+    if (o.effect == Effect::direct) return "A direct effect also freezes all other heads";
     if (!o.noise.empty()) return "The text that is run, or its partner, has noise on its embeddings";
     if (o.ablation == Ablation::resample) return "Resampling is a mean over several texts";
     if (o.ablation == Ablation::mean && !asked.pairs.empty() && !o.over)

@@ -82,7 +82,8 @@ std::vector<trace::Variant> behind_receivers(const PairWork& work, std::vector<t
         const std::int64_t first = beginning_of(senders[i]);
         for (const Receiver& r : work.plan.receivers) {
             const auto heard = std::make_shared<Heard>();
-            senders[i].edits.push_back(listen(r, first, heard));
+            // What it is computed to be, before edits of it and before it is frozen for heads of the same window.
+            senders[i].edits.insert(senders[i].edits.begin(), listen(r, first, heard));
             out[i].edits.push_back(say(r, first, heard));
         }
     }

@@ -9,8 +9,8 @@
 
 namespace headlight::intervention {
 
-/// Pass C: runs variants in which the outputs of later heads are frozen, and takes what the receivers become in each. Pass D: the
-/// variants that are returned, in the same order, in which nothing but the receivers is edited.
+/// Pass C: runs variants in which the outputs of all heads but the edited ones are frozen, and takes what the receivers become in
+/// each. Pass D: the variants that are returned, in the same order, in which nothing but the receivers is edited.
 std::vector<trace::Variant> behind_receivers(const PairWork&, std::vector<trace::Variant> senders, const CancelToken&);
 /// What pass D of a variant costs, in Variants::cost().
 std::int64_t cost_behind_receivers(const PairWork&, const trace::Variant& sender);

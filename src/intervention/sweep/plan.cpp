@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace headlight::intervention {
 namespace {
 
 using model::HookPoint;
 
-/// What is put at a position reads that position only until the next attention.
-bool stays_at_its_position(Site site) { return site != Site::resid_pre && site != Site::k && site != Site::v; }
+/// What is put at a position changes that position alone until the next attention; where heads are frozen, until the end.
+bool stays_at_its_position(Site site, bool frozen) {
+    return site != Site::k && site != Site::v && (frozen || site != Site::resid_pre);
+}
 
 }  // namespace
 
@@ -36,18 +39,22 @@ std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t
     std::vector<std::int64_t> rows(there.size());
     std::iota(rows.begin(), rows.end(), 0);
     if (cell.position >= 0) rows = source ? std::vector{cell.position} : position_rows[static_cast<std::size_t>(cell.position)];
-    std::erase_if(rows, [&](std::int64_t row) { return there[static_cast<std::size_t>(row)] < 0; });
-    aligned = aligned || !rows.empty();
-    if (source) return rows;
-    // Behind the last attention, and behind frozen ones, a position is by itself.
-    const bool behind_all = frozen && layer + 1 >= window_layers(cell.layer, options.window, config.n_layers).second;
-    const bool queries_of_last = std::ranges::all_of(
-        receivers, [&](const Receiver& r) { return r.point.hook == model::Hook::q && is_last(r.point.layer.value); });
-    const bool alone = receivers.empty() ? is_last(layer) || behind_all : behind_all && queries_of_last;
-    std::erase_if(rows, [&](std::int64_t row) {
-        if (config.causal && (row >= last_asked || row < same)) return true;
-        return alone && stays_at_its_position(cell.site) && (row < first_asked || row >= last_asked);
-    });
+    const auto has_partner = [&](std::int64_t row) { return there[static_cast<std::size_t>(row)] >= 0; };
+    found.aligned = found.aligned || std::ranges::any_of(rows, has_partner);
+    if (!source) {
+        // After the last attention, and where all are frozen, a position is by itself.
+        const bool queries_of_last = std::ranges::all_of(
+            receivers, [&](const Receiver& r) { return r.point.hook == model::Hook::q && is_last(r.point.layer.value); });
+        const bool alone = (frozen ? !has_convolution(config, layer) : is_last(layer)) && queries_of_last &&
+                           stays_at_its_position(cell.site, frozen);
+        std::erase_if(rows, [&](std::int64_t row) {
+            if (config.causal && (row >= last_asked || row < same)) return true;
+            return alone && (row < first_asked || row >= last_asked);
+        });
+    }
+    if (!reaches_receiver(cell.site, layer)) rows.clear();
+    found.lost = found.lost || !std::ranges::all_of(rows, has_partner);
+    std::erase_if(rows, [&](std::int64_t row) { return !has_partner(row); });
     return rows;
 }
 
@@ -94,14 +101,24 @@ std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* 
     return edits;
 }
 
-void SweepPlan::freeze_heads(const SweepCell& cell, std::vector<trace::Edit>& edits) const {
-    const auto [first_layer, last_layer] = window_layers(cell.layer, options.window, config.n_layers);
-    const std::int64_t first = std::ranges::min(edits, {}, &trace::Edit::first).first;
+/// Every head but the edited ones keeps its output. An edited head, whose queries, keys, values or pattern are edited, keeps what
+/// else it reads, so that in a window no edit reaches the answer through an attention of a later layer.
+void SweepPlan::freeze_heads(Site site, std::vector<trace::Edit>& edits) const {
+    const std::int64_t first = config.causal ? std::ranges::min(edits, {}, &trace::Edit::first).first : 0;
+    std::set<std::int64_t> edited;
+    for (const trace::Edit& edit : edits) edited.insert(edit.point.layer.value);
+    const std::int64_t first_layer = *edited.begin();
+    std::vector<trace::Edit> frozen_heads;
+        const std::int64_t layer = point.layer.value;
+        const bool output = point.hook == model::Hook::z || point.hook == model::Hook::cross_z;
     for (const auto& [point, t] : own) {
         const bool cross = point.hook == model::Hook::cross_z;
         // Within a layer the cross attention comes last.
-        const std::int64_t from_layer = cross == of_cross() ? last_layer : of_cross() ? first_layer + 1 : first_layer;
-        if (point.layer.value >= from_layer) edits.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
+        const bool after = layer > first_layer || (layer == first_layer && (site == Site::resid_pre || (cross && !of_cross())));
+        const bool of_edited = is_within_head(site) && edited.contains(layer) && (!output || cross == of_cross());
+        if (after && output != of_edited) frozen_heads.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
+    // Before the cell's own edits, which change some of these tensors.
+    edits.insert(edits.begin(), frozen_heads.begin(), frozen_heads.end());
     }
 }
 
@@ -110,8 +127,8 @@ SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     bool aligned = false;
     const std::size_t count = std::max<std::size_t>(sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i) {
-        std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], aligned, options.window);
-        if (!made.empty() && frozen) freeze_heads(cell, made);
+        std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], found, options.window);
+        if (!made.empty() && frozen) freeze_heads(cell.site, made);
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }
     if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;

@@ -25,6 +25,11 @@ inline model::Hook hook_of(Site site, const SweepOptions& o) {
 }
 
 using Tensors = std::map<model::HookPoint, at::Tensor>;
+/// What a head is made of: an edit of it changes this head's output and no other one's.
+constexpr bool is_within_head(Site site) noexcept {
+    return site == Site::q || site == Site::k || site == Site::v || site == Site::pattern;
+}
+
 
 inline trace::TokenIds token_ids(const SweepText& text) {
     trace::TokenIds ids{text.ids, text.type_ids, text.pixels, text.source};
@@ -43,8 +48,8 @@ struct SweepPlan {
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
     bool other_length = false;                                 ///< the other text (or its source) is longer or shorter
     std::vector<Receiver> receivers{};
-    Tensors own{};                   ///< outputs of all heads in the run that is edited, for direct effects
-    bool frozen = false;             ///< later heads keep them
+    Tensors own{};        ///< of the run that is edited: outputs of all heads and, in windows, what they read; for direct effects
+    bool frozen = false;  ///< heads keep them, but for the edited ones
     std::vector<Tensors> sources{};  ///< of the other run; of resampling one of each donor; empty: 0, or a knockout
 
     struct Cell {
@@ -63,8 +68,8 @@ private:
     std::vector<std::int64_t> key_rows(const SweepCell&) const;
     bool is_last(std::int64_t layer) const;
     bool reaches_receiver(Site, std::int64_t layer) const;
-    std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, bool& aligned) const;
-    void freeze_heads(const SweepCell&, std::vector<trace::Edit>&) const;
+    std::vector<std::int64_t> rows_of(const SweepCell&, std::int64_t layer, Rows&) const;
+    void freeze_heads(Site, std::vector<trace::Edit>&) const;
 };
 
 /// Layers of a window around one: `range(max(0, l - w / 2), min(L, l - (-w / 2)))` with floors, as Geva et al. and ROME cut it.

@@ -82,8 +82,8 @@ Table table_of(const SweepResult& r) {
                                : "value minus the metric of the unedited run"},
         {"estimate", "of the effect, from one backward pass"},
         {"error", "estimate minus effect"},
-        {"direct", "the effect where later heads keep their outputs"},
-        {"mediated", "effect minus direct: what later heads add to it or, of the other sign, make up for"},
+        {"direct", "the effect where all heads but the edited ones keep their outputs"},
+        {"mediated", "effect minus direct: what other heads add to it or, of the other sign, make up for"},
         {"normalized",
          patch ? "mean effect / mean gap: 0 is the run that is edited, 1 the other run; empty where the gap is too small"
                : "empty: an ablation has no second run"},

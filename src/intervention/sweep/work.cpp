@@ -124,10 +124,15 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
     base = base_metric(variants->logits());
     plan.frozen = o.effect == Effect::direct;
     if (o.effect != Effect::total) {
-        std::vector<HookPoint> outputs;
+        const bool with_inputs = o.window > 1 && std::ranges::any_of(sites_of(o.grid), is_within_head);
+        const auto is_input = [&](Hook hook) {  // of a cross attention's, keys and values are the encoder's: no edit reaches them
+            return plan.of_cross() ? hook == Hook::cross_q : hook == Hook::q || hook == Hook::k || hook == Hook::v;
+        };
+        std::vector<HookPoint> points;
         for (const HookPoint point : model::hooks_of(sweep.config()))
-            if (point.hook == Hook::z || point.hook == Hook::cross_z) outputs.push_back(point);
-        plan.own = trace::tensors_of(*sweep.model, token_ids(text), outputs, cancel);
+            if (point.hook == Hook::z || point.hook == Hook::cross_z || (with_inputs && is_input(point.hook)))
+                points.push_back(point);
+        plan.own = trace::tensors_of(*sweep.model, token_ids(text), points, cancel);
     }
     if (patches(o)) {
         const SweepText& from = other_of(pair, o);

@@ -169,7 +169,7 @@ TEST(SweepFigure, TotalAgainstDirectEffects) {
     EXPECT_NEAR(low.y() - right.y(), 1.5 * y, 1.5);
     const Hit hit = drawn.figure->hit_test(next, {}, {});
     EXPECT_EQ(hit.options, (std::vector<std::pair<std::string, std::string>>{{"cell", "1"}}));
-    EXPECT_TRUE(hit.tip.contains(QStringLiteral("direct 0.500  total 1.50  through later heads 1.00"))) << hit.tip.toStdString();
+    EXPECT_TRUE(hit.tip.contains(QStringLiteral("direct 0.500  total 1.50  through other heads 1.00"))) << hit.tip.toStdString();
 }
 
 /// A token's leading space is part of it.

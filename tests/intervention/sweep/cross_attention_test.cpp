@@ -91,12 +91,12 @@ TEST_P(CrossAttention, CellsAreWholePasses) {
 }
 
 TEST_P(CrossAttention, DirectEffectsFreezeWhatComesLater) {
-    const testing_support::HeadOutputs outputs(*model_, pair_);
+    const testing_support::FrozenAttention frozen(*model_, pair_);
     const SweepResult r =
         run_sweep(model_, {pair_}, {.grid = Grid::z, .effect = Effect::direct, .attention = model::Stack::cross});
     for (std::size_t i = 0; i < r.cells.size(); i += 2) {
-        const auto hooks = outputs.all_frozen_but({Hook::cross_z, Layer(r.cells[i].layer)}, r.cells[i].head, model_->config());
-        const at::Tensor logits = trace::replay(*model_, tokens_of(pair_.corrupt), hooks);
+        const at::Tensor logits =
+            trace::replay(*model_, tokens_of(pair_.corrupt), frozen.hooks(r.cells[i], 1, model::Stack::cross));
         EXPECT_NEAR(r.results[i].value, testing_support::difference_of(logits, pair_),
                     1e-6 * std::max(1.0, std::abs(r.clean[0])));
     }

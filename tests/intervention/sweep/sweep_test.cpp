@@ -13,7 +13,6 @@ namespace headlight::intervention {
 namespace sweep_test {
 
 namespace fs = std::filesystem;
-using testing_support::HeadOutputs;
 using testing_support::kTests;
 using testing_support::result_at;
 using testing_support::some_pair;
@@ -198,15 +197,7 @@ TEST_P(EveryFamilySweep, EffectsThatCausalityForbidsAreExactlyZero) {
     }
 }
 
-std::vector<fs::path> family_folders() {
-    std::vector<fs::path> found;
-    for (const char* kind : {"fixtures/models", "fixtures/encoder_decoders"})
-        for (const auto& entry : fs::directory_iterator(kTests / kind))
-            if (fs::exists(entry.path() / "config.json")) found.push_back(entry.path());
-    std::ranges::sort(found);
-    return found;
-}
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilySweep, testing::ValuesIn(family_folders()),
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilySweep, testing::ValuesIn(testing_support::family_folders()),
                          [](const auto& each) { return test::case_name(each.param.filename()); });
 
 TEST(Sweep, MetricsAreThoseOfTheLogits) {
@@ -331,28 +322,6 @@ TEST(Sweep, EdgesBetweenNamedGroupsAreCutInAllHeadsOfAWindow) {
     EXPECT_NEAR(result_at(r, {Site::pattern, 1, -1, 1, 1}).value, cut({8}, {8}, {0, 1}), 1e-9);
     EXPECT_EQ(result_at(r, {Site::pattern, 1, -1, 0, 1}).effect, 0) << "a masked edge";
     EXPECT_GT(std::abs(result_at(r, {Site::pattern, 1, -1, 1, 0}).effect), 1e-4);
-}
-
-TEST_P(EveryFamilySweep, DirectEffectsAreThoseWithLaterHeadsFrozen) {
-    if (skipped()) return;
-    const SweepPair pair = some_pair(*model_);
-    const model::ModelConfig& c = model_->config();
-    const HeadOutputs outputs(*model_, pair);
-    const SweepResult direct = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::direct}),
-                      total = run_sweep(model_, {pair}, {.grid = Grid::z}),
-                      both = run_sweep(model_, {pair}, {.grid = Grid::z, .effect = Effect::both});
-    for (std::size_t i = 0; i < direct.cells.size(); ++i) {
-        const SweepCell& cell = direct.cells[i];
-        EXPECT_NEAR(both.results[i].direct, direct.results[i].effect, scale(total));
-        EXPECT_EQ(both.results[i].effect, total.results[i].effect);
-        if (cell.layer == c.n_layers - 1 && !model::has_cross_attention(c)) {
-            EXPECT_NEAR(direct.results[i].effect, total.results[i].effect, scale(total));
-        }
-        if (cell.head > 1) continue;
-        const auto hooks = outputs.all_frozen_but({model::Hook::z, Layer(cell.layer)}, cell.head, c);
-        const at::Tensor logits = trace::replay(*model_, testing_support::tokens_of(pair.corrupt), hooks);
-        EXPECT_NEAR(direct.results[i].value, testing_support::difference_of(logits, pair), scale(total));
-    }
 }
 
 TEST(Sweep, AWindowIsTheLayersAroundEach) {

@@ -52,29 +52,58 @@ inline double difference_of(const at::Tensor& logits, const SweepPair& pair) {
     return (last[pair.answers.front()] - last[pair.wrong.front()]).item<double>();
 }
 
-/// The outputs of all heads in the runs of both texts.
-struct HeadOutputs {
-    std::vector<model::HookPoint> points;
-    std::map<model::HookPoint, at::Tensor> clean, corrupt;
+/// Every fixture of a model that reads text.
+inline std::vector<std::filesystem::path> family_folders() {
+    std::vector<std::filesystem::path> found;
+    for (const char* kind : {"fixtures/models", "fixtures/encoder_decoders"})
+        for (const auto& entry : std::filesystem::directory_iterator(kTests / kind))
+            if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
+    std::ranges::sort(found);
+    return found;
+}
 
-    HeadOutputs(const model::Model& model, const SweepPair& pair) {
+/// Direct effects by their definition (Wang et al. 2022, appendix B): a run of the corrupt text in which every attention reads
+/// what it reads without the edits, but for what is edited of it.
+class FrozenAttention {
+public:
+    FrozenAttention(const model::Model& model, const SweepPair& pair) : model_(model) {
+        using model::Hook;
         for (const model::HookPoint point : model::hooks_of(model.config()))
-            if (point.hook == model::Hook::z || point.hook == model::Hook::cross_z) points.push_back(point);
-        clean = trace::tensors_of(model, tokens_of(pair.clean), points);
-        corrupt = trace::tensors_of(model, tokens_of(pair.corrupt), points);
+            if (point.hook == Hook::q || point.hook == Hook::k || point.hook == Hook::v || point.hook == Hook::cross_q)
+                read_.push_back(point);
+        corrupt_ = trace::tensors_of(model, tokens_of(pair.corrupt), read_);
+        clean_ = trace::tensors_of(model, tokens_of(pair.clean), model::hooks_of(model.config()));
     }
-    /// Every head of every layer is what it is in the corrupt run, but one, which is what it is in the clean run.
-    std::vector<trace::Intervention> all_frozen_but(model::HookPoint edited, std::int64_t head,
-                                                    const model::ModelConfig& c) const {
-        std::vector<trace::Intervention> hooks;
-        for (const model::HookPoint point : points)
-            hooks.push_back({name_of(point, c), [this, point, edited, head](model::HookPoint, const at::Tensor&) {
-                                 at::Tensor z = corrupt.at(point).clone();
-                                 if (point == edited) z.select(1, head).copy_(clean.at(point).select(1, head));
-                                 return z;
-                             }});
-        return hooks;
+    /// One position of a tensor, or all; one unit of it, or all: that of the clean run.
+    std::vector<trace::Intervention> hooks(const SweepCell& cell, std::int64_t window = 1,
+                                           model::Stack attention = model::Stack::decoder) const {
+        std::vector<trace::Intervention> out;
+        for (const model::HookPoint point : read_)
+            out.push_back({name_of(point, model_.config()),
+                           [t = corrupt_.at(point)](model::HookPoint, const at::Tensor&) { return t.clone(); }});
+        model::Hook hook = row_of(cell.site).hook;
+        if (attention == model::Stack::cross) hook = model::in_decoder(hook).value();
+        const std::int64_t first = std::max<std::int64_t>(0, cell.layer - window / 2);
+        for (std::int64_t l = first; l < std::min(model_.config().n_layers, cell.layer + (window + 1) / 2); ++l) {
+            const model::HookPoint point{hook, Layer(l)};
+            const auto part = [cell](at::Tensor t) {
+                if (cell.head >= 0) t = t.select(cell.site == Site::pattern ? 0 : 1, cell.head);
+                return cell.position >= 0 ? t.narrow(0, cell.position, 1) : t;
+            };
+            out.push_back(
+                {name_of(point, model_.config()), [part, from = clean_.at(point)](model::HookPoint, const at::Tensor& t) {
+                     at::Tensor changed = t.clone();
+                     part(changed).copy_(part(from));
+                     return changed;
+                 }});
+        }
+        return out;
     }
+
+private:
+    const model::Model& model_;
+    std::vector<model::HookPoint> read_;
+    std::map<model::HookPoint, at::Tensor> corrupt_, clean_;
 };
 
 }  // namespace headlight::intervention::testing_support

@@ -93,14 +93,15 @@ inline constexpr EnumRow<Ablation> ablations[] = {
 constexpr const auto& enum_rows(Ablation) { return ablations; }
 
 /// What an edit changes on its way to the answer. Direct: the path to the logits (Wang et al. 2022, arXiv:2211.00593, appendix
-/// B): heads of later layers keep what they have in the run that is edited, MLPs and norms are computed anew. Both: the total
-/// effect, and the direct one beside it; what later heads make up for is their difference (self-repair, McGrath et al. 2023,
+/// B): every head but the edited one keeps its output of the run that is edited, also the heads of the layer whose input is
+/// edited and those of a window; MLPs and norms are computed. Both: the total effect, and the direct one next to it; what other
+/// heads make up for is their difference (self-repair, McGrath et al. 2023,
 /// arXiv:2307.15771).
 enum class Effect { total, direct, both };
 inline constexpr EnumRow<Effect> effect_kinds[] = {
     {Effect::total, "total", "total effect", "everything behind the edit is computed anew"},
-    {Effect::direct, "direct", "direct effect", "later heads keep their outputs: the path to the logits through MLPs alone"},
-    {Effect::both, "both", "total and direct effect", "one against the other: what later heads add or make up for"}};
+    {Effect::direct, "direct", "direct effect", "other heads keep their outputs: the path to the logits through MLPs alone"},
+    {Effect::both, "both", "total and direct effect", "one against the other: what other heads add or make up for"}};
 constexpr const auto& enum_rows(Effect) { return effect_kinds; }
 
 /// How a cell's effect is found. Attribution: from one backward pass of the run that is edited (Nanda 2023, attribution
