@@ -62,9 +62,9 @@ Attribution::Scores Attribution::scores_under(const trace::TokenIds& tokens, Sit
         hooks.push_back(
             {name_of(point, sweep_.config()), [&t](HookPoint, const at::Tensor& now) { return t.to(now.options()); }});
     for (std::int64_t l = 0; l < sweep_.config().n_layers; ++l) {
-        bool aligned = false;
+        SweepPlan::Rows found;
         if (goes_through_pattern(site))
-            for (trace::Edit& edit : plan_.edits({.site = site, .layer = l}, source, aligned, 1))
+            for (trace::Edit& edit : plan_.edits({.site = site, .layer = l}, source, found, 1))
                 hooks.push_back({name_of(edit.point, sweep_.config()), [edit](HookPoint point, const at::Tensor& now) {
                                      return edit.fn(point, now.to(at::kCPU), 0).to(now.options());
                                  }});
@@ -105,11 +105,11 @@ Attribution::Shift Attribution::through_pattern(HookPoint point, const at::Tenso
 
 double Attribution::estimate(const SweepCell& cell) const {
     std::vector<double> sums(at_.size(), 0);
-    bool aligned = false;
+    SweepPlan::Rows found;
     const std::size_t count = std::max<std::size_t>(plan_.sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i)
         for (const trace::Edit& edit :
-             plan_.edits(cell, plan_.sources.empty() ? nullptr : &plan_.sources[i], aligned, plan_.options.window)) {
+             plan_.edits(cell, plan_.sources.empty() ? nullptr : &plan_.sources[i], found, plan_.options.window)) {
             const at::Tensor& value = at_.front().values.at(edit.point);
             const at::Tensor edited = edit.fn(edit.point, value, 0);
             const Shift shift = goes_through_pattern(cell.site) ? through_pattern(edit.point, edited, i)

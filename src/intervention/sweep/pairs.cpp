@@ -227,7 +227,8 @@ SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const 
         for (const auto& [name, place] : places)
             if (!place.words.empty()) words.emplace(name, place);
         pair.corrupt = sweep_text(reader.encode(corrupt), reader.tokenizer, corrupt, "END", words, true);
-        const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids);
+        const auto ends = position == "END" ? std::optional(text::TextEnds{pair.corrupt.end, pair.clean.end}) : std::nullopt;
+        const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids, ends);
         // What stands at a position of the clean text stands where the corrupt one is aligned with it.
         const auto aligned = [&](std::int64_t at) { return std::ranges::find(from, at) - from.begin(); };
         for (const auto& [name, rows] : pair.clean.places) {

@@ -32,8 +32,8 @@ bool SweepPlan::reaches_receiver(Site site, std::int64_t layer) const {
     return std::ranges::any_of(receivers, [&](const Receiver& r) { return r.point.layer.value >= last; });
 }
 
-/// Rows of the cell in a layer that can change what the metric reads. `aligned`: some row of the cell has a partner.
-std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t layer, bool& aligned) const {
+/// Rows of the cell in a layer that have a partner and can change what the metric reads.
+std::vector<std::int64_t> SweepPlan::rows_of(const SweepCell& cell, std::int64_t layer, Rows& found) const {
     const bool source = of_source(cell.site);
     const std::vector<std::int64_t>& there = source ? source_from : from;
     std::vector<std::int64_t> rows(there.size());
@@ -66,15 +66,14 @@ std::vector<std::int64_t> SweepPlan::key_rows(const SweepCell& cell) const {
     return rows;
 }
 
-std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, bool& aligned,
-                                          std::int64_t window) const {
+std::vector<trace::Edit> SweepPlan::edits(const SweepCell& cell, const Tensors* source, Rows& found, std::int64_t window) const {
     std::vector<trace::Edit> edits;
     const auto [first, last] = window_layers(cell.layer, window, config.n_layers);
     const std::int64_t unit = std::max({cell.head, cell.neuron, cell.expert});
     const std::vector<std::int64_t>& source_rows = of_source(cell.site) ? source_from : from;
     for (std::int64_t l = first; l < last; ++l) {
-        const std::vector<std::int64_t> rows = rows_of(cell, l, aligned);
-        if (rows.empty() || !reaches_receiver(cell.site, l)) continue;
+        const std::vector<std::int64_t> rows = rows_of(cell, l, found);
+        if (rows.empty()) continue;
         if (cell.expert >= 0 && !has_experts(config, l)) continue;
         const HookPoint point{hook_of(cell.site, options), Layer(l)};
         const at::Tensor put = source ? source->at(point) : at::Tensor();
@@ -109,30 +108,30 @@ void SweepPlan::freeze_heads(Site site, std::vector<trace::Edit>& edits) const {
     for (const trace::Edit& edit : edits) edited.insert(edit.point.layer.value);
     const std::int64_t first_layer = *edited.begin();
     std::vector<trace::Edit> frozen_heads;
+    for (const auto& [point, t] : own) {
         const std::int64_t layer = point.layer.value;
         const bool output = point.hook == model::Hook::z || point.hook == model::Hook::cross_z;
-    for (const auto& [point, t] : own) {
         const bool cross = point.hook == model::Hook::cross_z;
         // Within a layer the cross attention comes last.
         const bool after = layer > first_layer || (layer == first_layer && (site == Site::resid_pre || (cross && !of_cross())));
         const bool of_edited = is_within_head(site) && edited.contains(layer) && (!output || cross == of_cross());
         if (after && output != of_edited) frozen_heads.push_back(copy_rows(point, {{first, first, tokens - first}}, -1, t));
+    }
     // Before the cell's own edits, which change some of these tensors.
     edits.insert(edits.begin(), frozen_heads.begin(), frozen_heads.end());
-    }
 }
 
 SweepPlan::Cell SweepPlan::cell(const SweepCell& cell) const {
     Cell out;
-    bool aligned = false;
+    Rows found;
     const std::size_t count = std::max<std::size_t>(sources.size(), 1);
     for (std::size_t i = 0; i < count; ++i) {
         std::vector<trace::Edit> made = edits(cell, sources.empty() ? nullptr : &sources[i], found, options.window);
         if (!made.empty() && frozen) freeze_heads(cell.site, made);
         if (!made.empty()) out.variants.push_back({.edits = std::move(made)});
     }
-    if (out.variants.empty()) out.state = aligned ? CellState::certain : CellState::missing;
-    if (cell.source >= 0 && aligned &&
+    if (out.variants.empty()) out.state = found.aligned && !found.lost ? CellState::certain : CellState::missing;
+    if (cell.source >= 0 && found.aligned &&
         std::ranges::none_of(key_rows(cell), [&](std::int64_t j) { return keys_from()[static_cast<std::size_t>(j)] >= 0; }))
         out.state = CellState::missing;
     return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/intervention/sweep/sweep.h"
+#include "headlight/text/alignment.h"
 #include "headlight/trace/variants.h"
 
 #include <map>
@@ -24,17 +25,22 @@ inline model::Hook hook_of(Site site, const SweepOptions& o) {
     return o.attention == model::Stack::cross ? model::in_decoder(own).value_or(own) : own;
 }
 
-using Tensors = std::map<model::HookPoint, at::Tensor>;
 /// What a head is made of: an edit of it changes this head's output and no other one's.
 constexpr bool is_within_head(Site site) noexcept {
     return site == Site::q || site == Site::k || site == Site::v || site == Site::pattern;
 }
 
+using Tensors = std::map<model::HookPoint, at::Tensor>;
 
 inline trace::TokenIds token_ids(const SweepText& text) {
     trace::TokenIds ids{text.ids, text.type_ids, text.pixels, text.source};
     if (!text.noise.empty()) ids.added = at::tensor(text.noise).view({std::ssize(text.ids), -1});
     return ids;
+}
+
+/// For every position of a text its partner in another one, or -1; the positions of the answer are partners.
+inline std::vector<std::int64_t> partners_in(const SweepText& text, const SweepText& other) {
+    return text::align_positions(text.ids, other.ids, text::TextEnds{text.end, other.end});
 }
 
 /// One pair of a sweep: what is run, what is put in, and which positions of it the metric reads.
@@ -46,7 +52,7 @@ struct SweepPlan {
     std::vector<std::int64_t> source_from{};                   ///< likewise of the source, in a sweep of a cross attention
     std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
-    bool other_length = false;                                 ///< the other text (or its source) is longer or shorter
+    bool other_length = false;  ///< some position's partner in the other text (or its source) is another one
     std::vector<Receiver> receivers{};
     Tensors own{};        ///< of the run that is edited: outputs of all heads and, in windows, what they read; for direct effects
     bool frozen = false;  ///< heads keep them, but for the edited ones
@@ -57,8 +63,13 @@ struct SweepPlan {
         std::vector<trace::Variant> variants{};  ///< their mean is the cell
     };
     Cell cell(const SweepCell&) const;
-    /// Of so many layers around the cell's; `aligned`: some row of the cell has a partner.
-    std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, bool& aligned, std::int64_t window) const;
+    /// What the alignment leaves of a cell's rows.
+    struct Rows {
+        bool aligned = false;  ///< some row has a partner
+        bool lost = false;     ///< the metric depends on some row that has none
+    };
+    /// Of so many layers around the cell's.
+    std::vector<trace::Edit> edits(const SweepCell&, const Tensors* source, Rows&, std::int64_t window) const;
 
     bool of_cross() const { return options.attention == model::Stack::cross; }
     bool of_source(Site site) const { return of_cross() && is_of_keys(site); }

@@ -85,6 +85,11 @@ std::vector<const SweepText*> donors_of(const Sweep& sweep, std::size_t pair) {
     return donors;
 }
 
+bool is_identity(const std::vector<std::int64_t>& from, std::size_t count) {
+    std::int64_t next = 0;
+    return from.size() == count && std::ranges::all_of(from, [&](std::int64_t at) { return at == next++; });
+}
+
 /// The first token whose embedding has noise.
 std::int64_t first_noise(const SweepText& text) {
     const auto tokens = std::ssize(text.ids);
@@ -140,11 +145,11 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
         if (o.metric == Metric::kl) metric.share_reference(base_metric);
         other = metric(run_of(from, metric).logits());
         plan.sources = {trace::tensors_of(*sweep.model, token_ids(from), sweep.points, cancel)};
-        plan.from = text::align_positions(text.ids, from.ids);
-        plan.other_length = text.ids.size() != from.ids.size();
+        plan.from = partners_in(text, from);
+        plan.other_length = !is_identity(plan.from, from.ids.size());
         if (plan.of_cross()) {
             plan.source_from = text::align_positions(text.source, from.source);
-            plan.other_length = plan.other_length || text.source.size() != from.source.size();
+            plan.other_length = plan.other_length || !is_identity(plan.source_from, from.source.size());
         }
         if (sweep.config().causal && text.source == from.source)
             plan.same = std::min(std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin(),

@@ -414,6 +414,105 @@ TEST(Sweep, UnequalLengthsLeaveOutWhatIsNotAligned) {
         EXPECT_EQ(std::isnan(rows.results[i].effect), rows.cells[i].position == 5) << i;
 }
 
+/// Texts that end in different tokens, of different numbers: END is where both answers are read.
+TEST(Sweep, EndIsAlignedWithEnd) {
+    const auto model = fixture("llama-kv2");
+    SweepPair pair = some_pair(*model);
+    pair.corrupt.ids = pair.clean.ids;
+    pair.corrupt.ids.back() = 200;
+    pair.corrupt.ids.push_back(201);
+    pair.corrupt.end = 9;
+    for (const Direction direction : {Direction::denoise, Direction::noise}) {
+        const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::mlp_out, .direction = direction, .layers = {1}});
+        const std::int64_t end = direction == Direction::denoise ? 9 : 8;
+        EXPECT_EQ(result_at(r, {Site::mlp_out, 1, -1, end}).state, CellState::computed);
+        EXPECT_EQ(result_at(r, {Site::mlp_out, 1, -1, 3}).state, CellState::certain) << "the same until there";
+        const SweepResult heads = run_sweep(model, {pair}, {.grid = Grid::z, .direction = direction});
+        for (const SweepCellResult& cell : heads.results) {
+            EXPECT_EQ(cell.state, CellState::computed);
+            EXPECT_NE(cell.effect, 0);
+        }
+        const auto note = testing::Contains(testing::HasSubstr("1 of 10 tokens of the corrupt text without a partner"));
+        EXPECT_EQ(testing::Value(heads.notes, note), direction == Direction::denoise);
+    }
+    const SweepResult stream = run_sweep(model, {pair}, {.grid = Grid::resid_pre});
+    EXPECT_EQ(result_at(stream, {Site::resid_pre, 0, -1, 8}).state, CellState::missing);
+}
+
+/// A place one of whose positions has no partner is not known to change nothing.
+TEST(Sweep, APlaceWithAPositionWithoutAPartnerIsMissing) {
+    const auto model = fixture("llama-kv2");
+    SweepPair pair = some_pair(*model);
+    pair.corrupt.ids.insert(pair.corrupt.ids.begin() + 5, 200);
+    pair.corrupt.end = 9;
+    for (SweepText* text : {&pair.clean, &pair.corrupt}) text->places = {{"who", {1, 5}}, {"before", {1, 2}}};
+    const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::resid_pre, .layers = {0}, .by_name = true});
+    ASSERT_EQ(r.position_names.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(r.results[i].state, r.position_names[i] == "who" ? CellState::missing : CellState::certain);
+    EXPECT_THAT(r.notes, testing::Contains(testing::HasSubstr("depends on them: 1; missing")));
+}
+
+TEST(Sweep, TwoEqualTextsAndTwoEqualAnswersAreNamed) {
+    const auto model = fixture("gpt2");
+    SweepPair pair = some_pair(*model);
+    pair.corrupt = pair.clean;
+    const SweepResult r = run_sweep(model, {pair}, {.grid = Grid::z});
+    EXPECT_THAT(r.notes, testing::Contains("The clean and the corrupt text are the same"));
+    pair.wrong = {7, 3};
+    EXPECT_THAT(test::error_of([&] {
+                    run_sweep(model, {some_pair(*model), pair}, {});
+                }),
+                testing::AllOf(testing::HasSubstr("same token"), testing::HasSubstr("pair 2"), testing::HasSubstr("3")));
+    EXPECT_NO_THROW(run_sweep(model, {pair}, {.grid = Grid::z, .metric = Metric::prob}));
+}
+
+/// A token stands for a position only where all pairs have it.
+TEST(Sweep, LabelsOfManyPairsAreThoseThatAllShare) {
+    const auto model = fixture("gpt2");
+    std::vector<SweepPair> pairs(2, some_pair(*model));
+    pairs[1].clean.ids[2] = pairs[1].corrupt.ids[2] = 7;
+    pairs[1].clean.ids[4] = pairs[1].corrupt.ids[4] = 7;
+    for (SweepPair& pair : pairs)
+        for (SweepText* text : {&pair.clean, &pair.corrupt}) {
+            for (const std::int64_t id : text->ids) text->labels.emplace_back().text = "t" + std::to_string(id);
+            text->places = {{"noun", {4}}, {"both", {2, 3}}};
+        }
+    const auto names = [&](const std::vector<SweepPair>& of) {
+        std::vector<std::string> out;
+        for (const text::TokenLabel& label : run_sweep(model, of, {.grid = Grid::resid_pre, .layers = {0}}).labels)
+            out.push_back(label.text);
+        return out;
+    };
+    const std::vector<std::string> one = names({pairs[0]}), two = names(pairs);
+    for (std::size_t p = 0; p < 9; ++p) {
+        EXPECT_EQ(one[p], "t" + std::to_string(pairs[0].corrupt.ids[p]));
+        EXPECT_EQ(two[p], p == 2 ? "" : p == 4 ? "noun" : one[p]) << p;
+    }
+    const analyze::Table table = table_of(run_sweep(model, pairs, {.grid = Grid::resid_pre, .layers = {0}}));
+    const auto column = std::ranges::find(table.columns, "token") - table.columns.begin();
+    EXPECT_EQ(std::get<std::string>(table.rows.at(4).at(static_cast<std::size_t>(column))), "noun");
+    EXPECT_EQ(std::get<std::string>(table.rows.at(2).at(static_cast<std::size_t>(column))), "");
+}
+
+/// A pattern has no mean over positions: the other sites of the grid are swept all the same.
+TEST(Sweep, MeansOfEverySiteLeaveOutPatterns) {
+    const auto model = fixture("gpt2");
+    const SweepPair pair = some_pair(*model);
+    for (const Method method : {Method::exact, Method::both}) {
+        const SweepResult every =
+            run_sweep(model, {pair}, {.grid = Grid::head_every, .ablation = Ablation::mean, .method = method});
+        EXPECT_THAT(every.notes, testing::Contains(testing::HasSubstr("Patterns are left out")));
+        for (const Grid grid : {Grid::z, Grid::k}) {
+            const SweepResult alone = run_sweep(model, {pair}, {.grid = grid, .ablation = Ablation::mean, .method = method});
+            for (const SweepCell& cell : alone.cells)
+                EXPECT_NEAR(result_at(every, cell).effect, result_at(alone, cell).effect, 1e-9);
+        }
+        EXPECT_TRUE(std::ranges::none_of(every.cells, [](const SweepCell& cell) { return cell.site == Site::pattern; }));
+    }
+    EXPECT_THROW(run_sweep(model, {pair}, {.grid = Grid::pattern, .ablation = Ablation::mean}), Error);
+}
+
 TEST(Sweep, KeysAndValuesOfGroupsAreColumnsOfTheirOwn) {
     const auto model = fixture("llama-kv2");
     const SweepResult r = run_sweep(model, {some_pair(*model)}, {.grid = Grid::k});
