@@ -23,7 +23,9 @@ draw::Label plain_label(const QString& text) {
 }
 
 draw::Label label_in(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
-    return position < std::ssize(labels) ? draw::label_in(labels, Position(position)) : plain_label(QString::number(position));
+    const auto at = static_cast<std::size_t>(position);
+    return at < labels.size() && !labels[at].text.empty() ? draw::label_in(labels, Position(position))
+                                                          : plain_label(QString::number(position));
 }
 
 draw::Label place_label(const SweepResult& r, std::int64_t position) {

@@ -61,6 +61,17 @@ void check_text(const SweepText& text, const char* which, std::size_t pair) {
                                        .found = std::to_string(row)});
 }
 
+void check_answers(const SweepPair& pair, std::size_t index) {
+    for (const std::int64_t id : pair.answers)
+        if (const auto at = std::ranges::find(pair.wrong, id); at != pair.wrong.end()) {
+            const auto wrong = static_cast<std::size_t>(at - pair.wrong.begin());
+            throw Error(ErrorFacts{.problem = "The right and the wrong answer are the same token",
+                                   .item = "pair " + std::to_string(index + 1),
+                                   .expected = "two tokens",
+                                   .found = wrong < pair.wrong_words.size() ? pair.wrong_words[wrong] : std::to_string(id)});
+        }
+}
+
 /// Names that every pair has, in the order of their places in the first text.
 std::vector<std::string> shared_names(const std::vector<SweepPair>& pairs, const SweepOptions& o) {
     std::vector<std::string> names;
@@ -72,6 +83,31 @@ std::vector<std::string> shared_names(const std::vector<SweepPair>& pairs, const
     const auto& places = base_of(pairs.front(), o).places;
     std::ranges::stable_sort(names, {}, [&](const std::string& name) { return places.at(name).front(); });
     return names;
+}
+
+/// Of the positions at which all pairs have the same token; another one has the name that it alone bears in every pair, or none.
+std::vector<text::TokenLabel> common_labels(const std::vector<SweepPair>& pairs, const SweepOptions& o,
+                                            std::vector<std::int64_t> SweepText::*ids,
+                                            std::vector<text::TokenLabel> SweepText::*labels) {
+    std::vector<text::TokenLabel> out = base_of(pairs.front(), o).*labels;
+    const auto everywhere = [&](const auto& holds) {
+        return std::ranges::all_of(pairs, [&](const SweepPair& pair) { return holds(base_of(pair, o)); });
+    };
+    for (std::size_t p = 0; p < out.size(); ++p) {
+        const std::int64_t first = (base_of(pairs.front(), o).*ids)[p];
+        if (everywhere([&](const SweepText& text) { return p < (text.*ids).size() && (text.*ids)[p] == first; })) continue;
+        out[p] = {};
+        if (ids != &SweepText::ids) continue;
+        for (const auto& [name, rows] : base_of(pairs.front(), o).places)
+            if (everywhere([&, &name = name](const SweepText& text) {
+                    const auto place = text.places.find(name);
+                    return place != text.places.end() && place->second == std::vector{static_cast<std::int64_t>(p)};
+                })) {
+                out[p].text = name;
+                break;
+            }
+    }
+    return out;
 }
 
 }  // namespace
@@ -95,9 +131,10 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         throw Error(ErrorFacts{.problem = "Resampling needs other texts",
                                .expected = "two pairs or more, or a file of texts (--over)",
                                .found = "1"});
-    const bool one_mean = o.over ? !o.per_position : pairs.size() < 2;
-    const auto is_pattern_site = [](Site site) { return site == Site::pattern; };
-    if (o.ablation == Ablation::mean && one_mean && std::ranges::any_of(sites_of(o.grid), is_pattern_site))
+    const bool one_mean = o.ablation == Ablation::mean && (o.over ? !o.per_position : pairs.size() < 2);
+    std::vector<Site> swept = sites_of(o.grid);
+    const bool without_patterns = one_mean && std::erase(swept, Site::pattern) > 0;
+    if (swept.empty())
         throw Error(ErrorFacts{.problem = "The mean of a pattern over positions is not defined",
                                .hint = "Give several pairs or --per-position, or another ablation"});
     if (o.method != Method::exact && o.metric == Metric::rank)
@@ -137,6 +174,7 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
         check_text(pairs[i].clean, "clean", i);
         if (patches(o)) check_text(pairs[i].corrupt, "corrupt", i);
         for (const auto* answers : {&pairs[i].answers, &pairs[i].wrong}) check_indices(*answers, c.vocab_size, "token");
+        if (o.metric == Metric::logit_diff) check_answers(pairs[i], i);
         one_length = one_length && base_of(pairs[i], o).ids.size() == base_of(pairs.front(), o).ids.size();
         one_source = one_source && base_of(pairs[i], o).source.size() == base_of(pairs.front(), o).source.size();
     }
@@ -159,7 +197,8 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
                 .expected = "texts of one length, or positions of the same names in every pair",
                 .hint = "Name positions in the file of pairs, or sweep heads at all positions"});
     }
-    for (const Site site : sites_of(o.grid)) {
+    if (without_patterns) r.notes.push_back("Patterns are left out: their mean over positions is not defined");
+    for (const Site site : swept) {
         check_site(c, site, o);
         for (const HookPoint point : model::hooks_of(c))
             if (point.hook == hook_of(site, o)) sweep.points.push_back(point);
@@ -179,8 +218,9 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     const bool of_groups = std::ranges::all_of(sites_of(o.grid), [](Site site) { return row_of(site).axis == Axis::kv_head; });
     check_indices(o.heads, of_groups ? r.axes.kv_heads : c.n_heads, of_groups ? "key/value head" : "head");
     r.cells = cells_of(o.grid, r.axes, o.layers, o.heads);
-    r.labels = base_of(pairs.front(), o).labels;
-    if (cross) r.source_labels = base_of(pairs.front(), o).source_labels;
+    std::erase_if(r.cells, [&](const SweepCell& cell) { return without_patterns && cell.site == Site::pattern; });
+    r.labels = common_labels(pairs, o, &SweepText::ids, &SweepText::labels);
+    if (cross) r.source_labels = common_labels(pairs, o, &SweepText::source, &SweepText::source_labels);
     const auto shared = [&](std::vector<std::string> SweepPair::*words) {
         const bool same = std::ranges::all_of(pairs, [&](const SweepPair& pair) { return pair.*words == pairs.front().*words; });
         return same && o.metric != Metric::kl && o.metric != Metric::loss ? pairs.front().*words : std::vector<std::string>();

@@ -108,8 +108,8 @@ struct SweepResult {
     std::vector<std::vector<float>> noise{};              ///< [pair] SweepText::noise of its corrupt text
     std::int64_t computed = 0, certain = 0, missing = 0;  ///< cells of all pairs
     std::vector<std::string> position_names{};            ///< of the position axis where it is not the token's: named positions
-    std::vector<text::TokenLabel> labels{};               ///< of the first pair's text that is run
-    std::vector<text::TokenLabel> source_labels{};        ///< of its source, in a sweep of a cross attention
+    std::vector<text::TokenLabel> labels{};  ///< of the texts that are run; a token that pairs do not share: its name, or empty
+    std::vector<text::TokenLabel> source_labels{};           ///< of its source, in a sweep of a cross attention
     std::vector<std::string> answer_words{}, wrong_words{};  ///< where all pairs have the same
     std::vector<std::string> notes{};
     double seconds = 0;
