@@ -244,13 +244,16 @@ private:
     }
 
     /// Selected: head or neuron, and pinned tokens where the cell has a place.
-    static bool is_focused(const SweepCell& cell, const Selection& selection) {
+    bool is_focused(const SweepCell& cell, const Selection& selection) const {
         const auto pinned = [](const std::vector<Position>& pins, std::int64_t at) {
             return at < 0 || std::ranges::find(pins, Position(at)) != pins.end();
         };
         if (!pinned(selection.pinned_queries, cell.position) || !pinned(selection.pinned_keys, cell.source)) return false;
         if (cell.neuron >= 0) return selection.neuron == analyze::NeuronId{Layer(cell.layer), Neuron(cell.neuron)};
-        if (cell.head >= 0) return selection.focus == HeadId{Layer(cell.layer), Head(cell.head)};
+        const bool of_group = intervention::row_of(cell.site).axis == intervention::Axis::kv_head;
+        const std::int64_t readers = of_group ? r_->axes.heads / r_->axes.kv_heads : 1;
+        if (cell.head >= 0)
+            return selection.focus.layer == Layer(cell.layer) && selection.focus.head.value / readers == cell.head;
         return selection.layer == Layer(cell.layer);
     }
 
@@ -323,9 +326,8 @@ private:
             std::isfinite(of.estimate) ? QStringLiteral("  estimate ") + sweep_number(of.estimate) : QString();
         if (of.state == CellState::pending) return out + estimate + QStringLiteral("  not computed yet");
         if (of.state == CellState::missing) return out + QStringLiteral("  not aligned");
-        out += QStringLiteral("  effect ") + sweep_number(of.effect);
+        out += QStringLiteral("  ") + sweep_effect_words(*r_, of);
         out += estimate;
-        if (std::isfinite(of.normalized)) out += QStringLiteral("  normalised ") + sweep_number(of.normalized);
         if (std::isfinite(of.low)) out += QStringLiteral("  [%1, %2]").arg(sweep_number(of.low), sweep_number(of.high));
         if (of.pairs > 1) out += QStringLiteral("  %1 of %2 pairs agree").arg(of.agreeing).arg(of.pairs);
         if (of.state == CellState::certain) out += QStringLiteral("  nothing that is measured depends on it");

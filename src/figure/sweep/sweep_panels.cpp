@@ -4,6 +4,7 @@
 #include "headlight/base/numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace headlight::figure {
@@ -167,6 +168,13 @@ QString sweep_number(double value) {
     QString text = QString::fromStdString(significant(value));
     if (text.startsWith(QLatin1Char('-'))) text.replace(0, 1, QStringLiteral("−"));
     return text;
+}
+
+QString sweep_effect_words(const SweepResult& r, const intervention::SweepCellResult& of) {
+    QString out =
+        QStringLiteral("effect on the %1 %2").arg(title_words(enum_row(r.options.metric).title), sweep_number(of.effect));
+    if (std::isfinite(of.normalized)) out += QStringLiteral(", normalised ") + sweep_number(of.normalized);
+    return out;
 }
 
 QString sweep_title(const SweepResult& r) {

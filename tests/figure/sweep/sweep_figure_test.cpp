@@ -74,6 +74,41 @@ TEST(SweepFigure, ColoursAreSymmetricAroundZero) {
     }
 }
 
+/// Positions at which the pairs have different tokens have their number, or their name.
+TEST(SweepFigure, PositionsOfManyPairsHaveNoPairsTokens) {
+    SweepResult r = result_of(Grid::resid_pre, {0.5, 0.1}, 8);
+    r.labels[1] = {};
+    r.labels[2].text = "subject";
+    const std::vector<SweepPanel> panels = sweep_panels(r);
+    std::vector<QString> columns;
+    for (const draw::Label& label : panels.at(0).columns) columns.push_back(label.text);
+    EXPECT_EQ(columns, (std::vector<QString>{QStringLiteral("·The"), QStringLiteral("1"), QStringLiteral("subject"),
+                                             QStringLiteral("·the")}));
+}
+
+/// A column of keys and values is of a group: it is framed with each head that reads it.
+TEST(SweepFigure, TheFrameOfAGroupIsThatOfItsHeads) {
+    SweepResult r = result_of(Grid::k, {0.5});
+    r.axes.heads = 6;  // two heads read each of three
+    const Theme& theme = Theme::light();
+    Style style;
+    style.theme = &theme;
+    const auto figure = sweep_figure(std::make_shared<const SweepResult>(r));
+    const auto painted = [&](int head) {
+        Selection selection;
+        selection.layer = Layer(1);
+        selection.focus = {Layer(1), Head(head)};
+        const QSizeF size = figure->layout({500, 0}, style, selection);
+        QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
+        image.fill(theme.canvas);
+        QPainter painter(&image);
+        figure->paint(painter, QRectF({}, size), style, selection);
+        return image;
+    };
+    EXPECT_EQ(painted(4), painted(5));
+    EXPECT_NE(painted(3), painted(4));
+}
+
 TEST(SweepFigure, CellsWhoseIntervalHoldsZeroAreFaint) {
     // +-0.1 around 0.05 holds 0, around 0.5 not.
     const Drawn drawn(result_of(Grid::z, {0.5, 0.05, 0.4}, 12), 500), sure(result_of(Grid::z, {0.5, 0.05, 0.4}), 500);

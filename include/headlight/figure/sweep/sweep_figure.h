@@ -28,5 +28,7 @@ intervention::SweepFacts sweep_facts(const model::Model&, const intervention::Sw
 
 /// "z  L3H5  ·Mary (4)": a cell in words, with its axes' names and tokens.
 QString sweep_cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
+/// "effect on the logit difference 3.15, normalised 0.737": both scales by name.
+QString sweep_effect_words(const intervention::SweepResult&, const intervention::SweepCellResult&);
 
 }  // namespace headlight::figure
