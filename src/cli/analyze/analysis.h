@@ -5,7 +5,7 @@
 
 #include "cli/open_or_run.h"
 #include "cli/result_file.h"
-#include "headlight/analyze/prediction/token_choice.h"
+#include "cli/token_option.h"
 #include "headlight/model/runtime.h"
 
 #include <cstdint>
@@ -30,6 +30,7 @@ enum Input : unsigned {
 };
 
 struct Analysis {
+    const CLI::App* cli_app = nullptr;  ///< which options were given
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -75,6 +76,7 @@ struct Analysis {
 template <class Command>
 Action define_analysis(Definition& definition, unsigned inputs, std::vector<std::string> formats = {".csv", ".json", ".npz"}) {
     auto command = std::make_shared<Command>();
+    command->cli_app = definition.app.get();
     command->model.add(definition);
     if (inputs & kText) command->text.add(definition);
     if (inputs & kImage) command->text.add_image(definition);
@@ -106,17 +108,9 @@ struct TokenArgument {
     /// A note says how the text was understood.
     std::optional<std::int64_t> id(const Loaded& loaded, const Console& console) const {
         if (!given()) return std::nullopt;
-        const analyze::TokenChoice choice =
-            analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, name);
-        if (!choice.note.empty()) console.note(name + ": " + choice.note);
-        return choice.id;
+        return typed_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, name, console);
     }
 };
-
-/// "507 ·old"
-inline std::string token_fact(const text::Tokenizer& tokenizer, std::int64_t id) {
-    return std::to_string(id) + " " + text::token_label(tokenizer, id);
-}
 
 inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }
 inline std::optional<Head> head_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Head(i)); }

@@ -41,8 +41,8 @@ public:
         if (tokenizer_) entry["token"] = text::token_label(*tokenizer_, id);
         return entry;
     }
-    std::int64_t id_of(const std::string& typed, std::int64_t vocab) const {
-        if (tokenizer_) return analyze::choose_token(*tokenizer_, vocab, typed, "--token").id;
+    std::int64_t id_of(const std::string& typed, std::int64_t vocab, const Console& console) const {
+        if (tokenizer_) return typed_token(*tokenizer_, vocab, typed, "--token", console);
         throw Error("Tokens cannot be chosen: " + problem_);
     }
 
@@ -115,6 +115,7 @@ struct HeadCircuitCommand : Analysis {
     }
 
     Result run(const Console& console) const {
+        refuse_unused(*cli_app, {{"--top", tokens.empty(), "the rows that it lists are those of --token"}});
         const Weights weights = load_model_alone(console);
         const model::Model& loaded = *weights.model;
         const HeadId id{Layer(layer), Head(head)};
@@ -123,7 +124,7 @@ struct HeadCircuitCommand : Analysis {
                                .query = enum_value<TokenVectors>(query).value_or(TokenVectors::token)};
         const Labels labels(weights.folder);
         std::vector<std::int64_t> ids;
-        for (const std::string& typed : tokens) ids.push_back(labels.id_of(typed, loaded.config().vocab_size));
+        for (const std::string& typed : tokens) ids.push_back(labels.id_of(typed, loaded.config().vocab_size, console));
 
         Json json = spectrum_json(
             loaded, analyze::circuit_spectrum(loaded, which, id, options, weights.cancel, console.progress()), options);

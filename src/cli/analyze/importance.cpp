@@ -48,6 +48,9 @@ struct ImportanceCommand : Analysis {
     }
 
     Result run(const Console& console) const {
+        refuse_unused(*cli_app, {{"--permutations", rows == "tokens", "it is for --rows layers"},
+                                 {"--seed", rows == "tokens", "it is for --rows layers"},
+                                 {"--blank", no_blank_out, "nothing is blanked out"}});
         const Loaded loaded = load(console);
         const text::Encoding encoding = encoding_of(loaded);
         analyze::ImportanceOptions asked = options;
@@ -57,7 +60,7 @@ struct ImportanceCommand : Analysis {
                       : input == "embedding" ? analyze::InputVectors::embedding
                                              : analyze::InputVectors::automatic;
         const auto chosen = [&](const std::string& typed, const char* option) {
-            return analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, option).id;
+            return typed_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, option, console);
         };
         if (target == "next")
             asked.target = next_of(loaded, encoding);

@@ -7,6 +7,7 @@
 #include "cli/picture_options.h"
 #include "cli/run_text.h"
 #include "cli/text_list.h"
+#include "cli/token_option.h"
 #include "cli/where.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
@@ -284,6 +285,15 @@ int render(const RenderArguments& o, const Console& console) {
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
+/// How typed tokens were understood.
+void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Console& console) {
+    for (const auto& [name, typed] : o.request.values) {
+        const figure::ViewOption* option = figure::view_spec(o.request.view).option(name);
+        if (option && option->token && !typed.empty() && trace.tokenizer() && !model::reads_pictures(trace.config()))
+            typed_token(*trace.tokenizer(), trace.config().vocab_size, typed, "--" + name, console);
+    }
+}
+
     const auto [whole, batch, other] = run_texts(o, console);
     const auto trace = o.attention.of(whole);
     RenderArguments asked = o;
@@ -294,6 +304,7 @@ int render(const RenderArguments& o, const Console& console) {
     note_length(o, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
+    note_tokens(o, *trace, console);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
                           o.out);
     console.note("wrote " + o.out);

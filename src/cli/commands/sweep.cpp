@@ -4,6 +4,7 @@
 #include "cli/picture_options.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
+#include "cli/token_option.h"
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/numbers.h"
@@ -142,6 +143,7 @@ int run(SweepArguments a, const Console& console) {
     for (const std::string& receiver : o.to) result.fact("to", receiver);
     if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
     if (!o.noise.empty())
+    for (const std::string& note : answer_notes(loaded.model, *loaded.tokenizer, a.asked, pairs)) console.note(note);
         result.fact("noise", o.noise).fact("noise_scale", significant(o.noise_scale)).fact("noise_draws", o.noise_draws);
     if (!a.asked.over.empty())
         result.fact("over", std::filesystem::path(a.asked.over).filename().string())
@@ -153,7 +155,7 @@ int run(SweepArguments a, const Console& console) {
         if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
         for (const auto* ids : {&pairs.front().answers, &pairs.front().wrong})
             for (const std::int64_t id : *ids)
-                result.fact(ids == &pairs.front().answers ? "answer" : "wrong", loaded.tokenizer->token_of(id));
+                result.fact(ids == &pairs.front().answers ? "answer" : "wrong", token_fact(*loaded.tokenizer, id));
     } else {
         result.fact("pairs_file", std::filesystem::path(a.asked.pairs).filename().string());
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/pairs.h"
 
+#include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
 #include "headlight/base/nearest.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
 #include "headlight/text/alignment.h"
@@ -15,7 +17,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 namespace headlight::intervention {
 namespace {
@@ -40,9 +41,9 @@ struct SweepReader {
         if (!picture) throw Error("A picture cannot be read here");
         return trace::picture_encoding(model, tokenizer, *picture(text));
     }
-    /// The token that a text is: as it stands, else with a space before it, else the token that figures name so ("<0xE2>": a byte
-    /// alone). Error for several tokens, with the split. Of a model that reads pictures the class of this name or number.
-    std::int64_t answer_id(const std::string& answer) const;
+    /// The token that a person means (choose_token()), or a file's text is, which is no id. Of a model that reads pictures the
+    /// class of this name or number.
+    std::int64_t answer_id(const std::string& answer, analyze::Digits) const;
 };
 
 /// Positions of the tokens that overlap words of the text.
@@ -151,7 +152,7 @@ std::map<std::string, PlaceText> typed_places(const std::vector<std::string>& ty
     return places;
 }
 
-std::int64_t SweepReader::answer_id(const std::string& answer) const {
+std::int64_t SweepReader::answer_id(const std::string& answer, analyze::Digits digits) const {
     if (answer.empty()) throw Error(ErrorFacts{.problem = "An answer is empty"});
     if (of_pictures()) {
         const model::ModelConfig& c = model.config();
@@ -165,19 +166,7 @@ std::int64_t SweepReader::answer_id(const std::string& answer) const {
                                .expected = "the name of a class, or its number, 0 to " + std::to_string(c.vocab_size - 1),
                                .hint = near.empty() ? "" : "Did you mean " + quoted(near) + "?"});
     }
-    const text::Encoding as_typed = tokenizer.encode(answer, std::nullopt, false);
-    if (as_typed.size() == 1) return as_typed.ids.front();
-    const text::Encoding spaced = tokenizer.encode(" " + answer, std::nullopt, false);
-    if (answer.front() != ' ' && spaced.size() == 1) return spaced.ids.front();
-    for (std::int64_t id = 0; id < tokenizer.vocab_size(); ++id)
-        if (text::token_label(tokenizer, id) == answer) return id;
-    std::string split;
-    for (const std::string& token : as_typed.tokens) split += (split.empty() ? "" : ", ") + quoted(token);
-    throw Error(ErrorFacts{.problem = "An answer is more than one token",
-                           .item = quoted(answer),
-                           .expected = "one token",
-                           .found = split,
-                           .hint = "Name the token at which right and wrong answers differ first"});
+    return analyze::choose_token(tokenizer, model.config().vocab_size, answer, "answer", digits).id;
 }
 
 /// `position`: END (the last token; the mask, where the text has one; of a picture 0, where its class is read), an index, or a
@@ -219,7 +208,7 @@ SweepText sweep_text(const text::Encoding& encoding, const text::Tokenizer& toke
 /// Positions of the second text are those of the first, aligned.
 SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const std::string& corrupt,
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
-                     const std::map<std::string, PlaceText>& places) {
+                     const std::map<std::string, PlaceText>& places, analyze::Digits digits) {
     SweepPair pair;
     pair.clean = sweep_text(reader.encode(clean), reader.tokenizer, clean, position, places);
     if (!corrupt.empty()) {
@@ -246,8 +235,8 @@ SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const 
             pair.corrupt.places["END"] = {pair.corrupt.end};
         }
     }
-    for (const std::string& answer : answers) pair.answers.push_back(reader.answer_id(answer));
-    for (const std::string& answer : wrong) pair.wrong.push_back(reader.answer_id(answer));
+    for (const std::string& answer : answers) pair.answers.push_back(reader.answer_id(answer, digits));
+    for (const std::string& answer : wrong) pair.wrong.push_back(reader.answer_id(answer, digits));
     name_answers(reader.tokenizer, pair);
     return pair;
 }
@@ -267,7 +256,7 @@ std::vector<SweepPair> read_pairs(const SweepReader& reader, const std::filesyst
             if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
             SweepPair& pair = pairs.emplace_back(sweep_pair(reader, named(clean), named(string_of(json, "corrupt", where)),
                                                             strings_of(json, "answer", where), strings_of(json, "wrong", where),
-                                                            position, places_of(json, where)));
+                                                            position, places_of(json, where), analyze::Digits::text));
             pair.group = string_of(json, "group", where);
         } catch (const Error& error) {
             ErrorFacts facts = error.facts();
@@ -281,16 +270,74 @@ std::vector<SweepPair> read_pairs(const SweepReader& reader, const std::filesyst
 
 }  // namespace
 
+std::vector<double> answer_chances(const std::shared_ptr<const model::Model>& model, const SweepText& text) {
+    const trace::Variants run(model, token_ids(text), {.first = text.end, .last = text.end + 1});
+    const at::Tensor chances = at::softmax(run.logits()[0].to(at::kDouble), 0).contiguous();
+    return {chances.data_ptr<double>(), chances.data_ptr<double>() + chances.numel()};
+}
+
+std::vector<std::string> answer_notes(const std::shared_ptr<const model::Model>& model, const text::Tokenizer& tokenizer,
+                                      const SweepRequest& asked, const std::vector<SweepPair>& pairs) {
+    std::vector<std::string> notes;
+    if (model::reads_pictures(model->config())) return notes;
+    const std::int64_t vocabulary = model->config().vocab_size;
+    const auto percent = [](double chance) { return significant(100 * chance) + " %"; };
+    const auto text_of_wrong = [](const SweepPair& pair) -> const SweepText& {
+        return pair.corrupt.ids.empty() ? pair.clean : pair.corrupt;
+    };
+    if (asked.pairs.empty()) {
+        const auto add = [&](const std::vector<std::string>& typed, const char* option, const SweepText& text) {
+            for (const std::string& each : typed) {
+                const analyze::TokenChoice choice = analyze::choose_token(tokenizer, vocabulary, each, option);
+                if (choice.note.empty()) continue;
+                std::string& note = notes.emplace_back(option + (": " + choice.note));
+                if (choice.other < 0) continue;
+                const std::vector<double> chances = answer_chances(model, text);
+                const double own = chances[static_cast<std::size_t>(choice.id)],
+                             spaced = chances[static_cast<std::size_t>(choice.other)];
+                if (spaced > own) note += ", which is likelier here: " + percent(spaced) + " against " + percent(own);
+            }
+        };
+        add(asked.answers, "--answer", pairs.front().clean);
+        add(asked.wrong, "--wrong", text_of_wrong(pairs.front()));
+        return notes;
+    }
+    std::int64_t some = 0;
+    std::string example;
+    for (const SweepPair& pair : pairs) {
+        bool likelier = false;
+        for (const auto& [ids, text] : {std::pair{&pair.answers, &pair.clean}, {&pair.wrong, &text_of_wrong(pair)}}) {
+            std::vector<double> chances;
+            for (const std::int64_t id : *ids) {
+                const std::string bytes = tokenizer.bytes_of(id);
+                if (bytes.empty() || bytes.front() == ' ') continue;
+                const auto spaced = tokenizer.encode(" " + bytes, std::nullopt, false).ids;
+                if (spaced.size() != 1 || spaced[0] == id || spaced[0] >= vocabulary) continue;
+                if (chances.empty()) chances = answer_chances(model, *text);
+                if (chances[static_cast<std::size_t>(spaced[0])] <= chances[static_cast<std::size_t>(id)]) continue;
+                likelier = true;
+                if (example.empty())
+                    example = text::token_label(tokenizer, spaced[0]) + " for " + text::token_label(tokenizer, id) + " in pair " +
+                              std::to_string(&pair - pairs.data() + 1);
+            }
+        }
+        some += likelier;
+    }
+    if (some > 0)
+        notes.push_back("In " + with_commas(some) + " of " + with_commas(std::ssize(pairs)) +
+                        " pairs an answer is likelier with a leading space: " + example);
+    return notes;
+}
+
 void propose_answers(const std::shared_ptr<const model::Model>& model, const text::Tokenizer& tokenizer, SweepPair& pair,
                      Metric metric) {
     const bool right = pair.answers.empty() && metric != Metric::kl && metric != Metric::loss;
     const bool wrong = pair.wrong.empty() && metric == Metric::logit_diff;
     if (!right && !wrong) return;
     const auto likeliest = [&](const SweepText& text, const std::vector<std::int64_t>& without) {
-        const trace::Variants run(model, token_ids(text), {.first = text.end, .last = text.end + 1});
-        at::Tensor logits = run.logits()[0].to(at::kDouble).clone();
-        for (const std::int64_t id : without) logits[id] = -std::numeric_limits<double>::infinity();
-        return logits.argmax().item<std::int64_t>();
+        std::vector<double> chances = answer_chances(model, text);
+        for (const std::int64_t id : without) chances[static_cast<std::size_t>(id)] = -1;
+        return std::ranges::max_element(chances) - chances.begin();
     };
     if (right) pair.answers = {likeliest(pair.clean, pair.wrong)};
     if (wrong) pair.wrong = {likeliest(pair.corrupt.ids.empty() ? pair.clean : pair.corrupt, pair.answers)};
@@ -302,14 +349,14 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
     const SweepReader reader{model, tokenizer, none};
     const auto is_read = [&](const std::string& answer) {
         try {
-            return reader.answer_id(answer) == id;
+            return reader.answer_id(answer, analyze::Digits::id) == id;
         } catch (const Error&) {
             return false;  // several tokens, or no UTF-8
         }
     };
-    std::string bytes = tokenizer.bytes_of(id);
-    if (is_read(bytes)) return bytes;
-    return reader.of_pictures() ? std::to_string(id) : text::token_label(tokenizer, id);
+    for (const std::string& name : {tokenizer.bytes_of(id), text::token_label(tokenizer, id)})
+        if (is_read(name)) return name;
+    return std::to_string(id);
 }
 
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,
@@ -361,7 +408,7 @@ std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::Model& m
         pairs = read_pairs(reader, asked.pairs, asked.position);
     else
         pairs.push_back(sweep_pair(reader, asked.clean, asked.options.ablation == Ablation::none ? asked.corrupt : "",
-                                   asked.answers, asked.wrong, asked.position, typed_places(asked.places)));
+                                   asked.answers, asked.wrong, asked.position, typed_places(asked.places), analyze::Digits::id));
     if (has_cross_attention(c))
         for (SweepPair& pair : pairs) put_behind_encoder(pair, c, tokenizer, asked.target);
     if (asked.options.ablation != Ablation::none || !asked.options.noise.empty()) return pairs;

@@ -17,6 +17,9 @@ namespace headlight::intervention {
 /// follows.
 void put_behind_encoder(SweepPair&, const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
 
+/// Probability of every token (or class) where the answer of a text is read.
+std::vector<double> answer_chances(const std::shared_ptr<const model::Model>&, const SweepText&);
+
 /// Answers that are lacking: the likeliest token of the clean run at the position of the answer is the right one; the wrong one
 /// is that of the corrupt run where it is another, else the clean run's second. Where the metric needs none, nothing is done.
 void propose_answers(const std::shared_ptr<const model::Model>&, const text::Tokenizer&, SweepPair&, Metric);
@@ -37,6 +40,8 @@ struct SweepRequest {
     SweepOptions options{};
     bool operator==(const SweepRequest&) const = default;
 };
+/// Whether named positions change anything: cells, the position of the answer or noise have them.
+inline bool uses_places(const SweepRequest& r) { return r.options.by_name || !r.options.noise.empty() || r.position != "END"; }
 /// Reads the file of a picture; error: what is wrong with it.
 using PictureReader = std::function<std::shared_ptr<const model::Picture>(const std::filesystem::path&)>;
 /// SweepOptions::over of a request: the texts of its file, as a corpus has them (docs/corpus.md), in an encoder-decoder model
@@ -50,5 +55,10 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const SweepRequest&, co
 /// is not there; a pair that is to be patched and has one text; a place that is neither of both forms; --position, places and a
 /// target that the model does not take; a model of pictures without classes.
 std::vector<SweepPair> pairs_of(const SweepRequest&, const model::Model&, const text::Tokenizer&, const PictureReader& = {});
+
+/// How the typed answers were understood, and where the same text after a space is the likelier token; of a file of pairs, how
+/// many have such an answer.
+std::vector<std::string> answer_notes(const std::shared_ptr<const model::Model>&, const text::Tokenizer&, const SweepRequest&,
+                                      const std::vector<SweepPair>&);
 
 }  // namespace headlight::intervention
