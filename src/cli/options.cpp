@@ -183,6 +183,11 @@ void ComputeOptions::add(Definition& definition) {
 
 model::LoadOptions ComputeOptions::load() const { return {.dtype = *enum_value<model::ComputeType>(dtype), .device = device}; }
 
+void refuse_unused(const CLI::App& app, std::initializer_list<UnusedOption> options) {
+    for (const UnusedOption& option : options)
+        if (option.unused && app.count(option.name) > 0) throw UsageError(std::string(option.name) + ": " + option.why);
+}
+
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option) {
     try {
         return index_list(text);

@@ -7,6 +7,7 @@
 #include "headlight/text/tokenizer.h"
 
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,15 @@ struct ComputeOptions {
 
 /// "0,2,5-7" -> 0 2 5 6 7, sorted, each once. UsageError names the option and the part that is no number.
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option);
+
+/// An option that nothing reads beside the other ones, and why.
+struct UnusedOption {
+    const char* name;  ///< "--wrong"
+    bool unused = false;
+    const char* why = "";
+};
+/// UsageError for the first of them that was given: it would have no effect, in silence.
+void refuse_unused(const CLI::App&, std::initializer_list<UnusedOption>);
 
 /// A check for layers, heads, positions and other numbers counted from 0.
 CLI::Validator counted_from_zero();

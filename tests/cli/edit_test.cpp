@@ -48,6 +48,31 @@ TEST(Edits, ReachTheFileOfATrace) {
     EXPECT_EQ(headlight({"render", file, "--view", "matrix", "--edit", "zero L3H1", "--out", figure}).code, 2);
 }
 
+/// Of a text under edits A is the run without them, and the command in the file draws it again.
+TEST(Edits, EachSideIsItsOwnRun) {
+    const TempFolder folder;
+    const auto rows = [&](const std::vector<std::string>& more) {
+        const auto file = folder / "f.json";
+        done(headlight(joined(
+            {"render", "novella-7m", "--text", kText, "--view", "matrix", "--layer", "3", "--heads", "1", "--out", file}, more)));
+        return nlohmann::json::parse(slurp(file));
+    };
+    const std::vector<std::string> edit = {"--edit", "uniform L3H1"};
+    const auto plain = rows({}), edited = rows(edit), a = rows(joined(edit, {"--side", "a"})),
+               b = rows(joined(edit, {"--side", "b"}));
+    EXPECT_EQ(a["rows"], plain["rows"]);
+    EXPECT_EQ(b["rows"], edited["rows"]);
+    EXPECT_NE(a["rows"], b["rows"]);
+    for (const auto& [side, document] : {std::pair{"a", &a}, {"b", &b}})
+        EXPECT_THAT((*document)["provenance"]["command"].get<std::string>(), HasSubstr(std::string("--side ") + side));
+    EXPECT_THAT(edited["provenance"]["command"].get<std::string>(), testing::Not(HasSubstr("--side")));
+    EXPECT_EQ(headlight({"render", "novella-7m", "--text", kText, "--view", "compare-maps", "--edit", "uniform L3H1", "--side",
+                         "a", "--out", folder / "f.png"})
+                  .code,
+              2)
+        << "it shows both";
+}
+
 TEST(Edits, AreInTheFigureAndInItsCommand) {
     const TempFolder folder;
     const auto file = folder / "f.json", again = folder / "again.json", plain = folder / "plain.json";

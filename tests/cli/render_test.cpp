@@ -103,6 +103,23 @@ TEST(Render, ViewsOfAPredictionStartAtTheLastToken) {
     }
 }
 
+/// What weights are shown is a choice of views of weights: another view would draw the same with it.
+TEST(Render, OptionsOfPatternsAreForViewsOfPatterns) {
+    const TempFolder folder;
+    for (const std::vector<std::string>& option :
+         {std::vector<std::string>{"--weighting", "value-norm"}, {"--hide-sinks"}, {"--hide-special"}, {"--words"}})
+        refused(render(joined({"--view", "lens", "--out", folder / "f.png"}, option)), 2,
+                HasSubstr(option.front() + " is not an option of the view lens"));
+}
+
+/// A token typed without its space is another one.
+TEST(Render, SaysWhichTokenATextIs) {
+    const TempFolder folder;
+    const Outcome outcome = done(render({"--view", "attribution", "--layer", "4", "--token", "a", "--out", folder / "f.json"}));
+    EXPECT_THAT(outcome.err, HasSubstr("--token: \"a\" is taken as a ("));
+    EXPECT_THAT(outcome.err, HasSubstr("with one it is ·a ("));
+}
+
 TEST(Render, RefusesAndLeavesNothing) {
     const TempFolder folder;
     const auto fails = [&](const std::vector<std::string>& arguments, const std::string& message, int code) {

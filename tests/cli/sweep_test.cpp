@@ -11,6 +11,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -156,7 +158,7 @@ TEST(SweepCommand, MeansOverAFileAndExperts) {
     EXPECT_NE(done(ablate({"--ablate", "mean", "--over", texts})).out, ablate({"--ablate", "mean"}).out);
     refused(ablate({"--ablate", "mean", "--over", texts, "--per-position"}), 1,
             testing::AllOf(HasSubstr("text 1"), HasSubstr("8 tokens")));
-    EXPECT_EQ(ablate({"--ablate", "zero", "--over", texts}).code, 1);
+    EXPECT_EQ(ablate({"--ablate", "zero", "--over", texts}).code, 2);
     EXPECT_EQ(ablate({"--ablate", "mean", "--per-position"}).code, 2);
     const Outcome experts = done(headlight({"sweep", test::fixture("models/mixtral"), "--clean", "the nurse asked", "--metric",
                                             "kl", "--site", "expert", "--ablate", "force"}));
@@ -196,6 +198,113 @@ TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
     EXPECT_EQ(test::slurp(out), expected);
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(headlight(with({"--resume"})).code, 2) << "without --out";
+}
+
+/// No option is dropped in silence: each changes what comes out, or is refused. A new one needs a line here.
+TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
+    const TempFolder folder;
+    const std::string texts = folder.write("texts.txt", "The king saw the nurse and then\nThey went home to her and so\n"),
+                      pairs = folder.write("pairs.jsonl", R"({"clean": "The queen met her", "corrupt": "The king met her", )"
+                                                          R"("answer": " she", "wrong": " he", "positions": {"who": [1]}})"
+                                                          "\n"
+                                                          R"({"clean": "The queen saw him", "corrupt": "The king saw him", )"
+                                                          R"("answer": " she", "wrong": " he", "positions": {"who": [1]}})"
+                                                          "\n");
+    const std::vector<std::string> layer = {"--layers", "4"}, one = with(layer),
+                                   ablation = {"sweep",   "novella-7m", "--clean",  kClean, "--answer", " she",
+                                               "--wrong", " he",        "--layers", "4",    "--ablate"},
+                                   resample = joined(ablation, {"resample", "--over", texts}), zero = joined(ablation, {"zero"}),
+                                   mean = joined(ablation, {"mean", "--over", texts}),
+                                   noise = {"sweep",   "novella-7m", "--clean",       kClean, "--answer", " she",
+                                            "--wrong", " he",        "--layers",      "4",    "--at",     "who=queen",
+                                            "--noise", "who",        "--noise-draws", "2"},
+                                   several = {"sweep", "novella-7m", "--pairs", pairs, "--site", "resid_pre", "--layers", "4"};
+    const struct {
+        std::string option;
+        std::vector<std::string> values;  ///< without: a flag
+        std::vector<std::vector<std::string>> commands;
+    } rows[] = {{"clean", {"The woman met the doctor and then"}, {}},
+                {"corrupt", {"The man met the doctor and then"}, {zero, noise, several}},
+                {"image", {"a.png"}, {one}},
+                {"corrupt-image", {"a.png"}, {one}},
+                {"pairs", {pairs}, {one}},
+                {"target", {"she"}, {one}},
+                {"answer", {" it"}, {one, several}},
+                {"wrong", {" it"}, {one, several, joined(zero, {"--metric", "prob"})}},
+                {"site", {"q"}, {one}},
+                {"metric", {"logprob"}, {zero, several}},
+                {"position", {"4"}, {one, several}},
+                {"at", {"who=queen"}, {one, several}},
+                {"by-name", {}, {one, several}},
+                {"direction", {"noise"}, {one, zero}},
+                {"ablate", {"mean"}, {one, noise}},
+                {"attention", {"cross"}, {one}},
+                {"effect", {"direct"}, {one, joined(one, {"--to", "L5H0.q"})}},
+                {"to", {"L5H0.q"}, {one}},
+                {"method", {"attribution"}, {one}},
+                {"window", {"2"}, {one}},
+                {"layers", {"3"}, {with({})}},
+                {"heads", {"2"}, {one, several}},
+                {"noise", {"who"}, {one, several}},
+                {"noise-scale", {"2"}, {one, noise}},
+                {"noise-draws", {"3"}, {one, several}},
+                {"over", {texts}, {one, zero, joined(ablation, {"mean"})}},
+                {"per-position", {}, {one, mean, resample}},
+                {"donors", {"1"}, {one, mean, resample}},
+                {"draws", {"200"}, {one, zero, noise, several}},
+                {"seed", {"7"}, {one, zero, noise, several}},
+                {"dtype", {"float64"}, {one}},
+                {"forecast", {}, {one}}};
+    // How it is computed, where it is written and how it looks.
+    std::set<std::string> known = {"help",  "quiet", "out",    "device",  "threads", "memory",      "resume",    "tower",
+                                   "theme", "width", "height", "size-mm", "scale",   "transparent", "no-footer", "version"};
+    const std::string file = folder / "s.json";
+    const auto result = [&](const std::vector<std::string>& arguments) {
+        std::filesystem::remove(file);
+        const Outcome outcome = headlight(joined(arguments, {"--out", file}));
+        return std::pair{outcome.code, outcome.code == 0 && std::filesystem::exists(file) ? test::slurp(file) : std::string()};
+    };
+    std::map<std::vector<std::string>, std::string> plain;
+    for (const auto& [option, values, commands] : rows) {
+        known.insert(option);
+        for (const std::vector<std::string>& command : commands) {
+            if (!plain.contains(command)) {
+                const auto [code, text] = result(command);
+                ASSERT_EQ(code, 0) << testing::PrintToString(command);
+                plain[command] = text;
+            }
+            SCOPED_TRACE(option + " in " + testing::PrintToString(command));
+            const auto [code, text] = result(joined(joined(command, {"--" + option}), values));
+            if (code == 0) {
+                EXPECT_NE(text, plain[command]) << "dropped";
+            }
+        }
+    }
+    const std::string help = headlight({"sweep", "--help"}).out;
+    for (std::size_t at = help.find("\n  --"); at != std::string::npos; at = help.find("\n  --", at + 1)) {
+        const std::size_t begin = at + 5;
+        const std::string name = help.substr(begin, help.find_first_of(" ,\n", begin) - begin);
+        EXPECT_TRUE(known.contains(name)) << name;
+    }
+}
+
+/// Typed without its space, an answer is another token; a note says so, and where the spaced one is likelier.
+TEST(SweepCommand, SaysWhichTokenAnAnswerIs) {
+    const auto sweep = [&](const std::string& answer, const std::string& wrong) {
+        return headlight({"sweep", "novella-7m", "--clean", kClean, "--corrupt", kCorrupt, "--answer", answer, "--wrong", wrong,
+                          "--layers", "4"});
+    };
+    const Outcome plain = done(sweep("a", " he"));
+    EXPECT_THAT(plain.err, testing::AllOf(HasSubstr("--answer: \"a\" is taken as a ("), HasSubstr("with one it is ·a ("),
+                                          HasSubstr("which is likelier here: ")));
+    EXPECT_THAT(done(sweep(" she", " he")).err, testing::Not(HasSubstr("is taken as")));
+    EXPECT_EQ(done(sweep("·she", " he")).out, sweep(" she", " he").out) << "as figures name it";
+    refused(sweep(" she", " she"), 1, testing::AllOf(HasSubstr("same token"), HasSubstr("·she")));
+    const TempFolder folder;
+    const auto pairs = folder.write("pairs.jsonl", std::string(R"({"clean": ")") + kClean + R"(", "corrupt": ")" + kCorrupt +
+                                                       R"(", "answer": "a", "wrong": " he"})");
+    EXPECT_THAT(done(headlight({"sweep", "novella-7m", "--pairs", pairs, "--layers", "4"})).err,
+                HasSubstr("In 1 of 1 pairs an answer is likelier with a leading space: ·a for a in pair 1"));
 }
 
 TEST(SweepCommand, ErrorsSayWhatIsWrong) {

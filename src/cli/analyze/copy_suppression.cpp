@@ -23,6 +23,7 @@ struct CopySuppressionCommand : Analysis {
 
     Result run(const Console& console) const {
         if ((layer < 0) != (head < 0)) throw UsageError("--layer and --head name one head: give both or none");
+        refuse_unused(*cli_app, {{"--kept-share", !explained, "it is for --explained"}});
         const Run run = run_text(console);
         analyze::CopySuppressionOptions asked = options;
         asked.of_source = run.trace->across_texts();

@@ -28,6 +28,11 @@ struct DriversCommand : Analysis {
 
     Result run(const Console& console) const {
         if ((neuron >= 0) + (head >= 0) + token.given() != 1) throw UsageError("one of --neuron, --head and --token is needed");
+        refuse_unused(*cli_app,
+                      {{"--layer", token.given(), "--token is about the neurons of all layers"},
+                       {"--up", neuron < 0, "it is for --neuron"},
+                       {"--top", neuron >= 0, "the drivers of one neuron are all listed"},
+                       {"--drivers", !token.given() || position_option->count() == 0, "it is for --token with --position"}});
         if (token.given()) return of_token(console);
         if (layer_option->count() == 0 || position_option->count() == 0)
             throw UsageError("--layer and --position are needed with --neuron and --head");

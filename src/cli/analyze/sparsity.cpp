@@ -29,11 +29,19 @@ struct SparsityCommand : Analysis {
 
     Result run(const Console& console) const {
         check(options);
+        using enum analyze::SparseScheme;
+        const bool blocks = options.scheme == nsa, first = options.scheme == sinks, last = first || options.scheme == window;
+        refuse_unused(*cli_app, {{"--block", !blocks, "it is for --scheme nsa"},
+                                 {"--stride", !blocks, "it is for --scheme nsa"},
+                                 {"--select", !blocks, "it is for --scheme nsa"},
+                                 {"--top", !blocks, "it is for --scheme nsa"},
+                                 {"--window", !blocks && !last, "it is for the schemes nsa, window and sinks"},
+                                 {"--sinks", !first, "it is for --scheme sinks"},
+                                 {"--budget", options.scheme != topk, "it is for --scheme topk"}});
         const Run run = run_text(console, {.globs = {"*.hook_pattern"}, .overview = trace::no_overview});
         Result found =
             result(*run.trace,
                    table_of(*analyze::sparsity(*run.trace, options, writes_arrays(), run.loaded.cancel, console.progress())));
-        using enum analyze::SparseScheme;
         const auto fact = [&](const char* name, std::int64_t value, std::initializer_list<analyze::SparseScheme> of) {
             if (std::ranges::find(of, options.scheme) != of.end()) found.fact(name, value);
         };

@@ -25,6 +25,7 @@ constexpr EnumRow<Compared> kCompared[] = {{Compared::heads, "heads", "Heads"},
 constexpr const auto& enum_rows(Compared) { return kCompared; }
 
 struct CompareRunsArguments {
+    CLI::App* app = nullptr;
     ModelArgument model;
     TextArguments text;
     OtherRun other;
@@ -172,6 +173,13 @@ Result compare_runs(const CompareRunsArguments& o, const Console& console, std::
 }
 
 int run_compare(const CompareRunsArguments& o, const Console& console) {
+    const bool heads = o.what == Compared::heads, layers = o.what == Compared::layers;
+    refuse_unused(*o.app, {{"--without-first", !heads && o.what != Compared::match, "it is for heads"},
+                           {"--match", !heads, "it is for --of heads"},
+                           {"--measures", !heads, "it is for --of heads"},
+                           {"--similarity", !layers, "it is for --of layers"},
+                           {"--with-first", !layers, "it is for --of layers"},
+                           {"--within-first", !layers, "it is for --of layers"}});
     o.file.check();
     std::vector<io::ArrayStream> streams;
     const Result result = o.what == Compared::weights ? compare_weights(o, console) : compare_runs(o, console, streams);
@@ -189,6 +197,7 @@ int run_compare(const CompareRunsArguments& o, const Console& console) {
 
 Action define_compare(Definition& definition, const Frontend&) {
     auto o = std::make_shared<CompareRunsArguments>();
+    o->app = definition.app.get();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

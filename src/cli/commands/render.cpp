@@ -28,12 +28,14 @@ namespace {
 using figure::Request;
 
 struct RenderArguments {
+    CLI::App* app = nullptr;
     ModelArgument model;
     TextArguments text;
     TextList texts;
     ComputeOptions compute;
     AttentionArgument attention;
     OtherRun other;
+    CLI::Option* side = nullptr;
     Request request;  ///< as far as it can be filled before the model has run
     std::string out;
     std::int64_t layer = -1, query = -1, key = -1;
@@ -200,7 +202,7 @@ std::shared_ptr<const corpus::CorpusHeads> corpus_of(const std::string& folder, 
 
 /// A second run is named, or edits are compared with the text as it is.
 bool two_runs(const RenderArguments& o) {
-    const bool compares = o.request.side != figure::Side::a || figure::view_spec(o.request.view).compares;
+    const bool compares = o.side->count() > 0 || figure::view_spec(o.request.view).compares;
     return o.other.given() || (o.text.has_edits() && compares);
 }
 
@@ -213,13 +215,17 @@ void check_view_options(const RenderArguments& o) {
     for (const auto& [name, value] : o.request.values)
         if (!spec.option(name)) refuse(name);
     figure::check_values(spec, o.request.values);
+    if (!spec.needs.pattern)
+        figure::visit_pattern(o.request.pattern, [&](const figure::CommonOption& option, const auto&) {
+            if (o.app->count(std::string("--") + option.flag) > 0) refuse(option.flag);
+        });
     if (!o.neuron.empty() && !spec.needs.neuron) refuse("neuron");
     if (!o.where.empty() && !spec.filters) refuse("where");
     if (o.texts.given() && o.attention.given()) throw UsageError("--attention: a batch of texts has no targets");
     if (o.texts.given() && o.other.given()) throw UsageError("--texts: a batch has no second run beside it");
     if (o.request.side != figure::Side::a && !two_runs(o))
         throw UsageError("--side: there is one run; give --with, --other or --edit");
-    if (o.request.side != figure::Side::a && spec.compares) throw UsageError("--side: the view " + spec.id + " shows both runs");
+    if (o.side->count() > 0 && spec.compares) throw UsageError("--side: the view " + spec.id + " shows both runs");
     if (o.texts.given() && o.text.has_edits()) throw UsageError("--edit: a batch of texts is not edited");
     if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + spec.id + " shows one text");
 }
@@ -279,12 +285,6 @@ void note_length(const RenderArguments& o, const trace::Trace& trace, const Cons
                  " tokens is a long strip: matrix and model are the views for texts of this length");
 }
 
-int render(const RenderArguments& o, const Console& console) {
-    figure::format_of(o.out);  // report a wrong extension before the work
-    check_view_options(o);
-    if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
-    io::check_writable(o.out);
-    const Offscreen offscreen;
 /// How typed tokens were understood.
 void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Console& console) {
     for (const auto& [name, typed] : o.request.values) {
@@ -294,9 +294,16 @@ void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Cons
     }
 }
 
+int render(const RenderArguments& o, const Console& console) {
+    figure::format_of(o.out);  // report a wrong extension before the work
+    check_view_options(o);
+    if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
+    io::check_writable(o.out);
+    const Offscreen offscreen;
     const auto [whole, batch, other] = run_texts(o, console);
     const auto trace = o.attention.of(whole);
     RenderArguments asked = o;
+    note_tokens(o, *trace, console);
     if (other) asked.request.beside = figure::beside(trace, o.attention.of(other));
     Request request = request_of(asked, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
     request.batch = batch;
@@ -304,7 +311,6 @@ void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Cons
     note_length(o, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
-    note_tokens(o, *trace, console);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
                           o.out);
     console.note("wrote " + o.out);
@@ -315,12 +321,15 @@ void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Cons
 
 Action define_render(Definition& definition, const Frontend&) {
     auto options = std::make_shared<RenderArguments>();
+    options->app = definition.app.get();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);
     options->text.add_chat(definition);
     options->other.add(definition);
-    definition.add_enum("--side", options->request.side, "of two runs: A, B, or the difference B − A");
+    options->side = definition.add_enum(
+        "--side", options->request.side,
+        "of two runs: A, B, or the difference B − A; with --edit A is the run without the edits, B the run under them");
     options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
     add_path(definition, "--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json")->required();

@@ -27,6 +27,7 @@ namespace {
 using namespace intervention;
 
 struct SweepArguments {
+    CLI::App* app = nullptr;
     ModelArgument model;
     ComputeOptions compute;
     SweepRequest asked;
@@ -40,6 +41,29 @@ struct SweepArguments {
     bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
+void check_unused(const SweepArguments& a) {
+    const SweepOptions& o = a.asked.options;
+    const bool ablates = o.ablation != Ablation::none, one = a.asked.pairs.empty() && o.noise.empty();
+    refuse_unused(
+        *a.app,
+        {{"--answer", o.metric == Metric::kl || o.metric == Metric::loss, "the metric reads no answer"},
+         {"--wrong", o.metric != Metric::logit_diff, "only the metric logit-diff reads a wrong answer"},
+         {"--position", o.metric == Metric::loss, "the loss is that of the whole text"},
+         {"--direction", ablates, "an ablation has one text"},
+         {"--effect", !o.to.empty(), "with --to the effect is that of the path"},
+         {"--by-name", !has_position(o.grid), "the site has no positions"},
+         {"--at", a.asked.pairs.empty() && !uses_places(a.asked),
+          "nothing reads the names: give --by-name, --noise or --position"},
+         {"--heads", !has_head(o.grid), "the site has no heads"},
+         {"--noise-scale", o.noise.empty(), "there is no --noise"},
+         {"--noise-draws", o.noise.empty(), "there is no --noise"},
+         {"--over", o.ablation != Ablation::mean && o.ablation != Ablation::resample, "it is for --ablate mean and resample"},
+         {"--per-position", o.ablation != Ablation::mean || a.asked.over.empty(), "it is for --ablate mean with --over FILE"},
+         {"--donors", o.ablation != Ablation::resample, "it is for --ablate resample"},
+         {"--draws", one, "one pair has no interval"},
+         {"--seed", one && o.ablation != Ablation::resample, "nothing is drawn"}});
+}
+
 void check(const SweepArguments& a) {
     if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT, --image FILE or --pairs FILE");
     if (!a.asked.pairs.empty() &&
@@ -50,10 +74,10 @@ void check(const SweepArguments& a) {
     if (a.asked.options.ablation == Ablation::none && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
         throw UsageError(a.image.empty() ? "Give --corrupt TEXT to patch, --noise, or --ablate"
                                          : "Give --corrupt-image FILE to patch, or --ablate");
-    if (a.asked.options.per_position && a.asked.over.empty()) throw UsageError("--per-position is for --over FILE");
     if (a.asked.options.ablation != Ablation::none && !a.asked.corrupt.empty())
         throw UsageError(a.image.empty() ? "--ablate: there is no second text (--corrupt)"
                                          : "--ablate: there is no second picture (--corrupt-image)");
+    check_unused(a);
     if (a.resume && a.out.path.empty()) throw UsageError("--resume: name the file that the sweep writes (--out)");
     if (a.forecast || a.resume || a.out.path.empty()) return;
     if (std::filesystem::exists(a.unfinished()))
@@ -119,6 +143,7 @@ int run(SweepArguments a, const Console& console) {
     const std::vector<SweepPair> pairs = asked_pairs(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture);
     if (!a.asked.over.empty())
         o.over = texts_over(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture, loaded.cancel);
+    for (const std::string& note : answer_notes(loaded.model, *loaded.tokenizer, a.asked, pairs)) console.note(note);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
     console.note(forecast.text());
     if (a.forecast) return 0;
@@ -143,7 +168,6 @@ int run(SweepArguments a, const Console& console) {
     for (const std::string& receiver : o.to) result.fact("to", receiver);
     if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
     if (!o.noise.empty())
-    for (const std::string& note : answer_notes(loaded.model, *loaded.tokenizer, a.asked, pairs)) console.note(note);
         result.fact("noise", o.noise).fact("noise_scale", significant(o.noise_scale)).fact("noise_draws", o.noise_draws);
     if (!a.asked.over.empty())
         result.fact("over", std::filesystem::path(a.asked.over).filename().string())
@@ -173,6 +197,7 @@ int run(SweepArguments a, const Console& console) {
 
 Action define_sweep(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SweepArguments>();
+    options->app = definition.app.get();
     options->model.add(definition);
     CLI::Option* clean = add_value(definition, "--clean", options->asked.clean, "the text with the right answer", "TEXT");
     CLI::Option* corrupt =

@@ -172,7 +172,7 @@ Options options_of(const Request& request) {
         out.emplace_back("where", filter->expression);
     if (request.beside) {
         out.insert(out.end(), request.beside->options.begin(), request.beside->options.end());
-        if (!view_spec(request.view).compares && request.side != Side::a)
+        if (!view_spec(request.view).compares)  // A too: of a text under edits alone the edited run would be drawn
             out.emplace_back("side", std::string(enum_word(request.side)));
     }
     put_size(out, request.output);

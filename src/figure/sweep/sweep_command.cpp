@@ -22,7 +22,9 @@ CommandOptions options_of(const intervention::SweepRequest& asked) {
         if (name == "site" || name == "metric") return true;
         if (name == "direction") return o.ablation == Ablation::none;
         if (name == "ablate") return o.ablation != Ablation::none;
-        return !usual && !(name == "effect" && !o.to.empty());  // a path's is direct
+        if (name == "effect" && !o.to.empty()) return false;  // a path's is direct
+        if (name == "at" && !uses_places(asked)) return false;
+        return !usual;
     };
     const std::vector<FieldWords> fields = field_words(asked), usual = field_words({});
     CommandOptions options;
