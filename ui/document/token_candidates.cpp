@@ -6,6 +6,8 @@
 #include "headlight/base/error.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace headlight::ui {
 
@@ -31,6 +33,8 @@ TokenCandidates::TokenCandidates(Jobs& jobs, QObject* parent) : QObject(parent),
 
 void TokenCandidates::look(const TracePtr& trace, Position position) {
     trace_ = trace;
+    tokenizer_ = trace->tokenizer();
+    vocabulary_ = trace->config().vocab_size;
     chances_.clear();
     likeliest_.clear();
     jobs_.start(Jobs::Lane::candidates, {}, [this, trace, position](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
@@ -45,19 +49,35 @@ void TokenCandidates::look(const TracePtr& trace, Position position) {
     });
 }
 
+void TokenCandidates::take(std::shared_ptr<const text::Tokenizer> tokenizer, std::int64_t vocabulary,
+                           const std::vector<double>& chances) {
+    clear();
+    tokenizer_ = std::move(tokenizer);
+    vocabulary_ = vocabulary;
+    std::vector<std::int64_t> ids(chances.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    for (const std::int64_t id : ids) chances_.emplace(id, static_cast<float>(chances[static_cast<std::size_t>(id)]));
+    const auto some = ids.begin() + static_cast<std::ptrdiff_t>(std::min(most, ids.size()));
+    std::ranges::partial_sort(ids, some, std::ranges::greater{},
+                              [&](std::int64_t id) { return chances[static_cast<std::size_t>(id)]; });
+    if (tokenizer_) std::for_each(ids.begin(), some, [&](std::int64_t id) { likeliest_.push_back(entry(id)); });
+    Q_EMIT arrived();
+}
+
 void TokenCandidates::clear() {
-    jobs_.cancel(Jobs::Lane::candidates);
+    if (trace_) jobs_.cancel(Jobs::Lane::candidates);
     trace_.reset();
+    tokenizer_.reset();
     chances_.clear();
     likeliest_.clear();
 }
 
 TokenReading::Entry TokenCandidates::entry(std::int64_t id) const {
-    const text::Tokenizer& tokenizer = *trace_->tokenizer();
+    const text::Tokenizer& tokenizer = *tokenizer_;
     TokenReading::Entry e{id, QString::fromStdString(text::token_label(tokenizer, id)), QString::number(id), {}};
     const std::string bytes = tokenizer.bytes_of(id);
     try {  // by its text where that names this token and no other
-        if (!bytes.empty() && analyze::choose_token(tokenizer, trace_->config().vocab_size, bytes).id == id)
+        if (!bytes.empty() && analyze::choose_token(tokenizer, vocabulary_, bytes).id == id)
             e.typed = QString::fromStdString(bytes);
     } catch (const Error&) {
     }
@@ -68,9 +88,9 @@ TokenReading::Entry TokenCandidates::entry(std::int64_t id) const {
 
 TokenReading TokenCandidates::read(const QString& typed) const {
     TokenReading found;
-    if (!trace_ || !trace_->tokenizer() || typed.isEmpty()) return found;
-    const text::Tokenizer& tokenizer = *trace_->tokenizer();
-    const std::int64_t vocabulary = trace_->config().vocab_size;
+    if (!tokenizer_ || typed.isEmpty()) return found;
+    const text::Tokenizer& tokenizer = *tokenizer_;
+    const std::int64_t vocabulary = vocabulary_;
     const std::string text = typed.toStdString();
     std::string problem;
     try {

@@ -126,18 +126,16 @@ QString line_of(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-SweepForm::SweepForm(QWidget* parent)
+SweepForm::SweepForm(Jobs& jobs, QWidget* parent)
     : QWidget(parent),
+      right_(jobs),
+      other_(jobs),
       form_(new QFormLayout),
       clean_(text_field("Clean text")),
       corrupt_(text_field("Corrupt text")),
       target_(line_field("Target", QStringLiteral("what the decoder reads"), {})),
-      answer_(
-          line_field("Answer", {},
-                     QStringLiteral("The right next token, of several one after another with | between them; · is its leading "
-                                    "space. Empty: the likeliest"))),
-      wrong_(line_field("Wrong answer", {},
-                        QStringLiteral("The token that the answer is compared with. Empty: what the corrupt text predicts"))),
+      answer_(new TokenField(right_, {}, TokenField::Holds::several)),
+      wrong_(new TokenField(other_, {}, TokenField::Holds::several)),
       position_(line_field("Position of the answer", QStringLiteral("END"),
                            QStringLiteral("Where the answer is read: END, a token's number or a named position"))),
       places_(line_field("Named positions", QStringLiteral("subject=The doctor; rest=4-9"),
@@ -186,6 +184,16 @@ SweepForm::SweepForm(QWidget* parent)
     per_position_->setToolTip(QStringLiteral("Position by position, of the texts that have the length of the clean one"));
     for (QAbstractSpinBox* field : std::initializer_list<QAbstractSpinBox*>{resamples_, donors_, noise_draws_})
         field->setGroupSeparatorShown(true);
+    const auto name_tokens = [](TokenField& field, const char* name, const char* tip) {
+        field.line().setAccessibleName(QString::fromUtf8(name));
+        field.line().setToolTip(QString::fromUtf8(tip));
+    };
+    name_tokens(*answer_, "Answer",
+                "The right next token, of several one after another with | between them; · is its leading space. Empty: the "
+                "likeliest");
+    name_tokens(*wrong_, "Wrong answer",
+                "The token that the answer is compared with. Empty: what the corrupt text predicts, without one the second "
+                "likeliest");
     clean_label_->setBuddy(clean_);
     corrupt_label_->setBuddy(corrupt_);
 
@@ -242,11 +250,11 @@ SweepForm::SweepForm(QWidget* parent)
         show_fields();
         Q_EMIT changed();
     };
-    for (QWidget* field : std::initializer_list<QWidget*>{clean_, corrupt_, target_, answer_, wrong_, position_, places_, layers_,
-                                                          heads_, to_, noise_, over_})
+    for (QWidget* field : std::initializer_list<QWidget*>{clean_, corrupt_, target_, &answer(), &wrong(), position_, places_,
+                                                          layers_, heads_, to_, noise_, over_})
         field->installEventFilter(this);
     for (QPlainTextEdit* field : {clean_, corrupt_}) connect(field, &QPlainTextEdit::textChanged, this, asked_anew);
-    for (QLineEdit* field : {target_, answer_, wrong_, position_, places_, layers_, heads_, to_, noise_, over_})
+    for (QLineEdit* field : {target_, &answer(), &wrong(), position_, places_, layers_, heads_, to_, noise_, over_})
         connect(field, &QLineEdit::textChanged, this, asked_anew);
     for (QComboBox* box : {edit_, site_, metric_, method_, attention_, effect_})
         connect(box, &QComboBox::currentIndexChanged, this, asked_anew);
@@ -382,8 +390,8 @@ SweepRequest SweepForm::request(Lists lists) const {
     if (!pairs_.isEmpty()) return out;
     out.clean = clean_->toPlainText().toStdString();
     if (patches() && !noised()) out.corrupt = corrupt_->toPlainText().toStdString();
-    if (used(answer_)) out.answers = tokens_in(answer_->text());
-    if (used(wrong_)) out.wrong = tokens_in(wrong_->text());
+    if (used(answer_)) out.answers = tokens_in(answer_->line().text());
+    if (used(wrong_)) out.wrong = tokens_in(wrong_->line().text());
     if (used(places_))
         for (const QString& place : places_->text().split(u';', Qt::SkipEmptyParts))
             out.places.push_back(place.trimmed().toStdString());
@@ -427,8 +435,8 @@ void SweepForm::set_request(const SweepRequest& asked) {
             };
             put(clean_, asked.clean);
             if (o.ablation == Ablation::none && o.noise.empty()) put(corrupt_, asked.corrupt);
-            answer_->setText(line_of(asked.answers));
-            wrong_->setText(line_of(asked.wrong));
+            answer().setText(line_of(asked.answers));
+            wrong().setText(line_of(asked.wrong));
             QStringList places;
             for (const std::string& place : asked.places) places << QString::fromStdString(place);
             places_->setText(places.join(QStringLiteral("; ")));
@@ -461,6 +469,7 @@ void SweepForm::fit(const OpenModel& opened) {
     has_target_ = opened.model && opened.model->part(model::Stack::encoder) != nullptr;
     pictures_ = reads_pictures(opened);
     opened_ = opened;
+    offer_tokens({}, {});
     clean_label_->setText(pictures_ ? QStringLiteral("Picture") : QStringLiteral("Clean text"));
     corrupt_label_->setText(pictures_ ? QStringLiteral("Corrupt picture") : QStringLiteral("Corrupt text"));
     if (opened.model && !opened.model->config().causal && chosen_value<Metric>(*metric_) == Metric::loss)
@@ -469,8 +478,15 @@ void SweepForm::fit(const OpenModel& opened) {
 }
 
 void SweepForm::show_answers(const QString& answers, const QString& wrong) {
-    answer_->setPlaceholderText(answers);
-    wrong_->setPlaceholderText(wrong);
+    answer_->line().setPlaceholderText(answers);
+    wrong_->line().setPlaceholderText(wrong);
+}
+
+void SweepForm::offer_tokens(const std::vector<double>& right, const std::vector<double>& other) {
+    const auto tokenizer = pictures_ ? nullptr : opened_.tokenizer;  // classes are read by their names
+    const std::int64_t vocabulary = opened_.model ? opened_.model->config().vocab_size : 0;
+    right_.take(tokenizer, vocabulary, right);
+    other_.take(tokenizer, vocabulary, other);
 }
 
 /// Tasks whose answers are tokens of the model, and a file.

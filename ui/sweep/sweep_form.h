@@ -3,6 +3,7 @@
 
 #include "headlight/intervention/sweep/pairs.h"
 #include "ui/document/open_model.h"
+#include "ui/panels/tools/token_field.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -25,7 +26,7 @@ namespace headlight::ui {
 class SweepForm : public QWidget {
     Q_OBJECT
 public:
-    explicit SweepForm(QWidget* parent = nullptr);
+    explicit SweepForm(Jobs&, QWidget* parent = nullptr);
 
     /// Errors: a list of layers or heads that cannot be read.
     intervention::SweepRequest request() const;
@@ -38,11 +39,16 @@ public:
     void fit(const OpenModel&);
     /// The tokens that an empty field stands for, and those that the typed texts are.
     void show_answers(const QString& answers, const QString& wrong);
+    /// Probabilities of every token where the right answer is read, and the wrong one; empty: not known yet.
+    void offer_tokens(const std::vector<double>& right, const std::vector<double>& other);
 
     QPlainTextEdit& clean() { return *clean_; }
     QPlainTextEdit& corrupt() { return *corrupt_; }
     QPushButton& choose_pairs() { return *choose_pairs_; }
-    QLineEdit& answer() { return *answer_; }
+    QLineEdit& answer() { return answer_->line(); }
+    QLineEdit& wrong() { return wrong_->line(); }
+    TokenField& answer_field() { return *answer_; }
+    TokenField& wrong_field() { return *wrong_; }
     QComboBox& edit() { return *edit_; }
     QComboBox& site() { return *site_; }
     QComboBox& metric() { return *metric_; }
@@ -79,9 +85,12 @@ private:
     bool patches() const;
     bool noised() const { return used(noise_) && !noise_->text().trimmed().isEmpty(); }
 
+    TokenCandidates right_, other_;  ///< where the answers are read
     QFormLayout* form_;
     QPlainTextEdit *clean_, *corrupt_;
-    QLineEdit *target_, *answer_, *wrong_, *position_, *places_, *layers_, *heads_, *to_, *noise_, *over_;
+    QLineEdit* target_;
+    TokenField *answer_, *wrong_;
+    QLineEdit *position_, *places_, *layers_, *heads_, *to_, *noise_, *over_;
     QComboBox *edit_, *site_, *metric_, *method_, *attention_, *effect_;
     QSpinBox *window_, *noise_draws_, *donors_, *resamples_, *seed_;
     QDoubleSpinBox* noise_scale_;

@@ -83,12 +83,36 @@ void SweepWindow::forecast_now() {
     if (asked.options.ablation == Ablation::none && asked.pairs.empty() && asked.corrupt.empty() && !noise)
         return cannot(pictures ? QStringLiteral("Type the file of the corrupt picture")
                                : QStringLiteral("Type the corrupt text: the same with what is asked about changed"));
+    std::string read_by_model = asked.clean;
+    for (const std::string& text : {asked.corrupt, asked.target, asked.position}) read_by_model += '\0' + text;
+    const bool offers = asked.pairs.empty() && !pictures && read_by_model != offered_for_;
     jobs_.start(Jobs::Lane::sweep_forecast, {},
-                [self = QPointer(this), asked, opened](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
+                [self = QPointer(this), jobs = &jobs_, asked, opened, offers, read_by_model](
+                    const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
+                    if (offers) {  // whatever is typed as an answer so far
+                        SweepRequest texts = asked;
+                        texts.answers = texts.wrong = {};
+                        const SweepPair pair = asked_pairs(texts, *opened.model, *opened.tokenizer).front();
+                        const std::vector<double> right = answer_chances(opened.model, pair.clean);
+                        const bool alone = pair.corrupt.ids.empty();
+                        jobs->in_window([self, opened, read_by_model, right,
+                                         other = alone ? right : answer_chances(opened.model, pair.corrupt)] {
+                            if (!self || self->document_.model().model != opened.model) return;
+                            self->offered_for_ = read_by_model;
+                            self->form_->offer_tokens(right, other);
+                        });
+                    }
+                    const bool chooses_wrong = asked.pairs.empty() && asked.wrong.empty();
                     const std::vector<SweepPair> pairs = pairs_with_answers(asked, opened, cancel);
                     const SweepForecast forecast = forecast_sweep(opened.model, pairs, asked.options, cancel);
-                    return [self, words = QString::fromStdString(forecast.text()), right = words_in(pairs.front().answer_words),
-                            wrong = words_in(pairs.front().wrong_words)] {
+                    QString words = QString::fromStdString(forecast.text());
+                    const QString right = words_in(pairs.front().answer_words), wrong = words_in(pairs.front().wrong_words);
+                    if (chooses_wrong && asked.options.metric == Metric::logit_diff)
+                        words += QStringLiteral("\nWrong answer: “%1”, %2")
+                                     .arg(wrong, pairs.front().corrupt.ids.empty()
+                                                     ? QStringLiteral("the likeliest token of the text but the answer")
+                                                     : QStringLiteral("the likeliest token of the corrupt text but the answer"));
+                    return [self, words, right, wrong] {
                         if (!self) return;
                         self->forecast_->setText(words);
                         self->form_->show_answers(right, wrong);
@@ -191,7 +215,9 @@ void SweepWindow::refresh() {
 void SweepWindow::take_figure(figure::SweepPtr result, std::shared_ptr<figure::Figure> figure) {
     if (!result_) {
         const SweepAxes& axes = result->axes;
-        selection_.reset(axes.layers, axes.heads, axes.positions, axes.positions, {});
+        const std::int64_t positions =
+            std::max(axes.positions, axes.sources);  // keys and values of a source are cells by position
+        selection_.reset(axes.layers, axes.heads, positions, positions, {});
         result_ = result;
         follow_selection();
     }

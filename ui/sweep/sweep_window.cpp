@@ -67,7 +67,7 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
     : QDialog(parent),
       document_(document),
       jobs_(jobs),
-      form_(new SweepForm),
+      form_(new SweepForm(jobs)),
       canvas_(new FigureCanvas(selection_)),
       forecast_(wrapped_label("note")),
       message_(wrapped_label("note")),
@@ -183,7 +183,10 @@ void SweepWindow::connect_parts() {
             [this](const ErrorFacts& facts) { say(QString::fromUtf8(Error(facts).what()), true); });
     connect(&Appearance::instance(), &Appearance::changed, this, &SweepWindow::restyle);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::model) form_->fit(document_.model());
+        if (change == Document::Change::model) {
+            form_->fit(document_.model());
+            offered_for_.clear();
+        }
         follow_window();
         if (change == Document::Change::model) {
             if (reads_) to_read_.reset();  // of the model before
@@ -287,15 +290,18 @@ void SweepWindow::choose_cell(std::size_t cell) {
     const SweepCell& of = result_->cells[cell];
     figure::Selection own;
     own.layer = Layer(of.layer);
-    own.focus = {Layer(of.layer), Head(std::max<std::int64_t>(of.head, 0))};
+    own.focus = {Layer(of.layer), Head(of.head < 0 ? 0 : of.head * readers_of(of))};
     own.heads = {own.focus.head};
     if (of.position >= 0) own.pinned_queries = {Position(of.position)};
     if (of.source >= 0) own.pinned_keys = {Position(of.source)};
     if (of.neuron >= 0) own.neuron = analyze::NeuronId{Layer(of.layer), Neuron(of.neuron)};
-    const SweepAxes& axes = result_->axes;
-    selection_.reset(axes.layers, axes.heads, axes.positions, axes.positions, own);
+    selection_.set(own);
     show_cell();
     if (of_open_model()) select_in_window(of);
+}
+
+std::int64_t SweepWindow::readers_of(const SweepCell& cell) const {
+    return row_of(cell.site).axis == Axis::kv_head ? result_->axes.heads / result_->axes.kv_heads : 1;
 }
 
 /// Tokens of the text that was run where they stand in the window's text.
@@ -303,17 +309,16 @@ void SweepWindow::select_in_window(const SweepCell& cell) {
     SelectionModel& selection = document_.selection();
     const auto& trace = document_.trace();
     if (!trace || cell.layer >= selection.layers()) return;
-    const Axis axis = row_of(cell.site).axis;
     if (cell.head >= 0) {
-        const std::int64_t readers = axis == Axis::kv_head ? result_->axes.heads / result_->axes.kv_heads : 1;
-        selection.focus_head({Layer(cell.layer), Head(cell.head * readers)});
+        selection.focus_head({Layer(cell.layer), Head(cell.head * readers_of(cell))});
     } else {
         figure::Selection next = selection.get();
         next.layer = Layer(cell.layer);
         selection.set(next);
     }
     if (cell.neuron >= 0) selection.keep_neuron({Layer(cell.layer), Neuron(cell.neuron)});
-    if (cell.position < 0 || !result_->position_names.empty()) return;
+    // A position of many pairs is no token of a text.
+    if (cell.position < 0 || !result_->position_names.empty() || !shown_->asked.pairs.empty()) return;
     const SweepPair& pair = run_->pairs().front();
     const SweepText& text = text_that_runs(shown_->asked) == shown_->asked.clean ? pair.clean : pair.corrupt;
     const std::vector<std::int64_t> there = text::align_positions(text.ids, trace->encoding().ids);
@@ -335,9 +340,8 @@ void SweepWindow::show_cell() {
     use_edit_->setText(edits_window() ? QStringLiteral("Add as edit") : QStringLiteral("Copy edit"));
     use_edit_->setToolTip(QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words));
     const SweepCellResult& of = result_->results[*cell_];
-    cell_words_->setText(QStringLiteral("%1   effect %2   %3")
-                             .arg(figure::sweep_cell_words(*result_, cell),
-                                  QString::fromStdString(significant(of.effect)).replace(u'-', u'−'),
+    cell_words_->setText(QStringLiteral("%1   %2   %3")
+                             .arg(figure::sweep_cell_words(*result_, cell), figure::sweep_effect_words(*result_, of),
                                   QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words)));
     cell_words_->setToolTip(cell_words_->text());
 }

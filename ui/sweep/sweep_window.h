@@ -99,6 +99,8 @@ private:
     void show_failed(Jobs::Lane, const Failure&);
     void show_work();
     void show_cell();
+    /// How many query heads read what the cell edits of a head.
+    std::int64_t readers_of(const intervention::SweepCell&) const;
     void select_in_window(const intervention::SweepCell&);
     void use_edit();
     /// The text that the sweep edits is the window's: a cell is a line of its recipe.
@@ -117,6 +119,7 @@ private:
     std::optional<SweepNumbers> to_read_;  ///< of a session, until they are on screen: those that cannot be used stay in it
     bool reads_ = false;                   ///< or has tried to
     std::optional<std::size_t> cell_;      ///< selected
+    std::string offered_for_;              ///< the texts whose likeliest tokens the fields offer
     quint64 started_ = 0;                  ///< counts starts: a job that is no longer wanted hands nothing over
     bool stopping_ = false, cannot_ = false;
     QTimer frames_, pause_;

@@ -12,6 +12,8 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace headlight::ui {
 
 namespace {
@@ -38,14 +40,42 @@ public:
     }
 };
 
+/// Where the last of several tokens begins.
+qsizetype last_begin(const QString& line) {
+    qsizetype at = line.lastIndexOf(u'|') + 1;
+    while (at > 0 && at < line.size() && line[at] == u' ') ++at;
+    return at;
+}
+
+/// As a list is read: spaces around | say nothing, so that a token's own is written as figures do.
+QString listed(QString token) {
+    if (token.startsWith(u' ')) token[0] = u'·';
+    return token;
+}
+
+/// Completes the last of several tokens.
+class LastToken : public QCompleter {
+public:
+    LastToken(const QLineEdit& line, QObject* parent) : QCompleter(parent), line_(line) {}
+    QStringList splitPath(const QString& text) const override { return {text.sliced(last_begin(text))}; }
+    QString pathFromIndex(const QModelIndex& index) const override {
+        const QString line = line_.text();
+        return line.first(last_begin(line)) + listed(QCompleter::pathFromIndex(index));
+    }
+
+private:
+    const QLineEdit& line_;
+};
+
 }  // namespace
 
-TokenField::TokenField(const TokenCandidates& candidates, const QString& value, QWidget* parent)
+TokenField::TokenField(const TokenCandidates& candidates, const QString& value, Holds holds, QWidget* parent)
     : QWidget(parent),
       candidates_(candidates),
+      holds_(holds),
       line_(new QLineEdit(value)),
       note_(wrapped_label("note")),
-      completer_(new QCompleter(this)),
+      completer_(holds == Holds::several ? new LastToken(*line_, this) : new QCompleter(this)),
       offered_(new QStandardItemModel(this)),
       committed_(value) {
     auto* column = new_column(this, {0, 0, 0, 0}, 3);
@@ -69,8 +99,11 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
     connect(line_, &QLineEdit::textChanged, this, &TokenField::read);
     connect(line_, &QLineEdit::editingFinished, this, &TokenField::commit);
     connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &TokenField::commit, Qt::QueuedConnection);
-    connect(note_, &QLabel::linkActivated, this, [this](const QString& token) {
-        line_->setText(token);
+    connect(note_, &QLabel::linkActivated, this, [this](const QString& link) {
+        QStringList all = parts();
+        const qsizetype end = link.indexOf(u':');
+        all[link.first(end).toInt()] = holds_ == Holds::several ? listed(link.sliced(end + 1)) : link.sliced(end + 1);
+        line_->setText(all.join(QStringLiteral(" | ")));
         commit();
         line_->setFocus();
     });
@@ -93,22 +126,36 @@ void TokenField::offer() {
     }
 }
 
-/// What the text means so far; other spellings are links.
+QStringList TokenField::parts() const {
+    if (holds_ == Holds::one || !line_->text().contains(u'|')) return {line_->text()};
+    QStringList parts = line_->text().split(u'|');
+    for (QString& part : parts) part = part.trimmed();
+    return parts;
+}
+
+/// What the text means so far; other spellings are links, with the number of their part.
 void TokenField::read() {
-    const TokenReading found = candidates_.read(line_->text());
-    QString note = found.note.toHtmlEscaped();
-    for (const TokenReading::Entry& e : found.other) {
-        const QString name = QStringLiteral("%1 (%2)").arg(e.label.toHtmlEscaped()).arg(e.id);
-        note.replace(note.lastIndexOf(name), name.size(),
-                     QStringLiteral("<a href=\"%1\">%2</a>").arg(e.typed.toHtmlEscaped(), name));
+    QStringList notes;
+    const QStringList all = parts();
+    for (qsizetype i = 0; i < all.size(); ++i) {
+        const TokenReading found = candidates_.read(all[i]);
+        QString note = found.note.toHtmlEscaped();
+        for (const TokenReading::Entry& e : found.other) {
+            const QString name = QStringLiteral("%1 (%2)").arg(e.label.toHtmlEscaped()).arg(e.id);
+            note.replace(note.lastIndexOf(name), name.size(),
+                         QStringLiteral("<a href=\"%1:%2\">%3</a>").arg(i).arg(e.typed.toHtmlEscaped(), name));
+        }
+        if (!note.isEmpty()) notes << note;
     }
-    note_->setText(note);
-    note_->setVisible(!note.isEmpty());
+    note_->setText(notes.join(QStringLiteral("; ")));
+    note_->setVisible(!notes.isEmpty());
 }
 
 void TokenField::commit() {
     const QString text = line_->text();
-    if (text == committed_ || (!text.isEmpty() && candidates_.read(text).taken.empty())) return;
+    const QStringList all = parts();
+    const bool all_read = std::ranges::none_of(all, [&](const QString& part) { return candidates_.read(part).taken.empty(); });
+    if (text == committed_ || (!text.isEmpty() && !all_read)) return;
     committed_ = text;
     Q_EMIT chosen(text);
 }
@@ -116,7 +163,7 @@ void TokenField::commit() {
 bool TokenField::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Down &&
         !completer_->popup()->isVisible()) {
-        completer_->setCompletionPrefix(line_->text());
+        completer_->setCompletionPrefix(completer_->splitPath(line_->text()).value(0));
         if (completer_->completionCount() == 0) completer_->setCompletionPrefix({});
         completer_->complete();
         return true;

@@ -11,12 +11,14 @@ class QStandardItemModel;
 
 namespace headlight::ui {
 
-/// A field for one token: offers the likeliest ones with their probabilities, and says at once which token a text is, what
-/// it is with or without a space before it, and which tokens a longer text has.
+/// A field for a token, or for several with | between them: offers the likeliest ones with their probabilities, and says at once
+/// which token a text is, what it is with or without a space before it, and which tokens a longer text has. A middle dot at the
+/// beginning is a space, as figures write it.
 class TokenField : public QWidget {
     Q_OBJECT
 public:
-    TokenField(const TokenCandidates&, const QString& value, QWidget* parent = nullptr);
+    enum class Holds { one, several };
+    TokenField(const TokenCandidates&, const QString& value, Holds = Holds::one, QWidget* parent = nullptr);
     QLineEdit& line() { return *line_; }
     QLabel& note() { return *note_; }
 
@@ -32,7 +34,10 @@ private:
     void read();
     void commit();
 
+    QStringList parts() const;
+
     const TokenCandidates& candidates_;
+    Holds holds_;
     QLineEdit* line_;
     QLabel* note_;
     QCompleter* completer_;
