@@ -82,4 +82,14 @@ ErrorFacts facts_of(const std::exception& error) {
     return {.problem = std::string(what.substr(0, what.find('\n')))};
 }
 
+ErrorFacts facts_of_current_exception() {
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        return facts_of(error);
+    } catch (...) {
+        return {.problem = "A library failed without saying why"};
+    }
+}
+
 }  // namespace headlight

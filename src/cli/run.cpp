@@ -23,6 +23,24 @@ const Command* find(std::span<const Command> in, const std::string& name) {
     return nullptr;
 }
 
+/// Moves options before a command's name behind it: "-q render M" becomes "render -q M". Which word is an option's value is
+/// decided by the options that the program's own help lists.
+void put_command_first(std::vector<std::string>& words, const Frontend& frontend) {
+    const Built window = build(window_command(), frontend);
+    std::size_t at = 0;
+    while (at < words.size() && words[at].size() > 1 && words[at].front() == '-' && words[at] != "--version") {
+        const std::size_t equals = words[at].find('=');
+        const CLI::Option* option = window.definition.app->get_option_no_throw(words[at].substr(0, equals));
+        if (!option) return;
+        at += option->get_expected_min() > 0 && equals == std::string::npos ? 2 : 1;
+    }
+    if (at == 0 || at >= words.size() || !find(commands(), words[at])) return;
+    const CommandGroup* group = group_called(words[at]);
+    const bool two = group && at + 1 < words.size() && find(group->commands, words[at] + " " + words[at + 1]);
+    const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);
+    std::rotate(words.begin(), first, first + (two ? 2 : 1));
+}
+
 /// Removes the words that name a command and returns it; of a group two words.
 const Command& take_command(std::vector<std::string>& words) {
     const Command* command = words.empty() ? nullptr : find(commands(), words.front());
@@ -114,8 +132,8 @@ int run_action(const Built& built) {
     } catch (const Cancelled&) {
         say_could_not(console, "Cancelled");
         end_interrupted();
-    } catch (const std::exception& e) {
-        return say_could_not(console, Error(headlight::facts_of(e)).what());
+    } catch (...) {
+        return say_could_not(console, Error(facts_of_current_exception()).what());
     }
 }
 
@@ -146,6 +164,7 @@ int run_command(const Command& command, std::vector<std::string> words, const Fr
 
 int run(int argc, const char* const* argv, const Frontend& frontend) {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (!words.empty() && words.front().starts_with('-')) put_command_first(words, frontend);
     const Command& command = take_command(words);
     return run_command(command, std::move(words), frontend);
 }

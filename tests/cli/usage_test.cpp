@@ -181,6 +181,24 @@ TEST(Completion, WorksInBash) {
     EXPECT_EQ(bash_offers("headlight corpus run --unit p", 4), "paragraph\n");
 }
 
+/// What the program's own help lists may stand before a command that has it too.
+TEST(Usage, OptionsMayStandBeforeTheCommand) {
+    const Outcome usual = done(headlight({"tokenize", "novella-7m", "--text", "Hi there"}));
+    for (const std::vector<std::string>& before :
+         {std::vector<std::string>{"-q"}, {"--quiet"}, {"--text", "Hi there"}, {"--text=Hi there", "-q"}}) {
+        std::vector<std::string> words = before;
+        words.insert(words.end(), {"tokenize", "novella-7m"});
+        if (before.front().find("text") == std::string::npos) words.insert(words.end(), {"--text", "Hi there"});
+        EXPECT_EQ(done(headlight(words)).out, usual.out) << testing::PrintToString(words);
+    }
+    EXPECT_THAT(done(headlight({"-q", "corpus", "run", "--help"})).out, HasSubstr("headlight corpus run"));
+    EXPECT_THAT(done(headlight({"--help", "render"})).out, HasSubstr("headlight render"));
+    refused(headlight({"--pair", "Hi", "corpus", "info", "store"}), 2, HasSubstr("Unknown option --pair"));
+    // The value of an option is no command.
+    refused(headlight({"--text", "render"}), 1, HasSubstr("window"));
+    EXPECT_THAT(done(headlight({"--version"})).out, HasSubstr("headlight "));
+}
+
 TEST(Man, HasEveryCommandAndOption) {
     const Outcome man = done(test::headlight({"man"}));
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));

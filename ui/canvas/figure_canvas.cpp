@@ -88,8 +88,8 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
         return give_up(error.facts());
     } catch (const std::bad_alloc&) {
         return give_up({.problem = "There is not enough memory for the picture"});
-    } catch (const std::exception& error) {
-        return give_up(facts_of(error));
+    } catch (...) {
+        return give_up(facts_of_current_exception());
     }
 }
 

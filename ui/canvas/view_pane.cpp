@@ -120,8 +120,8 @@ void ViewPane::refresh() {
     }
     try {
         make_figure();
-    } catch (const std::exception& error) {  // nothing may reach Qt's event loop
-        give_up(facts_of(error));
+    } catch (...) {  // nothing may reach Qt's event loop
+        give_up(facts_of_current_exception());
     }
 }
 
@@ -322,8 +322,8 @@ void ViewPane::drag_pair(const figure::Hit& hit, double up, bool ended) {
     const QString place = set_words(document_, head, *hit.query, *hit.key);
     try {
         if (!dragged_from_) dragged_from_ = weight_now(place.toStdString(), head, *hit.query, *hit.key);
-    } catch (const std::exception& error) {
-        return give_up(facts_of(error));
+    } catch (...) {
+        return give_up(facts_of_current_exception());
     }
     const double from = *dragged_from_;
     if (ended) dragged_from_.reset();

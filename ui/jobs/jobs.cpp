@@ -132,8 +132,8 @@ void Jobs::finish(Lane lane, quint64 number, const Deliver& deliver) {
     current_.erase(lane);
     try {
         if (deliver) deliver();
-    } catch (const std::exception& error) {
-        Q_EMIT failed(lane, {doing, facts_of(error)});
+    } catch (...) {
+        Q_EMIT failed(lane, {doing, facts_of_current_exception()});
     }
     // A delivery or whoever heard of the failure may have started the lane's next job.
     if (!current_.contains(lane)) Q_EMIT finished(lane);

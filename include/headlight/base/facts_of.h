@@ -13,6 +13,8 @@ namespace headlight {
 /// messages are no help to users, what kind of value was met and the file at hand; of the system its reason and path; of others
 /// the first line of what() (LibTorch's go on with a stack trace). Called on the thread that threw.
 ErrorFacts facts_of(const std::exception&);
+/// The same of the exception that is being handled, whatever its type: for the last net, catch (...).
+ErrorFacts facts_of_current_exception();
 
 /// Called by what opens files: the latest of this thread is the one at hand.
 void set_file_at_hand(const std::string& file);
