@@ -34,21 +34,21 @@ public:
     bool notify(QObject* receiver, QEvent* event) override {
         try {
             return QApplication::notify(receiver, event);
-        } catch (const std::exception& error) {
+        } catch (...) {
             if (!window) throw;
-            window->show_failure({QStringLiteral("Something went wrong"), facts_of(error)});
+            window->show_failure({QStringLiteral("Something went wrong"), facts_of_current_exception()});
             return true;
         }
     }
 };
 
-/// The command line's document, or the one a crash left, or the example sentence on the built-in model.
-void start_document(MainWindow& window, const WindowOptions& options, std::optional<Session> lost) {
+}  // namespace
+
+void start_document(MainWindow& window, const WindowOptions& options) {
     Document& document = window.document();
     const bool asked = options.model || options.text || options.pair || options.image;
-    if (!asked && lost) {
-        window.apply_session(*lost);
-        window.status_strip().add_note(QStringLiteral("Restored what was open when Headlight ended unexpectedly"));
+    if (!asked && window.restore_lost()) {
+        window.offer_lost();
         return;
     }
     PromptText prompt = document.prompt();
@@ -70,10 +70,8 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
         });
     }
     window.open(options.model ? QString::fromStdString(*options.model) : QString::fromLatin1(model::default_model_name));
-    if (!asked) window.offer_reopening();
+    if (!window.offer_lost() && !asked) window.offer_reopening();
 }
-
-}  // namespace
 
 int run_window(int& argc, char** argv, const WindowOptions& options) {
     name_application();
@@ -97,7 +95,7 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     constexpr int framed_ms = 250;  // window managers add their frame after the window is shown
     QTimer::singleShot(framed_ms, &window, &MainWindow::fit_to_screen);
     // The window first, the model behind it.
-    QTimer::singleShot(0, &window, [&] { start_document(window, options, window.take_lost_session()); });
+    QTimer::singleShot(0, &window, [&] { start_document(window, options); });
     const int code = application.exec();
     application.window = nullptr;
     return code;

@@ -10,12 +10,18 @@ namespace headlight::ui {
 
 /// What the command line asked the window to start with.
 struct WindowOptions {
-    std::optional<std::string> model;  ///< path or name as typed; empty: the built-in model
-    std::optional<std::string> text;
-    std::optional<std::string> pair;
+    std::optional<std::string> model{};  ///< path or name as typed; empty: the built-in model
+    std::optional<std::string> text{};
+    std::optional<std::string> pair{};
     model::LoadOptions load{};
     std::optional<std::string> image{};  ///< a picture's file
 };
+
+class MainWindow;
+
+/// Fills a new window: with the command line's document, or the one a crash left, or the example sentence on the built-in
+/// model. What crashes left and the window does not show is offered.
+void start_document(MainWindow&, const WindowOptions&);
 
 /// Opens the window and runs until it is closed; the exit code.
 int run_window(int& argc, char** argv, const WindowOptions&);

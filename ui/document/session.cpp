@@ -9,6 +9,8 @@
 #include "headlight/io/json_file.h"
 #include "ui/style/qstring_json.h"
 
+#include <QFileInfo>
+
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -427,6 +429,14 @@ std::optional<ErrorFacts> lacking_of(const figure::Selection& s, const trace::Tr
     for (const Position p : s.pinned_keys) check("keys", p.value, trace.keys(), "the text");
     if (s.neuron) check("neuron", s.neuron->layer.value, c.n_layers, c.name);
     return first;
+}
+
+QString caption_of(const Session& session) {
+    const PromptText& prompt = session.state.prompt;
+    const QString text = prompt.image.isEmpty() ? prompt.text.simplified() : QFileInfo(prompt.image).fileName();
+    const QString model = session.model.startsWith('/') ? QFileInfo(session.model).fileName() : session.model;
+    constexpr int most = 60;
+    return QStringLiteral("“%1” on %2").arg(text.size() > most ? text.left(most) + u'…' : text, model);
 }
 
 void save_session(const Session& session, const std::filesystem::path& file) { io::write_atomically(file, to_json(session)); }

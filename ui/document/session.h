@@ -91,6 +91,9 @@ struct Session {
     bool operator==(const Session&) const = default;
 };
 
+/// “The doctor asked the …” on novella-7m
+QString caption_of(const Session&);
+
 std::string to_json(const Session&);
 /// Errors name the file and the wrong field; missing fields take their defaults.
 Session session_from_json(const std::string& json, const std::filesystem::path& file);

@@ -183,6 +183,7 @@ void MainWindow::connect_parts() {
         }
         using enum Document::Change;
         if (change == model || change == trace || change == other) refresh_views();
+        if (change == model || change == trace || change == run) keep_recovered();
         refresh_actions();
         if (change != file && change != filter && change != batch && change != run && change != other) autosave_->changed();
     });
@@ -527,13 +528,10 @@ void MainWindow::offer_reopening() {
     if (last.isEmpty() || !QFileInfo::exists(last)) return;
     try {
         const Session session = load_session(last.toStdString());
-        const QString text = session.state.prompt.image.isEmpty() ? session.state.prompt.text.simplified()
-                                                                  : QFileInfo(session.state.prompt.image).fileName();
-        if (last == Autosave::last_file() && text == QString::fromUtf8(example_sentence)) return;
-        const QString name = session.model.startsWith('/') ? QFileInfo(session.model).fileName() : session.model;
-        constexpr int most = 60;
-        notice_->offer(QStringLiteral("Last open: “%1” on %2").arg(text.size() > most ? text.left(most) + u'…' : text, name),
-                       QStringLiteral("Reopen what was open"), [this] { reopen_last(); });
+        const PromptText& prompt = session.state.prompt;
+        if (last == Autosave::last_file() && prompt.image.isEmpty() && prompt.text == QString::fromUtf8(example_sentence)) return;
+        notice_->offer(QStringLiteral("Last open: %1").arg(caption_of(session)), QStringLiteral("Reopen what was open"),
+                       [this] { reopen_last(); });
     } catch (const std::exception&) {  // it will not open; nobody has asked for it yet
     }
 }

@@ -97,7 +97,11 @@ public:
     void restore_panels(const QByteArray& state) {
         if (!state.isEmpty()) body_->restoreState(state);
     }
-    std::optional<Session> take_lost_session() { return autosave_->take_lost(); }
+    /// Shows the newest session of a window that ended unexpectedly; false: there is none.
+    bool restore_lost();
+    /// Offers those that no window shows, which stay until they are opened or discarded; false: there is none.
+    bool offer_lost();
+    QMenu& lost_menu() { return *lost_; }
 
 protected:
     void closeEvent(QCloseEvent*) override;
@@ -157,6 +161,10 @@ private:
     void save(bool ask);
     bool may_close();
     void remember_last();
+    std::vector<LostSession> lost_sessions();
+    void show_lost(const Session&);
+    void open_lost(const LostSession&);
+    void keep_recovered();
     void show_run_question();
     /// As the dialog was left, or with this format: "pdf".
     void export_figure(const QString& format = {});
@@ -186,6 +194,8 @@ private:
     QSplitter *body_, *centre_split_;
     FoldingMenuBar* menus_;
     QMenu* recent_ = nullptr;
+    QString recovering_;     ///< the model of a lost session that is to be shown; empty: of none
+    QMenu* lost_ = nullptr;  ///< sessions of windows that ended unexpectedly
     ContextMenus* context_menus_ = nullptr;
     QFileSystemWatcher watcher_;
     std::vector<QAction*> actions_;  ///< all of them, as the palette and the page of shortcuts list them
@@ -205,6 +215,7 @@ private:
     bool right_active_ = false;
     bool asks_to_run_ = false;    ///< the notice is about a long text
     bool had_pictures_ = false;   ///< the model before reads pictures
+    bool recovered_ = false;      ///< a lost session is shown
     bool session_views_ = false;  ///< the model being opened is a session's, which says which views are open
 };
 

@@ -73,6 +73,8 @@ void MainWindow::fill_menus() {
     put(file, {open_model, open_folder, open_picture, open_session});
     recent_ = file->addMenu(QStringLiteral("Recent sessions"));
     fill_recent();
+    lost_ = file->addMenu(QStringLiteral("Sessions that ended unexpectedly"));
+    lost_->menuAction()->setVisible(false);
     put(file, {reopen});
     QMenu* examples = file->addMenu(QStringLiteral("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
@@ -137,6 +139,7 @@ void MainWindow::fill_menus() {
     QMenu* more = prompt_bar_->more_button().menu();
     put(more, {open_model, open_folder, open_picture, open_session});
     more->addMenu(recent_);
+    more->addMenu(lost_);
     put(more, {reopen});
     more->addMenu(examples);
     put(more,

@@ -6,7 +6,6 @@
 #include "ui/window/command_palette.h"
 
 #include <QClipboard>
-#include <QDir>
 #include <QImage>
 #include <QSignalSpy>
 
@@ -294,22 +293,6 @@ TEST_F(EveryView, PaintsAndTheCommandNamesIt) {
         const QString command = window.command_for_shown();
         EXPECT_TRUE(command.contains(QStringLiteral("--view ") + QString::fromStdString(view))) << command.toStdString();
     }
-}
-
-TEST_F(WindowTest, LostSessionsAreFoundOnceAndOnlyThen) {
-    QTemporaryDir folder;
-    {
-        Autosave running(folder.path(), [&] { return window.session(); });
-        running.save_now();
-        Autosave second(folder.path(), [&] { return window.session(); });
-        EXPECT_FALSE(second.take_lost()) << "that window still runs";
-        QFile::copy(running.file(), folder.filePath(QStringLiteral("crashed.headlight")));
-        const auto lost = second.take_lost();
-        ASSERT_TRUE(lost);
-        EXPECT_EQ(*lost, window.session());
-        EXPECT_FALSE(second.take_lost());
-    }
-    EXPECT_TRUE(QDir(folder.path()).entryList({QStringLiteral("*.headlight")}).isEmpty()) << "a clean end leaves nothing";
 }
 
 TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
