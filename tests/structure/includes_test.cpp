@@ -47,7 +47,7 @@ const std::map<std::string, std::set<std::string>>& borrowed() {
          {"model/arithmetic/kernels.h", "model/blocks/disentangled.h", "model/blocks/experts.h", "model/blocks/pass.h",
           "model/internals.h", "model/load/weight_source.h", "model/run/again.h", "model/run/forward.h", "model/run/last_rows.h",
           "model/run/packed.h", "model/run/stacked.h", "model/run/watch.h"}},
-        {"corpus", {"text/unicode/unicode.h", "text/unicode/utf8.h"}},
+        {"corpus", {"io/open_regular.h", "text/unicode/unicode.h", "text/unicode/utf8.h"}},
         {"analyze", {"model/arithmetic/kernels.h", "text/unicode/unicode.h"}},
         {"intervention", {"model/internals.h"}},
         {"map", {"model/arithmetic/kernels.h"}},

@@ -3,6 +3,7 @@
 
 #include "corpus/reading/line_reader.h"
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
@@ -86,6 +87,10 @@ void sort_mentions(std::vector<Mention>& mentions) {
 }
 
 std::optional<MentionFormat> mention_format(const std::filesystem::path& file) {
+    return mention_format(file, WorkingFor::token());
+}
+
+std::optional<MentionFormat> mention_format(const std::filesystem::path& file, const CancelToken& cancel) {
     const std::filesystem::path unpacked = unpacked_name(file);
     const std::string name = unpacked.filename().string(), suffix = unpacked.extension().string();
     if (name.find("pro_stereotyped") != std::string::npos || name.find("anti_stereotyped") != std::string::npos)
@@ -94,8 +99,8 @@ std::optional<MentionFormat> mention_format(const std::filesystem::path& file) {
     const bool plain = suffix.empty() || suffix == ".txt" || suffix == ".text", table = suffix == ".tsv" || suffix == ".tab";
     if (suffix != ".conllu" && !plain && !table) return std::nullopt;
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;  // a pipe can be read only once
-    LineReader lines(file);
+    if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;  // whoever opens it says what it is
+    LineReader lines(file, cancel);
     std::string line;
     while (lines.next(line)) {
         if (line.find_first_not_of(" \t") == std::string::npos) continue;

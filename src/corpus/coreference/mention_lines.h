@@ -2,6 +2,7 @@
 // Shared by the readers of mentions.
 #pragma once
 
+#include "headlight/base/job.h"
 #include "headlight/corpus/coreference/mention_files.h"
 
 #include <cstdint>
@@ -72,6 +73,8 @@ std::unique_ptr<MentionReader> corefud_reader(MentionReader::Lines, const std::s
 std::unique_ptr<MentionReader> conll2012_reader(MentionReader::Lines, const std::string& file);
 std::unique_ptr<MentionReader> gap_reader(MentionReader::Lines, const std::string& file);
 std::unique_ptr<MentionReader> winobias_reader(MentionReader::Lines, const std::string& file);
+/// As mention_format() of one argument.
+std::optional<MentionFormat> mention_format(const std::filesystem::path&, const CancelToken&);
 /// The header of GAP's files.
 bool is_gap_header(std::string_view line);
 

@@ -51,7 +51,7 @@ public:
         text.pair = pair_ + ":" + std::to_string(lines_.number());
         std::vector<Mention> marked;
         bool open = false;
-        for (const char c : std::string_view(line).substr(line.find_first_not_of(' ', digits))) {
+        for (const char c : std::string_view(line).substr(std::min(line.find_first_not_of(' ', digits), line.size()))) {
             const std::int64_t at = std::ssize(text.text);
             if (c == '[' && !open)
                 marked.push_back({"pronoun", at, at, at, at});
@@ -70,7 +70,9 @@ public:
             lines_.fail("A line does not mark one person", "one part in brackets beside the pronoun", line);
         if (others.size() == marked.size()) lines_.fail("A line marks no pronoun", "[he], [she], [his], [her] …", line);
         const Mention is = marked.front();
-        Mention first = trimmed(text.text, others.front()), second = other_person(text.text, first);
+        Mention first = trimmed(text.text, others.front());
+        if (first.begin == first.end) lines_.fail("The brackets of a line are empty", "[The developer] argued … [he] …", line);
+        Mention second = other_person(text.text, first);
         if (second.end == 0)
             lines_.fail("The other person of a line is not known", "a second occupation of WinoBias, such as \"the nurse\"", line,
                         "Only the occupations of Zhao et al. 2018, table 1, are recognised");

@@ -2,6 +2,7 @@
 #include "headlight/corpus/probe/labels.h"
 
 #include "corpus/probe/token_spans.h"
+#include "corpus/reading/line_reader.h"
 #include "corpus/reading/separated.h"
 #include "headlight/base/enum_table.h"
 #include "headlight/base/error.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -101,9 +101,9 @@ std::vector<Wanted> labels_of_arcs(const Text& text, std::int64_t& unlabelled) {
 class LabelFile {
 public:
     explicit LabelFile(const std::filesystem::path& path) : path_(path) {
-        std::ifstream in(path);
+        LineReader lines(path);
         std::string line;
-        if (!in || !std::getline(in, line)) fail({}, "a file of tab-separated values with a header", "nothing");
+        if (!lines.next(line)) fail({}, "a file of tab-separated values with a header", "nothing");
         const std::vector<std::string> header = cells(line);
         for (std::size_t c = 0; c < header.size(); ++c) {
             const auto at = std::ranges::find(kColumns, header[c]);
@@ -116,8 +116,9 @@ public:
             if (has(first) != has(second))
                 fail("header", std::string(kColumns[first]) + " and " + std::string(kColumns[second]), line);
         if (has(kBegin2) && !has(kBegin)) fail("header", "begin and end", line);
-        for (line_ = 2; std::getline(in, line); ++line_) {
-            if (line.empty() || line == "\r") continue;
+        while (lines.next(line)) {
+            line_ = lines.number();
+            if (line.empty()) continue;
             Row row{.line = line_, .cells = cells(line)};
             if (row.cells.size() != header.size())
                 fail("columns", std::to_string(header.size()), std::to_string(row.cells.size()));
@@ -168,10 +169,7 @@ private:
 
     bool has(Column column) const { return column_[column] >= 0; }
     const std::string& cell(const Row& row, Column column) const { return row.cells[static_cast<std::size_t>(column_[column])]; }
-    static std::vector<std::string> cells(std::string_view line) {
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        return split<std::string>(line, '\t');
-    }
+    static std::vector<std::string> cells(std::string_view line) { return split<std::string>(line, '\t'); }
     Bytes bytes_of(const Row& row, Column first, Column second, const std::vector<std::int64_t>& bytes) const {
         const auto number = [&](Column column) {
             const std::string& text = cell(row, column);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/reading/conllu.h"
 
+#include "corpus/reading/line_reader.h"
 #include "corpus/reading/separated.h"
 #include "headlight/base/error.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -131,10 +131,7 @@ ConlluReader::ConlluReader(Lines lines, std::string file)
     : lines_(std::move(lines)), file_(std::move(file)), document_(std::filesystem::path(file_).filename().string()) {}
 
 ConlluReader::ConlluReader(const std::filesystem::path& path) : ConlluReader(Lines(), path.string()) {
-    auto stream = std::make_shared<std::ifstream>(path, std::ios::binary);
-    if (!*stream || std::filesystem::is_directory(path))
-        throw Error({.problem = "The treebank cannot be read", .file = path.string(), .expected = "a CoNLL-U file"});
-    lines_ = [stream](std::string& line) { return static_cast<bool>(std::getline(*stream, line)); };
+    lines_ = [lines = std::make_shared<LineReader>(path)](std::string& line) { return lines->next(line); };
 }
 
 void ConlluReader::fail(std::int64_t line, const std::string& problem, const std::string& expected, const std::string& found,
@@ -339,19 +336,16 @@ bool ConlluReader::next(Text& text) {
 std::string tree_problem(const std::vector<Word>& words) {
     std::int64_t roots = 0;
     bool annotated = false;
-    std::vector<bool> checked(words.size());  // its chain of heads reaches a root
+    std::vector<std::size_t> seen(words.size());  // 0: not yet; else 1 + the word from which its chain of heads was followed
     for (std::size_t i = 0; i < words.size(); ++i) {
         roots += words[i].head < 0;
         annotated = annotated || words[i].head >= 0 || !words[i].relation.empty();
-        std::vector<std::size_t> way;
-        std::vector<bool> on_the_way(words.size());
-        for (std::int32_t at = static_cast<std::int32_t>(i); at >= 0 && !checked[static_cast<std::size_t>(at)];
-             at = words[static_cast<std::size_t>(at)].head) {
-            if (on_the_way[static_cast<std::size_t>(at)]) return "arcs in a circle";
-            on_the_way[static_cast<std::size_t>(at)] = true;
-            way.push_back(static_cast<std::size_t>(at));
+        for (auto at = static_cast<std::int32_t>(i); at >= 0; at = words[static_cast<std::size_t>(at)].head) {
+            std::size_t& from = seen[static_cast<std::size_t>(at)];
+            if (from == i + 1) return "arcs in a circle";
+            if (from != 0) break;
+            from = i + 1;
         }
-        for (const std::size_t each : way) checked[each] = true;
     }
     return annotated && roots != 1 ? std::to_string(roots) + " roots" : std::string();
 }

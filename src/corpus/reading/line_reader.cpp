@@ -2,13 +2,16 @@
 #include "corpus/reading/line_reader.h"
 
 #include "headlight/base/error.h"
+#include "io/open_regular.h"
 
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <new>
 #include <system_error>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {
@@ -19,41 +22,33 @@ namespace fs = std::filesystem;
     throw Error({.problem = "A compressed file cannot be decompressed", .file = file.string(), .found = found});
 }
 
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using FileHandle = std::unique_ptr<std::FILE, CloseFile>;
-
-FileHandle open_plain(const fs::path& file) {
-    FileHandle handle(std::fopen(file.c_str(), "rbe"));
-    if (!handle)
-        throw Error({.problem = "Cannot read the file", .file = file.string(), .found = std::generic_category().message(errno)});
-    return handle;
-}
-
-std::size_t read_some(std::FILE* from, const fs::path& file, char* buffer, std::size_t size) {
-    const std::size_t got = std::fread(buffer, 1, size, from);
-    if (got == 0 && std::ferror(from))
-        throw Error({.problem = "Cannot read the file", .file = file.string(), .found = std::generic_category().message(errno)});
-    return got;
+[[noreturn]] void throw_unreadable(const fs::path& file) {
+    throw Error({.problem = "Cannot read the file", .file = file.string(), .found = std::generic_category().message(errno)});
 }
 
 class PlainSource final : public ByteSource {
 public:
-    explicit PlainSource(const fs::path& file) : file_(file), handle_(open_plain(file)) {}
-    std::size_t read(char* buffer, std::size_t size) override { return read_some(handle_.get(), file_, buffer, size); }
+    explicit PlainSource(const fs::path& file) : file_(file), fd_(io::open_regular(file).fd) {}
+    std::size_t read(char* buffer, std::size_t size) override {
+        while (true) {
+            const ssize_t got = ::read(fd_.get(), buffer, size);
+            if (got >= 0) return static_cast<std::size_t>(got);
+            if (errno != EINTR) throw_unreadable(file_);
+        }
+    }
 
 private:
     fs::path file_;
-    FileHandle handle_;
+    io::Descriptor fd_;
 };
 
 class GzipSource final : public ByteSource {
 public:
     explicit GzipSource(const fs::path& file) : file_(file) {
-        open_plain(file);  // its error says why
-        gz_ = ::gzopen(file.c_str(), "rbe");
-        if (!gz_) throw Error({.problem = "Cannot read the file", .file = file.string()});
+        io::Descriptor fd = io::open_regular(file).fd;
+        gz_ = ::gzdopen(fd.get(), "rb");
+        if (!gz_) throw std::bad_alloc();
+        fd.release();  // gzclose() closes it
         ::gzbuffer(gz_, 1u << 18);
     }
     ~GzipSource() override { ::gzclose(gz_); }
@@ -76,7 +71,7 @@ private:
 class ZstdSource final : public ByteSource {
 public:
     explicit ZstdSource(const fs::path& file)
-        : file_(file), handle_(open_plain(file)), stream_(::ZSTD_createDStream()), packed_(::ZSTD_DStreamInSize()) {
+        : file_(file), packed_file_(file), stream_(::ZSTD_createDStream()), packed_(::ZSTD_DStreamInSize()) {
         if (!stream_) throw std::bad_alloc();
     }
     ~ZstdSource() override { ::ZSTD_freeDStream(stream_); }
@@ -86,7 +81,7 @@ public:
         ZSTD_outBuffer out{buffer, size, 0};
         while (out.pos == 0) {
             if (in_.pos == in_.size) {
-                in_ = {packed_.data(), read_some(handle_.get(), file_, packed_.data(), packed_.size()), 0};
+                in_ = {packed_.data(), packed_file_.read(packed_.data(), packed_.size()), 0};
                 if (in_.size == 0) {
                     if (open_) throw_undecodable(file_, "the end of the file inside a frame");
                     return 0;
@@ -101,7 +96,7 @@ public:
 
 private:
     fs::path file_;
-    FileHandle handle_;
+    PlainSource packed_file_;
     ZSTD_DStream* stream_;
     std::vector<char> packed_;
     ZSTD_inBuffer in_{nullptr, 0, 0};
@@ -120,10 +115,12 @@ fs::path unpacked_name(const fs::path& file) {
     return file.extension() == ".gz" || file.extension() == ".zst" ? file.parent_path() / file.stem() : file;
 }
 
-LineReader::LineReader(const fs::path& file) : file_(file), source_(ByteSource::open(file)), buffer_(1u << 18) {}
+LineReader::LineReader(const fs::path& file, CancelToken cancel)
+    : file_(file), cancel_(std::move(cancel)), source_(ByteSource::open(file)), buffer_(1u << 18) {}
 
 std::string_view LineReader::more() {
     if (at_ == end_) {
+        cancel_.throw_if_cancelled();
         at_ = 0;
         end_ = source_->read(buffer_.data(), buffer_.size());
     }

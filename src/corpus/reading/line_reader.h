@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/working_for.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -10,7 +12,8 @@
 
 namespace headlight::corpus {
 
-/// The bytes of a file, decompressed if its name ends in .gz or .zst.
+/// The bytes of a regular file, decompressed if its name ends in .gz or .zst. Texts are read again when a run is resumed, so
+/// pipes and devices are refused.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
@@ -25,8 +28,9 @@ std::filesystem::path unpacked_name(const std::filesystem::path&);
 class LineReader {
 public:
     static constexpr std::size_t kLongest = std::size_t{64} << 20;
-    explicit LineReader(const std::filesystem::path&);
+    explicit LineReader(const std::filesystem::path&, CancelToken cancel = WorkingFor::token());
 
+    /// False: the end. Cancelled within a line, however long it is.
     bool next(std::string& line);
     std::int64_t number() const noexcept { return number_; }  ///< of the line that next() gave, from 1
     bool cut() const noexcept { return cut_; }                ///< it is longer than kLongest; the rest is dropped
@@ -37,6 +41,7 @@ private:
     std::string_view more();  ///< the next available bytes of the file; empty: the end
 
     std::filesystem::path file_;
+    CancelToken cancel_;
     std::unique_ptr<ByteSource> source_;
     std::vector<char> buffer_;
     std::size_t at_ = 0, end_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/reading/read_texts.h"
 
+#include "corpus/coreference/mention_lines.h"
 #include "corpus/reading/records.h"
 #include "headlight/base/error.h"
-#include "headlight/corpus/coreference/mention_files.h"
 #include "headlight/corpus/reading/conllu.h"
 #include "headlight/text/tokenizer.h"
 
@@ -43,11 +43,11 @@ FileKind kind_of(const fs::path& file) {
 bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
 bool read_plain(const fs::path& file, const std::string& name, TextUnit unit, const TextTaker& take, const CancelToken& cancel) {
-    LineReader lines(file);
+    LineReader lines(file, cancel);
     std::string open;  // paragraph or document so far
-    std::int64_t first = 1;
+    std::int64_t first = 1, paragraphs = 0;
     bool begun = unit == TextUnit::document, cut = false;  // a paragraph begins with a line that is not blank
-    const auto finish = [&] {
+    const auto finish = [&](bool ended) {
         const std::string id = unit == TextUnit::document ? name : name + ":" + std::to_string(first);
         const bool too_long = std::exchange(cut, false);
         begun = false;
@@ -56,22 +56,25 @@ bool read_plain(const fs::path& file, const std::string& name, TextUnit unit, co
             open.clear();
             return true;
         }
-        return take({.id = id, .document = name, .text = std::exchange(open, {}), .words = {}, .fields = {}});
+        Text text{.id = id, .document = name, .text = std::exchange(open, {}), .words = {}, .fields = {}};
+        if (unit == TextUnit::paragraph && ++paragraphs == 1 && ended && lines.number() > first)
+            text.notes.push_back({name, "no blank line: the file is one paragraph (--unit line makes every line a text)"});
+        return take(std::move(text));
     };
     for (std::string line; lines.next(line);) {
         cancel.throw_if_cancelled();
         const bool blank = is_blank(line);
         if (unit != TextUnit::document && blank) {
-            if (begun && !finish()) return false;
+            if (begun && !finish(false)) return false;
             continue;
         }
         if (!std::exchange(begun, true)) first = lines.number();
         if (lines.number() > first) open += '\n';
         cut = cut || lines.cut() || open.size() + line.size() > text::kLongestText;
         if (!cut) open += line;
-        if (unit == TextUnit::line && !finish()) return false;
+        if (unit == TextUnit::line && !finish(false)) return false;
     }
-    return !begun || finish();
+    return !begun || finish(true);
 }
 
 template <class Reader>
@@ -84,14 +87,14 @@ bool take_all(Reader& reader, const TextTaker& take, const CancelToken& cancel) 
 }
 
 bool read_treebank(const fs::path& file, const std::string& name, const TextTaker& take, const CancelToken& cancel) {
-    LineReader lines(file);
+    LineReader lines(file, cancel);
     ConlluReader reader([&](std::string& line) { return lines.next(line); }, name);
     return take_all(reader, take, cancel);
 }
 
 bool read_mentions(const fs::path& file, MentionFormat format, const std::string& name, const TextTaker& take,
                    const CancelToken& cancel) {
-    LineReader lines(file);
+    LineReader lines(file, cancel);
     const auto reader = MentionReader::make(
         format, [&](std::string& line) { return lines.next(line); }, name);
     return take_all(*reader, take, cancel);
@@ -99,7 +102,7 @@ bool read_mentions(const fs::path& file, MentionFormat format, const std::string
 
 bool read_file(const fs::path& file, const std::string& name, const ReadOptions& options, const TextTaker& take,
                const CancelToken& cancel) {
-    if (const auto format = mention_format(file)) return read_mentions(file, *format, name, take, cancel);
+    if (const auto format = mention_format(file, cancel)) return read_mentions(file, *format, name, take, cancel);
     switch (kind_of(file)) {
         case FileKind::jsonl: return read_jsonl(file, name, options.field, take, cancel);
         case FileKind::csv: return read_csv(file, name, options.field, ',', take, cancel);
@@ -112,18 +115,27 @@ bool read_file(const fs::path& file, const std::string& name, const ReadOptions&
     return read_plain(file, name, options.unit, take, cancel);
 }
 
-/// Relative paths of the files below a folder, sorted, without hidden files and folders.
-std::vector<fs::path> files_of(const fs::path& folder) {
+/// Paths below a folder, relative to it, without hidden files and folders.
+struct Found {
     std::vector<fs::path> files;
-    for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator(); ++at) {
-        if (at->path().filename().string().starts_with(".")) {
-            if (at->is_directory()) at.disable_recursion_pending();
-        } else if (at->is_regular_file()) {
-            files.push_back(fs::relative(at->path(), folder));
-        }
+    std::vector<LeftOut> folders;  ///< that cannot be read
+};
+
+void find_files(const fs::path& top, const fs::path& below, Found& found) {
+    std::error_code code;
+    fs::directory_iterator at(top / below, code);
+    for (; !code && at != fs::directory_iterator(); at.increment(code)) {
+        const fs::path path = below / at->path().filename();
+        if (path.filename().string().starts_with(".")) continue;
+        std::error_code ignored;
+        if (at->is_directory(ignored) && !at->is_symlink(ignored))  // a link may lead back up
+            find_files(top, path, found);
+        else if (at->is_regular_file(ignored))
+            found.files.push_back(path);
     }
-    std::ranges::sort(files, {}, [](const fs::path& path) { return path.generic_string(); });
-    return files;
+    if (!code) return;
+    if (below.empty()) throw Error({.problem = "Cannot read the folder", .file = top.string(), .found = code.message()});
+    found.folders.push_back({below.generic_string(), "a folder that cannot be read (" + code.message() + ")"});
 }
 
 }  // namespace
@@ -136,15 +148,14 @@ void read_texts(const fs::path& path, const ReadOptions& options, const TakeText
         read_file(path, path.filename().string(), options, taker, cancel);
         return;
     }
-    std::vector<fs::path> files;
-    try {
-        files = files_of(path);
-    } catch (const fs::filesystem_error& error) {
-        throw Error({.problem = "Cannot read the folder", .file = path.string(), .found = error.code().message()});
-    }
-    for (const fs::path& file : files) {
+    Found found;
+    find_files(path, {}, found);
+    std::ranges::sort(found.files, {}, [](const fs::path& file) { return file.generic_string(); });
+    std::ranges::sort(found.folders, {}, &LeftOut::id);
+    for (LeftOut& folder : found.folders) taker.leave_out(std::move(folder.id), std::move(folder.reason));
+    for (const fs::path& file : found.files) {
         const std::string name = file.generic_string();
-        if (kind_of(file) == FileKind::unknown && !mention_format(path / file))
+        if (kind_of(file) == FileKind::unknown && !mention_format(path / file, cancel))
             taker.leave_out(name, "unknown kind of file");
         else if (!read_file(path / file, name, options, taker, cancel))
             return;

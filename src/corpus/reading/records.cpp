@@ -56,7 +56,8 @@ json parse_line(const LineReader& lines, const std::string& line) {
 /// Rows of a file with quotes (RFC 4180): a field in quotes may hold separators, line ends and doubled quotes.
 class CsvReader {
 public:
-    CsvReader(const std::filesystem::path& file, char separator) : lines_(file), separator_(separator) {}
+    CsvReader(const std::filesystem::path& file, char separator, const CancelToken& cancel)
+        : lines_(file, cancel), separator_(separator) {}
     /// False: the end. Error for an open quote, or for text after a closing one.
     bool next(std::vector<std::string>& row) {
         row.clear();
@@ -133,7 +134,7 @@ bool TextTaker::operator()(Text&& text) const {
 
 bool read_jsonl(const std::filesystem::path& file, const std::string& name, const std::string& field, const TextTaker& take,
                 const CancelToken& cancel) {
-    LineReader lines(file);
+    LineReader lines(file, cancel);
     for (std::string line; lines.next(line);) {
         cancel.throw_if_cancelled();
         const std::string id = name + ":" + std::to_string(lines.number());
@@ -164,7 +165,7 @@ bool read_jsonl(const std::filesystem::path& file, const std::string& name, cons
 
 bool read_csv(const std::filesystem::path& file, const std::string& name, const std::string& field, char separator,
               const TextTaker& take, const CancelToken& cancel) {
-    CsvReader csv(file, separator);
+    CsvReader csv(file, separator, cancel);
     std::vector<std::string> header, row;
     if (!csv.next(header)) {
         take.leave_out(name, "empty");

@@ -108,6 +108,23 @@ std::vector<std::string> usual_measures(const Manifest& manifest) {
     return ids;
 }
 
+/// Each kind once, with its first place; corpus info lists more.
+void note_unusual(const Manifest& manifest, const Note& note) {
+    const auto more = [](std::int64_t count) {
+        return count > 1 ? " (" + with_commas(count) + " texts; headlight corpus info lists them)" : std::string();
+    };
+    for (const auto& [what, count] : manifest.noted) {
+        const auto first = std::ranges::find(manifest.notes, what, &TextNote::what);
+        if (first != manifest.notes.end()) note(first->place + ": " + what + more(count));
+    }
+    for (const auto& [reason, count] : manifest.left_out) {
+        const auto first =
+            std::ranges::find_if(manifest.left_out_list, [&](const LeftOut& one) { return one.reason.starts_with(reason); });
+        const bool listed = first != manifest.left_out_list.end();
+        note((listed ? first->id + ": left out, " + first->reason : "left out, " + reason) + more(count));
+    }
+}
+
 }  // namespace
 
 fs::path lock_file(const fs::path& store, const std::string& name) { return store / ".locks" / name; }
@@ -178,13 +195,7 @@ Manifest open_store(const RunSetup& setup, const CancelToken& cancel, const Prog
     if (!setup.texts.from.empty() && add_texts(setup.store, manifest, *setup.tokenizer, setup.texts, cancel, progress) == 0 &&
         setup.texts.append && note)
         note("no text is new: the store has those of --texts already");
-    // Each kind once, with its first place; corpus info lists more.
-    for (const auto& [what, count] : manifest.noted) {
-        const auto first = std::ranges::find(manifest.notes, what, &TextNote::what);
-        if (note && !setup.texts.from.empty() && first != manifest.notes.end())
-            note(first->place + ": " + what +
-                 (count > 1 ? " (" + with_commas(count) + " texts; headlight corpus info lists them)" : ""));
-    }
+    if (note && !setup.texts.from.empty()) note_unusual(manifest, note);
     if (manifest.texts() == 0)
         throw Error({.problem = "There is no text to run",
                      .file = setup.texts.from.string(),

@@ -138,6 +138,22 @@ bool has_tokens(const headlight::text::Encoding& encoding) {
 
 bool same_text(const Text& a, const Text& b) { return a.text == b.text && meta_of(a) == meta_of(b); }
 
+/// Of a text's words and mentions; empty: it has none.
+std::string annotation_hash(const Text& text) {
+    if (text.words.empty() && text.mentions.empty()) return {};
+    const std::string meta = meta_of(text);
+    return io::sha256_hex(std::as_bytes(std::span(meta)));
+}
+
+std::uint64_t chunk_hash(const Chunk& chunk, const std::string& annotations) {
+    std::string all;
+    for (const std::int64_t number : {chunk.number, chunk.text, chunk.first_byte, chunk.first_query})
+        all += std::to_string(number) + ' ';
+    for (const std::int64_t id : chunk.encoding.ids) all += std::to_string(id) + ' ';
+    all += annotations;
+    return std::stoull(io::sha256_hex(std::as_bytes(std::span(all))).substr(0, 16), nullptr, 16);
+}
+
 /// Collects texts, and writes a part once there are enough.
 class PartWriter {
 public:
@@ -173,13 +189,16 @@ public:
             arrays_of(part_).write(store_ / entry.file, {});
             entry.sha256 = io::sha256_file(store_ / entry.file);
             const std::int64_t texts = manifest_.texts(), chunks = manifest_.chunks();
+            std::string annotations;
+            std::int64_t of_text = -1;
             for (Chunk& chunk : part_.chunks) {
-                const Text& text = part_.texts[static_cast<std::size_t>(chunk.text)];
+                if (std::exchange(of_text, chunk.text) != chunk.text)
+                    annotations = annotation_hash(part_.texts[static_cast<std::size_t>(chunk.text)]);
                 chunk.number += chunks;
                 chunk.text += texts;
                 const auto block = static_cast<std::size_t>(chunk.number / manifest_.options.block);
                 manifest_.block_hashes.resize(std::max(manifest_.block_hashes.size(), block + 1));
-                manifest_.block_hashes[block] += chunk_hash(chunk, text);
+                manifest_.block_hashes[block] += chunk_hash(chunk, annotations);
             }
             manifest_.parts.push_back(std::move(entry));
         }
@@ -204,14 +223,7 @@ std::int64_t TextPart::tokens() const noexcept {
     return sum;
 }
 
-std::uint64_t chunk_hash(const Chunk& chunk, const Text& text) {
-    std::string all;
-    for (const std::int64_t number : {chunk.number, chunk.text, chunk.first_byte, chunk.first_query})
-        all += std::to_string(number) + ' ';
-    for (const std::int64_t id : chunk.encoding.ids) all += std::to_string(id) + ' ';
-    if (!text.words.empty() || !text.mentions.empty()) all += meta_of(text);
-    return std::stoull(io::sha256_hex(std::as_bytes(std::span(all))).substr(0, 16), nullptr, 16);
-}
+std::uint64_t chunk_hash(const Chunk& chunk, const Text& text) { return chunk_hash(chunk, annotation_hash(text)); }
 
 Arrays arrays_of(const TextPart& part) {
     Arrays out;

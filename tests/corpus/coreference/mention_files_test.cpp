@@ -5,6 +5,7 @@
 #include "headlight/corpus/reading/read_texts.h"
 #include "headlight/corpus/store/text_store.h"
 #include "tests/corpus/fixtures.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -171,6 +172,8 @@ TEST(CoreferenceFiles, WinobiasFindsThePersonThatIsNotMarked) {
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met the smith and [he] left.\n"), HasSubstr("other person"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "[The cook] left [he].\n"), HasSubstr("its number"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The [cook] left [he].\n"), HasSubstr("do not match"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 \n"), HasSubstr("one person"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [ ] met the cook and [he] left.\n"), HasSubstr("empty"));
 }
 
 TEST(CoreferenceFiles, AreRecognisedAndKeptInAStore) {
@@ -203,6 +206,62 @@ TEST(CoreferenceFiles, AreRecognisedAndKeptInAStore) {
     }
     part.texts[0].mentions[0].end = 1000;
     EXPECT_THROW(part_of(arrays_of(part), "store"), Error);
+}
+
+/// A sound file of each format.
+const std::vector<std::pair<MentionFormat, std::string>>& sound_files() {
+    static const std::vector<std::pair<MentionFormat, std::string>> files{
+        {MentionFormat::corefud, "# newdoc id = d1\n" + kFields + "# text = The king's son left\n" +
+                                     row("1", "The", "3", "Entity=(e2-person-4-(e1-person--") +
+                                     row("2", "king", "4", "SpaceAfter=No") + row("3", "'s", "2", "Entity=e1)") +
+                                     row("4", "son", "5", "Entity=e2)") + row("4.1", "x", "_", "Entity=(e9&#45;x-abstract-1-)") +
+                                     row("5", "left", "0", "Entity=(e5[1/2]-event-2-)") + "\n# text = he fell\n" +
+                                     row("1", "he", "2", "Entity=(e2-person-1-)") +
+                                     row("2", "fell", "0", "Entity=(e5[2/2]-event-2-)") + "\n"},
+        {MentionFormat::conll2012, "#begin document (bc/x); part 000\n" + word_2012(0, "The", "DT", "(12|(3") +
+                                       word_2012(1, "king", "NN", "3)") + "\n" + word_2012(2, "he", "PRP", "12)|(4)") +
+                                       "#end document\n"},
+        {MentionFormat::gap, kGapHeader + "d\tAl met Bo\tBo\t7\tAl\t0\tFALSE\tBo\t7\tTRUE\tu\n" +
+                                 "e\t\"\xC3\x89l \"\"met\"\" Bo\"\tBo\t9\t\xC3\x89l\t0\tFALSE\tBo\t9\tTRUE\tu\n"},
+        {MentionFormat::winobias,
+         "1 [The cook] told the nurse that [he] left.\n2 The nurse met [ physician] as [she] had [her] book.\n"}};
+    return files;
+}
+
+/// Anything but texts whose mentions lie in them, or an Error with the line, is a fault of the reader.
+void expect_sound_or_refused(MentionFormat format, const std::string& content) {
+    try {
+        for (const Text& text : read(format, content))
+            for (const Mention& m : text.mentions) {
+                const std::int64_t size = std::ssize(text.text);
+                ASSERT_TRUE(0 <= m.begin && m.begin <= m.end && m.end <= size) << content;
+                ASSERT_TRUE(0 <= m.head_begin && m.head_begin <= m.head_end && m.head_end <= size) << content;
+            }
+    } catch (const Error& error) {
+        EXPECT_THAT(error.facts().item, HasSubstr("line ")) << content << error.what();
+    } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what() << " of " << enum_word(format) << ":\n" << content;
+    }
+}
+
+TEST(CoreferenceFiles, DamagedFilesAreRefusedWithTheirLineOrReadWithMentionsInTheirText) {
+    for (const auto& [format, sound] : sound_files()) {
+        SCOPED_TRACE(std::string(enum_word(format)));
+        EXPECT_FALSE(read(format, sound).empty());
+        test::Mutator damage;
+        for (int round = 0; round < 3000; ++round) expect_sound_or_refused(format, damage(sound));
+    }
+}
+
+/// Every line cut at every byte, alone in its place: "1 " was one of them.
+TEST(CoreferenceFiles, LinesMayEndAnywhere) {
+    for (const auto& [format, sound] : sound_files()) {
+        SCOPED_TRACE(std::string(enum_word(format)));
+        for (std::size_t begin = 0; begin < sound.size(); begin = sound.find('\n', begin) + 1)
+            for (std::size_t at = begin, end = sound.find('\n', begin); at < end; ++at)
+                for (const char* more : {"", " ", "\t", "|", "(", ")", "[", "]"})
+                    expect_sound_or_refused(format, sound.substr(0, at) + more + sound.substr(end));
+    }
 }
 
 }  // namespace mention_files_test

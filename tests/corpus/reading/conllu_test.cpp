@@ -222,6 +222,19 @@ TEST(Conllu, DamagedFilesAreRefusedOrReadWithWordsInTheirText) {
     EXPECT_GT(refused, 1000);
 }
 
+/// Each in a time that grows with its words alone: with the square of 200,000 this would take minutes.
+TEST(Conllu, ALongChainOfHeadsIsATreeAndALongCircleIsNot) {
+    std::vector<Word> words(200'000);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i].head = static_cast<std::int32_t>(i) - 1;
+    EXPECT_EQ(tree_problem(words), "");
+    for (std::size_t i = 0; i < words.size(); ++i) words[i].head = i + 1 < words.size() ? static_cast<std::int32_t>(i) + 1 : -1;
+    EXPECT_EQ(tree_problem(words), "");
+    words.back().head = 100'000;
+    EXPECT_EQ(tree_problem(words), "arcs in a circle");
+    for (Word& word : words) word.head = -1, word.relation = "root";
+    EXPECT_EQ(tree_problem(words), "200000 roots");
+}
+
 TEST(Conllu, EmptyFilesAreEmptyAndMissingOnesAreNot) {
     const test::TempFolder folder;
     EXPECT_TRUE(read_conllu(folder.write("a", "")).empty());

@@ -2,11 +2,14 @@
 // Files as people have them: odd ends of lines, quotes, packed, damaged.
 #include "headlight/corpus/reading/read_texts.h"
 
+#include "corpus/reading/line_reader.h"
 #include "headlight/text/tokenizer.h"
 #include "tests/corpus/fixtures.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -99,6 +102,84 @@ TEST(PlainText, AParagraphThatIsTooLongEndsAtItsBlankLine) {
     // The same at the end of a file.
     EXPECT_THAT(read(folder.write("e.txt", "one\n\n" + long_line), {.unit = TextUnit::paragraph}).left_out,
                 ElementsAre("e.txt:3: longer than 10 MiB"));
+}
+
+TEST(PlainText, AFileWithoutBlankLinesIsOneParagraphAndANoteSaysSo) {
+    const test::TempFolder folder;
+    const auto notes = [&](const std::string& content, TextUnit unit = TextUnit::paragraph) {
+        std::vector<std::string> said;
+        for (const Text& text : read(folder.write("a.txt", content), {.unit = unit}).all)
+            for (const TextNote& note : text.notes) said.push_back(note.place + ": " + note.what);
+        return said;
+    };
+    EXPECT_THAT(notes("one\ntwo\n"), ElementsAre(testing::AllOf(HasSubstr("a.txt: no blank line"), HasSubstr("--unit line"))));
+    EXPECT_THAT(notes("one\n"), testing::IsEmpty()) << "a line is a paragraph";
+    EXPECT_THAT(notes("one\ntwo\n\nthree\n"), testing::IsEmpty());
+    EXPECT_THAT(notes("one\ntwo\n", TextUnit::line), testing::IsEmpty());
+    EXPECT_THAT(notes("one\ntwo\n", TextUnit::document), testing::IsEmpty());
+}
+
+/// Texts are read again when a run is resumed, and a device has no end.
+TEST(PlainText, IsOfRegularFiles) {
+    const test::TempFolder folder;
+    for (const char* name :
+         {"pipe", "pipe.txt.gz", "pipe.zst", "pipe.csv", "pipe.jsonl", "pipe.conllu", "pipe_conll", "pro_stereotyped.txt"}) {
+        const fs::path pipe = folder / name, device = folder / ("to-" + std::string(name));
+        ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+        EXPECT_THAT(reading_error(pipe), testing::AllOf(HasSubstr(name), HasSubstr("expected a regular file, found a pipe")));
+        fs::create_symlink("/dev/zero", device);
+        EXPECT_THAT(reading_error(device), testing::AllOf(HasSubstr(name), HasSubstr("expected a regular file, found a device")));
+    }
+}
+
+/// A line may have no end: of 3 GB of zeros in a file of 3 MB, say.
+TEST(PlainText, ReadingEndsWithinALine) {
+    const test::TempFolder folder;
+    const std::string endless(3u << 20, 'x');
+    for (const auto& [name, content] :
+         {std::pair("a.txt", endless), std::pair("a.txt.gz", gzip(endless)), std::pair("a.jsonl.zst", zstd(endless))}) {
+        const fs::path file = folder.write(name, content);
+        const CancelToken token;
+        LineReader lines(file, token);
+        token.cancel();
+        std::string line;
+        EXPECT_THROW(lines.next(line), Cancelled) << name;
+        EXPECT_THROW(read_texts(
+                         file, {}, [](Text&&) { return true; }, {}, token),
+                     Cancelled)
+            << name;
+    }
+}
+
+/// As a user who is not root while one lives: root may read everything.
+class AsNobody {
+public:
+    AsNobody() { change(65534); }
+    ~AsNobody() { change(0); }
+
+private:
+    void change(uid_t user) const {
+        if (root_ && ::seteuid(user) != 0) throw std::runtime_error("cannot change the user");
+    }
+    const bool root_ = ::getuid() == 0;
+};
+
+TEST(Folders, ASubfolderWithoutPermissionIsListedAndTheOthersAreRead) {
+    const test::TempFolder folder;
+    folder.write("texts/a.txt", "one");
+    folder.write("texts/secret/b.txt", "two");
+    folder.write("texts/z/c.txt", "three");
+    fs::permissions(folder.path(), fs::perms::all);
+    fs::permissions(folder / "texts/secret", fs::perms::none);
+    {
+        const AsNobody nobody;
+        const ReadTexts some = read(folder / "texts");
+        EXPECT_THAT(some.texts, ElementsAre("one", "three"));
+        EXPECT_THAT(some.left_out, ElementsAre("secret: a folder that cannot be read (Permission denied)"));
+        EXPECT_THAT(reading_error(folder / "texts/secret"),
+                    testing::AllOf(HasSubstr("texts/secret"), HasSubstr("Permission denied")));
+    }
+    fs::permissions(folder / "texts/secret", fs::perms::owner_all);
 }
 
 TEST(PackedText, IsTheSameAndSaysWhenItIsDamaged) {

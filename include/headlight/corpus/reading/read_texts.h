@@ -37,9 +37,9 @@ using TakeText = std::function<bool(Text&&)>;
 /// ones). The suffix decides the format: .jsonl .ndjson .csv .tsv .conllu; files with mentions as mention_format(); others are
 /// plain text, in a folder only .txt .text .md and names without a suffix. Text::id is "FILE:LINE" with FILE relative to the
 /// folder; other scalar fields of a record are Text::fields. A byte order mark and CR before LF are removed. Empty and
-/// undecodable texts go to `left_out`. Errors with file and line: a malformed record, a record without the field, a column too
-/// many or too few, an open quote, damaged or truncated compressed files; Parquet and Arrow, with a line of Python that converts
-/// them to JSONL; no such file.
+/// undecodable texts and subfolders without permission go to `left_out`. Errors with file and line: a malformed record, a record
+/// without the field, a column too many or too few, an open quote, damaged or truncated compressed files; Parquet and Arrow, with
+/// a line of Python that converts them to JSONL; no such file.
 void read_texts(const std::filesystem::path&, const ReadOptions&, const TakeText&, const std::function<void(LeftOut)>& left_out,
                 const CancelToken& = {});
 

@@ -57,7 +57,7 @@ struct Text {
     std::vector<Mention> mentions{};              ///< of a text with coreference; chains by head, then begin
     MentionTask task = MentionTask::chains;
     std::string pair{};             ///< of WinoBias: the same for the two versions of a sentence
-    std::vector<TextNote> notes{};  ///< of annotated texts; a store lists them in its manifest
+    std::vector<TextNote> notes{};  ///< of the reader; a store lists them in its manifest
 };
 
 }  // namespace headlight::corpus
