@@ -3,8 +3,11 @@
 
 #include "cli/interrupt.h"
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "headlight/io/mapped_file.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +26,11 @@ CancelToken& token_of_interrupts() {
     return token;
 }
 
+/// The first one that came; 0: none.
+volatile std::sig_atomic_t received_signal = 0;
+
 void on_interrupt(int signal) {
+    if (received_signal == 0) received_signal = signal;
     token_of_interrupts().cancel();
     std::signal(signal, SIG_DFL);  // the next one ends the program
 }
@@ -49,7 +56,14 @@ void Console::note(std::string_view line) const {
 
 void Console::result(std::string_view text) const {
     while (!text.empty()) {
-        const ssize_t put = ::write(STDOUT_FILENO, text.data(), text.size());
+        // A pipe that has room takes PIPE_BUF bytes at once, so nothing here waits for its reader but poll().
+        constexpr int kMilliseconds = 100;
+        struct pollfd out {
+            .fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0
+        };
+        WorkingFor::token().throw_if_cancelled();
+        if (::poll(&out, 1, kMilliseconds) == 0) continue;
+        const ssize_t put = ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)
             throw Error(
@@ -84,7 +98,11 @@ CancelToken interruptible() {
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     action.sa_flags = SA_ONSTACK | SA_RESTART;  // on the stack that model/arithmetic/signal_stack.h gives each thread
-    for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        const bool ignored = ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+        if (!(signal == SIGHUP && ignored)) ::sigaction(signal, &action, nullptr);  // nohup
+    }
     return token;
 }
 
@@ -100,8 +118,9 @@ void install_signal_messages() {
 }
 
 void end_interrupted() {
-    std::signal(SIGINT, SIG_DFL);
-    std::raise(SIGINT);
+    const int signal = received_signal != 0 ? received_signal : SIGINT;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
     std::_Exit(1);
 }
 

@@ -26,13 +26,14 @@ private:
     bool shows_progress() const;
 };
 
-/// A token that Ctrl+C cancels: the first press stops the work cleanly, the second ends the program at once.
+/// A token that Ctrl+C, SIGTERM and, without nohup, SIGHUP cancel: the first one stops the work cleanly, the second ends the
+/// program at once.
 CancelToken interruptible();
 
 /// Answers a mapped file that was cut short under us, and a file that may not grow, with a message instead of a crash.
 void install_signal_messages();
 
-/// After a cancelled run: ends the program the way an interrupted program ends.
+/// After a cancelled run: ends the program by the signal that cancelled it, so that who started it sees which.
 [[noreturn]] void end_interrupted();
 
 }  // namespace headlight::cli

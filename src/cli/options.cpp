@@ -6,6 +6,7 @@
 #include "headlight/base/index_list.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/nearest.h"
+#include "headlight/base/working_for.h"
 #include "headlight/intervention/recipe/recipe_file.h"
 #include "headlight/intervention/recipe/words.h"
 #include "headlight/io/json_file.h"
@@ -13,6 +14,7 @@
 #include "headlight/text/chat.h"
 #include "headlight/trace/saved.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +30,12 @@ std::string read_standard_input() {
     std::string text;
     char buffer[1 << 16];
     for (;;) {
+        WorkingFor::token().throw_if_cancelled();
+        struct pollfd input {
+            .fd = STDIN_FILENO, .events = POLLIN, .revents = 0
+        };
+        constexpr int kMilliseconds = 200;  // an interrupt between the check and the wait is seen then
+        if (::poll(&input, 1, kMilliseconds) == 0) continue;
         const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
         if (got == 0) return text;
         if (got < 0 && errno == EINTR) continue;

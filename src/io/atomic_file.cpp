@@ -2,17 +2,21 @@
 #include "headlight/io/atomic_file.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/working_for.h"
 #include "io/open_regular.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <random>
 #include <streambuf>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace headlight::io {
@@ -20,17 +24,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kWaitMilliseconds = 100;
+
 [[noreturn]] void fail(const fs::path& target, const std::string& problem, int code) {
     ErrorFacts facts{.problem = problem, .file = target.string(), .found = std::generic_category().message(code)};
     if (code == ENOSPC || code == EDQUOT || code == EFBIG) facts.hint = "Free some space or choose another folder";
     throw Error(std::move(facts));
 }
 
-/// Buffered writes to a descriptor; remembers the first errno of a write.
+/// Buffered writes to a descriptor; remembers the first errno of a write. Waiting for a reader of a pipe ends when the work is
+/// cancelled.
 class DescriptorBuffer : public std::streambuf {
 public:
     explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(1u << 18) { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
     int error() const noexcept { return error_; }
+    bool cancelled() const noexcept { return cancelled_; }
 
 protected:
     int_type overflow(int_type c) override {
@@ -71,7 +79,10 @@ private:
         while (size > 0 && error_ == 0) {
             const ssize_t put = ::write(fd_, data, size);
             if (put < 0) {
-                if (errno != EINTR) error_ = errno;
+                if (errno == EAGAIN)
+                    wait();
+                else if (errno != EINTR)
+                    error_ = errno;
             } else {
                 data += put;
                 size -= static_cast<std::size_t>(put);
@@ -80,8 +91,18 @@ private:
         return error_ == 0;
     }
 
+    void wait() {
+        struct pollfd room {
+            .fd = fd_, .events = POLLOUT, .revents = 0
+        };
+        ::poll(&room, 1, kWaitMilliseconds);
+        cancelled_ = WorkingFor::token().cancelled();
+        if (cancelled_) error_ = ECANCELED;
+    }
+
     int fd_;
     int error_ = 0;
+    bool cancelled_ = false;
     std::vector<char> buffer_;
 };
 
@@ -96,6 +117,7 @@ void fill(int fd, const fs::path& target, const std::function<void(std::ostream&
     } catch (...) {
         if (buffer.error() == 0) throw;
     }
+    if (buffer.cancelled()) throw Cancelled();
     if (buffer.error() != 0) fail(target, "Cannot write the file", buffer.error());
     if (!out) throw Error(ErrorFacts{.problem = "Cannot write the file", .file = target.string()});
 }
@@ -172,10 +194,17 @@ bool check_target(const fs::path& target) {
     return false;
 }
 
+/// A pipe without a reader is waited for.
 Descriptor open_stream(const fs::path& target) {
-    const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) fail(target, "Cannot open for writing", errno);
-    return Descriptor(fd);
+    while (true) {
+        const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0) return Descriptor(fd);
+        const int code = errno;
+        std::error_code ignored;
+        if (code != ENXIO || !fs::is_fifo(target, ignored)) fail(target, "Cannot open for writing", code);
+        WorkingFor::token().throw_if_cancelled();
+        std::this_thread::sleep_for(std::chrono::milliseconds(kWaitMilliseconds));
+    }
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/atomic_file.h"
 
+#include "headlight/base/working_for.h"
 #include "headlight/io/safetensors.h"
+#include "io/open_regular.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +88,21 @@ TEST(AtomicFile, FullDeviceIsReported) {
     struct stat info {};
     ASSERT_EQ(::stat("/dev/null", &info), 0);
     EXPECT_TRUE(S_ISCHR(info.st_mode));  // written to, not replaced
+}
+
+TEST(AtomicFile, AReaderThatDoesNotComeIsNoReasonNotToEnd) {
+    const TempFolder folder;
+    const std::filesystem::path pipe = folder / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    CancelToken token;
+    token.cancel();
+    const WorkingFor here(token);
+    EXPECT_THROW(write_atomically(pipe, "x"), Cancelled) << "nobody has opened the pipe";
+    const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+    EXPECT_NO_THROW(write_atomically(pipe, "x")) << "there is room";
+    EXPECT_THROW(write_atomically(pipe, std::string(1 << 20, 'x')), Cancelled) << "and then none";
+    EXPECT_NO_THROW(write_atomically(folder / "file", "x"))
+        << "a file does not wait: what is computed is kept after an interrupt";
 }
 
 TEST(AtomicFile, ExceptionLeavesTheTargetUntouched) {

@@ -10,7 +10,7 @@ namespace headlight::io {
 
 /// Lets `write` fill a temporary file beside `target`, syncs it and renames it over `target`.
 /// On any failure (full disk, exception in `write`) the temporary file is removed, `target` is as before, and Error is
-/// thrown.
+/// thrown. Devices and pipes take the bytes directly; waiting for their reader is cancelled by WorkingFor's token.
 void write_atomically(const std::filesystem::path& target, const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& target, std::string_view content);
 
