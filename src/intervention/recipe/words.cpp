@@ -218,6 +218,12 @@ private:
         if (at_ == words_.size()) fail_in_words(text_, text_.size() + 1, "The edit ends too early", expected, "the end", {});
         return words_[at_++];
     }
+    /// Without the marks a misspelt option, or a file's name, would be taken for a text.
+    const std::string& quoted(const char* expected) {
+        const Word& word = next(expected);
+        if (!word.quoted) fail(word, "A text stands without its quotation marks", expected, in_quotes(word.text));
+        return word.text;
+    }
     bool next_is(std::string_view word) {
         if (at_ >= words_.size() || words_[at_].quoted || words_[at_].text != word) return false;
         ++at_;
@@ -292,8 +298,8 @@ private:
     }
 
     void read_text(Edit& edit) {
-        edit.source = {.from = From::text, .what = next("a text in quotation marks").text};
-        if (next_is("to")) edit.source.target = next("the decoder's text in quotation marks").text;
+        edit.source = {.from = From::text, .what = quoted("a text in quotation marks")};
+        if (next_is("to")) edit.source.target = quoted("the decoder's text in quotation marks");
     }
 
     void read_over(Edit& edit) {
@@ -317,7 +323,7 @@ private:
 
     void read_direction(Edit& edit, const Word& word) {
         if (word.text == "token") {
-            edit.source = {.from = From::token, .what = next("a token in quotation marks").text};
+            edit.source = {.from = From::token, .what = quoted("a token in quotation marks")};
         } else if (word.text == "neuron" || word.text == "ov") {
             const Word& named = next("a neuron as L3N5, or a head and a number as L9H6.0");
             std::string_view text = named.text;

@@ -9,12 +9,14 @@ MetricReader::MetricReader(const SweepPair& pair, const SweepText& run, Metric m
     : metric_(metric), answers_(pair.answers), first_(run.end), last_(run.end + 1) {
     const std::string word(enum_word(metric));
     if (metric != Metric::kl && metric != Metric::loss && pair.answers.empty())
-        throw Error(
-            {.problem = "The metric " + word + " needs an answer", .hint = "Name the token that is right, or use kl or loss"});
+        throw Error({.problem = "The metric " + word + " needs an answer",
+                     .item = "--answer",
+                     .hint = "Give the token that is right, or use --metric kl or loss"});
     if (metric == Metric::logit_diff) {
         if (pair.wrong.empty())
             throw Error(ErrorFacts{.problem = "A logit difference needs a wrong answer",
-                                   .hint = "Name the token that it is compared with, or use the metric logprob"});
+                                   .item = "--wrong",
+                                   .hint = "Give the token that it is compared with, or use --metric logprob"});
         columns_ = pair.answers;
         columns_.insert(columns_.end(), pair.wrong.begin(), pair.wrong.end());
     }

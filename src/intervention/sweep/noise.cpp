@@ -41,7 +41,7 @@ std::vector<SweepPair> with_noise(const std::shared_ptr<const model::Model>& mod
         throw Error(ErrorFacts{.problem = "Noise on embeddings is not supported for this model",
                                .item = c.name,
                                .expected = "a model of one text",
-                               .hint = "Give a corrupt text"});
+                               .hint = "Give a corrupt text: --corrupt"});
     if (o.ablation != Ablation::none)
         throw Error(ErrorFacts{.problem = "Noise makes a corrupt text, and an ablation has none",
                                .item = "--noise",

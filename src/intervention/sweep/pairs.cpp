@@ -417,7 +417,7 @@ std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::Model& m
             throw Error(ErrorFacts{.problem = "A pair has no corrupt text to patch from or into",
                                    .file = asked.pairs,
                                    .item = "pair " + std::to_string(&pair - pairs.data() + 1),
-                                   .hint = "Give one, or ablate: --ablate zero"});
+                                   .hint = "Give one: --corrupt, or ablate: --ablate zero"});
     return pairs;
 }
 

@@ -121,7 +121,7 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     if (o.grid == Grid::neuron && o.layers.empty())
         throw Error(ErrorFacts{.problem = "A sweep of neurons needs its layers",
                                .found = std::to_string(c.n_layers * c.d_mlp) + " neurons in all",
-                               .hint = "Name one or a few layers"});
+                               .hint = "Name one or a few: --layers"});
     if (o.over && o.ablation != Ablation::mean && o.ablation != Ablation::resample)
         throw Error(ErrorFacts{.problem = "A file of texts is for means and resampling",
                                .item = "--over",
@@ -136,25 +136,26 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     const bool without_patterns = one_mean && std::erase(swept, Site::pattern) > 0;
     if (swept.empty())
         throw Error(ErrorFacts{.problem = "The mean of a pattern over positions is not defined",
-                               .hint = "Give several pairs or --per-position, or another ablation"});
+                               .hint = "Give several pairs (--pairs), --over with --per-position, or another --ablate"});
     if (o.method != Method::exact && o.metric == Metric::rank)
         throw Error(ErrorFacts{.problem = "A rank has no gradient, so attribution cannot estimate it",
-                               .hint = "Use another metric, or the method exact"});
+                               .hint = "Use another --metric, or --method exact"});
     if (o.method != Method::exact && (o.ablation == Ablation::forbid || o.ablation == Ablation::force))
         throw Error(
             ErrorFacts{.problem = "A change of which experts are chosen has no gradient, so attribution cannot estimate it",
-                       .hint = "Use the method exact"});
+                       .hint = "Use --method exact"});
     if (o.method != Method::exact && o.effect != Effect::total)
-        throw Error(ErrorFacts{.problem = "Attribution estimates total effects", .hint = "Use the method exact for direct ones"});
+        throw Error(ErrorFacts{.problem = "Attribution estimates total effects", .hint = "Use --method exact for direct ones"});
     if (o.method == Method::graddrop && c.n_layers < 2)
         throw Error(ErrorFacts{.problem = "GradDrop leaves out one layer of several",
                                .expected = "two layers or more",
                                .found = "1",
-                               .hint = "Use the method attribution"});
+                               .hint = "Use --method attribution"});
     if (o.metric == Metric::loss && !c.causal)
-        throw Error(ErrorFacts{.problem = "This model does not predict the next token, so a text has no loss",
-                               .item = c.name,
-                               .hint = model::reads_pictures(c) ? "Use another metric" : "Use another metric, read at the mask"});
+        throw Error(ErrorFacts{
+            .problem = "This model does not predict the next token, so a text has no loss",
+            .item = c.name,
+            .hint = model::reads_pictures(c) ? "Use another --metric" : "Use another --metric, read at the mask (--position)"});
     if (has_cross_attention(c) != !pairs.front().clean.source.empty())
         throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "A sweep of this model needs the text that its encoder reads"
                                                                  : "This model reads no source",

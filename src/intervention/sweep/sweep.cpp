@@ -283,6 +283,8 @@ std::int64_t SweepRun::Internals::restore(const SweepContent& content) {
         shifted = shifted || begun.shifted;
         if (!begun.beside.empty()) beside[pair] = begun.beside;
         const bool estimated = estimates_alone(sweep.options().method);
+        if (estimated && begun.beside.empty())
+            throw Error({.problem = "The numbers that are kept have no estimates", .item = "pair " + std::to_string(pair)});
         for (std::size_t i = 0; i < begun.states.size(); ++i) {
             if (begun.states[i] == CellState::computed && !estimated) continue;
             states[pair][i] = begun.states[i];

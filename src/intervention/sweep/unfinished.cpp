@@ -163,9 +163,21 @@ SweepContent content_of(std::string_view text, const SweepFacts& facts, std::siz
     return content;
 }
 
+UnfinishedSweep::Lock::Lock(const std::filesystem::path& of)
+    : file_(of.string() + ".lock"), lock_(file_, io::FileLock::Kind::exclusive, "Choose another file for --out", {}, [&] {
+          throw Error(ErrorFacts{.problem = "Another process is computing this sweep",
+                                 .file = of.string(),
+                                 .hint = "Wait until it ends, or choose another file for --out"});
+      }) {}
+
+UnfinishedSweep::Lock::~Lock() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);  // while it is held: whoever waits for it makes a new one
+}
+
 UnfinishedSweep::UnfinishedSweep(std::filesystem::path path, SweepFacts facts, std::int64_t memory, std::size_t pairs,
                                  std::size_t cells)
-    : path_(std::move(path)), facts_(std::move(facts)), content_{.memory = memory} {
+    : path_(std::move(path)), lock_(path_), facts_(std::move(facts)), content_{.memory = memory} {
     if (!std::filesystem::exists(path_)) return;
     const std::string text = io::read_text(path_, std::numeric_limits<std::uintmax_t>::max());
     const std::size_t whole = end_of_lines(text);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "headlight/intervention/sweep/sweep.h"
+#include "headlight/io/file_lock.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -47,10 +48,10 @@ struct LinesFrom {
 /// Errors: the lines are those of another sweep, or of none.
 SweepContent content_of(std::string_view lines, const SweepFacts&, std::size_t pairs, std::size_t cells, const LinesFrom&);
 
-/// The file of a sweep that has not finished.
+/// The file of a sweep that has not finished, which one process computes at a time: FILE.lock is locked meanwhile.
 class UnfinishedSweep {
 public:
-    /// Errors: as content_of().
+    /// Errors: as content_of(); another process has the file.
     UnfinishedSweep(std::filesystem::path, SweepFacts, std::int64_t memory, std::size_t pairs, std::size_t cells);
     const SweepContent& content() const noexcept { return content_; }
 
@@ -62,10 +63,20 @@ public:
 private:
     void write(const std::string& lines);
 
+    class Lock {
+    public:
+        explicit Lock(const std::filesystem::path& of);
+        ~Lock();
+
+    private:
+        std::filesystem::path file_;
+        io::FileLock lock_;
+    };
     struct Close {
         void operator()(std::FILE* f) const noexcept { std::fclose(f); }
     };
     std::filesystem::path path_;
+    Lock lock_;
     SweepFacts facts_;
     SweepContent content_;
     std::unique_ptr<std::FILE, Close> out_{};

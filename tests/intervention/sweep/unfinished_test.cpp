@@ -85,12 +85,17 @@ TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
                 kept = run.kept({{"site", "that"}});
             }
             ASSERT_TRUE(std::filesystem::exists(file));
-            SweepRun again(model, pairs, {options});
-            const std::int64_t there = again.keep_in(file, {{"site", "that"}});
+            // A run holds its file until it is gone.
+            const auto resumed = [&] {
+                SweepRun again(model, pairs, options);
+                const std::int64_t cells_there = again.keep_in(file, {{"site", "that"}});
+                again.run();
+                expect_same_bits(again.result(), whole);
+                return cells_there;
+            };
+            const std::int64_t there = resumed();
             EXPECT_GT(there, 0);
             EXPECT_LT(there, 4 * cells);
-            again.run();
-            expect_same_bits(again.result(), whole);
             SweepRun from_session(model, pairs, options);
             EXPECT_GE(from_session.take(kept, {{"site", "that"}}, "a session"), there) << "and what needs no pass";
             from_session.run();
@@ -100,13 +105,8 @@ TEST(UnfinishedSweep, GoesOnFromItsFileBitForBit) {
             expect_same_bits(all_kept.result(), whole);
             // A process that dies leaves half a line; the pass is computed again.
             std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
-            SweepRun killed(model, pairs, options);
-            EXPECT_GE(killed.keep_in(file, {{"site", "that"}}), 0);
-            killed.run();
-            expect_same_bits(killed.result(), whole);
-            SweepRun finished(model, pairs, options);
-            EXPECT_EQ(finished.keep_in(file, {{"site", "that"}}), 4 * cells) << "nothing is left to compute";
-            expect_same_bits(finished.result(), whole);
+            EXPECT_GE(resumed(), 0);
+            EXPECT_EQ(resumed(), 4 * cells) << "nothing is left to compute";
         }
     }
 }
@@ -161,6 +161,13 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
     std::ofstream(file, std::ios::app) << io::with_checksum(R"({"pair":0,"pass":[[100000,0.5]]})") << "\n";
     EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
                 AllOf(HasSubstr("no such cell"), HasSubstr("100000"), HasSubstr("line ")));
+    // More runs taken than there are, or none at all, is no mean.
+    for (const char* sum : {"[0,0.5,0,0]", "[0,0.5,3,2]", "[0,0.5,1,0]"}) {
+        folder.write("s.unfinished", sound);
+        std::ofstream(file, std::ios::app) << io::with_checksum(std::string(R"({"pair":0,"pass":[)") + sum + "]}") << "\n";
+        EXPECT_THAT(message(pairs, {{"model", "this"}, {"site", "z_by_position"}}),
+                    AllOf(HasSubstr("s.unfinished"), HasSubstr("parts"), HasSubstr("line ")));
+    }
     for (const std::string& line :
          {std::string("layer,head,value"), std::string(R"({"rows": []})"),
           io::with_checksum(R"({"headlight": "unfinished sweep 2", "memory": 1})"),
@@ -168,6 +175,24 @@ TEST(UnfinishedSweep, IsThatOfOneModelTextsAndOptions) {
         std::ofstream(file) << line << "\n";
         EXPECT_THAT(message(pairs, {{"model", "this"}}), AllOf(HasSubstr("not the numbers of a sweep"), HasSubstr("s.unf")));
     }
+}
+
+TEST(UnfinishedSweep, IsComputedByOneProcessAtATime) {
+    const auto model = fixture("gpt2");
+    const std::vector<SweepPair> pairs = some_pairs(*model, 1);
+    const TempFolder folder;
+    const std::filesystem::path file = folder / "s.unfinished";
+    {
+        SweepRun first(model, pairs, {.grid = Grid::z});
+        EXPECT_EQ(first.keep_in(file, {}), 0);
+        const auto second = [&] { SweepRun(model, pairs, {.grid = Grid::z}).keep_in(file, {}); };
+        EXPECT_THAT(test::error_of(second), AllOf(HasSubstr("Another process"), HasSubstr("s.unfinished")))
+            << "before its first pass";
+        first.run();
+        EXPECT_THAT(test::error_of(second), HasSubstr("Another process"));
+    }
+    EXPECT_GT(SweepRun(model, pairs, {.grid = Grid::z}).keep_in(file, {}), 0);
+    EXPECT_EQ(folder.count(), 1U) << "no lock is left";
 }
 
 }  // namespace unfinished_test
