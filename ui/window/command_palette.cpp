@@ -94,7 +94,7 @@ CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> ite
 
 void CommandPalette::open() {
     const QWidget* over = parentWidget();
-    const int width = std::min(560, over->width() - 64);
+    const int width = std::clamp(over->width() - 64, 200, 560);  // wider than a tiny window: it is one of its own
     setFixedSize(width, 440);
     move(over->mapToGlobal(QPoint((over->width() - width) / 2, 72)));
     show();

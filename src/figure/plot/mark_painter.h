@@ -29,7 +29,7 @@ struct Canvas {
 /// What `paint` paints on a canvas of this size, as an image on screen.
 template <class Paint>
 QImage screen_image(QSizeF size, double scale, const Style& style, Paint paint) {
-    QImage image((size * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+    QImage image((size * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     QPainter to(&image);
     to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
