@@ -25,7 +25,7 @@ NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent), text_(new QLabel), actio
     connect(close, &QToolButton::clicked, this, &QWidget::hide);
     connect(action_, &QPushButton::clicked, this, [this] {
         hide();
-        if (run_) run_();
+        if (const auto run = run_) run();  // which may offer the next thing
     });
     hide();
 }
