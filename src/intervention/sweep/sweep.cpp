@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/sweep.h"
+#include "headlight/base/error.h"
 
 #include "headlight/io/hash.h"
 #include "intervention/sweep/attribution.h"
