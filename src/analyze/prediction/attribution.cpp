@@ -37,6 +37,11 @@ void check_attribution(const trace::Trace& trace, Position p, const AttributionO
     check_position(trace, p, "position");
     check_token(trace, o.token);
     if (o.minus) check_token(trace, *o.minus);
+    if (o.minus == o.token)
+        throw Error({.problem = "The difference of a logit to itself is 0",
+                     .item = "minus",
+                     .expected = "another token",
+                     .found = trace.tokenizer() ? text::token_label(*trace.tokenizer(), o.token) : std::to_string(o.token)});
 }
 
 /// Before the cap, where the model has one: that is what a sum over the stream can give.

@@ -201,6 +201,7 @@ TEST(Attribution, WorksOnOneTokenAndNamesWhatIsNotThere) {
     EXPECT_THROW(attribution(*trace, Position(-1), {.token = 11}), Error);
     EXPECT_THROW(attribution(*trace, Position(0), {.token = trace->config().vocab_size}), Error);
     EXPECT_THROW(attribution(*trace, Position(0), {.token = 1, .minus = -4}), Error);
+    EXPECT_THROW(attribution(*trace, Position(0), {.token = 1, .minus = 1}), Error) << "a difference of 0";
     EXPECT_THROW(neuron_drivers(*trace, {Layer(0), Neuron(trace->config().d_mlp)}, Position(0)), Error);
 }
 
