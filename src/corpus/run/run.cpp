@@ -247,8 +247,10 @@ Manifest open_new_store(const NewStore& fresh, const CorpusRun& run, const Cance
 /// Blocks of a part that no segment has.
 std::vector<std::int64_t> blocks_to_run(const CorpusRun& run, const Manifest& manifest) {
     std::set<std::int64_t> finished;
-    for (const Segment& segment : segments_of(run.setup.store, manifest, run.parts == 1))
+    for (const Segment& segment : segments_of(run.setup.store, manifest, run.parts == 1)) {
+        (void)gathered_in(segment, manifest);  // a damaged one is found now, and not after hours
         finished.insert(segment.blocks.begin(), segment.blocks.end());
+    }
     std::vector<std::int64_t> todo;
     for (std::int64_t block = 0; block < manifest.blocks(); ++block)
         if (block % run.parts == run.part - 1 && !finished.contains(block)) todo.push_back(block);

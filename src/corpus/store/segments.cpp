@@ -175,7 +175,8 @@ std::vector<Segment> segments_of(const fs::path& store, const Manifest& manifest
     std::ranges::sort(files);
     std::vector<Segment> segments;
     for (const fs::path& file : files) {
-        const Metadata metadata = io::open_checked_safetensors(file, kDeleteSegment).metadata();
+        // Listed often while a run grows, so only the header is read; merge_segments() and blocks_to_run() check the content.
+        const Metadata metadata = io::TensorStore::open_file(file).metadata();
         if (entry(metadata, "format", file) != kSegmentFormat)
             throw Error({.problem = "The file is no segment of a corpus store", .file = file.string()});
         Segment segment{.file = file,
