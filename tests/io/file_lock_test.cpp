@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/file_lock.h"
 #include "headlight/io/file_stamp.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iterator>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -28,6 +31,25 @@ TEST(FileLock, AWaitThatIsCancelledLeavesNoFileOpen) {
         EXPECT_THROW(FileLock(file, FileLock::Kind::exclusive, "", stop, [&] { stop.cancel(); }), Cancelled);
     }
     EXPECT_EQ(open_files(), before);
+}
+
+TEST(FileLock, MakesItsFolderAgainThatAnotherRemoved) {
+    const TempFolder folder;
+    const auto file = folder / ".locks/run";
+    auto held = std::make_unique<FileLock>(file, FileLock::Kind::exclusive, "", CancelToken(), std::function<void()>());
+    const FileLock next(file, FileLock::Kind::exclusive, "", {}, [&] {
+        std::filesystem::remove_all(file.parent_path());
+        held.reset();
+    });
+    EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(FileLock, NamesThePlaceThatIsInTheWay) {
+    const TempFolder folder;
+    const auto place = folder.write("plain", "x");
+    const std::string said =
+        test::error_of([&] { FileLock(place / ".locks/run", FileLock::Kind::exclusive, "Do this", {}, {}); });
+    EXPECT_NE(said.find(place.string() + ": found Not a directory. Do this"), std::string::npos) << said;
 }
 
 TEST(FileStamp, AnOverwrittenFileOfTheSameSizeHasAnotherOne) {
