@@ -172,6 +172,7 @@ int run(SweepArguments a, const Console& console) {
     if (!a.asked.over.empty())
         result.fact("over", std::filesystem::path(a.asked.over).filename().string())
             .fact("per_position", o.per_position ? "true" : "false");
+    if (o.ablation == Ablation::resample) result.fact("donors", o.donors);
     if (!a.asked.target.empty()) result.fact("target", a.asked.target);
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
