@@ -3,6 +3,7 @@
 
 #include "corpus/reading/line_reader.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/working_for.h"
 #include "text/unicode/utf8.h"
 
@@ -65,6 +66,11 @@ void OpenSpans::close(const std::string& chain, Part part, std::int64_t node, st
                        "Add its beginning, or remove the end");
     Open span = std::move(*found);
     open_.erase(std::next(found).base());
+    constexpr std::int64_t most = 10'000'000;  // nested a hundred thousand deep they would be as many as its square
+    nodes_ += node - span.first + 1;
+    if (nodes_ > most)
+        lines_.fail_at(line, "The mentions of a document have too many words together", "at most " + with_commas(most),
+                       with_commas(nodes_), "Are mentions closed where they end?");
     for (std::int64_t n = span.first; n <= node; ++n) span.span.nodes.push_back(n);
     if (part.number < part.of)
         waiting_.push_back(std::move(span));

@@ -64,6 +64,7 @@ private:
     const MentionLines& lines_;
     std::vector<Open> open_, waiting_;  ///< waiting_: for their next part
     std::vector<NodeSpan> closed_;
+    std::int64_t nodes_ = 0;  ///< of all mentions that have closed
 };
 
 /// By head, then begin, then the longest, then chain: the order of chains in Text::mentions.

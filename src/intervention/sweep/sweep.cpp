@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/sweep.h"
-#include "headlight/base/error.h"
 
+#include "headlight/base/error.h"
 #include "headlight/io/hash.h"
 #include "intervention/sweep/attribution.h"
 #include "intervention/sweep/noise.h"

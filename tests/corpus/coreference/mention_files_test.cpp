@@ -208,6 +208,18 @@ TEST(CoreferenceFiles, AreRecognisedAndKeptInAStore) {
     EXPECT_THROW(part_of(arrays_of(part), "store"), Error);
 }
 
+/// A file of a few megabytes must not ask for as many gigabytes.
+TEST(CoreferenceFiles, MentionsInOneAnotherAreNoBomb) {
+    std::string opened, closed;
+    constexpr int kDeep = 10'000;
+    for (int n = 0; n < kDeep; ++n) {
+        opened += word_2012(n, "a", "NN", "(" + std::to_string(n));
+        closed += word_2012(n, "a", "NN", std::to_string(n) + ")");
+    }
+    EXPECT_THAT(mistake(MentionFormat::conll2012, "#begin document (x)\n" + opened + closed + "#end document\n"),
+                testing::AllOf(HasSubstr("too many words"), HasSubstr("line ")));
+}
+
 /// A sound file of each format.
 const std::vector<std::pair<MentionFormat, std::string>>& sound_files() {
     static const std::vector<std::pair<MentionFormat, std::string>> files{
