@@ -112,6 +112,7 @@ public:
     }
     std::vector<NamedArray> arrays() const override {
         NamedArray all{"difference", {layers_, heads_, maps_.front().rows(), maps_.front().cols()}, {}};
+        all.values.reserve(maps_.size() * static_cast<std::size_t>(maps_.front().size()));
         for (const analyze::Matrix& map : maps_) all.values.insert(all.values.end(), map.data(), map.data() + map.size());
         return {all};
     }

@@ -186,6 +186,7 @@ Table HeadFigure::table() const {
 std::vector<NamedArray> HeadFigure::arrays() const {
     const Drawn& d = *drawn_;
     NamedArray weights{"weights", {std::ssize(d.active), std::ssize(data_.axes.queries), std::ssize(data_.axes.keys)}, {}};
+    weights.values.reserve(d.active.size() * data_.axes.queries.size() * data_.axes.keys.size());  // it may be a gigabyte
     std::vector<std::int64_t> heads;
     for (std::int32_t h : d.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(h)];

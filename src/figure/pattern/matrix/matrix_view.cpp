@@ -262,6 +262,7 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
     const auto n_q = std::ssize(data_.axes.queries), n_k = std::ssize(data_.axes.keys);
     const auto n = std::ssize(data_.weights);
     NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}};
+    weights.values.reserve(static_cast<std::size_t>(n * n_q * n_k));  // it may be a gigabyte
     for (std::size_t h = 0; h < data_.weights.size(); ++h) {
         weights.values.insert(weights.values.end(), data_.weights[h].data(), data_.weights[h].data() + data_.weights[h].size());
         if (!data_.names.empty()) continue;

@@ -74,6 +74,7 @@ std::vector<NamedArray> ModelFigure::arrays() const {
             const analyze::Matrix map = drawn_map({Layer{l}, Head{h}});
             array.shape[2] = map.rows();
             array.shape[3] = map.cols();
+            array.values.reserve(static_cast<std::size_t>(shape().grid_layers() * shape().grid_heads() * map.size()));
             array.values.insert(array.values.end(), map.data(), map.data() + map.size());
         }
     return {array};
