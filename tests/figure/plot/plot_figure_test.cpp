@@ -64,6 +64,25 @@ TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
         }
 }
 
+/// The view of a window of 50 pixels has none: Qt reports every call of a painter that could not begin.
+TEST(PlotFigure, PaintsInARoomWithoutPixels) {
+    static int reported;
+    reported = 0;
+    const QtMessageHandler before = qInstallMessageHandler([](QtMsgType, const QMessageLogContext&, const QString& message) {
+        reported += message.contains(QLatin1String("QPainter"));
+    });
+    for (plot::PlotData& data : every_kind())
+        for (const QSizeF room : {QSizeF(0, 0), QSizeF(0, 300), QSizeF(3, 3), QSizeF(900, 0)}) {
+            PlotFigure figure(data);
+            figure.layout(room, style, {});
+            QImage image(4, 4, QImage::Format_RGB32);
+            QPainter painter(&image);
+            figure.paint(painter, QRectF(0, 0, 4, 4), style, {});
+        }
+    qInstallMessageHandler(before);
+    EXPECT_EQ(reported, 0);
+}
+
 TEST(PlotFigure, PanelsWithTheirOwnLegendsListTheirOwnSeries) {
     plot::PlotData data = sample::layers(6, 8);
     data.own_legends = data.stacked_panels = true;

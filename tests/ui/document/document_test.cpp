@@ -295,6 +295,16 @@ TEST_F(EveryView, PaintsAndTheCommandNamesIt) {
     }
 }
 
+TEST(CommandPaletteRoom, IsThereOverAWindowOfFiftyPixels) {
+    QWidget over;
+    over.resize(50, 400);
+    auto* palette = new CommandPalette(QStringLiteral("Search"), {}, &over, {});
+    palette->open();
+    EXPECT_GE(palette->width(), 200);
+    EXPECT_GE(palette->findChild<QLineEdit*>()->width(), 100);
+    palette->close();
+}
+
 TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
     EXPECT_EQ(match_score(QStringLiteral("xyz"), QStringLiteral("Export figure")), -1);
     EXPECT_GE(match_score(QStringLiteral("efig"), QStringLiteral("Export figure")), 0);
