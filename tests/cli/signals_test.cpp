@@ -25,6 +25,7 @@ bool caught(int signal) {
 /// The command in a process that gets the signal as soon as it catches it.
 Outcome signalled(const std::vector<std::string>& words, int signal) {
     Outcome outcome = in_child([&] {
+        std::signal(signal, SIG_DFL);  // whoever started the tests may ignore it
         std::thread([signal] {
             while (!caught(signal)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             ::kill(::getpid(), signal);
@@ -55,14 +56,11 @@ TEST(Signals, AHangUpThatIsIgnoredStaysIgnored) {
     EXPECT_EQ(kept.code, 0);
 }
 
-/// Nothing is ever written to the pipe that the text would come from, and nobody reads the one that the result goes to.
-TEST(Signals, AreObeyedWhereAPipeIsWaitedFor) {
+/// Nothing is ever written to the pipe that the text would come from.
+TEST(Signals, AreObeyedWhereStandardInputIsWaitedFor) {
     const TempFolder folder;
     const std::filesystem::path pipe = folder / "pipe";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-    const Outcome written =
-        signalled({"trace", "novella-7m", "--text", "The doctor", "--capture", "all", "--out", pipe.string()}, SIGTERM);
-    EXPECT_EQ(written.code, 128 + SIGTERM) << written.err;
     const Outcome read = in_child([&] {
         ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO);
         const CancelToken token = interruptible();
