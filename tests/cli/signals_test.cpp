@@ -61,11 +61,12 @@ TEST(Signals, AreObeyedWhereStandardInputIsWaitedFor) {
     const TempFolder folder;
     const std::filesystem::path pipe = folder / "pipe";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const std::vector<std::string> words{"analyze", "heads", "novella-7m", "--text", "-"};
     const Outcome read = in_child([&] {
         ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO);
         const CancelToken token = interruptible();
         std::thread([] { ::kill(::getpid(), SIGINT); }).detach();
-        const std::vector<char*> argv = test::argv_of({"analyze", "heads", "novella-7m", "--text", "-"});
+        const std::vector<char*> argv = test::argv_of(words);
         return run(static_cast<int>(argv.size()) - 1, argv.data(), {});
     });
     EXPECT_EQ(read.code, 128 + SIGINT) << read.err;
