@@ -30,7 +30,8 @@ enum Dim {
     rank,
     expert,
     d_projection,
-    vocabulary
+    d_dense,
+    output
 };
 
 using C = const ModelConfig&;
@@ -44,6 +45,7 @@ struct HookRow {
     std::array<Dim, 3> shape;
     bool (*visited)(C, L layer);
     std::optional<Hook> in_decoder{};
+    std::string_view of_classes{};  ///< what it is called in a model that classifies texts, where that differs
 };
 
 constexpr auto kAlways = [](C, L) { return true; };
@@ -56,7 +58,8 @@ constexpr auto kLatent = [](C c, L) { return c.latent.any(); };
 constexpr auto kExperts = [](C c, L layer) { return has_experts(c, layer); };
 constexpr auto kConvolution = [](C c, L layer) { return has_convolution(c, layer); };
 constexpr auto kFinalNorm = [](C c, L) { return c.final_norm; };
-constexpr auto kMlmHead = [](C c, L) { return c.mlm_head; };
+constexpr auto kDenseHead = [](C c, L) { return has_dense_head(c); };
+constexpr auto kDenseHeadNorm = [](C c, L) { return c.mlm_head || c.class_head.norm; };
 constexpr auto kNorm1 = [](C c, L layer) { return c.post_norm || norm_before_attention(c, layer); };
 constexpr auto kNorm2 = [](C c, L) { return c.post_norm || (norm_before_mlp(c) && !c.shared_norm); };
 
@@ -128,12 +131,18 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::resid_post, "hook_resid_post", true, {pos, d_model}, kAlways},
     {Hook::ln_final_scale, "ln_final.hook_scale", false, {pos, one}, kFinalNorm},
     {Hook::ln_final_normalized, "ln_final.hook_normalized", false, {pos, d_model}, kFinalNorm},
-    {Hook::mlm_pre, "mlm_head.hook_pre", false, {pos, d_embed}, kMlmHead},
-    {Hook::mlm_post, "mlm_head.hook_post", false, {pos, d_embed}, kMlmHead},
-    {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false, {pos, one}, kMlmHead},
-    {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false, {pos, d_embed}, kMlmHead},
+    {Hook::mlm_pre, "mlm_head.hook_pre", false, {pos, d_dense}, kDenseHead, {}, "class_head.hook_pre"},
+    {Hook::mlm_post, "mlm_head.hook_post", false, {pos, d_dense}, kDenseHead, {}, "class_head.hook_post"},
+    {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false, {pos, one}, kDenseHeadNorm, {}, "class_head.ln.hook_scale"},
+    {Hook::mlm_ln_normalized,
+     "mlm_head.ln.hook_normalized",
+     false,
+     {pos, d_dense},
+     kDenseHeadNorm,
+     {},
+     "class_head.ln.hook_normalized"},
     {Hook::projected, "hook_projected", false, {pos, d_projection}, [](C c, L) { return c.d_projection > 0; }},
-    {Hook::logits, "logits", false, {pos, vocabulary}, [](C c, L) { return c.has_unembedding; }},
+    {Hook::logits, "logits", false, {pos, output}, [](C c, L) { return c.has_unembedding; }, {}, "class_logits"},
 });
 
 std::int64_t size_of(Dim dim, const ModelConfig& c, std::int64_t layer, std::int64_t tokens, std::int64_t source_tokens) {
@@ -156,7 +165,8 @@ std::int64_t size_of(Dim dim, const ModelConfig& c, std::int64_t layer, std::int
         case rank: return c.latent.rank;
         case expert: return c.experts.count;
         case d_projection: return c.d_projection;
-        case vocabulary: return c.vocab_size;
+        case d_dense: return c.class_head.any() ? c.d_model : embedding_width(c);
+        case output: return logit_count(c);
     }
     return 0;
 }
@@ -221,6 +231,9 @@ std::string name_of(HookPoint point) {
 std::optional<Hook> in_decoder(Hook of_cross) noexcept { return row_of(of_cross).in_decoder; }
 
 std::string name_of(HookPoint point, const ModelConfig& c) {
+    const std::string_view of_classes = row_of(point.hook).of_classes;
+    if (c.class_head.any() && !of_classes.empty())
+        return (c.stack == Stack::decoder && point.hook != Hook::logits ? "decoder." : "") + std::string(of_classes);
     if (c.stack == Stack::whole || point.hook == Hook::logits) return name_of(point);
     if (c.stack == Stack::encoder) return "encoder." + name_of(point);
     if (c.stack == Stack::cross) point.hook = in_decoder(point.hook).value_or(point.hook);
@@ -238,7 +251,7 @@ std::optional<HookPoint> parse_hook(std::string_view name) {
         name.remove_prefix(static_cast<std::size_t>(end + 1 - name.data()));
     }
     for (const HookRow& row : kHooks) {
-        if (row.layered != layered || row.suffix != name) continue;
+        if (row.layered != layered || (row.suffix != name && (row.of_classes.empty() || row.of_classes != name))) continue;
         point.hook = row.hook;
         return point;
     }
@@ -266,6 +279,10 @@ std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::i
     for (const hook_rows::Dim dim : row_of(point.hook).shape)
         if (dim != hook_rows::none) shape.push_back(size_of(dim, c, point.layer.value, tokens, source_tokens));
     return shape;
+}
+
+bool glob_match(std::string_view pattern, HookPoint point, const ModelConfig& c) {
+    return glob_match(pattern, name_of(point, c)) || (point.hook == Hook::logits && pattern == name_of(point));
 }
 
 bool glob_match(std::string_view pattern, std::string_view name) noexcept {

@@ -56,7 +56,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     std::map<std::string, std::int64_t> counts;
     // Factored embeddings are multiplied out when they are loaded; what the file has counts.
     const auto by_token = [&](const at::Tensor& t) {
-        return m.config.d_factored > 0 && t.defined() ? m.config.vocab_size * m.config.d_factored : n(t);
+        return m.config.d_factored > 0 && t.defined() ? t.numel() / m.config.d_model * m.config.d_factored : n(t);
     };
     counts["embedding"] = by_token(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) +
                           n(m.class_embed) + n(m.distill_embed);

@@ -119,7 +119,7 @@ std::vector<HookPoint> CapturePlan::resolve(const ModelConfig& c, bool may_be_el
     for (const std::string& glob : globs) {
         bool matched = false;
         for (std::size_t i = 0; i < points.size(); ++i) {
-            if (glob != "all" && !model::glob_match(glob, name_of(points[i], c))) continue;
+            if (glob != "all" && !model::glob_match(glob, points[i], c)) continue;
             matched = chosen[i] = true;
         }
         if (!matched && !may_be_elsewhere) throw_no_match(glob, points, c);

@@ -130,7 +130,7 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     // Whoever reads one of the blocks behind the layers makes the pass go on to the logits.
     const bool behind = std::ranges::any_of(stored, [](const HookPoint& p) { return p.hook > Hook::resid_post; });
     const bool passing = behind && c.has_unembedding && stored.count({Hook::logits, Layer(0)}) == 0;
-    result.working = std::max(layer, passing ? tokens * c.vocab_size * element_bytes : 0);
+    result.working = std::max(layer, passing ? tokens * logit_count(c) * element_bytes : 0);
     result.available = free_for_a_run();
     if (!result.fits()) {  // what earlier runs freed may still lie in this process's heap, where it counts as in use
         malloc_trim(0);

@@ -227,7 +227,7 @@ at::Tensor Remaker::logit_rows(std::int64_t first, std::int64_t count) const {
     const at::NoGradGuard no_grad;
     const auto lock = lock_for(part_of({Hook::logits, Layer(0)}));
     const at::Tensor state = made(part_of({Hook::logits, Layer(0)})).state;
-    if (count == 0) return at::empty({0, model_->config().vocab_size}, state.options().device(at::kCPU));
+    if (count == 0) return at::empty({0, logit_count(model_->config())}, state.options().device(at::kCPU));
     std::vector<at::Tensor> rows;
     for (std::int64_t at = first; at < first + count;) {
         const std::int64_t begin = at / kLogitRows * kLogitRows, size = std::min(kLogitRows, state.size(0) - begin);

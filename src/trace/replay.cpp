@@ -141,7 +141,7 @@ void require_memory_for_gradients(const model::Model& model, const TokenIds& tok
     const double bytes = model.dtype() == model::ComputeType::float64 ? 8 : 4;
     const double patterns = 6.0 * static_cast<double>(layers_with_patterns(model, of) * c.n_heads * tokens * tokens);
     const double streams = static_cast<double>(c.n_layers * tokens) * static_cast<double>(20 * c.d_model + 6 * c.d_mlp);
-    const double needed = bytes * (patterns + streams + 3.0 * static_cast<double>(tokens * c.vocab_size));
+    const double needed = bytes * (patterns + streams + 3.0 * static_cast<double>(tokens * logit_count(c)));
     const auto available = static_cast<double>(available_memory());
     if (needed <= available) return;
     throw Error({.problem = "Not enough memory for gradients over " + std::to_string(tokens) + " tokens",

@@ -77,6 +77,12 @@ text::Encoding encode(const text::Tokenizer& tokenizer, const Prompt& prompt) {
                               : tokenizer.encode_ids(prompt.ids, prompt.add_special_tokens);
 }
 
+/// What an encoder reads: the text, of a classifier with its second sentence.
+text::Encoding source_of(const model::ModelConfig& decoder, const text::Tokenizer& tokenizer, const Prompt& prompt) {
+    if (decoder.class_head.any() && prompt.ids.empty()) return encode(tokenizer, prompt);
+    return tokenizer.encode(prompt.text, std::nullopt, prompt.add_special_tokens);
+}
+
 void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, const Prompt& prompt, Trace::Internals& t) {
     const model::PicturePlan plan = model::picture_plan(model.folder(), model.config());
     if (!plan.warning.empty()) t.info.warnings.push_back(plan.warning);
@@ -279,16 +285,16 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const Cance
     const bool other_source = !pass.unedited || pass.unedited->text_a() != pass.prompt.text ||
                               !resolve_interventions(encoder->config(), pass.interventions, true).empty();
     if (other_source) pass.unedited = nullptr;
-    first.encoding = pass.tokenizer->encode(pass.prompt.text, std::nullopt, pass.prompt.add_special_tokens);
+    first.encoding = source_of(pass.model->config(), *pass.tokenizer, pass.prompt);
     const std::shared_ptr<const Trace> encoded =
         std::make_shared<const Trace>(run_stack(first, &pass.states, nullptr, cancel, progress));
 
     auto cross = std::make_unique<Trace::Internals>();
     pass.source = &encoded->encoding();
-    pass.encoding = target_encoding(pass.model->config(), *pass.tokenizer, pass.prompt.pair);
+    pass.encoding = target_encoding(pass.model->config(), *pass.tokenizer, pass.prompt.pair, encoded->encoding());
     const std::shared_ptr<const model::Model> cross_model = pass.model->part(model::Stack::cross);
     auto decoder = run_stack(std::move(pass), nullptr, cross.get(), cancel, progress);
-    if (decoder->prompt.pair.empty())
+    if (decoder->prompt.pair.empty() && !decoder->model->config().class_head.any())
         decoder->info.warnings.push_back("no target: the decoder reads only its start tokens (" + decoder->labels.front().text +
                                          "), and predicts the first token");
     for (const std::string& warning : encoded->info().warnings) decoder->info.warnings.push_back("source: " + warning);
@@ -301,11 +307,21 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const Cance
 
 }  // namespace
 
-text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer& tokenizer, const std::string& target) {
+text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer& tokenizer, const std::string& target,
+                               const text::Encoding& source) {
     text::Encoding encoding = tokenizer.encode_ids(decoder.start_ids, false);
     encoding.special.assign(encoding.ids.size(), true);
     encoding.words.assign(encoding.ids.size(), -1);
     encoding.sequence.assign(encoding.ids.size(), -1);
+    if (decoder.class_head.any()) {
+        if (source.size() == 0) return encoding;
+        text::Encoding shifted = source;
+        const auto drop_last = [](auto&... of_each_token) { (of_each_token.pop_back(), ...); };
+        drop_last(shifted.ids, shifted.tokens, shifted.offsets, shifted.type_ids, shifted.special, shifted.words,
+                  shifted.sequence);
+        encoding.append(shifted);
+        return encoding;
+    }
     if (target.empty()) return encoding;
     // A second text: tokenizers of two models (Marian) cut it by the target's.
     text::Encoding written = tokenizer.encode("", target, false);
@@ -330,7 +346,9 @@ Encodings encodings_of(const model::Model& model, const text::Tokenizer& tokeniz
     check_prompt(c, prompt);
     if (model::reads_pictures(c)) return {picture_encoding(c, tokenizer, {}), {}};
     if (!model.part(model::Stack::encoder)) return {encode(tokenizer, prompt), {}};
-    return {target_encoding(c, tokenizer, prompt.pair), tokenizer.encode(prompt.text, std::nullopt, prompt.add_special_tokens)};
+    text::Encoding source = source_of(c, tokenizer, prompt);
+    text::Encoding target = target_encoding(c, tokenizer, prompt.pair, source);
+    return {std::move(target), std::move(source)};
 }
 
 std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> model,

@@ -106,9 +106,9 @@ Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, V
                      .expected = "0 to " + std::to_string(count - 1),
                      .found = std::to_string(options.first < 0 ? options.first : options.last - 1)});
     for (const std::int64_t column : options.columns)
-        if (column < 0 || column >= in_->config().vocab_size)
-            throw Error({.problem = "No such token id in this model",
-                         .expected = "0 to " + std::to_string(in_->config().vocab_size - 1),
+        if (column < 0 || column >= logit_count(in_->config()))
+            throw Error({.problem = "This model has no logit of this number",
+                         .expected = "0 to " + std::to_string(logit_count(in_->config()) - 1),
                          .found = std::to_string(column)});
     in_->options = std::move(options);
     const at::NoGradGuard no_grad;

@@ -163,6 +163,11 @@ NormTensors convolution_norm(const model::Model& model) { return tensors_of(mode
 at::Tensor position_embedding(const model::Model& model) { return on_cpu(model.internals().pos_embed); }
 NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }
 
+DenseHeadTensors dense_head(const model::Model& model) {
+    const model::Model::Internals& m = model.internals();
+    return {.weight = on_cpu(m.mlm.weight), .bias = on_cpu(m.mlm.bias), .norm = tensors_of(m.mlm_norm)};
+}
+
 at::Tensor unembed(const model::Model& model) {
     require_unembedding(model);
     return unembed(model, 0, model.internals().unembed.weight.size(1));

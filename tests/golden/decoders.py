@@ -24,12 +24,13 @@ def lifted(model, double):
     torch.Tensor.float = torch.Tensor.double
     try:
         for module in model.modules():
-            if type(module).__name__.endswith("RotaryEmbedding"):
-                module.__init__(module.config)  # frequencies once more
-            if hasattr(module, "embed_positions") and hasattr(module, "rotary_dim"):  # GPT-J's table of them
+            dims = getattr(module, "pos_embd_dim", getattr(module, "rotary_dim", None))
+            if dims and hasattr(module, "embed_positions"):  # GPT-J's table of frequencies
                 angle = torch.arange(module.embed_positions.shape[0]).double()[:, None] * (
-                    1.0 / 10000 ** (torch.arange(0, module.rotary_dim, 2).double() / module.rotary_dim))
+                    1.0 / 10000 ** (torch.arange(0, dims, 2).double() / dims))
                 module.embed_positions = torch.cat((angle.sin(), angle.cos()), dim=1)
+            elif type(module).__name__.endswith("RotaryEmbedding"):
+                module.__init__(module.config)  # frequencies once more
         yield
     finally:
         torch.float, torch.float32, torch.Tensor.float = kept

@@ -97,6 +97,44 @@ struct Convolution {
     bool any() const noexcept { return width > 0; }
 };
 
+/// What the logits of a model are of.
+enum class HeadKind {
+    none,
+    language_model,
+    masked_language_model,
+    image_classifier,
+    sequence_classifier,
+    token_classifier,
+    question_answering
+};
+inline constexpr EnumRow<HeadKind> head_kinds[] = {
+    {HeadKind::none, "none", "No logits"},
+    {HeadKind::language_model, "language model", "Logits of the next token"},
+    {HeadKind::masked_language_model, "masked language model", "Logits of a masked token"},
+    {HeadKind::image_classifier, "image classifier", "Logits of a picture's classes"},
+    {HeadKind::sequence_classifier, "sequence classifier", "Logits of a text's classes"},
+    {HeadKind::token_classifier, "token classifier", "Logits of each token's classes"},
+    {HeadKind::question_answering, "question answering", "Logits of each token as start and end of the answer"}};
+constexpr const auto& enum_rows(HeadKind) { return head_kinds; }
+
+/// Which rows of the stream the classes of a text are read from: all of them, each for itself; the first ([CLS]); the last that
+/// is no padding; the mean of all.
+enum class ClassRow { every, first, last, mean };
+
+/// The head of a model that classifies texts or tokens, or marks answers. It reads the stream behind the final norm, where there
+/// is one: an optional dense layer with its activation (BERT calls it the pooler) and an optional norm, then the classifier,
+/// which is the unembedding. The classes are ModelConfig::labels.
+struct ClassHead {
+    HeadKind kind = HeadKind::none;  ///< none: the model has no such head
+    ClassRow reads = ClassRow::first;
+    bool dense = false;                        ///< d_model to d_model
+    bool norm = false;                         ///< a LayerNorm behind the activation (ModernBERT)
+    Activation activation = Activation::tanh;  ///< of the dense layer
+    std::int64_t pad_id = -1;                  ///< ClassRow::last: tokens that do not count; -1: all count
+    bool independent = false;                  ///< several classes may be right: sigmoids of the logits, not their softmax
+    bool any() const noexcept { return kind != HeadKind::none; }
+};
+
 /// Multi-head latent attention (DeepSeek-V2 2024, section 2.1): keys and values are made of one narrow vector for each token,
 /// normalised, which is what a cache would keep. The first numbers of a query and a key are of content; the others rotate, and
 /// those of the key are one vector for all heads: score = scale (content_i.content_j + rotary_i.rotary_j).
@@ -143,7 +181,7 @@ struct ModelConfig {
     bool mlp_bias = true;
     bool final_norm = true;
     bool tied_unembedding = false;
-    bool has_unembedding = true;  ///< false: no logits (sentence encoders)
+    bool has_unembedding = true;  ///< false: no logits (sentence encoders); see head_of()
     bool mlm_head = false;        ///< BERT: dense, activation and LayerNorm before the unembedding
 
     Norm norm = Norm::layer_norm;
@@ -190,8 +228,11 @@ struct ModelConfig {
     std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
     std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST]
     bool patch_bias = true;
-    std::vector<std::string> labels;  ///< classes that the logits are of (id2label)
-    std::int64_t d_projection = 0;    ///< CLIP: width that both towers are projected to; 0: no projection
+    std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
+
+    std::vector<std::string> labels;  ///< classes that the logits are of (id2label); empty: they are of the vocabulary
+    ClassHead class_head;             ///< of a model that classifies texts
+    std::string other_head;           ///< a tensor of a head that is not computed and takes the unembedding's place; "": none
 
     Disentangled disentangled;    ///< DeBERTa's terms of the score; beside `positions`
     Convolution convolution;      ///< DeBERTa's, beside layer 0
@@ -207,6 +248,23 @@ inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_valu
 inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
+/// The logits are of classes, not of tokens.
+inline bool has_classes(const ModelConfig& c) noexcept { return c.has_unembedding && !c.labels.empty(); }
+/// Numbers of a row of logits.
+inline std::int64_t logit_count(const ModelConfig& c) noexcept {
+    return c.labels.empty() ? c.vocab_size : static_cast<std::int64_t>(c.labels.size());
+}
+inline HeadKind head_of(const ModelConfig& c) noexcept {
+    return !c.has_unembedding   ? HeadKind::none
+           : c.class_head.any() ? c.class_head.kind
+           : reads_pictures(c)  ? HeadKind::image_classifier
+           : c.mlm_head         ? HeadKind::masked_language_model
+                                : HeadKind::language_model;
+}
+/// The classes are read from the mean of all rows: no row of the logits is that of its position.
+inline bool reads_mean(const ModelConfig& c) noexcept { return c.class_head.reads == ClassRow::mean; }
+/// A layer that is not linear stands between the stream and the unembedding.
+inline bool has_dense_head(const ModelConfig& c) noexcept { return c.mlm_head || c.class_head.dense; }
 inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }
 inline std::int64_t patch_columns(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_width / c.patch_size : 0; }
 inline constexpr std::int64_t kColours = 3;  ///< of a pixel: red, green, blue

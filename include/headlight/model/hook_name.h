@@ -81,12 +81,12 @@ enum class Hook {
     resid_post,           ///< blocks.L.hook_resid_post [pos, d_model]
     ln_final_scale,       ///< ln_final.hook_scale [pos, 1]
     ln_final_normalized,  ///< ln_final.hook_normalized [pos, d_model]
-    mlm_pre,              ///< mlm_head.hook_pre [pos, d_model] (BERT's masked-word head)
+    mlm_pre,              ///< mlm_head.hook_pre [pos, d_model] (BERT's masked-word head); class_head.hook_pre of classifiers
     mlm_post,             ///< mlm_head.hook_post [pos, d_model]
     mlm_ln_scale,         ///< mlm_head.ln.hook_scale [pos, 1]
     mlm_ln_normalized,    ///< mlm_head.ln.hook_normalized [pos, d_model]
     projected,            ///< hook_projected [pos, d_projection] (CLIP)
-    logits,               ///< logits [pos, vocab]; of pictures [pos, class]
+    logits,               ///< logits [pos, vocab]; of pictures [pos, class]; class_logits [pos, class] of texts
 };
 
 struct HookPoint {
@@ -114,5 +114,7 @@ std::vector<HookPoint> hooks_of(const ModelConfig&);
 std::vector<std::int64_t> shape_of(HookPoint, const ModelConfig&, std::int64_t tokens, std::int64_t source = 0);
 /// Shell-style match of a whole name: '*' any run, '?' one character.
 bool glob_match(std::string_view pattern, std::string_view name) noexcept;
+/// The same of a hook's name; "logits" names class logits too.
+bool glob_match(std::string_view pattern, HookPoint, const ModelConfig&);
 
 }  // namespace headlight::model

@@ -100,8 +100,10 @@ struct Prompt {
     std::shared_ptr<const model::Picture> picture{};  ///< for models that read pictures; no text then
 };
 
-/// What a decoder reads of a target: its start tokens, then the text without what a template adds.
-text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
+/// What a decoder reads of a target: its start tokens, then the text without what a template adds. The decoder of a classifier
+/// reads the source, shifted by its start token, whatever the target.
+text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target,
+                               const text::Encoding& source = {});
 
 /// What a run needs beside the model: the tokenizer of its folder. Of a model that reads pictures the names of its
 /// classes (its output) and, behind them, of its patches (its input): "[CLS]", "r1c1" ...

@@ -56,8 +56,15 @@ NormTensors embedding_norm(const model::Model&);     ///< undefined gain: none
 NormTensors convolution_norm(const model::Model&);   ///< behind DeBERTa's convolution; undefined gain: none
 at::Tensor position_embedding(const model::Model&);  ///< W_pos [context, d_model], undefined: none
 NormTensors final_norm(const model::Model&);         ///< undefined gain: none (post-norm models)
-at::Tensor unembed(const model::Model&);             ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
-at::Tensor unembed_bias(const model::Model&);        ///< [vocab], undefined: none
+/// The layer between the stream and the unembedding (ModelConfig::class_head, mlm_head), before its activation, and the norm
+/// behind it.
+struct DenseHeadTensors {
+    at::Tensor weight, bias;  ///< [d_model, d_model], [d_model]; undefined: no such layer, no bias
+    NormTensors norm;         ///< undefined gain: none
+};
+DenseHeadTensors dense_head(const model::Model&);
+at::Tensor unembed(const model::Model&);       ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
+at::Tensor unembed_bias(const model::Model&);  ///< [vocab], undefined: none
 /// What ALiBi adds to the score of every key, up to a number of the query's: [head, key] float64 on the CPU; undefined: no ALiBi.
 at::Tensor alibi_bias(const model::Model&, std::int64_t tokens);
 

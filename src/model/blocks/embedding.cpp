@@ -2,6 +2,7 @@
 #include "headlight/base/working_for.h"
 #include "headlight/model/same_products.h"
 #include "model/blocks/pack.h"
+#include "model/blocks/text_stack.h"
 #include "model/run/steps.h"
 
 #include <algorithm>
@@ -33,6 +34,16 @@ at::Scalar scale_in(const at::Tensor& x, double scale) {
 
 at::Tensor capped(const ModelConfig& c, const at::Tensor& logits) {
     return c.final_softcap > 0 ? (logits / c.final_softcap).tanh() * c.final_softcap : logits;
+}
+
+/// Every row of a text becomes their mean; single states, which are of no text, stay as they are.
+at::Tensor mean_rows(const Pass& pass, const at::Tensor& x) {
+    const auto mean = [](const at::Tensor& rows) { return rows.mean(-2, true).expand_as(rows); };
+    if (pass.stack) return mean(x.view({-1, pass.stack->tokens, x.size(-1)})).reshape_as(x);
+    if (!pass.pack) return pass.ids.defined() ? mean(x).contiguous() : x;
+    std::vector<at::Tensor> texts;
+    for (std::size_t i = 0; i < pass.pack->texts.size(); ++i) texts.push_back(mean(pass.pack->of_text(i, x)));
+    return at::cat(texts);
 }
 
 }  // namespace
@@ -89,16 +100,19 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
     switch (block) {
         case Block::final_norm: return norm(pass, m.final_norm, x, Hook::ln_final_scale, Hook::ln_final_normalized);
         case Block::mlm_head: {
+            const Activation activation = m.config.mlm_head ? m.config.mlm_activation : m.config.class_head.activation;
             at::Tensor pre = product(pass, x, m.mlm.weight);
-            at::Tensor post = bias_and_activate(pre, m.mlm.bias, m.config.mlm_activation);
+            at::Tensor post = bias_and_activate(pre, m.mlm.bias, activation);
             const at::Tensor seen = pass.hook(Hook::mlm_pre, pre);
             if (!seen.is_same(pre)) {
                 pre = seen.contiguous();
-                post = bias_and_activate(pre, {}, m.config.mlm_activation);
+                post = bias_and_activate(pre, {}, activation);
             }
             post = pass.hook(Hook::mlm_post, post);
+            if (!m.mlm_norm.gain.defined()) return post;
             return norm(pass, m.mlm_norm, post, Hook::mlm_ln_scale, Hook::mlm_ln_normalized);
         }
+        case Block::mean_rows: return mean_rows(pass, x);
         case Block::projection: return project(pass, x);
         default: return pass.hook(Hook::logits, logits(m, x));
     }

@@ -54,7 +54,8 @@ struct WeightMap {
 };
 
 /// Blocks of the pass, in order. What they do inside follows the configuration. Relative positions are a table that the
-/// scores of every layer read: they do nothing to the stream. The convolution stands in layer 0 alone.
+/// scores of every layer read: they do nothing to the stream. The convolution stands in layer 0 alone. mean_rows puts the mean of
+/// a text's rows into each of them; mlm_head is the dense layer of a class head too.
 enum class Block {
     token_embedding,
     position_embedding,
@@ -66,6 +67,7 @@ enum class Block {
     attention,
     mlp,
     final_norm,
+    mean_rows,
     mlm_head,
     projection,
     unembedding,

@@ -171,13 +171,17 @@ BlockInfo block_of(const Model& model, Block block) {
             return adding(info("convolution", "convolution", "Convolution", convolution_text(c), {"blocks.0.conv."}), 1);
         case Block::final_norm: return norm_block(model, "final_norm", "ln_final.");
         case Block::mlm_head:
+            if (c.class_head.any())
+                return info("class_head", "unembedding", "Dense layer of the classes",
+                            size_text(c.d_model, c.d_model) + (c.class_head.norm ? ", " + norm_text(c) : ""), {"class_head."});
             return info("mlm_head", "unembedding", "Masked-word head",
                         size_text(c.d_model, embedding_width(c)) + ", " + norm_text(c), {"mlm_head."});
+        case Block::mean_rows: return info("mean_rows", "unembedding", "Mean of all tokens", "", {});
         case Block::projection:
             return info("projection", "unembedding", "Projection", size_text(c.d_model, c.d_projection), {"projection."});
         case Block::unembedding:
-            return info("unembedding", "unembedding", reads_pictures(c) ? "Classifier" : "Unembedding",
-                        size_text(embedding_width(c), c.vocab_size) +
+            return info("unembedding", "unembedding", has_classes(c) ? "Classifier" : "Unembedding",
+                        size_text(c.class_head.any() ? c.d_model : embedding_width(c), logit_count(c)) +
                             (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                         {"unembed."});
         default: break;

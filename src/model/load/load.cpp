@@ -7,6 +7,7 @@
 #include "headlight/model/model.h"
 #include "headlight/model/peek.h"
 #include "model/arithmetic/device.h"
+#include "model/families/class_heads.h"
 #include "model/internals.h"
 #include "model/load/as_used.h"
 #include "model/load/load_parts.h"
@@ -108,6 +109,7 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         LayerWeights& layer = m.layers[static_cast<std::size_t>(row.layer)];
         std::int64_t bytes = 0;
         LoadedParameter loaded = reported(source, row, bytes);
+        if (m.config.class_head.any() && loaded.parameter.starts_with("mlm_head.")) loaded.parameter.replace(0, 3, "class");
         if (is_deferred(source, row, m)) {
             loaded.mapped = false;
             m.bytes_as_used += bytes;
@@ -131,12 +133,13 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
 /// whatever config.json says: many an old config.json leaves the field out, and transformers reads it so.
 WeightMap map_of(const Family& family, ModelConfig& c, const Source& source) {
     const io::TensorStore& store = source.store;
-    WeightMap map = family.weight_map(c);
+    find_other_head(c, store);
+    WeightMap map = rows_of(family, c);
     add_prefixes_in_the_wild(map, store);
     if (!c.tied_unembedding) return map;
     ModelConfig untied = c;
     untied.tied_unembedding = false;
-    WeightMap other = family.weight_map(untied);
+    WeightMap other = rows_of(family, untied);
     other.prefixes = map.prefixes;
     const io::TensorView* own = find(other, Slot::unembed, store);
     const io::TensorView* embedding = find(map, Slot::embed, store);
@@ -242,9 +245,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     const ConfigReader& config = source->config;
     const Family& family = family_for(config);
     if (family.encoder_config) room.kept /= 2;  // for each of the two stacks
-    m->config = family.parse_config(config);
-    m->config.architecture = config.architecture();
-    m->config.family = family.name;
+    m->config = config_of(family, config);
     m->config.name = name_of_model(path);
 
     const io::TensorStore& store = source->store;
@@ -260,7 +261,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     if (source->as_used) m->as_used = std::make_shared<WeightsAsUsed>(source, map, std::move(deferred), *m, room.kept);
-    m->spec = family.spec(m->config);
+    m->spec = spec_of(family, m->config);
 
     for (const auto& file : store.files()) m->report.files.push_back(file.string());
     if (family.encoder_config) {

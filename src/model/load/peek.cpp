@@ -4,7 +4,7 @@
 #include "headlight/io/gguf.h"
 #include "headlight/model/load_report.h"
 #include "headlight/model/locate.h"
-#include "model/families/family.h"
+#include "model/families/class_heads.h"
 #include "model/gguf/source.h"
 #include "model/load/config_reader.h"
 #include "model/load/quantization.h"
@@ -23,9 +23,7 @@ ConfigReader config_reader_of(const std::filesystem::path& path) {
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {
-    ModelConfig config = family.parse_config(json);
-    config.architecture = json.architecture();
-    config.family = family.name;
+    ModelConfig config = model::config_of(family, json);
     config.name = name_of_model(path);
     return config;
 }
@@ -52,7 +50,8 @@ Peek peek(const std::filesystem::path& path) {
             if (!ignored) out.bytes += bytes;
         }
         store = read_quantization(json, std::move(store)).store;
-        WeightMap map = family.weight_map(out.config);
+        find_other_head(out.config, store);
+        WeightMap map = rows_of(family, out.config);
         add_prefixes_in_the_wild(map, store);
         LoadReport report;
         bool head_absent = false;

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/python_json.h"
+#include "headlight/model/classes.h"
 #include "model/internals.h"
 #include "model/run/kv_cache.h"
 #include "model/run/sampler.h"
@@ -83,6 +84,11 @@ void add_ids(const nlohmann::json& config, std::vector<std::int64_t>& ids) {
 
 std::optional<ErrorFacts> why_no_continuation(const Model& model) {
     const ModelConfig& c = model.config();
+    if (c.class_head.any())
+        return ErrorFacts{.problem = "This model classifies texts and does not continue them",
+                          .file = model.folder().string(),
+                          .expected = "a language model",
+                          .found = head_text(c)};
     if (!c.causal)
         return ErrorFacts{.problem = "This model cannot continue texts",
                           .file = model.folder().string(),
@@ -92,7 +98,8 @@ std::optional<ErrorFacts> why_no_continuation(const Model& model) {
         return ErrorFacts{.problem = "This model has no logits",
                           .file = model.folder().string(),
                           .expected = "a model with an unembedding",
-                          .found = c.architecture};
+                          .found = c.architecture,
+                          .hint = c.other_head.empty() ? "" : why_no_logits(c)};
     return std::nullopt;
 }
 

@@ -246,12 +246,14 @@ std::int64_t rows_at_once(const ModelConfig& c) {
 at::Tensor forward_stacked(const Model& model, const ForwardInput& input, const at::Tensor& sources, std::int64_t position,
                            const std::vector<Variant>& variants, const CancelToken& cancel,
                            const std::function<void(Layer)>& layer_done) {
-    StackedPass stacked(model, input, sources, {position, position + 1});
+    const bool means = reads_mean(model.config());
+    StackedPass stacked(model, input, sources, means ? RowRange{0, std::ssize(input.ids)} : RowRange{position, position + 1});
     const at::Tensor x = stacked.run(variants, cancel, layer_done);
     at::Tensor rows = at::full({1 + std::ssize(variants)}, position, at::kLong);
     for (const StackedText& text : stacked.stack().texts)
         rows.data_ptr<std::int64_t>()[text.variant ? 1 + (text.variant - variants.data()) : 0] =
             text.start + position - text.first;
+    if (means) return finish(stacked.pass(), x).index_select(0, rows.to(x.device()));
     return finish(stacked.pass(), x.index_select(0, rows.to(x.device())));
 }
 
@@ -290,7 +292,9 @@ KeptText::KeptText(const Model& model, ForwardInput input, RowRange asked, const
     states_ = std::move(keeper.states);
     NoObserver nobody;
     Pass pass = start_pass(model.internals(), input_, nobody, nullptr);
-    logits_ = finish_rows(pass, states_.stream.back().narrow(0, asked.first, asked.last - asked.first));
+    const auto rows = [&](const at::Tensor& x) { return x.narrow(0, asked.first, asked.last - asked.first); };
+    const at::Tensor& last = states_.stream.back();
+    logits_ = reads_mean(model.config()) ? rows(finish_rows(pass, last)) : finish_rows(pass, rows(last));
 }
 
 at::Tensor KeptText::finish_rows(Pass& pass, at::Tensor x) const {
@@ -304,7 +308,9 @@ at::Tensor KeptText::run(std::span<const Variant> variants, const CancelToken& c
                          const std::function<void(Layer)>& layer_done) const {
     at::internal::lazy_init_num_threads();
     const at::Tensor sources = input_.source.defined() ? input_.source.unsqueeze(0) : at::Tensor();
-    StackedPass stacked(model_, input_, sources, asked_, &states_);
+    const bool means = reads_mean(model_.config());
+    const RowRange ran = means ? RowRange{0, std::ssize(input_.ids)} : asked_;
+    StackedPass stacked(model_, input_, sources, ran, &states_);
     const at::Tensor x = stacked.run(variants, cancel, layer_done);
     const std::int64_t asked = asked_.last - asked_.first;
     std::vector<std::int64_t> from, to;
@@ -320,7 +326,9 @@ at::Tensor KeptText::run(std::span<const Variant> variants, const CancelToken& c
     };
     // Rows before a variant's first are the text's own.
     at::Tensor out = logits_.repeat({std::ssize(variants), 1});
-    out.index_copy_(0, indices(to), finish_rows(stacked.pass(), x.index_select(0, indices(from))));
+    const at::Tensor rows = means ? finish_rows(stacked.pass(), x).index_select(0, indices(from))
+                                  : finish_rows(stacked.pass(), x.index_select(0, indices(from)));
+    out.index_copy_(0, indices(to), rows);
     return out.view({std::ssize(variants), asked, -1});
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/families/pictures/picture_fields.h"
 
-#include <charconv>
 #include <cmath>
 
 namespace headlight::model {
 namespace {
 
 constexpr std::int64_t kMaxSide = 1 << 14;
-constexpr std::int64_t kMaxLabels = 1 << 20;
 
 }  // namespace
 
@@ -45,23 +43,6 @@ void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t de
                    std::to_string(c.patch_size));
     c.class_tokens = class_tokens;
     c.context_length = class_tokens + patch_rows(c) * patch_columns(c);
-}
-
-void read_labels(const ConfigReader& json, ModelConfig& c) {
-    const std::int64_t named = json.has("id2label") && json.raw("id2label").is_object()
-                                   ? static_cast<std::int64_t>(json.raw("id2label").size())
-                                   : json.size({"num_labels", "_num_labels"}, kMaxLabels, 2);
-    if (named > kMaxLabels) json.wrong("id2label", "at most " + std::to_string(kMaxLabels) + " classes", std::to_string(named));
-    for (std::int64_t i = 0; i < named; ++i) c.labels.push_back("LABEL_" + std::to_string(i));
-    if (json.has("id2label"))
-        for (const auto& [key, label] : json.raw("id2label").items()) {
-            std::int64_t id = -1;
-            const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-            if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= named || !label.is_string())
-                json.wrong("id2label", "a name for each of 0 to " + std::to_string(named - 1), key.substr(0, 40));
-            c.labels[static_cast<std::size_t>(id)] = label.get<std::string>();
-        }
-    c.vocab_size = named;
 }
 
 }  // namespace headlight::model

@@ -16,7 +16,4 @@ ModelConfig picture_stack(const ConfigReader&, std::int64_t width, std::int64_t 
 /// patches and class tokens, no more and no less.
 void read_picture_size(const ConfigReader&, ModelConfig&, std::int64_t default_patch, std::int64_t class_tokens);
 
-/// id2label, or num_labels names "LABEL_0" … as transformers has them (2 where nothing is said).
-void read_labels(const ConfigReader&, ModelConfig&);
-
 }  // namespace headlight::model

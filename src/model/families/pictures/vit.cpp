@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ViT and DeiT: patches of a picture as tokens, a class token in front of them (DeiT: and one for distillation), encoder
 // blocks that normalise before their sublayers, a classifier that reads the class token.
+#include "model/families/class_heads.h"
 #include "model/families/pictures/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
@@ -14,7 +15,8 @@ ModelConfig parse(const ConfigReader& json, std::int64_t class_tokens) {
     c.query_bias = json.flag("qkv_bias", true);
     c.causal = false;
     read_picture_size(json, c, 16, class_tokens);
-    read_labels(json, c);
+    c.labels = read_labels(json);
+    c.vocab_size = static_cast<std::int64_t>(c.labels.size());
     return c;
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The classes of a model whose logits are not of tokens: of texts, tokens, answers or pictures.
+#pragma once
+
+#include "headlight/model/config.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::model {
+
+/// The row of the logits that is the model's output: of a picture that of [CLS]; of a text the one its head reads
+/// (ClassRow::mean: every row is the output, 0). nullopt where every row is one, and for language models.
+std::optional<std::int64_t> class_position(const ModelConfig&, const std::vector<std::int64_t>& ids);
+
+/// "NEGATIVE, NEUTRAL, POSITIVE", with "and N more" behind the first twelve.
+std::string class_list(const ModelConfig&);
+
+/// A class by its name, in any case where only one has it so, or its number. Error with the list of classes; `option` names what
+/// was asked: "--token".
+std::int64_t class_of(const ModelConfig&, std::string_view typed, const std::string& option);
+
+/// "sequence classifier of 3 classes (NEGATIVE, NEUTRAL, POSITIVE), read at the first token"; "language model".
+std::string head_text(const ModelConfig&);
+
+/// Why a model has no logits: "the head of this model (score.weight) is not supported".
+std::string why_no_logits(const ModelConfig&);
+
+}  // namespace headlight::model
