@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/importance.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/trace/replay.h"
@@ -136,6 +137,7 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
                                      const std::optional<text::Encoding>& source) {
     const model::ModelConfig& c = model.config();
     check_source(c, source.has_value());
+    require_token_logits(c, "The loss over the tokens of a text");
     Task task = c.causal ? next_tokens(encoding) : masked_tokens(model, tokenizer, encoding, seed);
     if (task.rows.empty())
         throw Error({.problem = "There is nothing to predict in this text",

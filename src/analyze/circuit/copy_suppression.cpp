@@ -3,6 +3,7 @@
 #include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/edits.h"
 #include "headlight/trace/replay.h"
@@ -21,6 +22,7 @@ using model::Hook;
 void check_direct_path(const trace::Trace& trace) {
     require_own_text(trace, "Copy suppression");
     const model::ModelConfig& c = trace.config();
+    require_token_logits(c, "Copy suppression");
     if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm && !c.branch_norm) return;
     throw Error({.problem = c.has_unembedding ? "A head of this model has no direct path to the logits"
                                               : "This model has no unembedding, so nothing a head writes is a token",

@@ -4,6 +4,7 @@
 
 #include "analyze/circuit/circuit_weights.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
 #include "model/arithmetic/kernels.h"
@@ -97,6 +98,7 @@ void check_sources(const model::Model& model, Circuit circuit, const CircuitOpti
     if (o.source == TokenVectors::unembedding && circuit == Circuit::ov)
         throw Error("An OV circuit reads tokens as they are embedded, not as they are unembedded");
     const bool needed = circuit == Circuit::ov || o.source == TokenVectors::unembedding || o.query == TokenVectors::unembedding;
+    if (needed) require_token_logits(model.config(), "A circuit that ends at tokens");
     if (needed && !unembeds_stream(model.config()))
         throw Error(
             {.problem = "This model has no unembedding that reads the residual stream, so nothing a head writes is a token",
@@ -124,8 +126,9 @@ void set_full(CircuitSpectrum& s, const model::Model& model, const HeadMatrices&
               const CancelToken& cancel) {
     s.full_score = kNaN;
     if (s.circuit == Circuit::ov && !unembeds_stream(model.config())) {
-        s.full_missing =
-            model.config().has_unembedding ? "the unembedding is behind the masked-word head" : "this model has no unembedding";
+        s.full_missing = model.config().class_head.any()  ? "the logits are of classes"
+                         : model.config().has_unembedding ? "the unembedding is behind the masked-word head"
+                                                          : "this model has no unembedding";
         return;
     }
     // Eigenvalues of A B are those of B A: [d_head, d_head] instead of [vocab, vocab].

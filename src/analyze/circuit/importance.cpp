@@ -37,6 +37,13 @@ Question question_of(const model::Model& model, const text::Tokenizer& tokenizer
         throw Error({.problem = "Importance is about the tokens of a text, and this model reads pictures",
                      .item = model.config().name,
                      .hint = "Attention, rollout, the lens and attribution work for it"});
+    if (head_of(model.config()) == model::HeadKind::question_answering)
+        throw Error(
+            {.problem =
+                 "Importance asks about one row of logits, and this model compares its rows: each token as start and as end "
+                 "of the answer",
+             .item = model.config().name,
+             .hint = "Predictions and attribution work for it"});
     if (position.value < 0 || position.value >= encoding.size())
         throw Error({.problem = "There is no such position in the text",
                      .expected = "0 to " + std::to_string(encoding.size() - 1),
@@ -45,7 +52,8 @@ Question question_of(const model::Model& model, const text::Tokenizer& tokenizer
     if (model.config().causal) {
         q.tokens.ids.resize(static_cast<std::size_t>(position.value) + 1);
         q.tokens.type_ids.resize(std::min(q.tokens.type_ids.size(), q.tokens.ids.size()));
-    } else if (const auto mask = tokenizer.mask_id(); mask && *mask < model.config().vocab_size) {
+    } else if (const auto mask = tokenizer.mask_id();
+               mask && *mask < model.config().vocab_size && !model.config().class_head.any()) {
         q.tokens.ids[static_cast<std::size_t>(position.value)] = *mask;
         q.masked = true;
     }
@@ -76,10 +84,15 @@ void append(std::vector<double>& out, const at::Tensor& t) {
 
 HookPoint input_of(const Importance& r) { return {r.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)}; }
 
+/// Of one row of logits.
+at::Tensor chances_of(const model::ModelConfig& c, const at::Tensor& row) {
+    return c.class_head.independent ? at::sigmoid(row) : at::softmax(row, 0);
+}
+
 void set_gradients(Importance& out, const Question& q, const CancelToken& cancel, const Progress& progress) {
     const HookPoint input = input_of(out);
     const auto probability = [&](const at::Tensor& logits) {
-        return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
+        return chances_of(q.model.config(), logits.select(0, q.position)).select(0, q.target);
     };
     const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel, progress);
     const auto take = [&](const auto& values, const auto& gradients) {
@@ -112,8 +125,8 @@ at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& 
             out.value_weighted(point.layer.value, first + j) = written.data_ptr<double>()[j];
         }
     };
-    return at::softmax(
-        trace::replay_row(q.model, q.tokens, q.position, take, cancel, progress).select(0, q.position).to(at::kDouble), 0);
+    const at::Tensor logits = trace::replay_row(q.model, q.tokens, q.position, take, cancel, progress);
+    return chances_of(q.model.config(), logits.select(0, q.position).to(at::kDouble));
 }
 
 /// Uniform in [0, n) without the library's own distributions, which differ between systems.
@@ -144,9 +157,10 @@ public:
             std::vector<trace::Variant> variants;
             for (std::int64_t i = first; i < std::min(first + at_once, count()); ++i) variants.push_back(variant(i));
             const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
-                const at::Tensor before = at::softmax(own.to(at::kDouble), 0);
+                const model::ModelConfig& c = q_.model.config();
+                const at::Tensor before = chances_of(c, own.to(at::kDouble));
                 for (std::int64_t i = 0; i < logits.size(0); ++i) {
-                    const at::Tensor change = before - at::softmax(logits[i].to(at::kDouble), 0);
+                    const at::Tensor change = before - chances_of(c, logits[i].to(at::kDouble));
                     lost_.push_back(change[target].item<double>());
                     distances_.push_back(0.5 * change.abs().sum().item<double>());
                 }
@@ -255,9 +269,9 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
                                          : "The importance of tokens needs the source that this model reads",
                      .item = c.name});
     if (o.source) q.tokens.source = o.source->ids;
-    if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
-        throw Error({.problem = "There is no such target token in this model",
-                     .expected = "0 to " + std::to_string(c.vocab_size - 1),
+    if (o.target && (*o.target < 0 || *o.target >= logit_count(c)))
+        throw Error({.problem = "There is no such target in this model",
+                     .expected = "0 to " + std::to_string(logit_count(c) - 1),
                      .found = std::to_string(*o.target)});
     Importance out;
     out.input = o.input;

@@ -21,7 +21,9 @@ double scalar_product(const at::Tensor& a, const at::Tensor& b) {
 double length(const at::Tensor& x) { return std::sqrt(scalar_product(x, x)); }
 
 /// A direct path from an update to the logits exists: a causal model whose stream goes through one final norm.
-bool has_direct_path(const model::ModelConfig& config) { return config.has_unembedding && config.causal && !config.post_norm; }
+bool has_direct_path(const model::ModelConfig& config) {
+    return config.has_unembedding && config.causal && !config.post_norm && !config.class_head.any();
+}
 
 /// What updates [n, d_model] add to the logits at position i: [n, vocab].
 at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updates) {

@@ -8,8 +8,11 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace headlight::analyze {
@@ -19,7 +22,7 @@ using model::Hook;
 using model::HookPoint;
 
 void check_token(const trace::Trace& trace, std::int64_t id) {
-    const std::int64_t vocab = trace.config().vocab_size;
+    const std::int64_t vocab = logit_count(trace.config());
     if (id >= 0 && id < vocab) return;
     throw Error({.problem = "There is no such token",
                  .expected = "an id from 0 to " + std::to_string(vocab - 1),
@@ -32,7 +35,7 @@ void check_attribution(const trace::Trace& trace, Position p, const AttributionO
     if (!splits_logits(c))
         throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
                      .item = c.name,
-                     .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
+                     .found = "a masked-word head, which is not linear",
                      .hint = "The logit lens, drivers of a neuron and contributions work for it"});
     check_position(trace, p, "position");
     check_token(trace, o.token);
@@ -63,9 +66,7 @@ Eigen::VectorXd to_vector_d(const at::Tensor& t) { return Eigen::Map<const Eigen
 
 }  // namespace
 
-bool splits_logits(const model::ModelConfig& c) {
-    return c.has_unembedding && !c.mlm_head && (!c.post_norm || has_cross_attention(c));
-}
+bool splits_logits(const model::ModelConfig& c) { return c.has_unembedding && !c.mlm_head; }
 
 const char* name_of(Component component) noexcept {
     switch (component) {
@@ -81,6 +82,7 @@ const char* name_of(Component component) noexcept {
         case Component::mlp_bias: return "mlp_bias";
         case Component::conv: return "conv";
         case Component::norm_bias: return "norm_bias";
+        case Component::nonlinear: return "nonlinear";
         case Component::final_bias: break;
     }
     return "final_bias";
@@ -105,6 +107,74 @@ Eigen::MatrixXd Decomposition::cross_heads(const model::ModelConfig& config) con
     return has_cross_attention(config) ? component_map(parts, Component::cross_head, config) : Eigen::MatrixXd();
 }
 
+namespace {
+
+/// Its derivative, of float64.
+at::Tensor slope_of(model::Activation activation, const at::Tensor& x) {
+    const auto sigmoid = [&](double steepness) {
+        const at::Tensor s = at::sigmoid(x * steepness);
+        return s + x * steepness * s * (1 - s);
+    };
+    const auto tanh_form = [&](double root) {
+        const at::Tensor t = ((x + x * x * x * 0.044715) * root).tanh();
+        return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+    };
+    switch (activation) {
+        case model::Activation::gelu:
+            return 0.5 * (1 + at::erf(x / std::sqrt(2.0))) + x * (-0.5 * x * x).exp() / std::sqrt(2 * std::numbers::pi);
+        case model::Activation::gelu_tanh: return tanh_form(std::sqrt(2 / std::numbers::pi));
+        case model::Activation::gelu_bloom: return tanh_form(0.79788456);
+        case model::Activation::relu: return x.gt(0).to(at::kDouble);
+        case model::Activation::silu: return sigmoid(1);
+        case model::Activation::quick_gelu: return sigmoid(1.702);
+        case model::Activation::tanh: break;
+    }
+    return 1 - x.tanh().square();
+}
+
+/// From behind a class head's dense layer to the stream in front of it, by the derivative at the run.
+void through_dense_head(const trace::Trace& trace, Position p, StreamReading& reading) {
+    const trace::DenseHeadTensors head = trace::dense_head(*trace.model());
+    at::Tensor u = reading.direction;
+    if (trace.config().class_head.norm) u = frozen_norm(trace, Hook::mlm_ln_scale, Layer(0), p).back(u, reading.constant);
+    const at::Tensor pre = state_row(trace, Hook::mlm_pre, Layer(0), p), post = state_row(trace, Hook::mlm_post, Layer(0), p);
+    const at::Tensor sloped = u * slope_of(trace.config().class_head.activation, pre);
+    reading.nonlinear = (at::dot(u, post) - at::dot(sloped, pre)).item<double>();
+    if (head.bias.defined()) reading.constant += at::dot(sloped, wide(head.bias)).item<double>();
+    reading.direction = at::mv(wide(head.weight), sloped);
+}
+
+/// The positions whose streams a row of logits is made of: all of them where the head reads their mean.
+std::vector<Position> rows_of(const trace::Trace& trace, Position p) {
+    if (!reads_mean(trace.config())) return {p};
+    std::vector<Position> all;
+    for (std::int64_t i = 0; i < trace.tokens(); ++i) all.emplace_back(i);
+    return all;
+}
+
+/// The mean of several splits, part by part.
+Decomposition mean_of(const std::vector<Decomposition>& splits) {
+    Decomposition mean = splits.front();
+    const auto n = static_cast<double>(splits.size());
+    for (Contribution& part : mean.parts) part.value = 0;
+    for (const Decomposition& split : splits)
+        for (std::size_t i = 0; i < split.parts.size(); ++i) {
+            const Contribution& each = split.parts[i];
+            const auto is_same = [&](const Contribution& part) {
+                return part.component == each.component && part.layer == each.layer && part.index == each.index;
+            };
+            auto part = mean.parts.begin() + static_cast<std::ptrdiff_t>(std::min(i, mean.parts.size() - 1));
+            if (!is_same(*part)) part = std::ranges::find_if(mean.parts, is_same);  // one of them has a part more
+            if (part == mean.parts.end()) part = mean.parts.insert(part, {each.component, each.layer, each.index, 0});
+            part->value += each.value / n;
+        }
+    mean.sum = 0;
+    for (const Contribution& part : mean.parts) mean.sum += part.value;
+    return mean;
+}
+
+}  // namespace
+
 StreamReading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor b_u = trace::unembed_bias(*trace.model());
@@ -115,6 +185,7 @@ StreamReading logit_reading(const trace::Trace& trace, Position p, const Attribu
         reading.direction = reading.direction - column(*o.minus);
         if (b_u.defined()) reading.constant -= b_u[*o.minus].to(at::kDouble).item<double>();
     }
+    if (c.class_head.dense) through_dense_head(trace, p, reading);
     if (c.final_norm)
         reading.direction = frozen_norm(trace, Hook::ln_final_scale, Layer(0), p).back(reading.direction, reading.constant);
     return reading;
@@ -122,7 +193,11 @@ StreamReading logit_reading(const trace::Trace& trace, Position p, const Attribu
 
 Decomposition attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     check_attribution(trace, p, o);
-    Decomposition split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
+    const at::NoGradGuard no_grad;
+    std::vector<Decomposition> rows;
+    for (const Position row : rows_of(trace, p))
+        rows.push_back(split_reading(trace, row, logit_reading(trace, row, o), o.neurons));
+    Decomposition split = rows.size() == 1 ? std::move(rows.front()) : mean_of(rows);
     split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
     return split;
 }
@@ -157,9 +232,14 @@ std::vector<double> neuron_parts(const trace::Trace& trace, Position p, const At
 Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
     check_attribution(trace, p, o);
     check_head(trace, id);
-    Directions directions;
-    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
-    return to_vector_d(sources_of(trace, id, p, directions.attention[static_cast<std::size_t>(id.layer.value)]));
+    const std::vector<Position> rows = rows_of(trace, p);
+    Eigen::VectorXd sum = Eigen::VectorXd::Zero(trace.tokens());
+    for (const Position row : rows) {
+        Directions directions;
+        split_reading(trace, row, logit_reading(trace, row, o), false, &directions);
+        sum += to_vector_d(sources_of(trace, id, row, directions.attention[static_cast<std::size_t>(id.layer.value)]));
+    }
+    return sum / static_cast<double>(rows.size());
 }
 
 Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
@@ -178,16 +258,19 @@ Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Positio
 Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o, const CancelToken& cancel) {
     check_attribution(trace, p, o);
     const model::ModelConfig& c = trace.config();
-    Directions directions;
-    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
-    Eigen::MatrixXd all(c.n_layers * c.n_heads, trace.tokens());
-    for (std::int64_t l = 0; l < c.n_layers; ++l) {
-        cancel.throw_if_cancelled();
-        for (std::int64_t h = 0; h < c.n_heads; ++h)
-            all.row(l * c.n_heads + h) =
-                to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions.attention[static_cast<std::size_t>(l)]));
+    const std::vector<Position> rows = rows_of(trace, p);
+    Eigen::MatrixXd all = Eigen::MatrixXd::Zero(c.n_layers * c.n_heads, trace.tokens());
+    for (const Position row : rows) {
+        Directions directions;
+        split_reading(trace, row, logit_reading(trace, row, o), false, &directions);
+        for (std::int64_t l = 0; l < c.n_layers; ++l) {
+            cancel.throw_if_cancelled();
+            for (std::int64_t h = 0; h < c.n_heads; ++h)
+                all.row(l * c.n_heads + h) +=
+                    to_vector_d(sources_of(trace, {Layer(l), Head(h)}, row, directions.attention[static_cast<std::size_t>(l)]));
+        }
     }
-    return all;
+    return all / static_cast<double>(rows.size());
 }
 
 Table table_of(const Decomposition& whole, HeadId head, const Eigen::VectorXd& sources, bool cross) {
@@ -199,6 +282,11 @@ Table table_of(const Decomposition& whole, HeadId head, const Eigen::VectorXd& s
                           "((c - mean c) / sigma * gain) W_U of the token, sigma of the run's final norm; "
                           "RMSNorm: no mean; final_bias: the final norm's and the unembedding's bias"},
                          {"source", "of a head_source: the token that the head reads"}};
+    if (std::ranges::any_of(whole.parts, [](const Contribution& part) { return part.component == Component::nonlinear; }))
+        table.definitions.emplace_back(
+            "nonlinear",
+            "the class head's dense layer is taken by its derivative at the run; what that leaves of the "
+            "logit is the part nonlinear");
     for (const Contribution& part : whole.parts)
         table.add({std::string(name_of(part.component)), index_cell(part.layer), index_cell(part.index), part.value});
     table.add({std::string("total"), {}, {}, whole.total});

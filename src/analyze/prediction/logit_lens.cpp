@@ -4,8 +4,10 @@
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
 #include "analyze/prediction/tuned_lens.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/base/memory.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/remade.h"
 #include "headlight/trace/weights.h"
 #include "model/arithmetic/kernels.h"
@@ -30,10 +32,17 @@ Hook hook_of(StreamPlace place) {
 }
 
 void check_lens(const trace::Trace& trace, const LensOptions& options) {
-    require_unembedding(trace.config(), "The logit lens");
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "The logit lens");
+    if (head_of(c) == model::HeadKind::question_answering)
+        throw Error(
+            {.problem = "The logit lens compares the columns of a row, and this model compares its rows: each token as start and "
+                        "as end of the answer",
+             .item = c.name,
+             .hint = "Predictions and attribution work for it"});
     if (options.tuned) check_place(*options.tuned, options.at);
     if (options.watched) {
-        const std::int64_t vocab = trace.config().vocab_size;
+        const std::int64_t vocab = logit_count(c);
         if (*options.watched < 0 || *options.watched >= vocab)
             throw Error({.problem = "There is no such token",
                          .expected = "an id from 0 to " + std::to_string(vocab - 1),
@@ -102,11 +111,17 @@ struct Output {
 };
 
 /// `watched` -1: none.
-LensState read_state(const float* logits, std::int64_t vocab, std::int64_t top, std::int64_t watched, const Output* output) {
+LensState read_state(const model::ModelConfig& c, const float* logits, std::int64_t top, std::int64_t watched,
+                     const Output* output) {
+    const std::int64_t vocab = logit_count(c);
+    const auto probability = [&](float logit, double log_sum) {
+        return static_cast<float>(output_probability(c, static_cast<double>(logit), log_sum));
+    };
     const LogitRow row(logits, vocab);
     const RowNumbers numbers = row.numbers();
     LensState state;
     state.top = row.largest(top, numbers.log_sum);
+    for (TokenScore& each : state.top) each.probability = probability(each.logit, numbers.log_sum);
     state.entropy = std::max(0.0, numbers.entropy);
     if (output) {
         // sum p (ln p - ln q) = -H(p) - sum p x + ln sum exp x; rounding may leave a little below 0
@@ -116,7 +131,7 @@ LensState read_state(const float* logits, std::int64_t vocab, std::int64_t top, 
     if (watched >= 0) {
         const float logit = logits[watched];
         state.watched_rank = row.rank(watched);
-        state.watched = {watched, logit, static_cast<float>(std::exp(static_cast<double>(logit) - numbers.log_sum))};
+        state.watched = {watched, logit, probability(logit, numbers.log_sum)};
     }
     return state;
 }
@@ -138,7 +153,7 @@ public:
                 for (std::int64_t r = begin; r < end; ++r) {
                     const Output& output = outputs_[static_cast<std::size_t>(r % count)];
                     cell(layer + r / count, first + r % count) =
-                        read_state(data + r * lens_.vocab, lens_.vocab, o_.top, watched(first + r % count), &output);
+                        read_state(trace_.config(), data + r * lens_.vocab, o_.top, watched(first + r % count), &output);
                 }
             });
         }
@@ -151,7 +166,7 @@ private:
 
     std::int64_t watched(std::int64_t position) const {
         if (o_.watched) return *o_.watched;
-        if (!o_.watch_text || model::reads_pictures(trace_.config())) return -1;
+        if (!o_.watch_text || model::has_classes(trace_.config())) return -1;
         const std::int64_t at = position + (trace_.config().causal ? 1 : 0);
         return at < lens_.positions ? trace_.encoding().ids[static_cast<std::size_t>(at)] : -1;
     }
@@ -164,7 +179,7 @@ private:
             for (std::int64_t i = begin; i < end; ++i) {
                 const float* x = data + i * lens_.vocab;
                 Output& output = outputs_[static_cast<std::size_t>(i)];
-                cell(lens_.layers, first + i) = read_state(x, lens_.vocab, o_.top, watched(first + i), nullptr);
+                cell(lens_.layers, first + i) = read_state(trace_.config(), x, o_.top, watched(first + i), nullptr);
                 output.entropy = cell(lens_.layers, first + i).entropy;
                 output.probabilities.assign(x, x + lens_.vocab);
                 constexpr float no_sink = -std::numeric_limits<float>::infinity();
@@ -186,14 +201,18 @@ void require_unembedding(const model::ModelConfig& config, const std::string& wh
     if (config.has_unembedding) return;
     throw Error({.problem = what + " needs an unembedding, and this model has none: it gives no logits",
                  .item = config.name,
+                 .found = config.other_head.empty() ? "" : model::why_no_logits(config),
                  .hint = "Attention, memory coefficients, drivers of a neuron and contributions work without one; or open "
                          "the same model with its language-model or masked-word head"});
 }
 
-bool unembeds_stream(const model::ModelConfig& config) { return config.has_unembedding && config.d_embed == 0; }
+bool unembeds_stream(const model::ModelConfig& config) {
+    return config.has_unembedding && config.d_embed == 0 && !config.class_head.any();
+}
 
 void require_stream_unembedding(const model::ModelConfig& config, const std::string& what) {
     require_unembedding(config, what);
+    require_token_logits(config, what);
     if (unembeds_stream(config)) return;
     throw Error({.problem = what + " needs an unembedding that reads the residual stream; this model's is narrower and "
                                    "stands behind the masked-word head",
@@ -209,7 +228,7 @@ LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, cons
     LogitLens lens{.at = options.at,
                    .layers = trace.config().n_layers,
                    .positions = trace.tokens(),
-                   .vocab = trace.config().vocab_size,
+                   .vocab = logit_count(trace.config()),
                    .watched = options.watched,
                    .states = {}};
     lens.states.resize(static_cast<std::size_t>((lens.layers + 1) * lens.positions));
@@ -229,7 +248,7 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
     check_lens(trace, options);
     check_position(trace, position, "position");
     const at::NoGradGuard no_grad;
-    const std::int64_t vocab = trace.config().vocab_size, layers = trace.config().n_layers;
+    const std::int64_t vocab = logit_count(trace.config()), layers = trace.config().n_layers;
     LensHistory history{.ids = ids, .layers = layers, .scores = {}, .ranks = {}};
     const auto add = [&](const at::Tensor& logits) {
         for (std::int64_t r = 0; r < logits.size(0); ++r) {
@@ -241,7 +260,8 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
                     throw Error({.problem = "There is no such token",
                                  .expected = "an id from 0 to " + std::to_string(vocab - 1),
                                  .found = std::to_string(id)});
-                history.scores.push_back({id, x[id], static_cast<float>(std::exp(static_cast<double>(x[id]) - log_sum))});
+                const double chance = output_probability(trace.config(), static_cast<double>(x[id]), log_sum);
+                history.scores.push_back({id, x[id], static_cast<float>(chance)});
                 history.ranks.push_back(row.rank(id));
             }
         }
@@ -263,7 +283,7 @@ Table table_of(const LogitLens& lens, const trace::Trace& trace, std::int64_t to
                          {"entropy", "nats, on rank 0"},
                          {"text_token", "the token at the position, on rank 0"},
                          {"watched_rank", "of the watched token in this state, on rank 0; 0: the likeliest"}};
-    const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
+    const auto label = [&](std::int64_t id) { return output_label(trace, id); };
     const auto add_state = [&](std::int64_t layer, std::int64_t position) {
         const LensState& state = lens.state(layer, Position(position));
         const auto row = [&](std::int64_t rank, const TokenScore& token) {

@@ -4,7 +4,9 @@
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/edits.h"
 #include "headlight/trace/remade.h"
 #include "headlight/trace/weights_in_parts.h"
@@ -25,6 +27,7 @@ using model::Hook;
 std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t top, const CancelToken& cancel) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "The prediction of the next token");
+    require_token_logits(c, "The prediction of the next token");
     if (!c.causal)
         throw Error({.problem = "This model looks both ways: it does not predict the next token",
                      .item = c.name,
@@ -62,7 +65,50 @@ std::vector<TokenScore> next_tokens(const trace::Trace& trace, Position p, std::
     check_position(trace, p, "position");
     const at::Tensor logits = plain(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, p.value, 1));
     const LogitRow row(logits.data_ptr<float>(), logits.size(1));
-    return row.largest(top, row.numbers().log_sum);
+    const double log_sum = row.numbers().log_sum;
+    std::vector<TokenScore> scores = row.largest(top, log_sum);
+    for (TokenScore& each : scores)
+        each.probability = static_cast<float>(output_probability(trace.config(), static_cast<double>(each.logit), log_sum));
+    return scores;
+}
+
+namespace {
+
+/// Tokens as one end of the answer, likeliest first: a softmax over them.
+std::vector<ClassScore> ends_of(const at::Tensor& logits, std::int64_t id, std::int64_t top) {
+    const at::Tensor column = logits.select(1, id).to(at::kDouble).contiguous(), chances = at::softmax(column, 0);
+    const at::Tensor order = at::argsort(column, /*stable=*/true, /*dim=*/0, /*descending=*/true);
+    std::vector<ClassScore> scores;
+    for (std::int64_t rank = 0; rank < std::min(top, order.size(0)); ++rank) {
+        const std::int64_t p = order[rank].item<std::int64_t>();
+        scores.push_back({Position(p), rank, id, column[p].item<double>(), chances[p].item<double>()});
+    }
+    return scores;
+}
+
+}  // namespace
+
+std::vector<ClassScore> class_predictions(const trace::Trace& trace, std::int64_t top) {
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "A prediction");
+    if (!has_classes(c)) throw Error({.problem = "The logits of this model are of tokens, not of classes", .item = c.name});
+    const at::NoGradGuard no_grad;
+    std::vector<ClassScore> scores;
+    if (head_of(c) == model::HeadKind::question_answering) {
+        const at::Tensor logits = plain(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, 0, trace.tokens()));
+        for (const std::int64_t id : {0, 1})
+            for (const ClassScore& each : ends_of(logits, id, top)) scores.push_back(each);
+        return scores;
+    }
+    const auto position = model::class_position(c, trace.encoding().ids);
+    const std::int64_t first = position.value_or(0), last = position ? first + 1 : trace.tokens();
+    for (std::int64_t p = first; p < last; ++p) {
+        std::int64_t rank = 0;
+        for (const TokenScore& each : next_tokens(trace, Position(p), top))
+            scores.push_back(
+                {Position(p), rank++, each.id, static_cast<double>(each.logit), static_cast<double>(each.probability)});
+    }
+    return scores;
 }
 
 MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::int64_t top, const CancelToken& cancel) {
@@ -122,6 +168,22 @@ Table table_of(const MaskedCandidates& masked, const text::Tokenizer& tokenizer)
         table.add({static_cast<std::int64_t>(k), t.id, text::token_label(tokenizer, t.id), static_cast<double>(t.logit),
                    static_cast<double>(t.probability)});
     }
+    return table;
+}
+
+Table table_of(const std::vector<ClassScore>& scores, const trace::Trace& trace) {
+    Table table;
+    table.columns = {"position", "token", "rank", "class_id", "class", "logit", "probability"};
+    const model::ModelConfig& c = trace.config();
+    const bool answer = head_of(c) == model::HeadKind::question_answering;
+    table.definitions = {{"position", "the row of the class logits that is read"},
+                         {"rank", answer ? "among all tokens; 0: the likeliest" : "among the classes; 0: the likeliest"},
+                         {"probability", answer                     ? "softmax over the tokens"
+                                         : c.class_head.independent ? "sigmoid of the logit"
+                                                                    : "softmax over the classes"}};
+    for (const ClassScore& each : scores)
+        table.add({each.position.value, token_name(trace.labels(), each.position.value), each.rank, each.id,
+                   output_label(trace, each.id), each.logit, each.probability});
     return table;
 }
 

@@ -5,6 +5,7 @@
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights_in_parts.h"
@@ -277,6 +278,7 @@ private:
 
 void require_refinement(const model::ModelConfig& c) {
     require_unembedding(c, "Refinement of the prediction");
+    require_token_logits(c, "Refinement of the prediction");
     if (c.mlm_head)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",
                      .item = c.name,

@@ -39,6 +39,7 @@ public:
         // The walk went backwards; the parts are listed in the order of the pass.
         split.parts.assign(backwards_.rbegin(), backwards_.rend());
         split.parts.push_back({Component::final_bias, -1, -1, reading.constant});
+        if (reading.nonlinear != 0) split.parts.push_back({Component::nonlinear, -1, -1, reading.nonlinear});
         for (const Contribution& part : split.parts) split.sum += part.value;
         return split;
     }
@@ -156,6 +157,7 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
         case Hook::ln2_post_scale: w = trace::layer_vectors(model, layer).mlp_branch; break;
         case Hook::ln_conv_scale: w = trace::convolution_norm(model); break;
         case Hook::embed_norm_scale: w = trace::embedding_norm(model); break;
+        case Hook::mlm_ln_scale: w = trace::dense_head(model).norm; break;
         default: w = trace::final_norm(model);
     }
     return {.gain = wide(w.gain),

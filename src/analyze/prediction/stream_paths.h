@@ -14,6 +14,7 @@ namespace headlight::analyze {
 struct StreamReading {
     at::Tensor direction;  ///< [d_model] float64
     double constant = 0;
+    double nonlinear = 0;          ///< what a head that was made linear at the run leaves of the number
     Layer layer;                   ///< the stream behind this layer's …
     bool behind_mlp = true;        ///< … MLP, or behind its attention
     bool behind_attention = true;  ///< false: in front of the layer too (the MLP of a parallel model)

@@ -27,7 +27,7 @@ enum class InputVectors {
 };
 
 struct ImportanceOptions {
-    /// The predicted token whose probability is asked about. Empty: the model's most probable one.
+    /// The predicted token or class whose probability is asked about. Empty: the model's most probable one.
     std::optional<std::int64_t> target{};
     /// What a token is replaced by to blank it out. Empty: the tokenizer's mask, else its unknown, padding or end
     /// token.
@@ -77,9 +77,10 @@ struct Importance {
 };
 
 /// Causal models predict the token after the position and read the text up to it; encoders read the whole text with the
-/// mask token at the position (where the tokenizer has one) and predict it. Of encoder-decoder models the decoder predicts, and
-/// tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a model
-/// without unembedding; blank-out without a neutral token. Progress counts layers of passes.
+/// mask token at the position (where the tokenizer has one) and predict it. Classifiers read the text as it is; the target is a
+/// class, and the position the one that its head reads (model::class_position). Of encoder-decoder models the decoder predicts,
+/// and tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a
+/// model without unembedding; blank-out without a neutral token. Progress counts layers of passes.
 Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position, const ImportanceOptions& = {},
                       const CancelToken& = {}, const Progress& = {});
 

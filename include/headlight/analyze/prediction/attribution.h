@@ -29,6 +29,7 @@ enum class Component {
     conv,        ///< DeBERTa's convolution beside layer 0: what it adds at the position, made of its neighbours too
     norm_bias,   ///< biases of norms that lie in the stream's way (post-norm models and BLOOM's residual after norm)
     final_bias,  ///< what no component writes: the last norm's bias and the read-out's own
+    nonlinear,   ///< of a class head with a dense layer: the logit minus what its derivative at the run makes of all the others
 };
 const char* name_of(Component) noexcept;  ///< "attn_bias"
 
@@ -57,16 +58,18 @@ struct AttributionOptions {
     bool neurons = false;                 ///< every neuron on its own
 };
 
-/// False where a logit is no sum over what was written into the stream: a masked-word head, or a norm behind every layer of a
-/// model of one stack.
+/// False where a logit is no sum over what was written into the stream: a masked-word head.
 bool splits_logits(const model::ModelConfig&);
 
 /// Direct logit attribution (Elhage et al. 2021; Wang et al. 2022, section 3.1): component c adds ((c - mean c) / sigma * gain)
 /// W_U[:, t] to the logit of t at position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is
 /// `final_bias`. In a decoder behind an encoder that has a norm behind every sub-layer (BART, Marian) a part is taken through all
-/// norms that follow it, each with the scale it had in the run; their biases are `norm_bias`. Float64. Errors: position or token
-/// that does not exist, models without unembedding, models in which logits are no sum over the stream (a masked-word head, a norm
-/// behind every layer of a model of one stack).
+/// norms that follow it, each with the scale it had in the run; their biases are `norm_bias`. The same in classifiers (BERT): a
+/// part's share of a class logit is exact where the head is a linear classifier. A dense layer with its activation between the
+/// two (BERT's pooler) is taken by its derivative at the run, J = W diag(f'(pre)): a part adds J W_U[:, class] to it, and
+/// `nonlinear` is what that leaves of the logit. Where the head reads the mean of all tokens, parts are means over the tokens.
+/// Float64. Errors: position, token or class that does not exist, models without unembedding, models in which logits are no sum
+/// over the stream.
 Decomposition attribution(const trace::Trace&, Position, const AttributionOptions&);
 
 /// One head's part of the same number, split over the source tokens it read: a_pj v_j W_O^h: [token]; sums to the head's part.

@@ -69,7 +69,8 @@ struct LensState {
 };
 
 /// softmax(LN_f(state) W_U + b_U) of every layer and position; the norm's statistics are those of the state itself
-/// (nostalgebraist 2020). Encoders: through the whole masked-word head.
+/// (nostalgebraist 2020). Encoders: through the whole masked-word head. Classifiers of texts and tokens: the class logits that
+/// their head gives each state; a head that reads the mean of all tokens is given one token's state.
 struct LogitLens {
     StreamPlace at = StreamPlace::resid_post;
     std::int64_t layers = 0, positions = 0, vocab = 0;
@@ -83,7 +84,8 @@ struct LogitLens {
     }
 };
 
-/// Errors: a model without unembedding, a watched id outside the vocabulary, a tuned lens made for another state.
+/// Errors: a model without unembedding, question answering, a watched id outside the vocabulary, a tuned lens made for another
+/// state.
 LogitLens logit_lens(const trace::Trace&, const LensOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// Some tokens through the layers at one position: the history behind a cell of the lens.
@@ -99,7 +101,8 @@ LensHistory lens_history(const trace::Trace&, Position, const std::vector<std::i
 void require_unembedding(const model::ModelConfig&, const std::string& what);
 
 /// Whether a vector of the residual stream can be read by W_U as it is: not where there is none, nor where embeddings are
-/// narrower than the stream (ALBERT, ELECTRA), whose masked-word head stands between the two.
+/// narrower than the stream (ALBERT, ELECTRA), whose masked-word head stands between the two, nor where the logits are of
+/// classes.
 bool unembeds_stream(const model::ModelConfig&);
 /// Error that names `what` where it cannot.
 void require_stream_unembedding(const model::ModelConfig&, const std::string& what);

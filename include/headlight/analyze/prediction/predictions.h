@@ -26,6 +26,19 @@ std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top =
 /// Likeliest tokens at one position of any model with an output: the next one, or in encoders the one that stands there.
 std::vector<TokenScore> next_tokens(const trace::Trace&, Position, std::int64_t top = 10);
 
+/// A class of a text, picture or token; or a token as start or end of the answer.
+struct ClassScore {
+    Position position;      ///< the row of the logits
+    std::int64_t rank = 0;  ///< 0: the likeliest
+    std::int64_t id = 0;    ///< column of the logits: ModelConfig::labels
+    double logit = 0;
+    double probability =
+        0;  ///< softmax over the classes, or sigmoid (ClassHead::independent); of an answer softmax over the tokens
+};
+/// The `top` likeliest classes of a text or picture, or of each token of a token classifier; of question answering the likeliest
+/// starts, then the likeliest ends. Error for a model whose logits are of tokens.
+std::vector<ClassScore> class_predictions(const trace::Trace&, std::int64_t top = 10);
+
 /// Candidates of a masked-word model for one token: a run in which its embedding is that of the mask.
 struct MaskedCandidates {
     std::vector<TokenScore> candidates;
@@ -38,6 +51,8 @@ MaskedCandidates masked_candidates(const trace::Trace&, Position, std::int64_t t
 /// A row for each token and candidate of the next one: position, token_id, token, log_probability, rank, next_entropy,
 /// next_rank, next_token_id, next_token, next_probability.
 Table table_of(const std::vector<TokenPrediction>&, const text::Tokenizer&);
+/// A row a score: position, token, rank, class_id, class, logit, probability.
+Table table_of(const std::vector<ClassScore>&, const trace::Trace&);
 /// A row a candidate: rank, token_id, token, logit, probability.
 Table table_of(const MaskedCandidates&, const text::Tokenizer&);
 

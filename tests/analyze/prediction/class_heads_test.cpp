@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Classifiers of texts and tokens, and question answering: what the analyses say of a class.
+#include "headlight/analyze/circuit/importance.h"
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/outputs.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/model/classes.h"
+#include "headlight/trace/replay.h"
+#include "tests/analyze/traces.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace headlight::analyze {
+namespace class_heads_test {
+
+using model::Hook;
+using testing::HasSubstr;
+
+std::filesystem::path classifier(const std::string& name) { return source_folder() / "tests/fixtures/class_heads" / name; }
+TracePtr run(const std::string& name) { return run_model(classifier(name), cats); }
+
+/// The fixtures with a tokenizer: an encoder with a pooler, one of means, a decoder with a linear head, tokens, answers, BART.
+constexpr const char* kNames[] = {"bert", "modernbert-mean", "gpt2", "bert-token", "bert-answer", "bart"};
+
+std::int64_t some_row(const trace::Trace& trace) {
+    return model::class_position(trace.config(), trace.encoding().ids).value_or(2);
+}
+
+double at(const at::Tensor& t, std::int64_t row, std::int64_t column) { return t[row][column].to(at::kDouble).item<double>(); }
+
+class EveryHead : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryHead, AttributionClosesAndItsRestIsThatOfADenseLayer) {
+    const TracePtr trace = run(GetParam());
+    const model::ModelConfig& c = trace->config();
+    const Position p(some_row(*trace));
+    const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
+    for (std::int64_t token = 0; token < logit_count(c); ++token) {
+        const Decomposition one = attribution(*trace, p, {.token = token}),
+                            two = attribution(*trace, p, {.token = token, .minus = 0, .neurons = true});
+        EXPECT_NEAR(one.total, at(logits, p.value, token), 1e-6);
+        EXPECT_NEAR(one.sum, one.total, 1e-5) << "class " << token;
+        EXPECT_NEAR(two.sum, at(logits, p.value, token) - at(logits, p.value, 0), 1e-5);
+        const bool rest =
+            std::ranges::any_of(one.parts, [](const Contribution& part) { return part.component == Component::nonlinear; });
+        EXPECT_EQ(rest, c.class_head.dense);
+    }
+    const AttributionOptions asked{.token = 1};
+    const Eigen::MatrixXd heads = attribution(*trace, p, asked).heads(c), all = all_head_sources(*trace, p, asked);
+    for (std::int64_t l = 0; l < c.n_layers; ++l)
+        for (std::int64_t h = 0; h < c.n_heads; ++h) {
+            const Eigen::VectorXd sources = head_sources(*trace, head_id(l, h), p, asked);
+            EXPECT_NEAR(sources.sum(), heads(l, h), 1e-5);
+            EXPECT_NEAR((all.row(l * c.n_heads + h).transpose() - sources).norm(), 0, 1e-9);
+        }
+}
+
+/// What is added behind the last layer changes a class logit, to first order, by the direction of its attribution: by the
+/// gradient.
+TEST_P(EveryHead, PartsOfTheLastLayerAreThoseOfTheGradient) {
+    const TracePtr trace = run(GetParam());
+    const model::ModelConfig& c = trace->config();
+    const bool straight = !c.post_norm && !c.final_norm;  // no norm between the last layer and the head
+    const bool behind_norm = c.post_norm && !has_cross_attention(c);
+    if (!straight && !behind_norm) GTEST_SKIP() << "the norm's scale is held";
+    const Position p(some_row(*trace));
+    const model::HookPoint last{Hook::resid_post, Layer(c.n_layers - 1)};
+    const trace::Gradients g = trace::gradients(*trace->model(), trace::ids_of(trace->encoding()), {last},
+                                                [&](const at::Tensor& logits) { return logits[p.value][1]; });
+    const at::Tensor u = g.gradients.at(last).to(at::kDouble), x = g.values.at(last).to(at::kDouble);
+    double constant = 0;
+    for (const Contribution& part : attribution(*trace, p, {.token = 1}).parts)
+        if (part.component == Component::final_bias || part.component == Component::nonlinear) constant += part.value;
+    EXPECT_NEAR((u * x).sum().item<double>(), at(trace::tensor(*trace, {Hook::logits, Layer(0)}), p.value, 1) - constant, 1e-4);
+}
+
+TEST_P(EveryHead, TheLensEndsAtTheOutput) {
+    const TracePtr trace = run(GetParam());
+    const model::ModelConfig& c = trace->config();
+    if (head_of(c) == model::HeadKind::question_answering) {
+        EXPECT_THAT(test::error_of([&] { logit_lens(*trace); }), HasSubstr("compares its rows"));
+        return;
+    }
+    const LogitLens lens = logit_lens(*trace, {.top = 3, .watch_text = true});
+    const Position p(some_row(*trace));
+    const LensState& output = lens.state(-1, p);
+    const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
+    ASSERT_EQ(std::ssize(output.top), logit_count(c));
+    for (const TokenScore& each : output.top) EXPECT_NEAR(static_cast<double>(each.logit), at(logits, p.value, each.id), 1e-6);
+    if (!reads_mean(c)) {
+        EXPECT_NEAR(lens.state(c.n_layers - 1, p).kl_to_final, 0, 1e-6);
+    }
+    const Table table = table_of(lens, *trace, 1);
+    EXPECT_EQ(std::get<std::string>(table.rows.back()[4]),
+              c.labels[static_cast<std::size_t>(lens.state(-1, Position(trace->tokens() - 1)).top.front().id)]);
+}
+
+TEST_P(EveryHead, PredictionsAreTheDistributionOfTheLogits) {
+    const TracePtr trace = run(GetParam());
+    const model::ModelConfig& c = trace->config();
+    const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)}).to(at::kDouble);
+    const bool answer = head_of(c) == model::HeadKind::question_answering;
+    const at::Tensor chances = at::softmax(logits, answer ? 0 : 1);
+    const std::vector<ClassScore> scores = class_predictions(*trace, 100);
+    const std::int64_t rows = answer || !model::class_position(c, trace->encoding().ids) ? trace->tokens() : 1;
+    EXPECT_EQ(std::ssize(scores), rows * logit_count(c));
+    double sum = 0;
+    for (const ClassScore& each : scores) {
+        EXPECT_NEAR(each.logit, at(logits, each.position.value, each.id), 1e-6);
+        EXPECT_NEAR(each.probability, at(chances, each.position.value, each.id), 1e-6);
+        sum += each.probability;
+    }
+    EXPECT_NEAR(sum, static_cast<double>(answer ? 2 : rows), 1e-5);
+}
+
+TEST_P(EveryHead, ImportanceIsOfTheClass) {
+    const TracePtr trace = run(GetParam());
+    const model::ModelConfig& c = trace->config();
+    ImportanceOptions asked{.target = 1, .permutations = 0};
+    if (has_cross_attention(c)) asked.source = trace->part(model::Stack::encoder)->encoding();
+    const auto of = [&] {
+        return importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(some_row(*trace)), asked);
+    };
+    if (head_of(c) == model::HeadKind::question_answering) {
+        EXPECT_THAT(test::error_of(of), HasSubstr("compares its rows"));
+        return;
+    }
+    const Importance found = of();
+    EXPECT_FALSE(found.masked);
+    const at::Tensor chances = at::softmax(trace::tensor(*trace, {Hook::logits, Layer(0)}).to(at::kDouble), 1);
+    EXPECT_NEAR(found.probability, at(chances, some_row(*trace), 1), 1e-6);
+    EXPECT_TRUE(std::ranges::all_of(found.blank_out, [](double lost) { return std::isfinite(lost); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, EveryHead, testing::ValuesIn(kNames),
+                         [](const auto& each) { return test::case_name(each.param); });
+
+/// Each row of a head of means is the output, and each of them has the mean of the parts.
+TEST(ClassHeads, OfAMeanEveryRowIsTheOutput) {
+    const TracePtr trace = run("modernbert-mean");
+    const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
+    EXPECT_TRUE(at::equal(logits, logits[0].expand_as(logits)));
+}
+
+TEST(ClassHeads, WhatIsAboutTokensIsRefused) {
+    const TracePtr trace = run("gpt2");
+    EXPECT_THAT(test::error_of([&] { predictions(*trace); }), HasSubstr("sequence classifier of 3 classes"));
+    EXPECT_FALSE(unembeds_stream(trace->config()));
+    EXPECT_EQ(output_label(*trace, 2), "POSITIVE");
+    EXPECT_EQ(choose_output(trace->config(), *trace->tokenizer(), "negative", "--token").id, 0);
+}
+
+}  // namespace class_heads_test
+}  // namespace headlight::analyze
