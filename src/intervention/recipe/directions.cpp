@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "intervention/recipe/directions.h"
 
-#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/io/npz.h"
 #include "headlight/trace/weights.h"
 
@@ -78,8 +78,11 @@ at::Tensor made_of(const Edit& edit, const model::Model& model, const text::Toke
     switch (edit.source.from) {
         case From::file: return of_file(edit);
         case From::token: {
-            const auto token =
-                analyze::choose_token(tokenizer, c.vocab_size, edit.source.what, "edit \"" + edit.source.what + "\"");
+            if (c.class_head.dense)
+                fail_edit(edit,
+                          "A class of this model is no direction of the stream: its head has a dense layer and an activation",
+                          "a classifier that reads the stream itself", c.name);
+            const auto token = analyze::choose_output(c, tokenizer, edit.source.what, "edit \"" + edit.source.what + "\"");
             return trace::unembed(model).select(1, token.id);
         }
         case From::neuron: {

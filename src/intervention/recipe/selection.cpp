@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/intervention/recipe/words.h"
+#include "headlight/model/classes.h"
 
 #include <algorithm>
 #include <set>
@@ -111,6 +112,7 @@ bool is_scale(Hook hook) {
 
 std::int64_t end_of(const text::Encoding& encoding, const Sources::Internals& sources) {
     const model::ModelConfig& c = sources.model->config();
+    if (const auto read = model::class_position(c, encoding.ids)) return *read;
     if (model::reads_pictures(c)) return 0;
     if (!c.causal && c.mlm_head)
         if (const auto mask = sources.tokenizer->mask_id())

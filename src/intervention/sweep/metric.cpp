@@ -5,8 +5,8 @@
 
 namespace headlight::intervention {
 
-MetricReader::MetricReader(const SweepPair& pair, const SweepText& run, Metric metric)
-    : metric_(metric), answers_(pair.answers), first_(run.end), last_(run.end + 1) {
+MetricReader::MetricReader(const model::ModelConfig& c, const SweepPair& pair, const SweepText& run, Metric metric)
+    : metric_(metric), independent_(c.class_head.independent), answers_(pair.answers), first_(run.end), last_(run.end + 1) {
     const std::string word(enum_word(metric));
     if (metric != Metric::kl && metric != Metric::loss && pair.answers.empty())
         throw Error({.problem = "The metric " + word + " needs an answer",
@@ -33,7 +33,11 @@ MetricReader::MetricReader(const SweepPair& pair, const SweepText& run, Metric m
     }
 }
 
-void MetricReader::set_reference(const at::Tensor& logits) { reference_ = at::log_softmax(logits[0].to(at::kDouble), 0); }
+at::Tensor MetricReader::logs_of(const at::Tensor& logits) const {
+    return independent_ ? at::log_sigmoid(logits) : at::log_softmax(logits, 1);
+}
+
+void MetricReader::set_reference(const at::Tensor& logits) { reference_ = logs_of(logits.to(at::kDouble))[0]; }
 
 at::Tensor MetricReader::tensor_of(const at::Tensor& logits) const {
     const at::Tensor all = logits.to(at::kDouble);
@@ -41,11 +45,14 @@ at::Tensor MetricReader::tensor_of(const at::Tensor& logits) const {
         const auto right = std::ssize(answers_), count = all.size(1);
         return all[0].narrow(0, 0, right).mean() - all[0].narrow(0, right, count - right).mean();
     }
-    const at::Tensor logs = at::log_softmax(all, 1);
+    const at::Tensor logs = logs_of(all);
     const auto indices = [&](const std::vector<std::int64_t>& ids) { return at::tensor(ids, at::kLong).to(logs.device()); };
     if (metric_ == Metric::kl) {
         const at::Tensor reference = reference_.to(logs.device());
-        return (reference.exp() * (reference - logs[0])).sum();
+        const at::Tensor divergence = (reference.exp() * (reference - logs[0])).sum();
+        if (!independent_) return divergence;
+        const auto other = [](const at::Tensor& log) { return at::log1p(-log.exp()); };  // of the class not being there
+        return divergence + ((1 - reference.exp()) * (other(reference) - other(logs[0]))).sum();
     }
     if (metric_ == Metric::loss) return -logs.gather(1, indices(next_).unsqueeze(1)).mean();
     const at::Tensor of_answers = logs[0].index_select(0, indices(answers_));

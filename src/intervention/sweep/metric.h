@@ -12,7 +12,7 @@ namespace headlight::intervention {
 class MetricReader {
 public:
     /// Error for answers that are lacking.
-    MetricReader(const SweepPair&, const SweepText& run, Metric);
+    MetricReader(const model::ModelConfig&, const SweepPair&, const SweepText& run, Metric);
     /// What reads KL(P_clean || P): the clean run's logits there.
     void set_reference(const at::Tensor& logits);
     void share_reference(const MetricReader& other) { reference_ = other.reference_; }
@@ -24,7 +24,10 @@ public:
     at::Tensor tensor_of(const at::Tensor& logits) const;  ///< with differentiable operators, but for the rank
 
 private:
+    at::Tensor logs_of(const at::Tensor& logits) const;  ///< log-probabilities: [row, column]
+
     Metric metric_;
+    bool independent_;  ///< classes that do not exclude each other: sigmoids
     std::vector<std::int64_t> answers_, columns_, next_;
     std::int64_t first_ = 0, last_ = 0;
     at::Tensor reference_;  ///< log P, [vocab] float64

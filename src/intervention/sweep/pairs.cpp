@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/pairs.h"
 
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
-#include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
+#include "headlight/model/classes.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
@@ -122,10 +123,10 @@ std::map<std::string, PlaceText> places_of(const nlohmann::json& line, const std
     return places;
 }
 
-void name_answers(const text::Tokenizer& tokenizer, SweepPair& pair) {
+void name_answers(const model::ModelConfig& c, const text::Tokenizer& tokenizer, SweepPair& pair) {
     const auto names = [&](const std::vector<std::int64_t>& ids) {
         std::vector<std::string> words;
-        for (const std::int64_t id : ids) words.push_back(text::token_label(tokenizer, id));
+        for (const std::int64_t id : ids) words.push_back(analyze::output_label(c, tokenizer, id));
         return words;
     };
     pair.answer_words = names(pair.answers);
@@ -154,26 +155,16 @@ std::map<std::string, PlaceText> typed_places(const std::vector<std::string>& ty
 
 std::int64_t SweepReader::answer_id(const std::string& answer, analyze::Digits digits) const {
     if (answer.empty()) throw Error(ErrorFacts{.problem = "An answer is empty"});
-    if (of_pictures()) {
-        const model::ModelConfig& c = model.config();
-        std::int64_t id = -1;
-        const auto [end, error] = std::from_chars(answer.data(), answer.data() + answer.size(), id);
-        if (error != std::errc() || end != answer.data() + answer.size()) id = tokenizer.id_of(answer).value_or(-1);
-        if (id >= 0 && id < c.vocab_size) return id;
-        const std::string near = nearest(answer, c.labels);
-        throw Error(ErrorFacts{.problem = "This model has no such class",
-                               .item = quoted(answer),
-                               .expected = "the name of a class, or its number, 0 to " + std::to_string(c.vocab_size - 1),
-                               .hint = near.empty() ? "" : "Did you mean " + quoted(near) + "?"});
-    }
+    if (has_classes(model.config())) return model::class_of(model.config(), answer, "answer");
     return analyze::choose_token(tokenizer, model.config().vocab_size, answer, "answer", digits).id;
 }
 
-/// `position`: END (the last token; the mask, where the text has one; of a picture 0, where its class is read), an index, or a
+/// `position`: END (the last token; the mask, where the text has one; of a classifier where its class is read), an index, or a
 /// name of `places`. END is a place of every text. Errors name what is not there.
-SweepText sweep_text(const text::Encoding& encoding, const text::Tokenizer& tokenizer, const std::string& text,
+SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, const std::string& text,
                      const std::string& position, const std::map<std::string, PlaceText>& places = {},
                      bool words_may_lack = false) {
+    const text::Tokenizer& tokenizer = reader.tokenizer;
     SweepText out{.ids = encoding.ids,
                   .type_ids = encoding.type_ids,
                   .pixels = encoding.pixels,
@@ -188,6 +179,10 @@ SweepText sweep_text(const text::Encoding& encoding, const text::Tokenizer& toke
     };
     if (position == "END") {
         out.end = out.pixels ? 0 : encoding.size() - 1;
+        if (const auto read = model::class_position(reader.model.config(), out.ids)) {
+            out.end = *read;
+            return with_end();
+        }
         const auto mask = tokenizer.mask_id();
         if (const auto at = std::ranges::find(out.ids, mask.value_or(-1)); at != out.ids.end()) out.end = at - out.ids.begin();
         return with_end();
@@ -210,12 +205,12 @@ SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const 
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
                      const std::map<std::string, PlaceText>& places, analyze::Digits digits) {
     SweepPair pair;
-    pair.clean = sweep_text(reader.encode(clean), reader.tokenizer, clean, position, places);
+    pair.clean = sweep_text(reader, reader.encode(clean), clean, position, places);
     if (!corrupt.empty()) {
         std::map<std::string, PlaceText> words;
         for (const auto& [name, place] : places)
             if (!place.words.empty()) words.emplace(name, place);
-        pair.corrupt = sweep_text(reader.encode(corrupt), reader.tokenizer, corrupt, "END", words, true);
+        pair.corrupt = sweep_text(reader, reader.encode(corrupt), corrupt, "END", words, true);
         const auto ends = position == "END" ? std::optional(text::TextEnds{pair.corrupt.end, pair.clean.end}) : std::nullopt;
         const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids, ends);
         // What stands at a position of the clean text stands where the corrupt one is aligned with it.
@@ -237,7 +232,7 @@ SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const 
     }
     for (const std::string& answer : answers) pair.answers.push_back(reader.answer_id(answer, digits));
     for (const std::string& answer : wrong) pair.wrong.push_back(reader.answer_id(answer, digits));
-    name_answers(reader.tokenizer, pair);
+    name_answers(reader.model.config(), reader.tokenizer, pair);
     return pair;
 }
 
@@ -341,7 +336,7 @@ void propose_answers(const std::shared_ptr<const model::Model>& model, const tex
     };
     if (right) pair.answers = {likeliest(pair.clean, pair.wrong)};
     if (wrong) pair.wrong = {likeliest(pair.corrupt.ids.empty() ? pair.clean : pair.corrupt, pair.answers)};
-    name_answers(tokenizer, pair);
+    name_answers(model->config(), tokenizer, pair);
 }
 
 std::string answer_text(const model::Model& model, const text::Tokenizer& tokenizer, std::int64_t id) {
@@ -354,6 +349,10 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
             return false;  // several tokens, or no UTF-8
         }
     };
+    if (const model::ModelConfig& c = model.config(); has_classes(c)) {
+        const std::string& label = c.labels.at(static_cast<std::size_t>(id));
+        return is_read(label) ? label : std::to_string(id);
+    }
     for (const std::string& name : {tokenizer.bytes_of(id), text::token_label(tokenizer, id)})
         if (is_read(name)) return name;
     return std::to_string(id);
@@ -361,9 +360,10 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
 
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,
                         const std::string& target) {
-    const text::Encoding encoding = trace::target_encoding(decoder, tokenizer, target);
     for (SweepText* text : {&pair.clean, &pair.corrupt}) {
         if (text->ids.empty()) continue;
+        const text::Encoding encoding =
+            trace::target_encoding(decoder, tokenizer, target, tokenizer.encode_ids(text->ids, false));
         const std::int64_t end = encoding.size() - 1;
         *text = {.ids = encoding.ids,
                  .source = std::move(text->ids),
@@ -382,7 +382,7 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const SweepRequest& ask
     auto texts = std::make_shared<std::vector<SweepText>>();
     for (const std::string& text : texts_of_file(asked.over, c, cancel)) {
         cancel.throw_if_cancelled();
-        SweepPair pair{.clean = sweep_text(reader.encode(text), tokenizer, text, "END")};
+        SweepPair pair{.clean = sweep_text(reader, reader.encode(text), text, "END")};
         if (has_cross_attention(c)) put_behind_encoder(pair, c, tokenizer, asked.target);
         texts->push_back(std::move(pair.clean));
     }

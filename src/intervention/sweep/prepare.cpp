@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Checks and axes of a sweep.
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "intervention/sweep/work.h"
 
@@ -151,6 +152,13 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
                                .expected = "two layers or more",
                                .found = "1",
                                .hint = "Use --method attribution"});
+    if (o.metric == Metric::loss) analyze::require_token_logits(c, "The loss of a text");
+    if (head_of(c) == model::HeadKind::question_answering && o.metric != Metric::logit_diff)
+        throw Error(
+            ErrorFacts{.problem = "This model compares tokens as start and end of the answer, so one row has no probabilities",
+                       .item = c.name,
+                       .expected = "--metric logit-diff",
+                       .found = std::string(enum_word(o.metric))});
     if (o.metric == Metric::loss && !c.causal)
         throw Error(ErrorFacts{
             .problem = "This model does not predict the next token, so a text has no loss",
@@ -174,7 +182,8 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         check_text(pairs[i].clean, "clean", i);
         if (patches(o)) check_text(pairs[i].corrupt, "corrupt", i);
-        for (const auto* answers : {&pairs[i].answers, &pairs[i].wrong}) check_indices(*answers, c.vocab_size, "token");
+        for (const auto* answers : {&pairs[i].answers, &pairs[i].wrong})
+            check_indices(*answers, logit_count(c), has_classes(c) ? "class" : "token");
         if (o.metric == Metric::logit_diff) check_answers(pairs[i], i);
         one_length = one_length && base_of(pairs[i], o).ids.size() == base_of(pairs.front(), o).ids.size();
         one_source = one_source && base_of(pairs[i], o).source.size() == base_of(pairs.front(), o).source.size();

@@ -107,7 +107,7 @@ Tensors shared_means(const Sweep& sweep, const CancelToken& cancel) {
 }
 
 PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, const CancelToken& cancel)
-    : base_metric(sweep.pairs[index], base_of(sweep.pairs[index], sweep.options()), sweep.options().metric),
+    : base_metric(sweep.config(), sweep.pairs[index], base_of(sweep.pairs[index], sweep.options()), sweep.options().metric),
       plan{sweep.config(), sweep.options()} {
     const SweepOptions& o = sweep.options();
     const SweepPair& pair = sweep.pairs[index];
@@ -123,7 +123,7 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
     plan.first_asked = base_metric.first();
     plan.last_asked = base_metric.last();
     if (o.metric == Metric::kl) {
-        MetricReader clean(pair, pair.clean, o.metric);
+        MetricReader clean(sweep.config(), pair, pair.clean, o.metric);
         base_metric.set_reference(patches(o) ? run_of(pair.clean, clean).logits() : variants->logits());
     }
     base = base_metric(variants->logits());
@@ -141,7 +141,7 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
     }
     if (patches(o)) {
         const SweepText& from = other_of(pair, o);
-        MetricReader metric(pair, from, o.metric);
+        MetricReader metric(sweep.config(), pair, from, o.metric);
         if (o.metric == Metric::kl) metric.share_reference(base_metric);
         other = metric(run_of(from, metric).logits());
         plan.sources = {trace::tensors_of(*sweep.model, token_ids(from), sweep.points, cancel)};

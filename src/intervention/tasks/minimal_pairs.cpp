@@ -68,7 +68,7 @@ double SentenceLikelihood::sum() const { return std::accumulate(tokens.begin(), 
 SentenceLikelihood likelihood_of(const model::Model& model, const text::Tokenizer& tokenizer, const std::string& sentence,
                                  const CancelToken& cancel) {
     const model::ModelConfig& c = model.config();
-    if (!c.causal || !c.has_unembedding || has_cross_attention(c))
+    if (!c.causal || head_of(c) != model::HeadKind::language_model || has_cross_attention(c))
         throw Error(ErrorFacts{.problem = "This model gives a sentence no probability",
                                .item = c.name,
                                .expected = "a model that predicts the next token of one text"});

@@ -139,6 +139,8 @@ FittedTask fit(const Task& task, const model::Model& model, const text::Tokenize
         fitted.why_not = "the model reads pictures";
     else if (!c.has_unembedding)
         fitted.why_not = "the model has no logits";
+    else if (c.class_head.any())
+        fitted.why_not = "the model classifies texts";
     else if (model.part(model::Stack::encoder))
         fitted.why_not = "an encoder and a decoder";
     else if (task.kind == TaskKind::masked && (!c.mlm_head || !tokenizer.mask_id()))

@@ -67,7 +67,7 @@ inline constexpr EnumRow<Metric> metrics[] = {
     {Metric::logit_diff, "logit-diff", "logit difference", "mean logit of the answers minus mean logit of the wrong ones"},
     {Metric::logprob, "logprob", "log-probability", "of the answer"},
     {Metric::prob, "prob", "probability", "of the answer"},
-    {Metric::rank, "rank", "rank", "1 + the number of tokens with a higher logit than the answer"},
+    {Metric::rank, "rank", "rank", "1 + the number of tokens or classes with a higher logit than the answer"},
     {Metric::kl, "kl", "KL divergence", "KL(P_clean || P), in nats"},
     {Metric::loss, "loss", "loss", "mean -log p of the clean text's next token"}};
 constexpr const auto& enum_rows(Metric) { return metrics; }
