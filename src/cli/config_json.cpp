@@ -125,6 +125,13 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         json["patch_size"] = c.patch_size;
         json["class_tokens"] = c.class_tokens;
     }
+    if (model::has_classes(c)) json["classes"] = c.labels;
+    if (c.class_head.any()) {
+        constexpr const char* kRows[] = {"every", "first", "last", "mean"};
+        json["class_head"] = {{"reads", kRows[static_cast<int>(c.class_head.reads)]}};
+        if (c.class_head.dense) json["class_head"]["activation"] = word(c.class_head.activation);
+        if (c.class_head.independent) json["class_head"]["independent"] = true;
+    }
     if (c.d_projection > 0) json["d_projection"] = c.d_projection;
     if (const model::Latent& l = c.latent; l.any()) {
         json["latent"] = {{"rank", l.rank}, {"query_rank", l.query_rank}, {"content", l.content}};

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/console.h"
-#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/analyze/prediction/outputs.h"
 
 #include <cstdint>
 #include <string>
@@ -18,9 +18,17 @@ inline std::int64_t typed_token(const text::Tokenizer& tokenizer, std::int64_t v
     return choice.id;
 }
 
-/// "507 ·old"
-inline std::string token_fact(const text::Tokenizer& tokenizer, std::int64_t id) {
-    return std::to_string(id) + " " + text::token_label(tokenizer, id);
+/// The same of a column of the logits: a token, or a class.
+inline std::int64_t typed_output(const model::ModelConfig& config, const text::Tokenizer& tokenizer, const std::string& typed,
+                                 const std::string& option, const Console& console) {
+    const analyze::TokenChoice choice = analyze::choose_output(config, tokenizer, typed, option);
+    if (!choice.note.empty()) console.note(option + ": " + choice.note);
+    return choice.id;
+}
+
+/// "507 ·old", "2 POSITIVE"
+inline std::string output_fact(const model::ModelConfig& config, const text::Tokenizer& tokenizer, std::int64_t id) {
+    return std::to_string(id) + " " + analyze::output_label(config, tokenizer, id);
 }
 
 }  // namespace headlight::cli

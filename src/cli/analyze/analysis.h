@@ -6,6 +6,7 @@
 #include "cli/open_or_run.h"
 #include "cli/result_file.h"
 #include "cli/token_option.h"
+#include "headlight/model/classes.h"
 #include "headlight/model/runtime.h"
 
 #include <cstdint>
@@ -94,23 +95,35 @@ Action define_analysis(Definition& definition, unsigned inputs, std::vector<std:
     };
 }
 
-/// An option that names a token: an id, or text that is one token.
+/// An option that names a token: an id, or text that is one token; of a classifier a class.
 struct TokenArgument {
     std::string name;  ///< "--token"
     std::string typed{};
     CLI::Option* option = nullptr;
 
     CLI::Option* add(Definition& definition, const std::string& help) {
-        option = definition.app->add_option(name, typed, help + ": an id, or text that is one token")->type_name("ID|TEXT");
+        option =
+            definition.app->add_option(name, typed, help + ": an id, text that is one token, or a class")->type_name("ID|TEXT");
         return option;
     }
     bool given() const { return option->count() > 0; }
     /// A note says how the text was understood.
     std::optional<std::int64_t> id(const Loaded& loaded, const Console& console) const {
         if (!given()) return std::nullopt;
-        return typed_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, name, console);
+        return typed_output(loaded.model->config(), *loaded.tokenizer, typed, name, console);
     }
 };
+
+/// A position that was given, or where a classifier's head reads its classes.
+inline Position position_of(const CLI::Option* option, std::int64_t given, const model::ModelConfig& config,
+                            const std::vector<std::int64_t>& ids) {
+    if (option->count() > 0) return Position(given);
+    if (const auto read = model::class_position(config, ids)) return Position(*read);
+    throw UsageError(option->get_name() + " is required");
+}
+inline Position position_of(const CLI::Option* option, std::int64_t given, const trace::Trace& trace) {
+    return position_of(option, given, trace.config(), trace.encoding().ids);
+}
 
 inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }
 inline std::optional<Head> head_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Head(i)); }

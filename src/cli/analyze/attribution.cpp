@@ -11,9 +11,11 @@ struct AttributionCommand : Analysis {
     std::int64_t position = 0;
     TokenArgument token{"--token"}, minus{"--minus"};
     bool neurons = false;
+    CLI::Option* at = nullptr;
 
     void add(Definition& definition) {
-        add_index(definition, "--position", position, "the token whose prediction is split, from 0")->required();
+        at = add_index(definition, "--position", position,
+                       "the token whose prediction is split, from 0; classifiers: by default the one that their head reads");
         token.add(definition, "the token whose logit is split")->required();
         minus.add(definition, "split the difference to this token's logit");
         definition.app->add_flag("--neurons", neurons, "every neuron instead of whole MLPs");
@@ -24,9 +26,12 @@ struct AttributionCommand : Analysis {
         const analyze::AttributionOptions options{
             .token = *token.id(loaded, console), .minus = minus.id(loaded, console), .neurons = neurons};
         const auto trace = run_loaded(loaded, hooks_alone(), console);
-        Result found = result(*trace, analyze::table_of(analyze::attribution(*trace, Position(position), options)));
-        found.fact("position", position).fact("token", token_fact(*loaded.tokenizer, options.token));
-        if (options.minus) found.fact("minus", token_fact(*loaded.tokenizer, *options.minus));
+        const Position p = position_of(at, position, *trace);
+        Result found = result(*trace, analyze::table_of(analyze::attribution(*trace, p, options)));
+        if (trace->config().class_head.dense)
+            found.fact("head", "its dense layer by the derivative at the run; the part nonlinear is what that leaves");
+        found.fact("position", p.value).fact("token", output_fact(loaded.model->config(), *loaded.tokenizer, options.token));
+        if (options.minus) found.fact("minus", output_fact(loaded.model->config(), *loaded.tokenizer, *options.minus));
         return found;
     }
 };

@@ -55,7 +55,7 @@ struct DriversCommand : Analysis {
         const bool on_text = position_option->count() > 0;
         const Loaded loaded = on_text ? load(console) : load_weights(console);
         const std::int64_t id = *token.id(loaded, console);
-        const std::string name = token_fact(*loaded.tokenizer, id);
+        const std::string name = output_fact(loaded.model->config(), *loaded.tokenizer, id);
         if (!on_text) {
             Result found{.table = analyze::next_token_table(analyze::next_token_neurons(*loaded.model, id, top)),
                          .facts = facts_of(*loaded.model)};

@@ -5,35 +5,35 @@
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/analysis.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/edits.h"
 
 namespace headlight::cli {
 namespace {
 
 /// The text whose predictions are explained: of an encoder-decoder model the target with what stands before it.
 text::Encoding encoding_of(const Loaded& loaded) {
-    if (has_cross_attention(loaded.model->config()))
-        return trace::target_encoding(loaded.model->config(), *loaded.tokenizer, loaded.prompt.pair);
-    std::optional<std::string_view> pair;
-    if (!loaded.prompt.pair.empty()) pair = loaded.prompt.pair;
-    return loaded.tokenizer->encode(loaded.prompt.text, pair, loaded.prompt.add_special_tokens);
+    return trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).own;
 }
 
 /// What an encoder in front of a decoder reads.
 std::optional<text::Encoding> source_of(const Loaded& loaded) {
     if (!loaded.model->part(model::Stack::encoder)) return std::nullopt;
-    return loaded.tokenizer->encode(loaded.prompt.text, std::nullopt, loaded.prompt.add_special_tokens);
+    return trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).source;
 }
 
 struct ImportanceCommand : Analysis {
     std::int64_t position = 0;
     std::string target, rows = "tokens", input = "auto", neutral;
     bool no_blank_out = false;
+    CLI::Option* where = nullptr;
     analyze::ImportanceOptions options;
 
     void add(Definition& definition) {
-        add_value(definition, "--position", position, "the token whose prediction is explained, from 0", "P")->required();
+        where = add_value(
+            definition, "--position", position,
+            "the token whose prediction is explained, from 0; classifiers: by default the one that their head reads", "P");
         add_value(definition, "--target", target,
-                  "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)",
+                  "the predicted token, by id or text, or class; \"next\": the one in the text (default: the most probable one)",
                   "ID|TEXT");
         definition.add_choice("--rows", rows, {"tokens", "layers"},
                               "a row a token, or a row a layer with correlations and the permutation test");
@@ -59,24 +59,25 @@ struct ImportanceCommand : Analysis {
         asked.input = input == "stream"      ? analyze::InputVectors::stream
                       : input == "embedding" ? analyze::InputVectors::embedding
                                              : analyze::InputVectors::automatic;
-        const auto chosen = [&](const std::string& typed, const char* option) {
-            return typed_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, option, console);
-        };
-        if (target == "next")
+        const model::ModelConfig& config = loaded.model->config();
+        const Position p = position_of(where, position, config, encoding.ids);
+        if (target == "next" && !model::has_classes(config))
             asked.target = next_of(loaded, encoding);
         else if (!target.empty())
-            asked.target = chosen(target, "--target");
-        if (!neutral.empty()) asked.neutral = chosen(neutral, "--blank");
+            asked.target = typed_output(config, *loaded.tokenizer, target, "--target", console);
+        if (!neutral.empty()) asked.neutral = typed_token(*loaded.tokenizer, config.vocab_size, neutral, "--blank", console);
         asked.source = source_of(loaded);
-        const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(position), asked,
-                                                          loaded.cancel, console.progress());
+        const analyze::Importance r =
+            analyze::importance(*loaded.model, *loaded.tokenizer, encoding, p, asked, loaded.cancel, console.progress());
         Result found{.table = rows == "tokens" ? analyze::table_of(r, encoding, asked.source, *loaded.tokenizer)
                                                : analyze::layers_table(r),
                      .facts = facts_of(*loaded.model)};
         const auto label = [&](std::int64_t id) { return text::token_label(*loaded.tokenizer, id); };
         found.fact("dtype", compute.dtype).fact("text", loaded.prompt.text);
         if (!loaded.prompt.pair.empty()) found.fact("pair", loaded.prompt.pair);
-        found.fact("position", r.position.value).fact("target_id", r.target).fact("target", label(r.target));
+        found.fact("position", r.position.value)
+            .fact("target_id", r.target)
+            .fact("target", analyze::output_label(config, *loaded.tokenizer, r.target));
         found.fact("probability", std::to_string(r.probability));
         found.fact("input", r.input == analyze::InputVectors::stream ? "stream" : "embedding");
         found.fact("position_is_masked", r.masked ? "true" : "false");

@@ -46,7 +46,7 @@ struct MlpCommand : Analysis {
         }
         Result out = result(*run.trace, analyze::table_of(found, promoted, *run.trace, Layer(layer), Position(position)));
         out.fact("layer", layer).fact("position", position);
-        if (token) out.fact("token", token_fact(*run.loaded.tokenizer, *token));
+        if (token) out.fact("token", output_fact(run.loaded.model->config(), *run.loaded.tokenizer, *token));
         return std::move(out.fact("gain", gain ? "final norm's gain folded in" : "none"));
     }
 };

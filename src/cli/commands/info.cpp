@@ -10,6 +10,7 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/as_used.h"
+#include "headlight/model/classes.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/reference.h"
@@ -133,6 +134,8 @@ std::string json_text(const model::Model& model) {
     root["name"] = model.config().name;
     root["family"] = model.config().family;
     root["architecture"] = model.config().architecture;
+    root["head"] = std::string(enum_word(head_of(model.config())));
+    if (model::has_classes(model.config())) root["classes"] = model.config().labels;
     root["folder"] = model.folder().string();
     root["hash"] = model.hash();
     root["config"] = config_json(model.config());
@@ -182,6 +185,7 @@ void put_report(std::string& out, const model::LoadReport& report, std::int64_t 
 std::string text(const model::Model& model, bool with_tensors) {
     const model::ModelConfig& config = model.config();
     std::string out = config.name + ": " + config.architecture + " (" + config.family + ")\n";
+    line(out, "head", config.has_unembedding ? model::head_text(config) : model::why_no_logits(config));
     line(out, "folder", model.folder().string());
     line(out, "sha-256", model.hash());
     const TokenizerFacts tokenizer = tokenizer_facts(model.folder(), model.config());

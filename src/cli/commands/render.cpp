@@ -163,7 +163,7 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     }
     request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
-    const bool of_class = spec.reads_class && model::reads_pictures(trace.config());
+    const bool of_class = spec.reads_class && model::has_classes(trace.config());
     // Views of a prediction start at the last token, as in the window.
     if (spec.needs.focus && spec.needs.query && !spec.needs.chosen && !request.query && !of_class)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
@@ -290,7 +290,7 @@ void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Cons
     for (const auto& [name, typed] : o.request.values) {
         const figure::ViewOption* option = figure::view_spec(o.request.view).option(name);
         if (option && option->token && !typed.empty() && trace.tokenizer() && !model::reads_pictures(trace.config()))
-            typed_token(*trace.tokenizer(), trace.config().vocab_size, typed, "--" + name, console);
+            typed_output(trace.config(), *trace.tokenizer(), typed, "--" + name, console);
     }
 }
 

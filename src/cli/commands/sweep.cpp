@@ -180,7 +180,8 @@ int run(SweepArguments a, const Console& console) {
         if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
         for (const auto* ids : {&pairs.front().answers, &pairs.front().wrong})
             for (const std::int64_t id : *ids)
-                result.fact(ids == &pairs.front().answers ? "answer" : "wrong", token_fact(*loaded.tokenizer, id));
+                result.fact(ids == &pairs.front().answers ? "answer" : "wrong",
+                            output_fact(loaded.model->config(), *loaded.tokenizer, id));
     } else {
         result.fact("pairs_file", std::filesystem::path(a.asked.pairs).filename().string());
     }

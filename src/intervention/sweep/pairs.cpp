@@ -274,7 +274,7 @@ std::vector<double> answer_chances(const std::shared_ptr<const model::Model>& mo
 std::vector<std::string> answer_notes(const std::shared_ptr<const model::Model>& model, const text::Tokenizer& tokenizer,
                                       const SweepRequest& asked, const std::vector<SweepPair>& pairs) {
     std::vector<std::string> notes;
-    if (model::reads_pictures(model->config())) return notes;
+    if (has_classes(model->config())) return notes;
     const std::int64_t vocabulary = model->config().vocab_size;
     const auto percent = [](double chance) { return significant(100 * chance) + " %"; };
     const auto text_of_wrong = [](const SweepPair& pair) -> const SweepText& {

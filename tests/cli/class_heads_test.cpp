@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Classifiers on the command line: which head a model has, its class logits, and classes by name.
+#include "headlight/io/npz.h"
+#include "headlight/io/safetensors.h"
+#include "tests/cli/program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace headlight {
+namespace class_heads_test {
+
+using nlohmann::json;
+using test::done;
+using test::headlight;
+using test::joined;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kTests = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/";
+const char* kText = "the cat, the hat: the cat";
+
+std::string classifier(const std::string& name) { return kTests + "fixtures/class_heads/" + name; }
+
+TEST(ClassHeadCommands, InfoSaysWhichHeadAModelHas) {
+    const auto head = [](const std::string& folder) {
+        return json::parse(done(headlight({"info", folder, "--json"})).out).at("head").get<std::string>();
+    };
+    EXPECT_EQ(head(classifier("bert")), "sequence classifier");
+    EXPECT_EQ(head(classifier("bert-token")), "token classifier");
+    EXPECT_EQ(head(classifier("bert-answer")), "question answering");
+    EXPECT_EQ(head("novella-7m"), "language model");
+    EXPECT_EQ(head(kTests + "fixtures/models/bert-mlm"), "masked language model");
+    EXPECT_EQ(head(kTests + "fixtures/models/bert"), "none");
+    EXPECT_EQ(head(kTests + "fixtures/models/vit"), "image classifier");
+    EXPECT_EQ(json::parse(headlight({"info", classifier("bert"), "--json"}).out).at("classes"),
+              (json{"NEGATIVE", "neutral", "POSITIVE"}));
+    EXPECT_THAT(headlight({"info", classifier("gpt2")}).out,
+                HasSubstr("sequence classifier of 3 classes (NEGATIVE, neutral, POSITIVE), read at the last token"));
+}
+
+TEST(ClassHeadCommands, TheTraceHasTheClassLogits) {
+    for (const char* asked : {"logits", "class_logits"}) {
+        const TempFolder folder;
+        done(headlight({"trace", classifier("bert"), "--text", kText, "--capture", asked, "--out", folder / "t.safetensors"}));
+        const io::TensorStore store = io::TensorStore::open_file(folder / "t.safetensors");
+        ASSERT_TRUE(store.find("class_logits"));
+        EXPECT_EQ(store.find("class_logits")->shape[1], 3);
+        EXPECT_FALSE(store.find("logits"));
+    }
+}
+
+TEST(ClassHeadCommands, ClassesHaveTheirNames) {
+    const std::string bert = classifier("bert");
+    EXPECT_THAT(done(headlight({"analyze", "predictions", bert, "--text", kText})).out, HasSubstr(",POSITIVE,"));
+    EXPECT_THAT(done(headlight({"analyze", "lens", bert, "--text", kText, "--watch", "neutral"})).out, HasSubstr(",neutral,"));
+    const std::vector<std::string> attribution = {"analyze", "attribution", bert, "--text", kText, "--token"};
+    EXPECT_THAT(done(headlight(joined(attribution, {"positive", "--minus", "0"}))).out, HasSubstr("nonlinear,"));
+    const Outcome wrong = headlight(joined(attribution, {"POSITVE"}));
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(wrong.err, testing::AllOf(HasSubstr("NEGATIVE, neutral, POSITIVE"), HasSubstr("Did you mean \"POSITIVE\"?")));
+    done(headlight({"analyze", "importance", bert, "--text", kText, "--target", "NEGATIVE"}));
+    EXPECT_THAT(headlight({"analyze", "importance", classifier("bert-token"), "--text", kText, "--target", "O"}).err,
+                HasSubstr("--position"));
+    for (const char* metric : {"logit-diff", "logprob", "prob", "rank", "kl"})
+        done(headlight({"sweep", bert, "--clean", kText, "--answer", "POSITIVE", "--wrong", "NEGATIVE", "--ablate", "zero",
+                        "--metric", metric}));
+    done(headlight({"sweep", classifier("gpt2"), "--clean", kText, "--corrupt", "the hat, the hat: the cat", "--answer",
+                    "POSITIVE", "--wrong", "neutral"}));
+}
+
+TEST(ClassHeadCommands, EveryKindHasItsPredictions) {
+    EXPECT_THAT(done(headlight({"analyze", "predictions", classifier("bert-token"), "--text", kText, "--top", "1"})).out,
+                testing::ContainsRegex("PER|,O,"));
+    EXPECT_THAT(done(headlight({"analyze", "predictions", classifier("bert-answer"), "--text", kText, "--top", "2"})).out,
+                testing::AllOf(HasSubstr(",start,"), HasSubstr(",end,")));
+    EXPECT_THAT(done(headlight({"analyze", "predictions", classifier("bart"), "--text", kText})).out, HasSubstr(",NEGATIVE,"));
+    for (const char* name : {"bert", "bert-token", "bert-answer", "gpt2"}) {
+        const TempFolder folder;
+        done(headlight({"render", classifier(name), "--text", kText, "--view", "predictions", "--out", folder / "p.svg"}));
+        EXPECT_THAT(test::slurp(folder / "p.svg"), HasSubstr("probability")) << name;
+    }
+}
+
+/// Of a tied family too: no text is made from an embedding that is no unembedding.
+TEST(ClassHeadCommands, AClassifierIsNoLanguageModel) {
+    const Outcome outcome = headlight({"generate", classifier("gpt2"), "--text", kText});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("classifies texts"), HasSubstr("sequence classifier")));
+    const TempFolder folder;
+    std::filesystem::copy(classifier("gpt2"), folder.path(), std::filesystem::copy_options::recursive);
+    json config = json::parse(std::ifstream(folder.path() / "config.json"));
+    config["architectures"] = {"GptForRegression"};
+    std::ofstream(folder.path() / "config.json") << config;
+    EXPECT_THAT(headlight({"generate", folder.path().string(), "--text", kText}).err, HasSubstr("score.weight"));
+    EXPECT_THAT(headlight({"analyze", "lens", folder.path().string(), "--text", kText}).err, HasSubstr("no language model"));
+    EXPECT_THAT(headlight({"info", folder.path().string()}).out, HasSubstr("score.weight"));
+}
+
+}  // namespace class_heads_test
+}  // namespace headlight
