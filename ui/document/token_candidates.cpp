@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/token_candidates.h"
 
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
-#include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 
 #include <algorithm>
 #include <functional>
@@ -34,11 +35,11 @@ TokenCandidates::TokenCandidates(Jobs& jobs, QObject* parent) : QObject(parent),
 void TokenCandidates::look(const TracePtr& trace, Position position) {
     trace_ = trace;
     tokenizer_ = trace->tokenizer();
-    vocabulary_ = trace->config().vocab_size;
+    config_ = trace->config();
     chances_.clear();
     likeliest_.clear();
     jobs_.start(Jobs::Lane::candidates, {}, [this, trace, position](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        auto all = analyze::next_tokens(*trace, position, trace->config().vocab_size);
+        auto all = analyze::next_tokens(*trace, position, logit_count(trace->config()));
         cancel.throw_if_cancelled();
         return [this, trace, all = std::move(all)] {
             if (trace != trace_) return;
@@ -49,11 +50,11 @@ void TokenCandidates::look(const TracePtr& trace, Position position) {
     });
 }
 
-void TokenCandidates::take(std::shared_ptr<const text::Tokenizer> tokenizer, std::int64_t vocabulary,
+void TokenCandidates::take(std::shared_ptr<const text::Tokenizer> tokenizer, model::ModelConfig config,
                            const std::vector<double>& chances) {
     clear();
     tokenizer_ = std::move(tokenizer);
-    vocabulary_ = vocabulary;
+    config_ = std::move(config);
     std::vector<std::int64_t> ids(chances.size());
     std::iota(ids.begin(), ids.end(), 0);
     for (const std::int64_t id : ids) chances_.emplace(id, static_cast<float>(chances[static_cast<std::size_t>(id)]));
@@ -74,11 +75,10 @@ void TokenCandidates::clear() {
 
 TokenReading::Entry TokenCandidates::entry(std::int64_t id) const {
     const text::Tokenizer& tokenizer = *tokenizer_;
-    TokenReading::Entry e{id, QString::fromStdString(text::token_label(tokenizer, id)), QString::number(id), {}};
-    const std::string bytes = tokenizer.bytes_of(id);
+    TokenReading::Entry e{id, QString::fromStdString(analyze::output_label(config_, tokenizer, id)), QString::number(id), {}};
+    const std::string bytes = config_.class_head.any() ? analyze::output_label(config_, tokenizer, id) : tokenizer.bytes_of(id);
     try {  // by its text where that names this token and no other
-        if (!bytes.empty() && analyze::choose_token(tokenizer, vocabulary_, bytes).id == id)
-            e.typed = QString::fromStdString(bytes);
+        if (!bytes.empty() && analyze::choose_output(config_, tokenizer, bytes).id == id) e.typed = QString::fromStdString(bytes);
     } catch (const Error&) {
     }
     if (const auto chance = chances_.find(id); chance != chances_.end())
@@ -90,11 +90,11 @@ TokenReading TokenCandidates::read(const QString& typed) const {
     TokenReading found;
     if (!tokenizer_ || typed.isEmpty()) return found;
     const text::Tokenizer& tokenizer = *tokenizer_;
-    const std::int64_t vocabulary = vocabulary_;
+    const std::int64_t vocabulary = config_.vocab_size;
     const std::string text = typed.toStdString();
     std::string problem;
     try {
-        found.taken = {entry(analyze::choose_token(tokenizer, vocabulary, text).id)};
+        found.taken = {entry(analyze::choose_output(config_, tokenizer, text).id)};
     } catch (const Error& error) {
         problem = error.facts().problem;
     }
@@ -102,6 +102,11 @@ TokenReading TokenCandidates::read(const QString& typed) const {
         const auto all = tokenizer.encode(of, std::nullopt, false).ids;
         return std::ranges::all_of(all, [&](std::int64_t id) { return id < vocabulary; }) ? all : std::vector<std::int64_t>{};
     };
+    if (model::has_classes(config_)) {
+        const QString classes = QStringLiteral("The classes are ") + QString::fromStdString(model::class_list(config_));
+        found.note = found.taken.empty() ? classes : named(found.taken.front());
+        return found;
+    }
     if (found.taken.empty()) {
         const std::vector<std::int64_t> parts = ids(text);
         if (parts.size() > 1)

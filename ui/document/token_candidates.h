@@ -36,8 +36,8 @@ public:
     explicit TokenCandidates(Jobs&, QObject* parent = nullptr);
 
     void look(const TracePtr&, Position);
-    /// Of another text: the probabilities of every token, or none yet. Without a tokenizer nothing is read.
-    void take(std::shared_ptr<const text::Tokenizer>, std::int64_t vocabulary, const std::vector<double>& chances = {});
+    /// Of another text: the probabilities of every token or class, or none yet. Without a tokenizer nothing is read.
+    void take(std::shared_ptr<const text::Tokenizer>, model::ModelConfig, const std::vector<double>& chances = {});
     /// Keeps the trace no longer.
     void clear();
     /// Likeliest first; empty until they arrive.
@@ -53,7 +53,7 @@ private:
     Jobs& jobs_;
     TracePtr trace_;  ///< looked at
     std::shared_ptr<const text::Tokenizer> tokenizer_;
-    std::int64_t vocabulary_ = 0;
+    model::ModelConfig config_;
     std::unordered_map<std::int64_t, float> chances_;
     std::vector<TokenReading::Entry> likeliest_;
 };

@@ -14,7 +14,7 @@
 namespace headlight::ui {
 
 /// How well the model predicted each token of the shown trace, and what it expects next. A masked language model predicts
-/// one token at a time: the pinned one, masked. Computed in a job, and only while shown.
+/// one token at a time: the pinned one, masked. Of a classifier its classes. Computed in a job, and only while shown.
 class TokenPredictions : public QObject {
     Q_OBJECT
 public:
@@ -32,8 +32,8 @@ public:
         analyze::MaskedCandidates found;
     };
     const std::optional<Masked>& masked() const { return masked_; }
-    /// Why there is nothing to show for this model.
-    const QString& missing() const { return missing_; }
+    /// A line in place of these: the classes of a classifier, likeliest first, or why there is nothing to show.
+    const QString& line() const { return line_; }
 
 Q_SIGNALS:
     void arrived();
@@ -47,7 +47,7 @@ private:
     bool wanted_ = false;
     std::vector<analyze::TokenPrediction> all_;
     std::optional<Masked> masked_;
-    QString missing_;
+    QString line_;
 };
 
 }  // namespace headlight::ui

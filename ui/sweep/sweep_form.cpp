@@ -484,9 +484,9 @@ void SweepForm::show_answers(const QString& answers, const QString& wrong) {
 
 void SweepForm::offer_tokens(const std::vector<double>& right, const std::vector<double>& other) {
     const auto tokenizer = pictures_ ? nullptr : opened_.tokenizer;  // classes are read by their names
-    const std::int64_t vocabulary = opened_.model ? opened_.model->config().vocab_size : 0;
-    right_.take(tokenizer, vocabulary, right);
-    other_.take(tokenizer, vocabulary, other);
+    const model::ModelConfig config = opened_.model ? opened_.model->config() : model::ModelConfig{};
+    right_.take(tokenizer, config, right);
+    other_.take(tokenizer, config, other);
 }
 
 /// Tasks whose answers are tokens of the model, and a file.

@@ -27,7 +27,8 @@ struct EditsCommand : Analysis {
         console.clear_progress();
         Result out{.table = intervention::table_of(found), .facts = facts_of(*loaded.model)};
         out.fact("text", loaded.prompt.picture ? loaded.prompt.image : loaded.prompt.text);
-        out.fact("position", found.position.value).fact("token", output_fact(loaded.model->config(), *loaded.tokenizer, found.token));
+        out.fact("position", found.position.value)
+            .fact("token", output_fact(loaded.model->config(), *loaded.tokenizer, found.token));
         return std::move(out.fact("unedited_logit", std::to_string(found.unedited.logit))
                              .fact("unedited_log_probability", std::to_string(found.unedited.log_probability)));
     }

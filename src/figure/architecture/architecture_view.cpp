@@ -53,9 +53,11 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
                                      QString::fromStdString(c.architecture.empty() ? "no architecture named" : c.architecture)),
         QStringLiteral("width %1, %2 layers, %3")
             .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers),
-                 !model::reads_pictures(c) ? QStringLiteral("vocabulary %1").arg(draw::count_text(c.vocab_size))
-                 : c.has_unembedding       ? QStringLiteral("%1 classes").arg(draw::count_text(c.vocab_size))
-                                           : QStringLiteral("no classes")),
+                 !model::reads_pictures(c)
+                     ? QStringLiteral("vocabulary %1").arg(draw::count_text(c.vocab_size)) +
+                           (c.class_head.any() ? QStringLiteral(", %1 classes").arg(draw::count_text(logit_count(c))) : QString())
+                 : c.has_unembedding ? QStringLiteral("%1 classes").arg(draw::count_text(c.vocab_size))
+                                     : QStringLiteral("no classes")),
         model::reads_pictures(c) ? QStringLiteral("pictures of %1 × %2 pixels in %3 × %4 patches")
                                        .arg(c.image_width)
                                        .arg(c.image_height)

@@ -3,6 +3,7 @@
 #include "figure/circuit/composition_graph.h"
 #include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/edits.h"
 
 namespace headlight::figure {
@@ -40,6 +41,9 @@ ViewOption embedding_option() {
 std::string no_direct_path(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
     const bool own = !trace.across_texts();  // heads that read a source write into the decoder's stream
+    if (c.class_head.any())
+        return "The logits of this model are of classes, so nothing a head writes is a token. The head's circuit, composition and "
+               "attribution to a class work.";
     if (own && !c.has_unembedding)
         return "This model has no unembedding, so nothing a head writes is a token. The head's circuit and composition "
                "work without one.";
@@ -64,6 +68,8 @@ std::string no_prediction(const trace::Trace& trace) {
         return "Importance is defined for the tokens of a text. The lens and the attribution work.";
     if (!trace::edits_of(trace).empty())
         return "Importance runs the model by itself, without the edits of this run. Switch the edits off, or look at another view.";
+    if (head_of(trace.config()) == model::HeadKind::question_answering)
+        return "Importance asks about one row of logits, and this model compares its rows. Predictions and attribution work for it.";
     return trace.config().has_unembedding
                ? ""
                : "This model has no unembedding, so it predicts nothing. Attention can be seen in the other views.";
@@ -127,7 +133,7 @@ std::vector<ViewSpec> circuit_view_specs() {
          .options =
              {text_option(
                   "target", "Predicted token",
-                  "importance: the predicted token, by id or text; next: the one in the text; default: the most probable one",
+                  "importance: the predicted token, by id or text, or class; next: the one in the text; default: the most probable one",
                   "next, text or id"),
               flag("no-blank-out", "Without blank-out", "importance: leave out blank-out, which takes one pass a token"),
               flag("long-texts", "Blank-out and shuffles on long texts",
@@ -138,7 +144,8 @@ std::vector<ViewSpec> circuit_view_specs() {
                  // The last token that is not special: the prediction for an encoder's [SEP] is of no interest.
                  std::int64_t last = trace->tokens() - 1;
                  while (last > 0 && trace->encoding().special[static_cast<std::size_t>(last)]) --last;
-                 const Position position = s.query.value_or(Position(last));
+                 const auto read = model::class_position(trace->config(), trace->encoding().ids);
+                 const Position position = s.query.value_or(Position(read.value_or(last)));
                  return importance_view(std::move(trace), position,
                                         {.target = text_value(s, "target"),
                                          .blank_out = !flag_value(s, "no-blank-out"),

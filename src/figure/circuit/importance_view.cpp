@@ -2,7 +2,7 @@
 #include "figure/circuit/circuit_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/circuit/importance.h"
-#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -29,9 +29,14 @@ QString quoted_token(const trace::Trace& trace, std::int64_t id) {
     return u'“' + QString::fromStdString(text::token_label(*trace.tokenizer(), id)) + u'”';
 }
 
+QString quoted_output(const trace::Trace& trace, std::int64_t id) {
+    return u'“' + QString::fromStdString(analyze::output_label(trace, id)) + u'”';
+}
+
 std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
     if (typed.empty()) return std::nullopt;
-    if (typed != "next") return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, "target").id;
+    if (typed != "next" || model::has_classes(trace.config()))
+        return analyze::choose_output(trace.config(), *trace.tokenizer(), typed, "target").id;
     const std::int64_t at = position.value + (trace.config().causal ? 1 : 0);
     if (at < trace.tokens()) return trace.encoding().ids[static_cast<std::size_t>(at)];
     throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
@@ -45,7 +50,7 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
                         .arg(draw::label_of(trace.labels(), r.position).with_position(r.position));
     if (r.source > 0) section.title += part.source ? QStringLiteral(": the source") : QStringLiteral(": the target so far");
     section.note = QStringLiteral("Target %1, probability %2%3. ")
-                       .arg(quoted_token(trace, r.target), draw::weight_text(r.probability),
+                       .arg(quoted_output(trace, r.target), draw::weight_text(r.probability),
                             r.masked ? QStringLiteral(", with the position masked") : QString());
     if (r.neutral >= 0)
         section.note += QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted_token(trace, r.neutral));

@@ -5,8 +5,10 @@
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +61,7 @@ std::optional<double> number_of(const Table::Cell& cell) {
 
 /// The position that a view reads where none is pinned.
 Position default_position(const trace::Trace& trace, const std::string& view) {
-    if (model::reads_pictures(trace.config())) return Position(0);
+    if (const auto read = model::class_position(trace.config(), trace.encoding().ids)) return Position(*read);
     std::int64_t last = trace.tokens() - 1;
     while (view == "importance" && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
     return Position(last);
@@ -125,9 +127,9 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
         }
         // The "next" token of importance is each text's own.
         if (text_value(of_a, option) != "next")
-            of_token = QStringLiteral("of “%1” · ")
-                           .arg(QString::fromStdString(
-                               text::token_label(*pair.a->tokenizer(), *token_value(*pair.a, of_a, option.c_str()))));
+            of_token =
+                QStringLiteral("of “%1” · ")
+                    .arg(QString::fromStdString(analyze::output_label(*pair.a, *token_value(*pair.a, of_a, option.c_str()))));
     }
     const Table a = spec.make(pair.a, of_a, cancel, progress)->table(),
                 b = spec.make(pair.b, state_of_b(beside, of_a), cancel, progress)->table();
@@ -217,7 +219,7 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
         for (std::size_t l = 0; l < of_a.scores.size(); ++l)
             row.push_back(of_b.scores[l].probability - of_a.scores[l].probability);
         const text::TokenLabel& label = pair.a->labels()[static_cast<std::size_t>(u)];
-        data.axes.queries.push_back({.label = label.text + " → " + text::token_label(*pair.a->tokenizer(), id),
+        data.axes.queries.push_back({.label = label.text + " → " + analyze::output_label(*pair.a, id),
                                      .continuation = label.continuation,
                                      .special = label.special,
                                      .first = Position(u)});

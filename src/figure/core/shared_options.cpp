@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/shared_options.h"
 
-#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
 
@@ -83,7 +83,7 @@ std::vector<HeadId> chosen_heads(const trace::Trace& trace, const ViewState& sta
 std::optional<std::int64_t> token_value(const trace::Trace& trace, const ViewState& state, const char* option) {
     const std::string typed = text_value(state, option);
     if (typed.empty()) return std::nullopt;
-    return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, std::string("--") + option).id;
+    return analyze::choose_output(trace.config(), *trace.tokenizer(), typed, std::string("--") + option).id;
 }
 
 }  // namespace headlight::figure

@@ -2,6 +2,7 @@
 #include "figure/corpus/corpus_figures.h"
 #include "figure/heads/heads_mosaic.h"
 #include "figure/table/stacked_figure.h"
+#include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/numbers.h"
@@ -156,7 +157,7 @@ std::unique_ptr<Figure> make_neuron(const StorePtr& stored, const CorpusRequest&
         auto removed = removals(stored, request, neurons, texts, {request.neuron}, kCardTriggers, cancel);
         if (!removed.empty()) parts.removed = std::make_unique<corpus::NeuronRemoval>(std::move(removed.front()));
     }
-    if (request.model && request.model->config().has_unembedding) {
+    if (request.model && analyze::unembeds_stream(request.model->config())) {
         const auto promoted = analyze::promoted_tokens(*request.model, request.neuron.layer, {request.neuron.neuron},
                                                        {.top = kPromoted, .gain = true}, cancel);
         parts.value = value_figure(neurons, request.neuron, promoted.front(), *request.tokenizer);

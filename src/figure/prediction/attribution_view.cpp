@@ -37,6 +37,7 @@ QString part_name(const analyze::Contribution& part) {
         case Component::mlp_bias: return QStringLiteral("L%1 b_out").arg(part.layer);
         case Component::conv: return QStringLiteral("L%1 convolution").arg(part.layer);
         case Component::norm_bias: return QStringLiteral("norms' biases");
+        case Component::nonlinear: return QStringLiteral("nonlinear rest");
         case Component::final_bias: break;
     }
     return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's

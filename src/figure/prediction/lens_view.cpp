@@ -33,6 +33,8 @@ std::int64_t bytes_of(const analyze::LogitLens& lens) {
 
 std::string read_as(const model::ModelConfig& config, const LensViewOptions& options) {
     if (!options.tuned.empty()) return "tuned lens " + std::filesystem::path(options.tuned).filename().string();
+    if (config.class_head.any())
+        return config.class_head.dense ? "class head" : config.final_norm ? "final norm and classifier" : "classifier";
     return config.mlm_head ? "masked-word head" : config.final_norm ? "final norm and unembedding" : "unembedding";
 }
 
@@ -260,7 +262,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     const auto& ids = trace->encoding().ids;
     for (std::int64_t p = 0; p < trace->tokens(); ++p) {
         const std::int64_t of = c.causal ? p + 1 : p;
-        data.next.push_back(of < trace->tokens() && !model::reads_pictures(c) ? ids[static_cast<std::size_t>(of)] : -1);
+        data.next.push_back(of < trace->tokens() && !model::has_classes(c) ? ids[static_cast<std::size_t>(of)] : -1);
     }
     const auto name = [&](std::int64_t id) {
         if (!data.words.contains(id)) data.words[id] = token_word(*trace, id);

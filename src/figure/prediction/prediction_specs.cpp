@@ -3,28 +3,36 @@
 #include "figure/core/view_tables.h"
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/prediction/outputs.h"
 
 namespace headlight::figure {
 namespace {
 
-/// The pinned query, or the last token.
+/// The pinned query, or the token that classes are read from, or the last one.
 Position position_of(const trace::Trace& trace, const ViewState& state) {
-    // The class of a picture is read from its first token, the continuation of a text from its last.
-    return state.query.value_or(Position(model::reads_pictures(trace.config()) ? 0 : trace.tokens() - 1));
+    return state.query.value_or(analyze::output_position(trace));
 }
 
 ViewOption logit_token() {
-    return token_option("token", "Token", "attribution, mlp: the token by id or text; by default the most probable one there");
+    return token_option("token", "Token",
+                        "attribution, mlp: the token by id or text, or the class; by default the most probable one there");
 }
 
 ViewOption logit_minus() {
-    return token_option("minus", "Difference to", "attribution, mlp: split the difference to this token's logit");
+    return token_option("minus", "Difference to", "attribution, mlp: split the difference to the logit of this token or class");
 }
 
 std::string no_logits(const trace::Trace& trace) {
     return trace.config().has_unembedding ? ""
                                           : "This model has no unembedding: it gives no logits. The memories of a "
                                             "layer and every view of attention work.";
+}
+
+std::string no_lens(const trace::Trace& trace) {
+    if (head_of(trace.config()) == model::HeadKind::question_answering)
+        return "This model compares tokens as start and end of the answer, the logit lens the columns of a row. Predictions and "
+               "attribution work for it.";
+    return no_logits(trace);
 }
 
 std::string no_sum(const trace::Trace& trace) {
@@ -37,6 +45,8 @@ std::string no_sum(const trace::Trace& trace) {
 
 std::string no_single_read(const trace::Trace& trace) {
     if (!trace.config().has_unembedding) return no_logits(trace);
+    if (trace.config().class_head.any())
+        return "The logits of this model are of classes, not of tokens. The logit lens works for it.";
     return trace.config().mlm_head
                ? "A masked-word head reads the whole state, and not what an MLP adds to it. The logit lens works for it."
                : "";
@@ -47,7 +57,9 @@ std::string no_output(const trace::Trace& trace) {
     if (!c.has_unembedding)
         return "This model has no unembedding: it predicts no tokens. The memories of a layer and every view of attention "
                "work.";
-    return c.causal || c.mlm_head ? "" : "This model neither predicts the next token nor fills in a masked one.";
+    return c.causal || c.mlm_head || model::has_classes(c)
+               ? ""
+               : "This model neither predicts the next token nor fills in a masked one.";
 }
 
 }  // namespace
@@ -62,7 +74,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                             analyze::StreamPlace::resid_post),
                      choice("shade", "Colour", "logit lens: what the colour shows", LensColor::probability),
                      token_option("watch", "Watched token",
-                                  "logit lens: a token by id or text; by default the next token of the text"),
+                                  "logit lens: a token by id or text, or a class; by default the next token of the text"),
                      text_option("tuned", "Tuned lens", "logit lens: a safetensors file with a tuned lens of this model",
                                  "path of a .safetensors file")},
          .make =
@@ -73,7 +85,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                                                .tuned = text_value(s, "tuned")};
                  return lens_view(std::move(trace), s.query, s.layer, options, cancel, progress);
              },
-         .missing = no_logits},
+         .missing = no_lens},
         {.id = "mlp",
          .title = "MLP",
          .tab = true,

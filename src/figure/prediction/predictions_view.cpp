@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/numbers.h"
+#include "headlight/model/classes.h"
 
 #include <cmath>
 
@@ -19,7 +21,7 @@ QString logit_name(const trace::Trace& trace, const analyze::AttributionOptions&
 }
 
 QString token_word(const trace::Trace& trace, std::int64_t id) {
-    return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
+    return QString::fromStdString(analyze::output_label(trace, id));
 }
 
 namespace {
@@ -101,10 +103,93 @@ TableSection masked_token(TableData& data, const TracePtr& run, Position positio
     return section;
 }
 
+/// Classes of a text or picture: a bar each.
+TableSection classes_of_text(const TracePtr& run, const std::vector<analyze::ClassScore>& scores) {
+    const model::ModelConfig& c = run->config();
+    TableSection section;
+    section.title =
+        QStringLiteral("Classes of the %1").arg(model::reads_pictures(c) ? QStringLiteral("picture") : QStringLiteral("text"));
+    const QString read = draw::label_of(run->labels(), scores.front().position).with_position(scores.front().position);
+    section.note = reads_mean(c) ? QStringLiteral("Read from the mean of all tokens.") : QStringLiteral("Read at %1.").arg(read);
+    section.note += c.class_head.independent
+                        ? QStringLiteral(" Each probability is a sigmoid of its logit: classes do not exclude each other.")
+                        : QStringLiteral(" Probabilities are the softmax of the logits.");
+    section.columns = {
+        table_column(ColumnKind::text, "class", "class"),
+        {.kind = ColumnKind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
+        table_column(ColumnKind::number, "logit", "logit", "", 3)};
+    for (const analyze::ClassScore& each : scores) {
+        TableRow& row = section.rows.emplace_back();
+        row.cells = {TableCell::of(token_word(*run, each.id)), TableCell::of(each.probability), TableCell::of(each.logit)};
+    }
+    return section;
+}
+
+/// The likeliest class of every token, and the others that may be right.
+TableSection classes_of_tokens(const TracePtr& run, const std::vector<analyze::ClassScore>& scores) {
+    TableSection section;
+    section.title = QStringLiteral("Class of each token");
+    section.columns = {
+        table_column(ColumnKind::token, "token", "token"),
+        table_column(ColumnKind::text, "class", "class"),
+        {.kind = ColumnKind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 3, .limit = 1},
+        table_column(ColumnKind::text, "others", "other classes", "with their probabilities")};
+    for (const analyze::ClassScore& each : scores) {
+        if (each.rank > 0) {
+            section.rows.back().cells.back().tokens.emplace_back(label_of_id(*run, each.id), each.probability);
+            continue;
+        }
+        TableRow& row = section.rows.emplace_back();
+        row.query = each.position;
+        row.cells = {TableCell::of(draw::label_of(run->labels(), each.position)), TableCell::of(token_word(*run, each.id)),
+                     TableCell::of(each.probability), TableCell{}};
+    }
+    return section;
+}
+
+/// Tokens as start or as end of the answer.
+TableSection ends_of_answer(const TracePtr& run, const std::vector<analyze::ClassScore>& scores, std::int64_t id) {
+    TableSection section;
+    section.title = id == 0 ? QStringLiteral("Start of the answer") : QStringLiteral("End of the answer");
+    section.note = QStringLiteral("Probabilities are the softmax of the logits over the tokens.");
+    section.columns = {
+        table_column(ColumnKind::token, "token", "token"),
+        {.kind = ColumnKind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
+        table_column(ColumnKind::number, "logit", "logit", "", 3)};
+    for (const analyze::ClassScore& each : scores) {
+        if (each.id != id) continue;
+        TableRow& row = section.rows.emplace_back();
+        row.query = each.position;
+        row.cells = {TableCell::of(draw::label_of(run->labels(), each.position).with_position(each.position)),
+                     TableCell::of(each.probability), TableCell::of(each.logit)};
+    }
+    return section;
+}
+
+TableData class_table(const TracePtr& trace, std::int64_t top) {
+    const bool answer = head_of(trace->config()) == model::HeadKind::question_answering;
+    const bool whole = model::class_position(trace->config(), trace->encoding().ids).has_value();
+    const auto scores = analyze::class_predictions(*trace, whole ? std::max<std::int64_t>(top, 20) : top);
+    TableData data;
+    data.view = "predictions";
+    data.table = [scores, trace] { return analyze::table_of(scores, *trace); };
+    data.title = QStringLiteral("Predicted classes");
+    data.description =
+        answer  ? QStringLiteral("The likeliest first and last tokens of the answer, with their probabilities among all tokens.")
+        : whole ? QStringLiteral("The classes of the model, likeliest first, with their probabilities and logits.")
+                : QStringLiteral("The likeliest class of every token, its probability, and other classes.");
+    if (answer)
+        data.sections = {ends_of_answer(trace, scores, 0), ends_of_answer(trace, scores, 1)};
+    else
+        data.sections = {whole ? classes_of_text(trace, scores) : classes_of_tokens(trace, scores)};
+    return data;
+}
+
 }  // namespace
 
 std::unique_ptr<Figure> predictions_view(TracePtr trace, std::optional<Position> position, std::int64_t top,
                                          const CancelToken& cancel) {
+    if (model::has_classes(trace->config())) return table_figure(class_table(trace, top));
     TableData data;
     data.view = "predictions";
     const bool causal = trace->config().causal;

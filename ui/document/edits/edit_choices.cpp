@@ -113,7 +113,7 @@ private:
         const QString there = QStringLiteral(" @%1").arg(at.value);
         add_patch(QStringLiteral("Patch the stream behind %1 at %2").arg(layers, named(at, false)),
                   stream_layer() + QStringLiteral(".resid_post"), there, true);
-        if (trace_.config().has_unembedding && trace_.tokenizer())
+        if (trace_.config().has_unembedding && !trace_.config().class_head.any() && trace_.tokenizer())
             add_direction(QStringLiteral("a token's direction"), QStringLiteral("token ") + in_quotes(token_text(at)), there,
                           QStringLiteral(" at ") + named(at, false), true);
         add(QStringLiteral("Switch the MLP of %1 off at %2").arg(layers, named(at, false)),

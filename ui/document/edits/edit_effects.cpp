@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/edits/edit_effects.h"
 
-#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/recipe/problems.h"
 
@@ -51,42 +51,41 @@ void EditEffects::look(const EditList& edits, const OpenModel& model, const Prom
 
 void EditEffects::start() {
     if (!asked_.run) return;
-    jobs_.start(Jobs::Lane::edits, QStringLiteral("Effects of the edits"),
-                [this, asked = asked_, sources = sources_of_ == asked_.run ? sources_ : nullptr](
-                    const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
-                    check_files(asked.model);
-                    if (!sources) {
-                        sources = std::make_shared<intervention::Sources>(asked.model.model, asked.model.tokenizer,
-                                                                          input_of(asked.prompt, asked.model));
-                        sources->set_unedited(asked.run);
-                        sources->set_picture_reader([](const std::string& file) {
-                            return trace::Prompt{.image = file, .picture = figure::read_picture(file)};
-                        });
-                    }
-                    intervention::Recipe recipe = recipe_of(asked.edits, true);
-                    const auto problems = intervention::problems_of(*sources, recipe, cancel);
-                    for (std::size_t i = 0; i < problems.size(); ++i)
-                        if (problems[i]) recipe.edits[i].on = false;
-                    const text::Tokenizer& tokenizer = *asked.model.tokenizer;
-                    std::optional<std::int64_t> token;
-                    if (!asked.edits.watched.isEmpty())
-                        token = analyze::choose_token(tokenizer, asked.model.model->config().vocab_size,
-                                                      asked.edits.watched.toStdString())
-                                    .id;
-                    const Position at =
-                        asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
-                    auto found = std::make_shared<Found>();
-                    found->effects = intervention::effects_of(*sources, recipe, at, token, cancel, progress);
-                    found->answer = QString::fromStdString(text::token_label(tokenizer, found->effects.token));
-                    found->place = QString::fromStdString(asked.run->labels()[static_cast<std::size_t>(at.value)].text);
-                    found->of = lines_of(asked.edits);
-                    return [this, sources, run = asked.run, found] {
-                        sources_ = sources;
-                        sources_of_ = run;
-                        found_ = found;
-                        Q_EMIT changed();
-                    };
-                });
+    jobs_.start(
+        Jobs::Lane::edits, QStringLiteral("Effects of the edits"),
+        [this, asked = asked_, sources = sources_of_ == asked_.run ? sources_ : nullptr](
+            const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
+            check_files(asked.model);
+            if (!sources) {
+                sources = std::make_shared<intervention::Sources>(asked.model.model, asked.model.tokenizer,
+                                                                  input_of(asked.prompt, asked.model));
+                sources->set_unedited(asked.run);
+                sources->set_picture_reader(
+                    [](const std::string& file) { return trace::Prompt{.image = file, .picture = figure::read_picture(file)}; });
+            }
+            intervention::Recipe recipe = recipe_of(asked.edits, true);
+            const auto problems = intervention::problems_of(*sources, recipe, cancel);
+            for (std::size_t i = 0; i < problems.size(); ++i)
+                if (problems[i]) recipe.edits[i].on = false;
+            const text::Tokenizer& tokenizer = *asked.model.tokenizer;
+            std::optional<std::int64_t> token;
+            if (!asked.edits.watched.isEmpty())
+                token = analyze::choose_output(asked.model.model->config(), tokenizer, asked.edits.watched.toStdString()).id;
+            const Position at =
+                asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
+            auto found = std::make_shared<Found>();
+            found->effects = intervention::effects_of(*sources, recipe, at, token, cancel, progress);
+            found->answer =
+                QString::fromStdString(analyze::output_label(asked.model.model->config(), tokenizer, found->effects.token));
+            found->place = QString::fromStdString(asked.run->labels()[static_cast<std::size_t>(at.value)].text);
+            found->of = lines_of(asked.edits);
+            return [this, sources, run = asked.run, found] {
+                sources_ = sources;
+                sources_of_ = run;
+                found_ = found;
+                Q_EMIT changed();
+            };
+        });
 }
 
 }  // namespace headlight::ui

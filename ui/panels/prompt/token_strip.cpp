@@ -320,9 +320,9 @@ void TokenStrip::paint_masked(QPainter& painter) const {
     const QFontMetricsF metrics(number_font());
     const TokenPredictions& predictions = document_.predictions();
     const double y = top + chip_height + 4;
-    if (!predictions.missing().isEmpty()) {
+    if (!predictions.line().isEmpty()) {
         painter.setPen(theme.muted);
-        painter.drawText(QRectF(2, y, viewport()->width() - 4, 16), Qt::AlignLeft | Qt::AlignVCenter, predictions.missing());
+        painter.drawText(QRectF(2, y, viewport()->width() - 4, 16), Qt::AlignLeft | Qt::AlignVCenter, predictions.line());
         return;
     }
     const auto& masked = predictions.masked();

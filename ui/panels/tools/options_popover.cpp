@@ -2,6 +2,7 @@
 #include "ui/panels/tools/options_popover.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "ui/canvas/recipe.h"
 #include "ui/panels/tools/token_field.h"
 #include "ui/style/widgets.h"
@@ -75,8 +76,7 @@ void OptionsPopover::build(const View& view) {
     if (std::ranges::any_of(spec.options, &ViewOption::token) && document_.trace()) {
         const Recipe recipe = recipe_for(document_, view, document_.selection().get());
         const auto& trace = document_.trace()->across_texts() ? document_.run_trace() : document_.trace();
-        const Position last(reads_pictures(document_.model()) ? 0 : trace->tokens() - 1);
-        candidates_.look(trace, recipe.state.query.value_or(last));
+        candidates_.look(trace, recipe.state.query.value_or(analyze::output_position(*trace)));
     }
     body_ = new QWidget;
     body_->setProperty("role", "clear");
