@@ -57,7 +57,8 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
     c.n_layers = json.size({"num_decoder_layers"}, kMaxLayers, encoder_layers);
     c.has_unembedding = c.tied_unembedding = generates(json.architecture());  // tied unless the files hold another
     // In transformers the flag of tied embeddings controls only this scale.
-    if (may_scale && json.flag("tie_word_embeddings", true)) c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
+    if (may_scale && c.has_unembedding && json.flag("tie_word_embeddings", true))
+        c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
     c.start_ids = {
         static_cast<std::int64_t>(json.signed_number({"decoder_start_token_id"}, json.signed_number({"pad_token_id"}, 0)))};
     return c;
