@@ -4,6 +4,9 @@
 #include <QDateTime>
 #include <QUndoCommand>
 
+#include <utility>
+#include <vector>
+
 namespace headlight::ui {
 
 class StateStep : public QUndoCommand {
@@ -53,6 +56,21 @@ public:
         restore(after_);
     }
     void set_after(const State& now) { after_ = now; }
+
+    /// Of the texts that the step before does not share.
+    std::int64_t text_bytes() const {
+        const auto own = [](const QString& text, const QString& before) {
+            return text.constData() == before.constData() ? 0 : std::int64_t(text.size()) * 2;
+        };
+        return own(after_.prompt.text, before_.prompt.text) + own(after_.prompt.pair, before_.prompt.pair) +
+               own(after_.options.other.prompt.text, before_.options.other.prompt.text);
+    }
+    /// Done already, for another stack.
+    StateStep* copy() const {
+        auto* step = new StateStep(history_, before_, after_, kind_);
+        step->time_ = time_;
+        return step;
+    }
 
 private:
     std::optional<std::size_t> changed_edit() const { return changed_line(before_.options.edits, after_.options.edits); }
@@ -114,6 +132,20 @@ void History::look() {
                                                                  : Kind::selection;
     const State before = std::exchange(last_, now);
     stack_.push(new StateStep(*this, before, now, kind));
+    forget_old_texts();
+}
+
+/// Where the texts of all steps take much, the older half of the steps goes: each step of a text of a megabyte has its own two.
+void History::forget_old_texts() {
+    constexpr std::int64_t most = std::int64_t{64} << 20;
+    const auto step = [this](int i) { return static_cast<const StateStep*>(stack_.command(i)); };
+    std::int64_t bytes = 0;
+    for (int i = 0; i < stack_.count(); ++i) bytes += step(i)->text_bytes();
+    if (bytes <= most || stack_.count() < 2) return;
+    std::vector<StateStep*> kept;
+    for (int i = stack_.count() / 2; i < stack_.count(); ++i) kept.push_back(step(i)->copy());
+    stack_.clear();
+    for (StateStep* each : kept) stack_.push(each);
 }
 
 /// Pins that moved with the text belong to the edit that moved them.

@@ -8,7 +8,8 @@
 namespace headlight::ui {
 
 /// Undo and redo over everything a State holds. It watches the document instead of being called by every widget, so
-/// that nothing can be changed without a step. Steps of one kind in quick succession (typing, a slider) are one.
+/// that nothing can be changed without a step. Steps of one kind in quick succession (typing, a slider) are one. Steps are
+/// limited in number, and by the memory of their texts.
 class History : public QObject {
     Q_OBJECT
 public:
@@ -21,6 +22,7 @@ public:
 private:
     void look();
     void absorb();
+    void forget_old_texts();
     class StateStep* last_step() const;
 
     Document& document_;

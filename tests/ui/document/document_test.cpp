@@ -312,5 +312,26 @@ TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
               match_score(QStringLiteral("efg"), QStringLiteral("Export figure")));
 }
 
+TEST(HistoryOfLongTexts, KeepsTheLastStepsAndTheirTexts) {
+    Jobs jobs;
+    Document document(jobs, {});
+    History history(document);
+    history.set_merging(0);
+    constexpr int steps = 60;
+    const auto text = [](int i) { return QString(1 << 20, QChar(u'a' + i % 26)) + QString::number(i); };
+    for (int i = 0; i < steps; ++i) document.edit_prompt([&](PromptText& p) { p.text = text(i); });
+    const int kept = history.stack().count();
+    EXPECT_GT(kept, 10);
+    EXPECT_LE(kept, 32) << "two megabytes each";
+    for (int i = steps - 2; i > steps - 2 - kept; --i) {
+        history.stack().undo();
+        ASSERT_TRUE(document.prompt().text == text(i)) << i;
+    }
+    EXPECT_FALSE(history.stack().canUndo());
+    while (history.stack().canRedo()) history.stack().redo();
+    EXPECT_TRUE(document.prompt().text == text(steps - 1));
+    jobs.cancel_all();
+}
+
 }  // namespace document_test
 }  // namespace headlight::ui
