@@ -37,15 +37,24 @@ std::vector<TextKind> text_kinds() {
     for (const auto& [number, word, chain] :
          {std::tuple(0, "The", "(3|(12"), std::tuple(1, "head", "3)|12)"), std::tuple(2, "he", "(3)")})
         word_2012 += "bc/x 0 " + std::to_string(number) + " " + word + " NN * - - - - * " + chain + "\n";
-    return {{"treebank.conllu", first_lines(slurp(corpus::treebank_file()), 4)},
-            {"documents.conllu", slurp(mentions / "documents.conllu")},
-            {"gap.tsv", slurp(mentions / "gap.tsv")},
-            {"pro_stereotyped.txt", slurp(mentions / "pro_stereotyped.txt")},
-            {"x.v4_gold_conll", "#begin document (bc/x); part 000\n" + word_2012 + "\n" + word_2012 + "#end document\n"},
-            {"lines.txt", "One line.\n\xEF\xBB\xBFTwo \xC3\xA9.\r\n\nThree\n"},
-            {"records.jsonl", "{\"text\": \"One\", \"label\": 3}\n{\"text\": \"T\\u00e9\", \"label\": \"x\"}\n"},
-            {"records.csv", "text,label\n\"One, \"\"two\"\"\",3\nThree,4\n"},
-            {"records.tsv", "text\tlabel\nOne\t3\nThree\t4\n"}};
+    return {
+        {"treebank.conllu", first_lines(slurp(corpus::treebank_file()), 4)},
+        {"documents.conllu", slurp(mentions / "documents.conllu")},
+        {"gap.tsv", slurp(mentions / "gap.tsv")},
+        {"pro_stereotyped.txt", slurp(mentions / "pro_stereotyped.txt")},
+        {"x.v4_gold_conll", "#begin document (bc/x); part 000\n" + word_2012 + "\n" + word_2012 + "#end document\n"},
+        {"lines.txt", "One line.\n\xEF\xBB\xBFTwo \xC3\xA9.\r\n\nThree\n"},
+        {"lines.txt.gz",
+         std::string(
+             "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcf\x4b\x55\xc8\xc9\xcc\x4b\xd5\xe3\x0a\x29\xcf\x57\x38\xbc\x52\x8f\x0b\x00\xd6\x6e\xa2\x40\x12\x00\x00\x00",
+             38)},
+        {"lines.txt.zst",
+         std::string(
+             "\x28\xb5\x2f\xfd\x04\x58\x91\x00\x00\x4f\x6e\x65\x20\x6c\x69\x6e\x65\x2e\x0a\x54\x77\x6f\x20\xc3\xa9\x2e\x0a\xd1\x71\xaf\x0b",
+             31)},
+        {"records.jsonl", "{\"text\": \"One\", \"label\": 3}\n{\"text\": \"T\\u00e9\", \"label\": \"x\"}\n"},
+        {"records.csv", "text,label\n\"One, \"\"two\"\"\",3\nThree,4\n"},
+        {"records.tsv", "text\tlabel\nOne\t3\nThree\t4\n"}};
 }
 
 TEST(Readers, Texts) {
