@@ -34,7 +34,6 @@ struct WeightRow {
     std::vector<std::int64_t> shape;  ///< as stored
     Layout layout = Layout::plain;
     bool head = false;                      ///< part of the unembedding head, which may be absent as a whole
-    bool ambiguous = false;                 ///< of the head, but a classifier's tensor may have the same name
     bool optional = false;                  ///< may be absent by itself: then there is no such parameter
     bool shared = false;                    ///< one tensor for all layers (ALBERT); its names have no '#'
     std::int64_t first_layer = 0;           ///< earlier layers have no such tensor (ModernBERT's first norm)

@@ -206,9 +206,8 @@ const io::TensorView* find(const WeightMap& map, Slot slot, const io::TensorStor
 
 std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store,
                                  const std::filesystem::path& folder, LoadReport& report, bool& head_absent) {
-    head_absent = std::ranges::any_of(map.rows, &WeightRow::head) && std::ranges::none_of(map.rows, [&](const WeightRow& row) {
-                      return row.head && !row.ambiguous && find(map, row, 0, store);
-                  });
+    head_absent = std::ranges::any_of(map.rows, &WeightRow::head) &&
+                  std::ranges::none_of(map.rows, [&](const WeightRow& row) { return row.head && find(map, row, 0, store); });
     if (head_absent) report.optional_missing.push_back(map.head_name);
 
     const std::string prefix = prefix_in_use(map, store);

@@ -81,7 +81,6 @@ void add_masked_word_head(WeightMap& map, const ModelConfig& c, const MaskedWord
     if (!c.tied_unembedding) head.rows.push_back({Slot::unembed, {names.decoder + ".weight"}, {c.vocab_size, e}, Layout::out_in});
     for (WeightRow& row : head.rows) {
         row.head = !names.required && !c.architecture.ends_with("ForMaskedLM");
-        row.ambiguous = names.as_classifiers && row.slot != Slot::unembed && row.slot != Slot::unembed_bias;
         map.rows.push_back(std::move(row));
     }
     // Copies of the embedding and of the bias.

@@ -27,9 +27,8 @@ LayerNames bert_layer();
 struct MaskedWordHead {
     std::string dense, norm, decoder;
     std::vector<std::string> biases;
-    bool required = false;        ///< even where the architecture is not "…ForMaskedLM"
-    bool with_bias = true;        ///< of dense layer and norm
-    bool as_classifiers = false;  ///< the models' classifiers have a dense layer and a norm under these names
+    bool required = false;  ///< even where the architecture is not "…ForMaskedLM"
+    bool with_bias = true;  ///< of dense layer and norm
 };
 void add_masked_word_head(WeightMap&, const ModelConfig&, const MaskedWordHead&);
 

@@ -60,13 +60,9 @@ WeightMap weight_map(const ModelConfig& c) {
                 .norm_bias = false});
     add_linear(map, Slot::mlp_gate_up_weight, "layers.#.mlp.Wi", 2 * c.d_mlp, d, false);
     add_norm(map, Slot::final_norm_gain, "final_norm", d, false);
-    add_masked_word_head(map, c,
-                         {.dense = "head.dense",
-                          .norm = "head.norm",
-                          .decoder = "decoder",
-                          .biases = {"decoder.bias"},
-                          .with_bias = false,
-                          .as_classifiers = true});
+    add_masked_word_head(
+        map, c,
+        {.dense = "head.dense", .norm = "head.norm", .decoder = "decoder", .biases = {"decoder.bias"}, .with_bias = false});
     return map;
 }
 
