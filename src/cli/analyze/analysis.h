@@ -121,9 +121,6 @@ inline Position position_of(const CLI::Option* option, std::int64_t given, const
     if (const auto read = model::class_position(config, ids)) return Position(*read);
     throw UsageError(option->get_name() + " is required");
 }
-inline Position position_of(const CLI::Option* option, std::int64_t given, const trace::Trace& trace) {
-    return position_of(option, given, trace.config(), trace.encoding().ids);
-}
 
 inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }
 inline std::optional<Head> head_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Head(i)); }

@@ -3,6 +3,7 @@
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/analysis.h"
+#include "headlight/trace/edits.h"
 
 namespace headlight::cli {
 namespace {
@@ -25,8 +26,9 @@ struct AttributionCommand : Analysis {
         const Loaded loaded = load(console);
         const analyze::AttributionOptions options{
             .token = *token.id(loaded, console), .minus = minus.id(loaded, console), .neurons = neurons};
+        const text::Encoding read = trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).own;
+        const Position p = position_of(at, position, loaded.model->config(), read.ids);
         const auto trace = run_loaded(loaded, hooks_alone(), console);
-        const Position p = position_of(at, position, *trace);
         Result found = result(*trace, analyze::table_of(analyze::attribution(*trace, p, options)));
         if (trace->config().class_head.dense)
             found.fact("head", "its dense layer by the derivative at the run; the part nonlinear is what that leaves");
