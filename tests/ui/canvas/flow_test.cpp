@@ -123,4 +123,18 @@ TEST_F(WindowTest, AMaskedWordModelIsAskedAboutThePinnedToken) {
     EXPECT_TRUE(strip.prediction_tip(Position(3)).isEmpty());
 }
 
+TEST_F(WindowTest, AClassifierHasALineOfItsClasses) {
+    window.action(Command::predictions).trigger();
+    ASSERT_TRUE(retype(QStringLiteral("the cat sat")));
+    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/class_heads/bert"));
+    ASSERT_TRUE(wait_for([&] { return window.document().trace()->config().class_head.any() && window.jobs().idle(); }));
+    ASSERT_TRUE(settle());
+    const auto likeliest = analyze::class_predictions(*window.document().trace(), 1).front();
+    const QString name =
+        QString::fromStdString(window.document().trace()->config().labels[static_cast<std::size_t>(likeliest.id)]);
+    EXPECT_TRUE(window.document().predictions().line().startsWith(name)) << window.document().predictions().line().toStdString();
+    ASSERT_TRUE(show_view("predictions"));
+    EXPECT_EQ(canvas().shown()->table().rows.size(), 3) << "a row a class";
+}
+
 }  // namespace headlight::ui
