@@ -5,6 +5,7 @@
 #include "headlight/base/job.h"
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
+#include "headlight/figure/core/c_locale.h"
 #include "tests/support/event_gaps.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
@@ -183,6 +184,7 @@ Results window(const Subject& s) {
     int argc = 1;
     char name[] = "headlight_bench", *argv[] = {name, nullptr};
     QApplication application(argc, argv);
+    figure::use_c_locale();
     ui::Appearance::instance().start();
     return Window(s).run();
 }

@@ -2,6 +2,7 @@
 #include "ui/app.h"
 
 #include "headlight/base/version.h"
+#include "headlight/figure/core/c_locale.h"
 #include "headlight/model/locate.h"
 #include "ui/bus_guard.h"
 #include "ui/panels/prompt/memory_popover.h"
@@ -76,6 +77,7 @@ void start_document(MainWindow& window, const WindowOptions& options) {
 int run_window(int& argc, char** argv, const WindowOptions& options) {
     name_application();
     Application application(argc, argv);
+    figure::use_c_locale();
     Appearance::instance().start();
     BusGuard guard;  // outlives the window, whose jobs read files until they end
     take_stored_memory_budget();

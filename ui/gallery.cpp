@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/app.h"
 
+#include "headlight/figure/core/c_locale.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/model/locate.h"
@@ -96,6 +97,7 @@ std::string index_page(const std::vector<Picture>& pictures) {
 int write_gallery(int& argc, char** argv, const std::string& folder) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     QApplication application(argc, argv);
+    figure::use_c_locale();
     QStandardPaths::setTestModeEnabled(true);  // without the user's settings and autosave
     QCoreApplication::setApplicationName(QStringLiteral("headlight-gallery"));
     QSettings().clear();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/offscreen.h"
 
+#include "headlight/figure/core/c_locale.h"
+
 #include <QGuiApplication>
 
 #include <cstdio>
@@ -21,6 +23,7 @@ Offscreen::Offscreen() {
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
     qInstallMessageHandler(drop_remarks);
     application_ = std::make_unique<QGuiApplication>(argc_, argv_);
+    figure::use_c_locale();
 }
 
 Offscreen::~Offscreen() = default;

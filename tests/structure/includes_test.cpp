@@ -218,6 +218,15 @@ TEST(Sources, NothingIsWrittenInTheFaintColour) {
         }
 }
 
+TEST(Sources, FieldsForDecimalsTakeACommaToo) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(HEADLIGHT_SOURCE_DIR) / "ui")) {
+        std::ifstream file(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        EXPECT_EQ(text.find("new QDoubleSpinBox"), std::string::npos)
+            << entry.path() << ": make a RealField (ui/style/real_field.h)";
+    }
+}
+
 TEST(Includes, TorchAndQtStayInTheirModules) {
     const std::set<std::string> torch_modules = {"model", "trace", "analyze", "corpus", "intervention", "map"};
     const std::set<std::string> qt_modules = {"fetch", "figure", "cli", "ui", "app"};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/core/c_locale.h"
 #include "ui/style/appearance.h"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
     qputenv("HEADLIGHT_MODELS", HEADLIGHT_SOURCE_DIR "/models");
     as_before = qInstallMessageHandler(without_the_platform);
     QApplication application(argc, argv);
+    headlight::figure::use_c_locale();
     QCoreApplication::setOrganizationName(QStringLiteral("headlight"));
     QCoreApplication::setApplicationName(QStringLiteral("headlight-tests"));
     headlight::ui::Appearance::instance().start();

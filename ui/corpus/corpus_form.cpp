@@ -2,6 +2,7 @@
 #include "ui/corpus/corpus_form.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
@@ -46,7 +47,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
       field_(new QLineEdit(QStringLiteral("text"))),
       unit_(new QComboBox),
       stop_measure_(new QComboBox),
-      stop_width_(new QDoubleSpinBox),
+      stop_width_(new RealField),
       limit_(new QSpinBox),
       context_(new QSpinBox),
       problem_(wrapped_label("note")),

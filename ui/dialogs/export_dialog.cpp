@@ -2,6 +2,7 @@
 #include "ui/dialogs/export_dialog.h"
 
 #include "ui/style/appearance.h"
+#include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
@@ -70,7 +71,7 @@ QString free_name(const QDir& folder, const QString& stem, const QString& suffix
 }
 
 QDoubleSpinBox* size_box(double low, double high, double value, const QString& unit) {
-    auto* box = new QDoubleSpinBox;
+    auto* box = new RealField;
     box->setRange(low, high);
     box->setDecimals(0);
     box->setValue(value);

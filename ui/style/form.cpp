@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/style/form.h"
 
+#include "ui/style/real_field.h"
+
 #include <limits>
 
 namespace headlight::ui {
@@ -59,7 +61,7 @@ QSpinBox* FormRows::add_count(const Field& field) {
 }
 
 QDoubleSpinBox* FormRows::add_number(const Field& field) {
-    auto* box = new QDoubleSpinBox;
+    auto* box = new RealField;
     box->setDecimals(4);
     box->setRange(field.bounded() ? field.low : -1e9, field.bounded() ? field.high : 1e9);
     box->setSpecialValueText(words(field.empty));

@@ -6,6 +6,7 @@
 #include "headlight/model/hook_name.h"
 #include "ui/style/any_length.h"
 #include "ui/style/appearance.h"
+#include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
 #include <QFileDialog>
@@ -97,7 +98,7 @@ QSpinBox* number_field(const char* name, int least, int most, const QString& tip
 }
 
 /// Without digits that say nothing: "3", not "3.000000".
-class ShortNumber : public QDoubleSpinBox {
+class ShortNumber : public RealField {
 public:
     QString textFromValue(double value) const override { return locale().toString(value, 'g', QLocale::FloatingPointShortest); }
 };

@@ -2,6 +2,7 @@
 #include "headlight/fetch/fetch.h"
 
 #include "cli/command.h"
+#include "headlight/figure/core/c_locale.h"
 
 #include <QCoreApplication>
 
@@ -21,6 +22,7 @@ int fetch_model(const FetchArguments& options, const Console& console) {
     char name[] = "headlight";
     char* argv[] = {name, nullptr};
     const QCoreApplication application(argc, argv);
+    figure::use_c_locale();
     const fetch::Fetched got = fetch::fetch(options.reference, options.files, interruptible(), console.progress());
     char line[160];
     std::snprintf(line, sizeof line, "%d files, %.1f MB fetched, %.12s. Open it as ", got.files,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/number_text.h"
+#include "headlight/figure/core/c_locale.h"
 
 #include <QLocale>
 
 #include <algorithm>
+#include <clocale>
 #include <cmath>
 
 namespace headlight::figure {
@@ -55,6 +57,13 @@ QString value_text(double value, int decimals) {
 
 QString count_text(std::int64_t count) {
     return QLocale(QLocale::English, QLocale::UnitedStates).toString(static_cast<qlonglong>(count));
+}
+
+void use_c_locale() {
+    QLocale plain = QLocale::c();
+    plain.setNumberOptions(QLocale::OmitGroupSeparator | QLocale::RejectGroupSeparator);
+    QLocale::setDefault(plain);
+    std::setlocale(LC_NUMERIC, "C");
 }
 
 }  // namespace headlight::figure

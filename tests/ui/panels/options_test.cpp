@@ -2,8 +2,10 @@
 // The options of a view: fields, tokens, and where views of a prediction start.
 #include "tests/ui/window_fixture.h"
 #include "ui/panels/tools/token_field.h"
+#include "ui/style/real_field.h"
 
 #include "headlight/analyze/prediction/predictions.h"
+#include "headlight/figure/core/c_locale.h"
 
 #include <QCompleter>
 
@@ -104,6 +106,30 @@ TEST_F(OptionsTest, ViewsOfAPredictionStartAtTheLastTokenUntilOneIsPinned) {
     EXPECT_FALSE(window.left_pane().shown()->state.query) << "undo brings back the pins that were found";
     ASSERT_TRUE(show_view("neuron"));
     EXPECT_TRUE(window.left_pane().shown()->state.query) << "views of attention show the pair that was found";
+}
+
+/// On a desktop whose language writes decimals with a comma.
+TEST(RealField, PointAndCommaAreDecimalPointsOnAGermanDesktop) {
+    QLocale::setDefault(QLocale(QLocale::German));
+    figure::use_c_locale();
+    for (const double largest : {1.0, 1e6}) {
+        RealField field;
+        field.setRange(0, largest);
+        field.setDecimals(6);
+        field.setValue(0.25);
+        EXPECT_EQ(field.text(), QStringLiteral("0.250000"));
+        for (const char* typed : {"0.5", "0,5"}) {
+            field.setValue(0.25);
+            field.selectAll();
+            QTest::keyClicks(&field, QString::fromLatin1(typed));
+            QTest::keyClick(&field, Qt::Key_Return);
+            EXPECT_EQ(field.value(), 0.5) << typed << " of at most " << largest;
+        }
+    }
+    QSpinBox count;
+    count.setRange(0, 1'000'000);
+    count.setValue(12'345);
+    EXPECT_EQ(count.text(), QStringLiteral("12345"));
 }
 
 }  // namespace options_test

@@ -6,6 +6,7 @@
 #include "headlight/model/as_used.h"
 #include "headlight/trace/remade.h"
 #include "ui/panels/prompt/prompt_bar.h"
+#include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
 #include <QFormLayout>
@@ -51,7 +52,7 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
       names_(new QLabel),
       sizes_(new QLabel),
       notes_(wrapped_label("note")),
-      budget_(new QDoubleSpinBox) {
+      budget_(new RealField) {
     setAccessibleName(QStringLiteral("Memory"));
     auto* form = new QFormLayout(this);
     form->setContentsMargins(16, 14, 16, 14);

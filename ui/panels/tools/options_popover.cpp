@@ -5,12 +5,12 @@
 #include "headlight/analyze/prediction/outputs.h"
 #include "ui/canvas/recipe.h"
 #include "ui/panels/tools/token_field.h"
+#include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
 #include <QButtonGroup>
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QRadioButton>
@@ -225,7 +225,7 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             break;
         }
         case OptionKind::number: {
-            auto* spin = new QDoubleSpinBox;
+            auto* spin = new RealField;
             spin->setDecimals(6);
             spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
             bounds(spin, -1e6, 1e6);
