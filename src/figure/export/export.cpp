@@ -89,11 +89,15 @@ std::vector<std::pair<std::string, const TokenIds*>> texts_of(const Provenance& 
     return texts;
 }
 
-QString xml_escaped(const QString& text) {
-    QString out = text.toHtmlEscaped();
-    for (QChar& c : out)
-        if (c < u' ' && c != u'\n' && c != u'\t') c = QChar(0xFFFD);  // not allowed in XML 1.0
-    return out;
+QByteArray xml_document(QString document) {
+    for (qsizetype i = 0; i < document.size(); ++i) {
+        QChar& c = document[i];
+        if (c.isHighSurrogate() && i + 1 < document.size() && document[i + 1].isLowSurrogate())
+            ++i;
+        else if ((c < u' ' && c != u'\n' && c != u'\t' && c != u'\r') || c.isSurrogate() || c > QChar(0xFFFD))
+            c = QChar::ReplacementCharacter;
+    }
+    return document.toUtf8();
 }
 
 Format format_of(const std::filesystem::path& path) {

@@ -31,8 +31,9 @@ std::string provenance_json(const Provenance&);
 std::string data_provenance_json(const Provenance&);
 /// The texts there are, each with what its names begin with.
 std::vector<std::pair<std::string, const TokenIds*>> texts_of(const Provenance&);
-/// For text and attributes of XML.
-QString xml_escaped(const QString&);
+/// In UTF-8, with U+FFFD in place of the characters that no XML 1.0 document may hold: controls, U+FFFE, U+FFFF, halves of
+/// surrogate pairs. Markup in it has to be right: what a program writes into it, Qt's own generators too, may be any text.
+QByteArray xml_document(QString);
 
 QImage page_image(const Page&);
 QByteArray page_png(const Page&);

@@ -22,10 +22,8 @@ QByteArray xmp(const Page& page) {
         "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">%2</rdf:li></rdf:Alt></dc:description>\n"
         "<dc:source>%3</dc:source>\n"
         "</rdf:Description></rdf:RDF></x:xmpmeta>\n<?xpacket end=\"r\"?>\n");
-    return text
-        .arg(xml_escaped(page.title()), xml_escaped(page.provenance.footer()),
-             xml_escaped(QString::fromStdString(provenance_json(page.provenance))))
-        .toUtf8();
+    return xml_document(text.arg(page.title().toHtmlEscaped(), page.provenance.footer().toHtmlEscaped(),
+                                 QString::fromStdString(provenance_json(page.provenance)).toHtmlEscaped()));
 }
 
 /// The clock does not belong into a file that must come out the same again. Same length: offsets stay right.

@@ -32,10 +32,11 @@ QByteArray page_svg(const Page& page) {
             "fill-rule=\"evenodd\" "
             "xml:space=\"preserve\">\n<title>%6</title>\n<desc>%7</desc>\n<metadata>%8</metadata>\n%9</svg>\n")
             .arg(QString::number(page.size.width() * factor, 'g', 7), QString::number(page.size.height() * factor, 'g', 7), unit,
-                 QString::number(page.size.width()), QString::number(page.size.height()), xml_escaped(page.title()),
-                 xml_escaped(page.provenance.footer()), xml_escaped(QString::fromStdString(provenance_json(page.provenance))),
+                 QString::number(page.size.width()), QString::number(page.size.height()), page.title().toHtmlEscaped(),
+                 page.provenance.footer().toHtmlEscaped(),
+                 QString::fromStdString(provenance_json(page.provenance)).toHtmlEscaped(),
                  tidy_svg_body(QString::fromUtf8(buffer.data())));
-    return out.toUtf8();
+    return xml_document(out);
 }
 
 }  // namespace headlight::figure

@@ -46,7 +46,7 @@ protected:
         HeadViewData data = synthetic::heads(6, 2, [](int h, int i, int j) {
             return j > i ? 0.F : h == 1 && j == 0 ? 0.5F : 0.5F / static_cast<float>(i + 1);
         });
-        data.axes.queries[3].label = data.axes.keys[3].label = "·doctor";
+        data.axes.queries[3].label = data.axes.keys[3].label = token_.toStdString();
         const auto figure = head_figure(std::move(data));
         export_figure(*figure, selection_, provenance_, options, folder_ / name);
         return test::slurp(folder_ / name);
@@ -61,6 +61,7 @@ protected:
     const test::TempFolder folder_;
     Selection selection_;
     Provenance provenance_;
+    QString token_ = QStringLiteral("·doctor");
 };
 
 using testing::HasSubstr;
@@ -90,6 +91,26 @@ TEST_F(Export, SvgHasTextAsTextOpacityAndProvenance) {
             metadata = reader.readElementText();
     EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
     EXPECT_EQ(nlohmann::json::parse(metadata.toStdString())["text"], provenance_.text);
+}
+
+TEST_F(Export, SvgAndXmpAreXmlWhateverTheTextHolds) {
+    const std::u16string hostile =
+        u"a\x01\x1b[0m\uFFFE\uFFFF\x0b]]></text><b>&\"\n\r" + std::u16string{u'\0', 0xD800, u'x', 0xDC00} + u"😀";
+    token_ = QString::fromStdU16String(hostile);
+    provenance_.text = provenance_.pair = token_.toStdString() + "\xEF\xBF\xBE";
+    provenance_.command += provenance_.text;
+    const std::string svg = exported("a.svg"), pdf = exported("a.pdf");
+    const auto packet = pdf.find("<?xpacket begin"), end = pdf.find("<?xpacket end", packet);
+    ASSERT_LT(packet, end);
+    for (const std::string& xml : {svg, pdf.substr(packet, end - packet)}) {
+        QXmlStreamReader reader(QByteArray::fromStdString(xml));
+        QString text;
+        while (!reader.atEnd())
+            if (reader.readNext() == QXmlStreamReader::Characters) text += reader.text();
+        EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString() << " in " << reader.lineNumber();
+        EXPECT_TRUE(text.contains(QStringLiteral("]]></text><b>&"))) << text.toStdString();
+        EXPECT_TRUE(text.contains(QStringLiteral("😀")));
+    }
 }
 
 TEST_F(Export, PdfHasFontsAndNoClock) {
