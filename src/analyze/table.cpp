@@ -3,23 +3,18 @@
 #include "headlight/base/numbers.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/json_number.h"
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cmath>
 
 namespace headlight::analyze {
 namespace {
 
-/// Shortest text that reads back as the same float32 (weights are float32; as doubles they would show noise).
 std::string csv_number(double value) {
     if (std::isnan(value)) return {};
-    char text[40];
-    const auto narrow = static_cast<float>(value);
-    const auto end = static_cast<double>(narrow) == value ? std::to_chars(text, text + sizeof text, narrow).ptr
-                                                          : std::to_chars(text, text + sizeof text, value).ptr;
-    return {text, end};
+    return std::isinf(value) ? (value > 0 ? "inf" : "-inf") : json_number(value);
 }
 
 std::string quoted(const std::string& text) {
@@ -110,9 +105,10 @@ std::string json_members(const Table& table) {
             if (const auto* s = std::get_if<std::string>(&cell)) {
                 out += json_text(*s);
             } else {
-                const std::string value = std::visit(CsvCell{}, cell);
-                // JSON knows neither NaN nor infinity.
-                out += value.empty() || value.find("inf") != std::string::npos ? "null" : value;
+                const auto* real = std::get_if<double>(&cell);
+                out += real                                           ? json_number(*real)
+                       : std::holds_alternative<std::monostate>(cell) ? "null"
+                                                                      : std::visit(CsvCell{}, cell);
             }
         }
         out += ']';

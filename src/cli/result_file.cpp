@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "cli/result_streams.h"
+#include "headlight/base/json_number.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/io/atomic_file.h"
@@ -19,14 +20,18 @@
 namespace headlight::cli {
 namespace {
 
-std::string members(const Facts& facts) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : facts) object[name] = value;
-    return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+using nlohmann::ordered_json;
+
+std::string dumped(const ordered_json& object) { return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+
+std::string members(const std::vector<std::pair<std::string, std::string>>& definitions) {
+    ordered_json object = ordered_json::object();
+    for (const auto& [name, text] : definitions) object[name] = text;
+    return dumped(object);
 }
 
 std::string json(const Result& result) {
-    return "{\"facts\": " + members(result.facts) + ",\n\"definitions\": " + members(result.table.definitions) + ",\n" +
+    return "{\"facts\": " + facts_json(result.facts) + ",\n\"definitions\": " + members(result.table.definitions) + ",\n" +
            analyze::json_members(result.table) + (result.members.empty() ? "" : ",\n" + result.members) + "\n}\n";
 }
 
@@ -78,7 +83,24 @@ void write_npz(const Result& result, const std::vector<io::ArrayStream>& streams
     for (const analyze::NamedArray& a : table.arrays) refs.add(a);
     std::vector<io::ArrayStream> arrays = io::streams_of(path, refs.numbers);
     arrays.insert(arrays.end(), streams.begin(), streams.end());
-    io::stream_npz(path, arrays, {{"facts", members(result.facts)}, {"definitions", members(table.definitions)}}, refs.texts);
+    io::stream_npz(path, arrays, {{"facts", facts_json(result.facts)}, {"definitions", members(table.definitions)}}, refs.texts);
+}
+
+std::string facts_json(const Facts& facts) {
+    ordered_json object = ordered_json::object();
+    for (const auto& [name, value] : facts) {
+        const auto* real = std::get_if<double>(&value);
+        const ordered_json json =
+            real ? ordered_json::parse(json_number(*real)) : std::visit([](const auto& v) { return ordered_json(v); }, value);
+        const auto there = object.find(name);
+        if (there == object.end())
+            object[name] = json;
+        else if (there->is_array())
+            there->push_back(json);
+        else
+            *there = ordered_json::array({*there, json});
+    }
+    return dumped(object);
 }
 
 Facts facts_of(const model::Model& model) {

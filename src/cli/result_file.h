@@ -7,13 +7,21 @@
 #include "headlight/trace/trace.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace headlight::cli {
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
+/// A text, a number or a truth value, never a number as text: JSON writes numbers at full precision.
+using Fact = std::variant<std::string, std::int64_t, std::uint64_t, double, bool>;
+/// A name that stands here more than once becomes a list.
+using Facts = std::vector<std::pair<std::string, Fact>>;
+
+/// As a JSON object.
+std::string facts_json(const Facts&);
 
 struct Result {
     analyze::Table table;
@@ -21,11 +29,10 @@ struct Result {
     std::string document{};  ///< JSON that is written in place of all this
     std::string members{};   ///< further members of the JSON object, without braces
 
-    Result& fact(std::string name, std::string value) {
+    Result& fact(std::string name, Fact value) {
         facts.emplace_back(std::move(name), std::move(value));
         return *this;
     }
-    Result& fact(std::string name, std::int64_t value) { return fact(std::move(name), std::to_string(value)); }
     /// Sentences about the numbers: facts note_1, note_2 …, behind those that are there, and on standard error.
     Result& notes(const std::vector<std::string>& sentences, const Console& console) {
         const auto noted = [](const auto& each) { return each.first.starts_with("note_"); };

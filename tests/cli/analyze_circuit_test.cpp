@@ -100,7 +100,7 @@ TEST(AnalyzeImportance, TokensAndLayers) {
                                        "attention", "value_weighted", "attention_layer_0", "attention_layer_1",
                                        "attention_layer_2", "attention_layer_3", "attention_layer_4", "attention_layer_5"}));
     EXPECT_EQ(tokens["rows"].size(), 6U) << "a causal model reads no further";
-    EXPECT_EQ(tokens["facts"]["position"], "5");
+    EXPECT_EQ(tokens["facts"]["position"], 5);
     done(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
                     "--permutations", "3", "--out", file}));
     const json layers = json::parse(test::slurp(file));

@@ -79,7 +79,7 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
     const auto out = folder / "heads.json";
     done(headlight({"analyze", "heads", "novella-7m", "--texts", list, "--out", out}));
     const json result = json::parse(test::slurp(out));
-    EXPECT_EQ(result["facts"]["documents"], "2");
+    EXPECT_EQ(result["facts"]["documents"], 2);
     EXPECT_THAT(result["definitions"]["entropy_smoothed"].get<std::string>(), HasSubstr("0.9999"));
     for (const json& name : result["columns"])
         EXPECT_EQ(result["definitions"].contains(name.get<std::string>()), name != "layer" && name != "head") << name;

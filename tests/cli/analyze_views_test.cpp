@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Analyses that are a view too: both write one table.
+#include "tests/cli/facts.h"
 #include "tests/cli/program.h"
 
 #include <gtest/gtest.h>
@@ -22,29 +23,27 @@ void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.analysis; }
 
 class AnalysisAndView : public testing::TestWithParam<Pair> {};
 
-/// The header of a CSV file; a figure's has a line about its origin above it.
-std::string columns_of(const std::string& csv) {
-    const std::size_t at = csv.starts_with("#") ? csv.find('\n') + 1 : 0;
-    return csv.substr(at, csv.find('\n', at) - at);
+/// The header of a figure's CSV file, under a line about its origin.
+std::vector<std::string> columns_of(const std::string& csv) {
+    return test::cells_of(test::lines_of(csv).at(csv.starts_with("#") ? 1 : 0));
 }
 
 TEST_P(AnalysisAndView, WriteTheSameColumns) {
     const Pair& pair = GetParam();
     const test::TempFolder folder;
     const std::string model = *pair.model ? test::fixture("") + pair.model : built_in_model();
-    const auto csv = [&](const char* name, std::vector<std::string> command, const std::vector<std::string>& options) {
+    const auto made = [&](const char* name, std::vector<std::string> command, const std::vector<std::string>& options) {
         const std::string path = (folder.path() / name).string();
         command.insert(command.end(), {model, "--out", path});
         if (std::string(pair.analysis) != "kv-cache" && std::string(pair.analysis) != "composition")
             command.insert(command.end(), {"--text", "the cat sat on the mat"});
         if (command[0] == "render") command.insert(command.end(), {"--view", pair.view, "--layer", "1", "--head", "1"});
         done(headlight(test::joined(command, options)));
-        return test::slurp(path);
+        return path;
     };
-    const std::string analysis = columns_of(csv("a.csv", {"analyze", pair.analysis}, pair.analysis_options)),
-                      view = columns_of(csv("v.csv", {"render"}, pair.view_options));
-    EXPECT_FALSE(analysis.empty());
-    EXPECT_EQ(analysis, view);
+    const auto result = test::read_result(made("a.json", {"analyze", pair.analysis}, pair.analysis_options));
+    EXPECT_EQ(result["columns"].get<std::vector<std::string>>(),
+              columns_of(test::slurp(made("v.csv", {"render"}, pair.view_options))));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/npz.h"
+#include "tests/cli/facts.h"
 #include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
@@ -48,10 +49,10 @@ TEST(CompareCommand, MeasuresAndMapsComeOnRequest) {
     const std::string file = folder / "heads.json", npz = folder / "heads.npz";
     Outcome outcome = headlight({"compare", "novella-7m", "--text", kHe, "--with", kThat, "--measures", "--out", file});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const json read = json::parse(test::slurp(file));
+    const json read = test::read_result(file);
     EXPECT_THAT(read["columns"].get<std::vector<std::string>>(), testing::Contains("entropy_difference"));
     EXPECT_EQ(read["facts"]["other_text"], kThat);
-    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], "1");
+    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], 1);
     // " he" against " that she": three rows of one text alone, which have no difference.
     const std::size_t rows = read["query_tokens"].size();
     ASSERT_EQ(read["difference"].size(), 48u);
@@ -71,8 +72,8 @@ TEST(CompareCommand, ATokenInPlaceOfAnotherStandsForIt) {
     const TempFolder folder;
     const std::string file = folder / "heads.json";
     done(headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--out", file}));
-    const json read = json::parse(test::slurp(file));
-    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], "0");
+    const json read = test::read_result(file);
+    EXPECT_EQ(read["facts"]["tokens_of_a_alone"], 0);
     EXPECT_THAT(read["query_tokens"].get<std::vector<std::string>>(), testing::Contains("\u00b7he/\u00b7she"));
 }
 

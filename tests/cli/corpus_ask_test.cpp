@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What `headlight corpus` answers from a store, without the texts' files and, but for values, without the model.
+#include "tests/cli/facts.h"
 #include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
@@ -42,7 +43,7 @@ protected:
     static json asked(const std::vector<std::string>& words) {
         const std::string out = (*folder / "out.json").string();
         done(headlight(joined(joined({"corpus"}, words), {"--out", out})));
-        return json::parse(test::slurp(out));
+        return test::read_result(out);
     }
     static test::TempFolder* folder;
 };
@@ -81,7 +82,7 @@ TEST_F(CorpusAsk, RemovalTakesTokensFromTriggers) {
     const json layers =
         asked({"triggers", store("a"), "--removal", "--model", built_in_model(), "--sample", "2", "--triggers", "2"});
     ASSERT_EQ(layers.at("rows").size(), 6u);
-    EXPECT_EQ(layers.at("facts").at("neurons_a_layer"), "2");
+    EXPECT_EQ(layers.at("facts").at("neurons_a_layer"), 2);
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--removal"}).code, 2) << "no model";
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1"}).code, 2) << "no neuron";
     EXPECT_EQ(headlight({"corpus", "triggers", store("a"), "--layer", "1", "--removal", "--model", built_in_model()}).code, 2);
@@ -104,7 +105,7 @@ TEST_F(CorpusAsk, OptionsThatWouldBeIgnoredAreErrors) {
 TEST_F(CorpusAsk, AgreementHasItsRows) {
     const json layers = asked({"agreement", store("a")});
     ASSERT_EQ(layers.at("rows").size(), 6u);
-    EXPECT_EQ(layers.at("facts").at("examples"), "16");
+    EXPECT_EQ(layers.at("facts").at("examples"), 16);
     const std::vector<std::string> columns = layers.at("columns");
     const auto column = [&](const char* name) {
         return static_cast<std::size_t>(std::ranges::find(columns, name) - columns.begin());
@@ -131,7 +132,7 @@ TEST_F(CorpusAsk, DistancesAndMap) {
     EXPECT_THAT(headlight({"corpus", "distances", store("few")}).err, HasSubstr("2 texts have 4 chunks"));
     const json map = asked({"map", store("a"), "--starts", "2"});
     EXPECT_EQ(map.at("rows").size(), 48u);
-    EXPECT_GT(std::stod(map.at("facts").at("relative_stress").get<std::string>()), 0);
+    EXPECT_GT(map.at("facts").at("relative_stress").get<double>(), 0);
 }
 
 TEST_F(CorpusAsk, AStoreDoesNotDifferFromItsTwin) {
@@ -145,9 +146,9 @@ TEST_F(CorpusAsk, AStoreDoesNotDifferFromItsTwin) {
     for (const json& row : asked({"compare", store("a"), store("b"), "--rows", "heads"}).at("rows")) EXPECT_EQ(row[4], 0);
     EXPECT_EQ(headlight({"corpus", "compare", store("a"), store("few")}).code, 1) << "no measures of heads there";
     const json facts = asked({"compare", store("a"), store("b")}).at("facts");
-    EXPECT_EQ(facts.at("second_texts"), "4");
+    EXPECT_EQ(facts.at("second_texts"), 4);
     EXPECT_EQ(facts.at("second_context"), facts.at("context"));
-    EXPECT_EQ(facts.at("draws"), "1000");
+    EXPECT_EQ(facts.at("draws"), 1000);
 }
 
 }  // namespace corpus_ask_test

@@ -2,6 +2,7 @@
 // headlight corpus probe over the treebank of the tests. The numbers are checked in tests/corpus.
 #include "headlight/io/json_file.h"
 #include "headlight/io/npz.h"
+#include "tests/cli/facts.h"
 #include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,7 @@ TEST(CorpusProbe, ProbesEveryLayerAndKeepsItsStatesAndDirections) {
     done(headlight({"corpus", "run", "novella-7m", "--texts", bank, "--limit", "60", "--measure", "heads", "--out", store}));
     done(headlight({"corpus", "probe", store, "--labels", "upos", "--no-controls", "--out", folder / "p.json",
                     "--save-directions", folder / "d.npz"}));
-    const auto json = io::read_json(folder / "p.json");
+    const auto json = test::read_result(folder / "p.json");
     EXPECT_EQ(json["columns"][0], "task");
     ASSERT_EQ(json["rows"].size(), 7u) << "six blocks and what enters the first";
     EXPECT_GT(json["rows"][3][2].get<double>(), json["rows"][3][6].get<double>()) << "better than the most frequent label";

@@ -136,7 +136,7 @@ TEST(Edits, AreComparedByWhatTheyDoToAPrediction) {
     const auto of_mask = folder / "mask.json";
     done(headlight({"analyze", "edits", test::fixture("models/bert-mlm"), "--text", "[MASK] the nurse", "--edit", "zero L0H0",
                     "--out", of_mask}));
-    EXPECT_EQ(nlohmann::json::parse(slurp(of_mask))["facts"]["position"], "1");
+    EXPECT_EQ(nlohmann::json::parse(slurp(of_mask))["facts"]["position"], 1);
 }
 
 TEST(Edits, ThatCannotBeReadNameThePlace) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/npz.h"
+#include "tests/cli/facts.h"
 #include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +86,7 @@ TEST(SweepCommand, AFileOfPairsAsNpzAndJson) {
     for (const char* column : {"layer", "position", "stderr", "low", "high", "agreeing"})
         EXPECT_EQ(content.arrays.at(column).shape[0], cells) << column;
     done(run(json));
-    const nlohmann::json document = nlohmann::json::parse(test::slurp(json));
+    const nlohmann::json document = test::read_result(json);
     EXPECT_EQ(document["facts"]["direction"], "noise");
     EXPECT_EQ(std::ssize(document["rows"]), cells);
 }

@@ -18,7 +18,7 @@ struct CompositionCommand : Analysis {
         const Weights weights = load_model_alone(console);
         const auto scores = analyze::composition_scores(*weights.model, fold, weights.cancel, console.progress());
         Result found{.table = analyze::table_of(analyze::composed_pairs(scores)), .facts = facts_of(*weights.model)};
-        return std::move(found.fact("fold_norms", fold ? "true" : "false"));
+        return std::move(found.fact("fold_norms", fold));
     }
 };
 

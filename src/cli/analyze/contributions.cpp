@@ -24,8 +24,8 @@ struct ContributionsCommand : Analysis {
             analyze::contribution_graph(*run.trace, Position(position), {.threshold = threshold, .renormalise = !keep_sizes},
                                         run.loaded.cancel, console.progress());
         Result found = result(*run.trace, analyze::table_of(graph, *run.trace));
-        found.fact("position", position).fact("threshold", std::to_string(threshold));
-        return std::move(found.fact("renormalised", keep_sizes ? "no" : "yes"));
+        found.fact("position", position).fact("threshold", threshold);
+        return std::move(found.fact("renormalised", !keep_sizes));
     }
 };
 

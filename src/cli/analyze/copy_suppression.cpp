@@ -34,8 +34,8 @@ struct CopySuppressionCommand : Analysis {
                       : analyze::table_of(analyze::suppressed_pairs(stream, only, asked, run.loaded.cancel, console.progress()),
                                           *run.trace);
         Result found = result(explained ? stream : *run.trace, std::move(table));
-        found.fact("threshold", std::to_string(options.threshold));
-        if (explained) found.fact("kept_share", std::to_string(options.kept_share));
+        found.fact("threshold", options.threshold);
+        if (explained) found.fact("kept_share", options.kept_share);
         return found;
     }
 

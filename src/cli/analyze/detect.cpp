@@ -38,8 +38,8 @@ struct DetectCommand : Analysis {
             for (Eigen::Index head = 0; head < scores.cols(); ++head)
                 table.add({std::int64_t{layer}, std::int64_t{head}, scores(layer, head)});
         Result found = result(*trace, std::move(table));
-        found.fact("kind", kind).fact("measure", measure).fact("exclude_first", options.exclude_first ? "yes" : "no");
-        return std::move(found.fact("exclude_current", options.exclude_current ? "yes" : "no"));
+        found.fact("kind", kind).fact("measure", measure).fact("exclude_first", options.exclude_first);
+        return std::move(found.fact("exclude_current", options.exclude_current));
     }
 };
 

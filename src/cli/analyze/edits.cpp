@@ -29,8 +29,8 @@ struct EditsCommand : Analysis {
         out.fact("text", loaded.prompt.picture ? loaded.prompt.image : loaded.prompt.text);
         out.fact("position", found.position.value)
             .fact("token", output_fact(loaded.model->config(), *loaded.tokenizer, found.token));
-        return std::move(out.fact("unedited_logit", std::to_string(found.unedited.logit))
-                             .fact("unedited_log_probability", std::to_string(found.unedited.log_probability)));
+        return std::move(
+            out.fact("unedited_logit", found.unedited.logit).fact("unedited_log_probability", found.unedited.log_probability));
     }
 };
 

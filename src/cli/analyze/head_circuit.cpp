@@ -143,7 +143,7 @@ struct HeadCircuitCommand : Analysis {
     Json spectrum_json(const model::Model& loaded, const analyze::CircuitSpectrum& s, const CircuitOptions& options) const {
         const bool ov = which == Circuit::ov;
         Json json;
-        for (const auto& [name, value] : facts_of(loaded)) json["facts"][name] = value;
+        json["facts"] = Json::parse(facts_json(facts_of(loaded)));
         json["layer"] = layer;
         json["head"] = head;
         json["kv_head"] = s.kv_head;

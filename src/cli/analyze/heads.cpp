@@ -71,7 +71,7 @@ struct HeadsCommand : Analysis {
             texts.naming(line, [&] { averages.add(*run_loaded(loaded, measured_hooks(), console)); });
         }
         found.facts = facts_of(*loaded.model);
-        found.fact("dtype", compute.dtype).fact("texts", texts.path).fact("documents", std::to_string(lines.size()));
+        found.fact("dtype", compute.dtype).fact("texts", texts.path).fact("documents", std::ssize(lines));
         return averages.table();
     }
 

@@ -78,11 +78,11 @@ struct ImportanceCommand : Analysis {
         found.fact("position", r.position.value)
             .fact("target_id", r.target)
             .fact("target", analyze::output_label(config, *loaded.tokenizer, r.target));
-        found.fact("probability", std::to_string(r.probability));
+        found.fact("probability", r.probability);
         found.fact("input", r.input == analyze::InputVectors::stream ? "stream" : "embedding");
-        found.fact("position_is_masked", r.masked ? "true" : "false");
+        found.fact("position_is_masked", r.masked);
         if (r.neutral >= 0) found.fact("blanked_out_by", label(r.neutral));
-        found.fact("permutations", options.permutations).fact("seed", std::to_string(options.seed));
+        found.fact("permutations", options.permutations).fact("seed", options.seed);
         return found;
     }
 
@@ -106,8 +106,8 @@ struct AttentionGradientCommand : Analysis {
         const analyze::AttentionGradient g = analyze::attention_gradient(*loaded.model, *loaded.tokenizer, encoding_of(loaded),
                                                                          seed, loaded.cancel, console.progress(), source);
         Result found{.table = analyze::table_of(g), .facts = facts_of(*loaded.model)};
-        found.fact("text", loaded.prompt.text).fact("loss", std::to_string(g.loss)).fact("predicted_tokens", g.predicted);
-        found.fact("seed", std::to_string(seed));
+        found.fact("text", loaded.prompt.text).fact("loss", g.loss).fact("predicted_tokens", g.predicted);
+        found.fact("seed", seed);
         if (source) found.fact("target", loaded.prompt.pair);
         return found;
     }

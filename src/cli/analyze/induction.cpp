@@ -22,7 +22,7 @@ struct InductionCommand : Analysis {
             analyze::induction_probe(loaded.model, loaded.tokenizer, probe, loaded.cancel, console.progress());
         Result out{.table = table_of(found), .facts = facts_of(*loaded.model)};
         out.fact("dtype", compute.dtype).fact("n", probe.n).fact("batch", probe.batch);
-        return std::move(out.fact("seed", std::to_string(probe.seed)));
+        return std::move(out.fact("seed", probe.seed));
     }
 
     analyze::Table table_of(const analyze::InductionProbe& found) const {

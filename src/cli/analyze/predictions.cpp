@@ -33,7 +33,7 @@ struct PredictionsCommand : Analysis {
             return result(*trace, analyze::table_of(analyze::predictions(*trace, count), *trace->tokenizer()));
         const analyze::MaskedCandidates found = analyze::masked_candidates(*trace, Position(position), count, loaded.cancel);
         Result out = result(*trace, analyze::table_of(found, *trace->tokenizer()));
-        out.fact("masked", position).fact("log_probability", std::to_string(found.log_probability));
+        out.fact("masked", position).fact("log_probability", found.log_probability);
         return std::move(out.fact("rank", found.rank));
     }
 };

@@ -48,7 +48,7 @@ struct RefinementCommand : Analysis {
                                 loaded.cancel, console.progress());
         Result out{.table = changes ? analyze::last_layer_table(found, *loaded.tokenizer) : analyze::table_of(found),
                    .facts = texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
-        out.fact("texts", std::to_string(runs.size())).fact("tokens", found.tokens);
+        out.fact("texts", std::ssize(runs)).fact("tokens", found.tokens);
         out.fact("read_out", unembedding        ? "unembedding alone"
                              : config.post_norm ? "norm after the layer's sum and unembedding"
                                                 : "final norm and unembedding");

@@ -41,9 +41,9 @@ struct RolloutCommand : Analysis {
         Result out =
             result(trace, writes_arrays() ? analyze::arrays_of(trace, &found.maps, flow_maps)
                                           : analyze::table_of(trace, found.layers, &found.maps, flow_maps, options.query));
-        const auto or_word = [](std::int64_t i, const char* word) { return i < 0 ? word : std::to_string(i); };
+        const auto or_word = [](std::int64_t i, const char* word) { return i < 0 ? Fact(word) : Fact(i); };
         out.fact("layers", or_word(layer, "all")).fact("heads", or_word(head, "mean")).fact("query", or_word(query, "all"));
-        return std::move(out.fact("by_receptive_field", by_receptive_field ? "yes" : "no").notes(found.notes, console));
+        return std::move(out.fact("by_receptive_field", by_receptive_field).notes(found.notes, console));
     }
 };
 

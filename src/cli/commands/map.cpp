@@ -167,9 +167,9 @@ int run_map(const MapArguments& arguments, const Console& console) {
         .fact("method", std::string(enum_word(options.projection)))
         .fact("dims", static_cast<std::int64_t>(options.dims))
         .fact("scale", std::string(enum_word(options.scale)))
-        .fact("seed", static_cast<std::int64_t>(options.seed))
-        .fact("rotated", std::string(map.rotated ? "yes" : "no"));
-    if (options.projection == map::Projection::tsne) result.fact("perplexity", significant(map::perplexity_of(options)));
+        .fact("seed", options.seed)
+        .fact("rotated", map.rotated);
+    if (options.projection == map::Projection::tsne) result.fact("perplexity", map::perplexity_of(options));
     result.notes(map.notes, console);
     console.note(counts_of(map) + summary(map));
     result.table = arguments.out.path.ends_with(".npz") ? map::map_arrays(map, arguments.points ? vectors.get() : nullptr)

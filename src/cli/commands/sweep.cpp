@@ -167,11 +167,9 @@ int run(SweepArguments a, const Console& console) {
     if (o.attention != model::Stack::decoder) result.fact("attention", std::string(enum_word(o.attention)));
     for (const std::string& receiver : o.to) result.fact("to", receiver);
     if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
-    if (!o.noise.empty())
-        result.fact("noise", o.noise).fact("noise_scale", significant(o.noise_scale)).fact("noise_draws", o.noise_draws);
+    if (!o.noise.empty()) result.fact("noise", o.noise).fact("noise_scale", o.noise_scale).fact("noise_draws", o.noise_draws);
     if (!a.asked.over.empty())
-        result.fact("over", std::filesystem::path(a.asked.over).filename().string())
-            .fact("per_position", o.per_position ? "true" : "false");
+        result.fact("over", std::filesystem::path(a.asked.over).filename().string()).fact("per_position", o.per_position);
     if (o.ablation == Ablation::resample) result.fact("donors", o.donors);
     if (!a.asked.target.empty()) result.fact("target", a.asked.target);
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
@@ -185,10 +183,9 @@ int run(SweepArguments a, const Console& console) {
     } else {
         result.fact("pairs_file", std::filesystem::path(a.asked.pairs).filename().string());
     }
-    result.fact("clean_metric", significant(found.clean_mean()));
-    if (!found.corrupt.empty()) result.fact("corrupt_metric", significant(found.corrupt_mean()));
-    if (pairs.size() > 1)
-        result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", static_cast<std::int64_t>(o.bootstrap.seed));
+    result.fact("clean_metric", found.clean_mean());
+    if (!found.corrupt.empty()) result.fact("corrupt_metric", found.corrupt_mean());
+    if (pairs.size() > 1) result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", o.bootstrap.seed);
     result.notes(found.notes, console);
     a.out.write(result, console);
     if (!a.out.path.empty()) std::filesystem::remove(a.unfinished());

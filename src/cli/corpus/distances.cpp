@@ -48,11 +48,11 @@ int map(const DistancesArguments& arguments, const Console& console) {
     const corpus::HeadMap map = corpus::head_map(distances, arguments.map);
     Result result{.table = corpus::map_table(distances, map, arguments.map), .facts = {}};
     add_distance_facts(result, *store, distances, console);
-    result.fact("stress", significant(map.scaling.stress))
-        .fact("relative_stress", significant(map.scaling.relative_stress))
+    result.fact("stress", map.scaling.stress)
+        .fact("relative_stress", map.scaling.relative_stress)
         .fact("starts", arguments.map.scaling.starts)
-        .fact("seed", static_cast<std::int64_t>(arguments.map.scaling.seed))
-        .fact("group_below", significant(arguments.map.group_below));
+        .fact("seed", arguments.map.scaling.seed)
+        .fact("group_below", arguments.map.group_below);
     result.notes({"relative stress " + significant(map.scaling.relative_stress) +
                   ": 0 is a perfect map, above 0.2 distances are misleading"},
                  console);
