@@ -3,14 +3,14 @@
 #include "cli/other_run.h"
 #include "cli/result_streams.h"
 #include "headlight/base/error.h"
+#include "headlight/base/json_number.h"
 #include "headlight/base/numbers.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/intervention/compare/layers.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-#include <cstdio>
+#include <algorithm>
 
 namespace headlight::cli {
 namespace {
@@ -82,9 +82,7 @@ std::vector<io::ArrayStream> add_maps(Result& result, const iv::RunPair& pair, c
         for (Eigen::Index q = 0; q < difference.rows(); ++q) {
             text += q > 0 ? ", [" : "[";
             for (Eigen::Index k = 0; k < difference.cols(); ++k) {
-                char number[32];
-                std::snprintf(number, sizeof number, "%.8g", static_cast<double>(difference(q, k)));
-                text += (k > 0 ? ", " : "") + std::string(std::isfinite(difference(q, k)) ? number : "null");
+                text += (k > 0 ? ", " : "") + json_number(static_cast<double>(difference(q, k)));
             }
             text += "]";
         }
@@ -137,6 +135,10 @@ Result begin(const iv::RunPair& pair, analyze::Table table, const CompareRunsArg
         .fact("tokens_of_a_alone", std::ssize(pair.queries.a) - pair.queries.aligned())
         .fact("tokens_of_b_alone", std::ssize(pair.queries.b) - pair.queries.aligned());
     std::vector<std::string> notes;
+    const auto count_a = std::ssize(pair.queries.a), count_b = std::ssize(pair.queries.b), shared = pair.queries.aligned();
+    if (shared < std::max(count_a, count_b))
+        notes.push_back("only the " + with_commas(shared) + " tokens that both texts have count, of " + with_commas(count_a) +
+                        " and " + with_commas(count_b));
     if (pair.queries.pooled)
         notes.emplace_back(
             "the two models have different tokenizers: tokens are pooled where their boundaries differ, weights to "

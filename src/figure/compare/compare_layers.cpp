@@ -17,6 +17,12 @@ std::vector<analyze::AxisItem> state_axis(Eigen::Index states) {
     return axis;
 }
 
+/// ", of 9 and 8", where one has others.
+std::string shared_of(const iv::RunPair& pair) {
+    const auto a = std::ssize(pair.queries.a), b = std::ssize(pair.queries.b);
+    return pair.queries.aligned() == std::max(a, b) ? "" : ", of " + std::to_string(a) + " and " + std::to_string(b);
+}
+
 }  // namespace
 
 std::unique_ptr<Figure> compare_layers_view(const Beside& beside, const iv::LayerOptions& options, const CancelToken& cancel,
@@ -46,7 +52,7 @@ std::unique_ptr<Figure> compare_layers_view(const Beside& beside, const iv::Laye
                        {std::vector<bool>(data.axes.queries.size()), std::vector<bool>(data.axes.keys.size())});
     if (std::ranges::any_of(data.weights, [](const analyze::Matrix& map) { return (map.array() < 0).any(); }))
         data.diverging = MatrixViewData::Diverging{Eigen::VectorXf::Zero(across.values.rows()), symmetric_limit(data.weights)};
-    data.notes = {"over " + std::to_string(across.rows) + " tokens of both texts" +
+    data.notes = {"over " + std::to_string(across.rows) + " tokens that both texts have" + shared_of(*beside.pair) +
                       (options.with_first ? ", position 0 with them" : ", without position 0"),
                   "B: " + beside.words};
     data.table = [exported = iv::table_of(across)](const std::vector<analyze::Matrix>&) { return exported; };
