@@ -275,7 +275,8 @@ def measures(run, ids, special, texts, with_first_row=False):
 
 
 def averages(runs, tables, with_first_row):
-    """Means over texts of {measure: [layer, head]}, and Vig & Belinkov's variability over the first ten tokens."""
+    """Means over texts of {measure: [layer, head]}, and Vig & Belinkov's variability over the first ten tokens,
+    without attention to the first one."""
     out = {}
     for name in tables[0]:
         values = np.stack([t[name] for t in tables])
@@ -284,8 +285,8 @@ def averages(runs, tables, with_first_row):
     for l in range(len(runs[0].layers)):
         for h in range(runs[0].heads):
             differences = total = 0.0
-            for i in range(1 if runs[0].causal and not with_first_row else 0, 10):
-                for j in range(i + 1 if runs[0].causal else 10):
+            for i in range(10):
+                for j in range(1, i + 1 if runs[0].causal else 10):
                     a = np.array([r.layers[l]["pattern"][h][i, j] for r in runs if r.tokens > max(i, j)])
                     if len(a) > 1:
                         differences, total = differences + np.abs(a - a.mean()).sum(), total + a.sum()

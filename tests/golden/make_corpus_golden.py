@@ -57,10 +57,10 @@ def of_text(ids):
 
 
 def variability(corners):
-    """Vig & Belinkov 2019, section 4.2, over the first tokens without query 0; of pairs that at least two texts have."""
+    """Vig & Belinkov 2019, section 4.2, over the first tokens without attention to token 0; of pairs that at least two texts have."""
     differences = total = 0
     for q in range(1, FIRST):
-        for k in range(q + 1):
+        for k in range(1, q + 1):
             x = np.stack([c[:, :, q, k] for c in corners if c.shape[2] > q])
             differences = differences + np.abs(x - x.mean(0)).sum(0)
             total = total + x.sum(0)

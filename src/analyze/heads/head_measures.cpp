@@ -152,8 +152,8 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
     {"argmax_first", "mostly the first token", kWhere, kShare, "Share of queries whose largest weight is on the first token.",
      mean([](R r) { return r.row.weights[0] == r.row.largest ? 1.0 : 0.0; })},
     {"variability", "variability over texts", kWidth, kShare,
-     "sum_x,i,j |a_ij(x) - mean_x a_ij| / (2 sum_x,i,j a_ij(x)) over the first 10 tokens of several texts (Vig & Belinkov 2019); "
-     "0: attention by position alone. One text has none.",
+     "sum_x,i,j |a_ij(x) - mean_x a_ij| / (2 sum_x,i,j a_ij(x)) over the first 10 tokens of several texts, without attention to "
+     "the first token (Vig & Belinkov 2019); 0: attention by position alone. One text has none.",
      Source{}},
     {"update_magnitude", "size of the update", kWrites, kRatio,
      "Mean over queries of |u_i| / |h_i|: the head's update u_i = z_i W_O beside the stream h_i it is added to.",
@@ -232,8 +232,8 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
      "Mean over random tokens that are repeated of the weight on the same token's first copy: the same for every text.",
      Source{}},
     {"qk_norm_gap", "norm gap of queries and keys", kVectors, kGap,
-     "Mean over tokens of |q_i| minus that of |k_i|, before the rotation of positions, without first and special tokens (Yeh "
-     "2023).",
+     "Mean over tokens of |q_i| minus that of |k_i|, before the rotation of positions, without first and special tokens "
+     "(after Yeh 2023).",
      of_update(&HeadUpdates::norm_gap)},
     {"qk_centre_distance", "distance of query and key centres", kVectors, kRatio,
      "|mean q - mean k| over the root of the mean squared distance of queries and keys from their own mean; 0: one cloud. Of the "

@@ -76,12 +76,15 @@ TEST(FirstTokens, AreTheSameBytesInAnyOrderAndOfTheTextsThatAreDrawn) {
 TEST(FirstTokens, VaryBetweenNothingAndAHalf) {
     const analyze::FirstPairs pairs;
     std::vector<float> left(static_cast<std::size_t>(pairs.size())), right = left;
-    for (std::int64_t i = 1; i < 3; ++i) {
-        left[static_cast<std::size_t>(pairs.at(i, 0))] = 1;
-        right[static_cast<std::size_t>(pairs.at(i, 1))] = 1;
+    for (std::int64_t i = 2; i < 4; ++i) {
+        left[static_cast<std::size_t>(pairs.at(i, 1))] = 1;
+        right[static_cast<std::size_t>(pairs.at(i, 2))] = 1;
     }
+    std::vector<float> sink = left;
+    for (std::int64_t i = 0; i < 4; ++i) sink[static_cast<std::size_t>(pairs.at(i, 0))] = 1;
     using Texts = std::vector<analyze::FirstWeights>;
-    const analyze::FirstWeights a{left.data(), 3}, b{right.data(), 3};
+    const analyze::FirstWeights a{left.data(), 4}, b{right.data(), 4}, c{sink.data(), 4};
+    EXPECT_EQ(analyze::variability(Texts{a, c}, pairs).value(), 0) << "attention to the first token does not count";
     EXPECT_EQ(analyze::variability(Texts{a, a, a}, pairs).value(), 0);
     EXPECT_DOUBLE_EQ(analyze::variability(Texts{a, b}, pairs).value(), 0.5);
     EXPECT_DOUBLE_EQ(analyze::variability(Texts{a, a, a, b}, pairs).value(), 0.375);
