@@ -128,6 +128,7 @@ public:
         }
     }
     bool pairs() const { return has(kBegin2); }
+    std::string unit() const { return pairs() ? "pair" : has(kBegin) ? "span" : "text"; }
 
     std::vector<Wanted> of(const Text& text) {
         const auto found = rows_.find(text.id);
@@ -251,6 +252,7 @@ LabelledExamples read_labels(TextStore& texts, std::string_view labels, const Ca
         wanted = [&](const Text& t, std::int64_t& none) { return labels_of_words(t, word_label->of, none); };
     } else if (labels == kArc) {
         out.pairs = true;
+        out.unit = "pair";
         wanted = labels_of_arcs;
     } else if (labels.starts_with(kFeature)) {
         wanted = [name = labels.substr(kFeature.size())](const Text& t, std::int64_t& none) {
@@ -258,6 +260,7 @@ LabelledExamples read_labels(TextStore& texts, std::string_view labels, const Ca
                 t, [&](const Text& of, std::size_t w) { return feature_of(of.words[w], name); }, none);
         };
     } else if (labels.starts_with(kField)) {
+        out.unit = "text";
         wanted = [name = std::string(labels.substr(kField.size()))](const Text& t, std::int64_t& none) -> std::vector<Wanted> {
             const auto at = t.fields.find(name);
             if (at == t.fields.end() || at->second.empty()) return ++none, std::vector<Wanted>();
@@ -269,6 +272,7 @@ LabelledExamples read_labels(TextStore& texts, std::string_view labels, const Ca
         if (!std::filesystem::is_regular_file(path)) fail_unknown(labels);
         file.emplace(path);
         out.pairs = file->pairs();
+        out.unit = file->unit();
         wanted = [&](const Text& t, std::int64_t&) { return file->of(t); };
     }
 

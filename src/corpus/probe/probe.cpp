@@ -238,6 +238,7 @@ ProbeResult run_probe(const Manifest& manifest, const StatesOptions& states, con
     const ProbeSplit split = split_examples(labels, texts, options.seed);
     ProbeResult result{.task = labels.task,
                        .classes = labels.classes,
+                       .unit = labels.unit,
                        .pairs = labels.pairs,
                        .majority = split.majority,
                        .most_frequent_label = split.most_frequent_label,
@@ -269,7 +270,8 @@ analyze::Table table_of(const ProbeResult& result) {
         {"low", "95 % interval of the accuracy, to high: percentiles of a bootstrap over the texts of the test part."},
         {"macro_f1", "Unweighted mean of F1 over the classes of the test part."},
         {"majority", "Accuracy of the most frequent training label."},
-        {"most_frequent_label", "Accuracy of the most frequent training label of each word type, of unseen ones the majority's."},
+        {"most_frequent_label",
+         "Accuracy of the most frequent training label of each word (pair, span, text), of unseen ones the majority's."},
         {"random_label", "Accuracy of a probe of labels drawn at random for every example, on such labels."},
         {"control",
          "Accuracy on the control task, in which every word type has one label drawn at random (Hewitt & Liang 2019)."},

@@ -78,10 +78,15 @@ std::string json_members(const ProbeResult& result) {
 }
 
 void write_probe(const fs::path& store, const Manifest& manifest, const ProbeResult& result) {
-    json out = {{"classes", result.classes},       {"pairs", result.pairs},
-                {"majority", result.majority},     {"most_frequent_label", result.most_frequent_label},
-                {"n_train", result.n_train},       {"n_development", result.n_development},
-                {"unlabelled", result.unlabelled}, {"without", result.without}};
+    json out = {{"classes", result.classes},
+                {"unit", result.unit},
+                {"pairs", result.pairs},
+                {"majority", result.majority},
+                {"most_frequent_label", result.most_frequent_label},
+                {"n_train", result.n_train},
+                {"n_development", result.n_development},
+                {"unlabelled", result.unlabelled},
+                {"without", result.without}};
     json& layers = out["layers"] = json::array();
     for (const LayerProbe& of : result.layers) layers.push_back(json_of(of));
     json& tested = out["tested"] = json::array();
@@ -100,6 +105,7 @@ ProbeResult read_probe(const fs::path& store, const Manifest& manifest, const st
     read_kept_probe(store, manifest, ProbeKind::linear, task, [&](const json& in) {
         out = {.task = in.at("task"),
                .classes = in.at("classes"),
+               .unit = in.value("unit", "word"),
                .pairs = in.at("pairs"),
                .majority = number_in(in.at("majority")),
                .most_frequent_label = number_in(in.at("most_frequent_label")),

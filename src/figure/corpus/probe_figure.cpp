@@ -44,7 +44,7 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
         add_interval(accuracy, "random labels", {Role::clark_grey},
                      by_layer(probe, [](const corpus::LayerProbe& of) { return of.random_label; }));
     }
-    accuracy.references = label_baselines(probe.most_frequent_label, probe.majority);
+    accuracy.references = label_baselines(probe.unit, probe.most_frequent_label, probe.majority);
     out.panels.push_back(std::move(accuracy));
     if (std::isfinite(probe.layers.front().code.compression)) {
         plot::Panel code = layer_panel("compression", probe.layers.size());
@@ -54,6 +54,9 @@ std::unique_ptr<Figure> accuracies(const corpus::ProbeResult& probe, const QStri
     }
     return plot::plot_figure(std::move(out));
 }
+
+/// "words", "texts"
+QString units_of(const corpus::ProbeResult& probe) { return QString::fromStdString(probe.unit) + u's'; }
 
 QString class_name(const corpus::ProbeResult& probe, std::int32_t label) {
     return QString::fromStdString(probe.classes[static_cast<std::size_t>(label)]);
@@ -139,7 +142,7 @@ std::unique_ptr<Figure> confusion_matrix(const corpus::ProbeResult& probe, const
     out.view = "corpus-probe";
     out.title = QStringLiteral("What is taken for what at layer %1").arg(layer.layer);
     out.note = QStringLiteral("The layer with the highest accuracy. A row is a label: shares of its test examples.");
-    out.hint = QStringLiteral("A click on a cell lists its words.");
+    out.hint = QStringLiteral("A click on a cell lists its %1.").arg(units_of(probe));
     out.row_word = QStringLiteral("label");
     out.column_word = QStringLiteral("predicted");
     out.value_word = QStringLiteral("share of the label");
@@ -178,14 +181,14 @@ TableSection words_of_cell(const corpus::ProbeResult& probe, const Confusions& c
                         ? QStringLiteral("%1, recognised").arg(class_name(probe, label))
                         : QStringLiteral("%1 predicted as %2").arg(class_name(probe, label), class_name(probe, predicted));
     section.columns = {{.kind = ColumnKind::bar, .id = "n", .title = QStringLiteral("examples"), .decimals = 0},
-                       {.kind = ColumnKind::text, .id = "word", .title = QStringLiteral("word"), .stretched = true}};
+                       {.kind = ColumnKind::text, .id = "word", .title = QString::fromStdString(probe.unit), .stretched = true}};
     section.hint = QStringLiteral("A click opens the first text.");
     section.empty = QStringLiteral("There are none.");
     const auto found = confusions.find({label, predicted});
     if (found == confusions.end()) return section;
     const auto words = sorted_words(found->second);
-    section.note = words.size() > most ? QStringLiteral("%1 examples, %2 words; the %3 most frequent are shown.")
-                                             .arg(count_text(found->second.count), count_text(std::ssize(words)))
+    section.note = words.size() > most ? QStringLiteral("%1 examples, %2 %3; the %4 most frequent are shown.")
+                                             .arg(count_text(found->second.count), count_text(std::ssize(words)), units_of(probe))
                                              .arg(most)
                                        : QString();
     for (std::size_t i = 0; i < std::min(words.size(), most); ++i) {
@@ -215,7 +218,7 @@ TableSection frequent_errors(const corpus::ProbeResult& probe, const Confusions&
                        {.kind = ColumnKind::text, .id = "predicted", .title = QStringLiteral("predicted")},
                        table_column(ColumnKind::bar, "share", "% of the label", "share of the test examples with this label", 1),
                        {.kind = ColumnKind::number, .id = "n", .title = QStringLiteral("errors"), .decimals = 0},
-                       {.kind = ColumnKind::text, .id = "words", .title = QStringLiteral("words"), .stretched = true}};
+                       {.kind = ColumnKind::text, .id = "words", .title = units_of(probe), .stretched = true}};
     section.columns[2].limit = 100;
     for (const auto& [pair, cell] : sorted) {
         const auto types = sorted_words(*cell);
@@ -259,9 +262,9 @@ std::unique_ptr<Figure> probe_figure(const corpus::ProbeResult& probe, const std
     out.description =
         QStringLiteral(
             "What a linear probe predicts from the residual stream of each layer; layer 0 is what enters the first block. Beside it the "
-            "controls: the most frequent label of every word, a control task that gives every word one label at random (Hewitt & Liang "
+            "controls: the most frequent label of every %2, a control task that gives every %2 one label at random (Hewitt & Liang "
             "2019), labels at random, and how far an online code compresses the labels (Voita & Titov 2020). %1.")
-            .arg(words);
+            .arg(words, QString::fromStdString(probe.unit));
     const corpus::LayerProbe& layer = probe.best();
     const Confusions confusions = confusions_of(probe, layer);
     std::optional<std::pair<std::size_t, std::size_t>> chosen;

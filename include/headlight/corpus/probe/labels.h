@@ -32,6 +32,7 @@ struct LabelledExamples {
     std::string task;                  ///< "upos"
     std::vector<std::string> classes;  ///< sorted
     std::vector<ProbeExample> examples;
+    std::string unit = "word";  ///< what has a label: word, pair, span or text
     bool pairs = false;
     std::int64_t unlabelled = 0;  ///< words without the label, left out
     std::int64_t without = 0;     ///< spans without a token, or cut by the end of a chunk; left out

@@ -26,6 +26,7 @@ struct MixResult {
     ProbeKind kind = ProbeKind::mix;  ///< or edge
     std::string task;
     std::vector<std::string> classes;
+    std::string unit = "word";  ///< as in LabelledExamples
     bool pairs = false;
     std::vector<MixRow> rows{};                          ///< [layer]
     Interval expected{};                                 ///< expected_layer() of the scores

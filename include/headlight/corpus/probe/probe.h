@@ -79,6 +79,7 @@ LayerProbe probe_layer(std::int64_t layer, const ProbeRows& states, const Labell
 struct ProbeResult {
     std::string task;
     std::vector<std::string> classes;
+    std::string unit = "word";  ///< as in LabelledExamples
     bool pairs = false;
     double majority = kNaN, most_frequent_label = kNaN;  ///< as in ProbeSplit
     std::int64_t n_train = 0, n_development = 0;
