@@ -105,8 +105,7 @@ TEST(CorpusCoreference, ChainsOfACorefUdFile) {
         EXPECT_EQ(row["head_match"], "0.4");
         EXPECT_EQ(row["first_name"], "");
         EXPECT_EQ(std::stoi(row["selection_n"]) + std::stoi(row["held_out_n"]), 5);
-        EXPECT_LE(std::stod(row["low"]), std::stod(row["accuracy"]));
-        EXPECT_GE(std::stod(row["high"]), std::stod(row["accuracy"]));
+        EXPECT_EQ(row["low"] + row["high"], "") << "three texts are too few for an interval";
         // Only Anna has been named before the second Anna and She of the third: a head that attends to her is right.
         EXPECT_GE(std::stod(row["accuracy"]), 0.4);
     }

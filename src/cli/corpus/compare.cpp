@@ -49,7 +49,7 @@ int compare(const CompareArguments& arguments, const Console& console) {
             pairs = corpus::same_heads(heads_a, heads_b);
         }
         result.table = corpus::table_of(corpus::compare_heads(heads_a, heads_b, pairs, arguments.bootstrap));
-        add_bootstrap_facts(result, arguments.bootstrap);
+        add_bootstrap_facts(result, arguments.bootstrap, console);
     }
     add_facts(result, *a, console);
     add_facts(result, *b, console, "second");

@@ -26,7 +26,6 @@ int coref(const CorefArguments& arguments, const Console& console) {
     const corpus::MentionIndex index = corpus::MentionIndex::read(store->merged.arrays);
     corpus::TextStore texts(store->folder, store->manifest);
     const corpus::CoreferenceTable table = corpus::coreference_table(index, store->text_of_chunk, arguments.bootstrap);
-    add_bootstrap_facts(result, arguments.bootstrap);
     std::vector<std::string> notes;
     for (const auto& [score, word, title, note] : corpus::coreference_scores) {
         if (score == corpus::CoreferenceScore::winobias_difference) continue;
@@ -50,6 +49,7 @@ int coref(const CorefArguments& arguments, const Console& console) {
     result.notes(notes, console);
     result.table =
         arguments.examples > 0 ? corpus::examples_of(index, table, arguments.examples, texts) : corpus::table_of(table);
+    add_bootstrap_facts(result, arguments.bootstrap, console);
     arguments.out.write(result, console);
     return 0;
 }

@@ -102,7 +102,7 @@ int heads(const CorpusHeadsArguments& arguments, const Console& console) {
     Result result{.table = corpus::table_of(means), .facts = {}};
     add_facts(result, *store, console);
     result.fact("texts_run", means.texts).fact("first_row_of_causal_models", "left out");
-    add_bootstrap_facts(result, arguments.bootstrap);
+    add_bootstrap_facts(result, arguments.bootstrap, console);
     arguments.out.write(result, console);
     return 0;
 }

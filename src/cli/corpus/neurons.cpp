@@ -45,9 +45,9 @@ int removal(const TriggersArguments& arguments, const corpus::StoredCorpus& stor
                                          : corpus::table_of(corpus::removal_by_layer(found, arguments.bootstrap));
     result.fact("triggers_a_neuron", options.triggers);
     if (arguments.of_neuron())
-        result.fact("layer", arguments.layer).fact("neuron", arguments.neuron).fact("seed", std::to_string(options.seed));
+        result.fact("layer", arguments.layer).fact("neuron", arguments.neuron).fact("seed", options.seed);
     else
-        add_bootstrap_facts(result.fact("neurons_a_layer", arguments.sample), arguments.bootstrap);
+        add_bootstrap_facts(result.fact("neurons_a_layer", arguments.sample), arguments.bootstrap, console);
     arguments.out.write(result, console);
     return 0;
 }
@@ -112,7 +112,7 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
         result.table = corpus::table_of(corpus::layer_agreement(agreement, store->text_of_chunk, arguments.bootstrap));
         add_facts(result, *store, console);
         result.fact("examples", std::ssize(agreement.examples()));
-        add_bootstrap_facts(result, arguments.bootstrap);
+        add_bootstrap_facts(result, arguments.bootstrap, console);
     } else {
         store->require("neurons");
         if (arguments.model_option->count() == 0)

@@ -97,7 +97,7 @@ struct ProbeRun {
             .fact("dtype", manifest.dtype)
             .fact("texts", manifest.texts())
             .fact("probe", std::string(enum_word(arguments.kind)));
-        add_bootstrap_facts(result, arguments.bootstrap);
+        add_bootstrap_facts(result, arguments.bootstrap, console);
         return result;
     }
     void write(Result& result, const std::vector<std::string>& notes) const {

@@ -3,6 +3,9 @@
 
 #include "cli/options.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/statistics/least_texts.h"
+
+#include <cmath>
 
 namespace headlight::cli {
 
@@ -40,8 +43,23 @@ void add_bootstrap_options(Definition& definition, corpus::BootstrapOptions& opt
     add_seed(definition, options.seed, "equal seeds draw equal texts");
 }
 
-void add_bootstrap_facts(Result& result, const corpus::BootstrapOptions& options) {
-    result.fact("draws", options.draws).fact("seed", static_cast<std::int64_t>(options.seed));
+void add_bootstrap_facts(Result& result, const corpus::BootstrapOptions& options, const Console& console) {
+    result.fact("draws", options.draws).fact("seed", options.seed);
+    const analyze::Table& table = result.table;
+    bool bounds = false, numbers = false;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        const std::string& name = table.columns[c];
+        if (name != "low" && !name.ends_with("_low") && !name.ends_with(" low")) continue;
+        bounds = true;
+        for (const auto& row : table.rows) {
+            const auto* number = std::get_if<double>(&row[c]);
+            numbers |= number && std::isfinite(*number);
+        }
+    }
+    if (bounds && !numbers && !table.rows.empty())
+        result.notes({"no intervals: what is drawn are fewer than " + std::to_string(corpus::kLeastTexts) +
+                      " texts (sentences, pairs, neurons)"},
+                     console);
 }
 
 }  // namespace headlight::cli

@@ -25,6 +25,7 @@ CLI::Option* add_store_argument(Definition&, std::string& folder, const std::str
                                 const std::string& help = "the folder that headlight corpus run has made");
 /// --draws and --seed for intervals, and their values.
 void add_bootstrap_options(Definition&, corpus::BootstrapOptions&);
-void add_bootstrap_facts(Result&, const corpus::BootstrapOptions&);
+/// After the table: a note says where it has no intervals.
+void add_bootstrap_facts(Result&, const corpus::BootstrapOptions&, const Console&);
 
 }  // namespace headlight::cli

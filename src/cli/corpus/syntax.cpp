@@ -79,9 +79,9 @@ int syntax(const SyntaxArguments& arguments, const Console& console) {
     answer.result.fact("sentences", relations.sentences)
         .fact("arcs", relations.arcs)
         .fact("dependencies", relations.enhanced ? "enhanced (DEPS)" : "basic (HEAD)");
-    add_bootstrap_facts(answer.result, arguments.options.bootstrap);
     if (!arguments.latex.empty()) io::write_atomically(arguments.latex, corpus::latex_of(relations));
     answer.result.table = corpus::table_of(relations);
+    add_bootstrap_facts(answer.result, arguments.options.bootstrap, console);
     return answer.write(arguments, console);
 }
 
@@ -98,10 +98,10 @@ int tags(const TagArguments& arguments, const Console& console, bool alignment) 
         answer.notes.push_back(counted(attention.left_out(), "text") + (attention.left_out() == 1 ? " is" : " are") +
                                " longer than --context and left out");
     answer.result.fact("first_row_of_causal_models", "left out").fact("sentences", attention.texts());
-    add_bootstrap_facts(answer.result, arguments.bootstrap);
     const corpus::TagSides sides = arguments.pairs ? corpus::TagSides::both : corpus::TagSides::one;
     answer.result.table = alignment ? corpus::table_of(corpus::head_alignments(attention, arguments.bootstrap))
                                     : corpus::table_of(corpus::tag_shares(attention, sides, arguments.bootstrap));
+    add_bootstrap_facts(answer.result, arguments.bootstrap, console);
     return answer.write(arguments, console);
 }
 
@@ -137,7 +137,6 @@ int query(const QueryArguments& arguments, const Console& console) {
     const std::vector<HeadId> heads = query.heads();
     answer.note_words_left_out(index.counts());
     answer.result.fact("question", arguments.expression);
-    if (arguments.examples == 0) add_bootstrap_facts(answer.result, arguments.bootstrap);
     for (const corpus::WordQuery::Condition& condition : query.conditions()) {
         std::string note =
             condition.text + ": " + with_commas(condition.cases) + " cases in " + with_commas(condition.texts) + " texts";
@@ -152,6 +151,7 @@ int query(const QueryArguments& arguments, const Console& console) {
     if (heads.empty()) answer.notes.push_back("no head matches: " + query.why_none());
     if (arguments.examples == 0) {
         answer.result.table = corpus::table_of(query, arguments.bootstrap);
+        add_bootstrap_facts(answer.result, arguments.bootstrap, console);
     } else {
         if (query.conditions().empty()) throw UsageError("--examples: the question has no condition on words");
         if (heads.empty())

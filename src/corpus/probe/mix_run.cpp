@@ -4,6 +4,7 @@
 #include "corpus/probe/kept_probe.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/probe/probe.h"
+#include "headlight/corpus/statistics/least_texts.h"
 #include "headlight/corpus/statistics/quantile.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ void add_intervals(MixResult& out, const LayerMix& mix, const std::vector<std::i
         of.gain.mean = mix.steps[l].gain;
     }
     out.expected.mean = mix.expected;
-    if (texts < 2) return;
+    if (texts < kLeastTexts) return;
     const Bootstrap::Columns drawn = bootstrap.drawn_means(sums, weights);
     std::vector<double> expected;
     for (Eigen::Index d = 0; d < drawn.rows(); ++d) {
@@ -140,6 +141,7 @@ MixResult run_layer_mix(const Manifest& manifest, const StatesOptions& states, c
     MixResult out{.kind = options.kind,
                   .task = labels.task,
                   .classes = labels.classes,
+                  .unit = labels.unit,
                   .pairs = labels.pairs,
                   .centre = mix.centre,
                   .majority = split.majority,
@@ -167,7 +169,7 @@ analyze::Table table_of(const MixResult& result) {
         {"score",
          std::string("Accuracy on the test part (micro F1 of one label an example), mean over seeds: ") +
              (result.kind == ProbeKind::edge ? "edge probing's classifier of spans with a hidden layer" : "softmax regression") +
-             " on gamma * sum over l of softmax(s)_l h_l, features standardised by layer (Tenney et al. 2019)."},
+             " on gamma * sum over l of softmax(s)_l h_l, features standardised by layer (after Tenney et al. 2019)."},
         {"low", "95 % interval of the score, to high: a bootstrap over the texts of the test part."},
         {"deviation", "Standard deviation of the score over seeds."},
         {"gain", "The score minus that of the layer before; the interval is paired."},
@@ -186,6 +188,7 @@ analyze::Table table_of(const MixResult& result) {
 
 void write_layer_mix(const std::filesystem::path& store, const Manifest& manifest, const MixResult& result) {
     json out = {{"classes", result.classes},
+                {"unit", result.unit},
                 {"pairs", result.pairs},
                 {"expected", interval_json(result.expected)},
                 {"centre", result.centre},
@@ -212,6 +215,7 @@ MixResult read_layer_mix(const std::filesystem::path& store, const Manifest& man
         out = {.kind = kind,
                .task = in.at("task"),
                .classes = in.at("classes"),
+               .unit = in.value("unit", "word"),
                .pairs = in.at("pairs"),
                .expected = interval_in(in.at("expected")),
                .centre = number_in(in.at("centre")),

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/statistics/least_texts.h"
 #include "headlight/corpus/statistics/quantile.h"
 
 #include <ATen/Parallel.h>
@@ -84,7 +85,7 @@ std::vector<Interval> Bootstrap::intervals(const Columns& means, const Columns& 
         for (std::int64_t c = first; c < last; ++c) {
             Interval& interval = out[static_cast<std::size_t>(c)];
             interval.mean = means(0, c);
-            if ((counted.col(counted.cols() == 1 ? 0 : c).array() > 0).count() < 2) continue;
+            if ((counted.col(counted.cols() == 1 ? 0 : c).array() > 0).count() < kLeastTexts) continue;
             std::vector<double> sorted;
             for (const double x : drawn.col(c))
                 if (!std::isnan(x)) sorted.push_back(x);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/corpus/layer_panel.h"
 
+#include "headlight/corpus/statistics/least_texts.h"
 #include "headlight/figure/core/number_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
@@ -20,11 +22,19 @@ QString examples_words(std::int64_t training, std::int64_t test, std::int64_t cl
         .arg(count_text(training), count_text(test), count_text(classes));
 }
 
-std::vector<plot::Reference> label_baselines(double of_word, double of_all) {
+QString thin_lines(const std::vector<corpus::Interval>& values, const QString& over) {
+    if (std::ranges::any_of(values, [](const corpus::Interval& of) { return std::isfinite(of.low); }))
+        return QStringLiteral("thin lines: 95 % interval over %1").arg(over);
+    return QStringLiteral("no intervals: fewer than %1 %2").arg(corpus::kLeastTexts).arg(over);
+}
+
+std::vector<plot::Reference> label_baselines(const std::string& unit, double of_unit, double of_all) {
     using Role = plot::Color::Role;
-    return {
-        {.name = QStringLiteral("most frequent label of the word"), .at = of_word, .color = {Role::clark_sea}, .dashed = true},
-        {.name = QStringLiteral("most frequent label"), .at = of_all, .color = {Role::muted}, .dashed = true}};
+    return {{.name = QStringLiteral("most frequent label of the %1").arg(QString::fromStdString(unit)),
+             .at = of_unit,
+             .color = {Role::clark_sea},
+             .dashed = true},
+            {.name = QStringLiteral("most frequent label"), .at = of_all, .color = {Role::muted}, .dashed = true}};
 }
 
 void add_interval(plot::Panel& panel, const std::string& name, plot::Color color, const std::vector<corpus::Interval>& values,

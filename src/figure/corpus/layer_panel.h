@@ -15,8 +15,10 @@ namespace headlight::figure {
 plot::PlotData corpus_plot(const char* view, const QString& title, const QString& what, const QString& words);
 /// "900 training and 100 test examples of 17 classes"
 QString examples_words(std::int64_t training, std::int64_t test, std::int64_t classes);
-/// How often the most frequent label of each word is right, and the most frequent label of all.
-std::vector<plot::Reference> label_baselines(double of_word, double of_all);
+/// How often the most frequent label of each unit ("word", "text") is right, and the most frequent label of all.
+std::vector<plot::Reference> label_baselines(const std::string& unit, double of_unit, double of_all);
+/// "thin lines: 95 % interval over texts", or that there is none.
+QString thin_lines(const std::vector<corpus::Interval>&, const QString& over);
 
 /// An empty panel with the layers to the right and a share upwards.
 plot::Panel layer_panel(const char* title, std::size_t layers);

@@ -133,10 +133,15 @@ std::unique_ptr<Figure> removal_of(const corpus::NeuronRemoval& neuron, corpus::
 std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& layers, const QString& words) {
     std::int64_t neurons = 0, triggers = 0;
     for (const corpus::LayerRemoval& of : layers) neurons += of.neurons, triggers += of.triggers;
+    const auto changes = [&](std::size_t removed) {
+        std::vector<corpus::Interval> values;
+        for (const corpus::LayerRemoval& of : layers) values.push_back(of.change[removed]);
+        return values;
+    };
     plot::PlotData out =
         corpus_plot("corpus-removal", QStringLiteral("Triggers without a token"),
-                    QStringLiteral("means over %1 neurons with %2 triggers, thin lines: 95 % interval over neurons")
-                        .arg(count_text(neurons), count_text(triggers)),
+                    QStringLiteral("means over %1 neurons with %2 triggers, %3")
+                        .arg(count_text(neurons), count_text(triggers), thin_lines(changes(0), QStringLiteral("neurons"))),
                     words);
     plot::Panel& panel = out.panels.emplace_back(layer_panel("", layers.size()));
     panel.y.label = QStringLiteral("relative change of m");
@@ -146,9 +151,7 @@ std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>& 
                                                                Color::Role::clark_grey};
     for (const auto& row : corpus::removed_tokens) {
         const auto r = static_cast<std::size_t>(row.value);
-        std::vector<corpus::Interval> values;
-        for (const corpus::LayerRemoval& of : layers) values.push_back(of.change[r]);
-        add_interval(panel, std::string(row.title) + " removed", {colors[r]}, values);
+        add_interval(panel, std::string(row.title) + " removed", {colors[r]}, changes(r));
     }
     out.table = [table = corpus::table_of(layers)] { return table; };
     out.description = QStringLiteral(
@@ -204,15 +207,15 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
 }
 
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>& layers, const QString& words) {
-    plot::PlotData out = corpus_plot("corpus-agreement", QStringLiteral("How layers arrive at the predictions"),
-                                     QStringLiteral("thin lines: 95 % interval over texts"), words);
-    out.own_legends = true;
-    const auto column = [&](const corpus::Interval corpus::LayerAgreement::*member) {
+    using L = corpus::LayerAgreement;
+    const auto column = [&](const corpus::Interval L::*member) {
         std::vector<corpus::Interval> values;
-        for (const corpus::LayerAgreement& layer : layers) values.push_back(layer.*member);
+        for (const L& layer : layers) values.push_back(layer.*member);
         return values;
     };
-    using L = corpus::LayerAgreement;
+    plot::PlotData out = corpus_plot("corpus-agreement", QStringLiteral("How layers arrive at the predictions"),
+                                     thin_lines(column(&L::active), QStringLiteral("texts")), words);
+    out.own_legends = true;
     using Role = Color::Role;
     plot::Panel active = layer_panel("active memories", layers.size());
     active.y.label = QStringLiteral("share of memories");

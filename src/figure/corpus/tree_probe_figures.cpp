@@ -143,7 +143,7 @@ std::unique_ptr<Figure> mix_figure(const corpus::MixResult& result, const QStrin
         gains.push_back(row.gain.mean);
     }
     add_interval(score, "probe", {TreeRole::accent}, scores);
-    score.references = label_baselines(result.most_frequent_label, result.majority);
+    score.references = label_baselines(result.unit, result.most_frequent_label, result.majority);
     out.panels = {std::move(score), bar_panel("Weights of all layers", "softmax(s)", weights, result.centre, "centre of gravity"),
                   bar_panel("Gain of each layer", "score − the one before", gains, result.expected.mean, "expected layer")};
     out.table = [table = corpus::table_of(result)] { return table; };

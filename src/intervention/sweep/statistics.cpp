@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "intervention/sweep/statistics.h"
 
+#include "headlight/corpus/statistics/least_texts.h"
 #include "headlight/corpus/statistics/quantile.h"
 
 #include <algorithm>
@@ -52,8 +53,9 @@ void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size
 /// mean| / standard error of any cell.
 void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
     const std::int64_t count = 1 + *std::ranges::max_element(groups);
-    if (count < 2) {
-        r.notes.push_back("All pairs are of one group: there are no intervals");
+    if (count < corpus::kLeastTexts) {
+        r.notes.push_back((count < std::ssize(pairs) ? "Groups of pairs: " : "Pairs: ") + std::to_string(count) +
+                          ". Intervals need at least " + std::to_string(corpus::kLeastTexts));
         return;
     }
     if (count < kFewGroups)

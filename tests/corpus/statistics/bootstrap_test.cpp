@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/statistics/bootstrap.h"
+#include "headlight/corpus/statistics/least_texts.h"
 
 #include "tests/corpus/fixtures.h"
 
@@ -27,14 +28,18 @@ TEST(Bootstrap, OfTwoTextsHasTheFourDrawsOfAnEnumeration) {
     EXPECT_NEAR(seen[1.0], draws / 4, 5 * sd);
     EXPECT_NEAR(seen[0.25], draws / 2, 5 * sd);
     EXPECT_NEAR(seen[0.0], draws / 4, 5 * sd);
-    const Interval wide = bootstrap.mean(std::vector<TextTerm>{{1, 1}, {0, 3}});
-    EXPECT_EQ(wide.mean, 0.25);
-    EXPECT_EQ(wide.low, 0);
-    EXPECT_EQ(wide.high, 1);
-    // Half of the draws are between the quartiles, all of which are 1/4 but for the very ends.
-    const Interval narrow = Bootstrap(2, {.draws = draws, .level = 0.4}).means(sums, weights).front();
-    EXPECT_EQ(narrow.low, 0.25);
-    EXPECT_EQ(narrow.high, 0.25);
+}
+
+TEST(Bootstrap, IntervalsAreQuantilesOfTheDraws) {
+    // Five texts, one of them 1 and the others 0: the mean of a draw is how often it has that text / 5, binomial.
+    const std::vector<TextTerm> terms{{1, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}};
+    const Interval wide = Bootstrap(5, {.draws = 20'000}).mean(terms);
+    EXPECT_EQ(wide.mean, 0.2);
+    EXPECT_EQ(wide.low, 0);        // in 0.33 of the draws
+    EXPECT_EQ(wide.high, 3 / 5.);  // at most so often in 0.993 of them, at most twice in 0.942
+    const Interval narrow = Bootstrap(5, {.draws = 20'000, .level = 0.3}).mean(terms);
+    EXPECT_EQ(narrow.low, 0.2);
+    EXPECT_EQ(narrow.high, 0.2);
 }
 
 TEST(Bootstrap, IntervalsHoldTheTruthIn95Of100Corpora) {
@@ -85,18 +90,28 @@ TEST(Bootstrap, OfEqualNumbersHasNoWidth) {
 }
 
 TEST(Bootstrap, APairedDifferenceOfEqualTextsIsExactlyZero) {
-    const std::vector<TextTerm> terms = {{3, 10}, {1, 4}, {0, 0}, {7, 9}};
-    const Interval same = Bootstrap(4).difference(terms, terms);
+    const std::vector<TextTerm> terms = {{3, 10}, {1, 4}, {0, 0}, {7, 9}, {2, 3}, {5, 6}};
+    const Interval same = Bootstrap(6).difference(terms, terms);
     EXPECT_EQ(same.mean, 0);
     EXPECT_EQ(same.low, 0);
     EXPECT_EQ(same.high, 0);
     // A text that one side lacks does not count on the other side.
     std::vector<TextTerm> lacks = terms;
     lacks[3] = {0, 0};
-    EXPECT_EQ(Bootstrap(4).difference(terms, lacks).mean, 0);
+    EXPECT_EQ(Bootstrap(6).difference(terms, lacks).mean, 0);
 }
 
-TEST(Bootstrap, HasNoIntervalForASingleTextAndNoMeanForNone) {
+TEST(Bootstrap, HasNoIntervalForFewTextsAndNoMeanForNone) {
+    for (std::int64_t texts = 1; texts < 7; ++texts) {
+        std::vector<TextTerm> some;
+        for (std::int64_t i = 0; i < texts; ++i) some.push_back({static_cast<double>(i), 1});
+        some.push_back({0, 0});
+        const Interval found = Bootstrap(texts + 1).mean(some);
+        EXPECT_EQ(std::isnan(found.low), texts < kLeastTexts) << texts;
+        EXPECT_EQ(std::isnan(found.high), texts < kLeastTexts) << texts;
+        EXPECT_EQ(found.mean, static_cast<double>(texts - 1) / 2);
+    }
+
     const Bootstrap bootstrap(3);
     const Interval one = bootstrap.mean(std::vector<TextTerm>{{0, 0}, {2, 4}, {0, 0}});
     EXPECT_EQ(one.mean, 0.5);

@@ -176,6 +176,10 @@ TEST(CorpusNumbers, AgreementDrawsItsSharesAndParts) {
     layers[0].active = {0.25, 0.2, 0.3};
     layers[1].active = {0.5, 0.4, 0.6};
     for (std::size_t part = 0; part < 4; ++part) layers[0].parts[part] = layers[1].parts[part] = {0.25, 0.2, 0.3};
+    EXPECT_TRUE(written(*agreement_figure(layers, {})).contains(QStringLiteral("thin lines: 95 % interval over texts")));
+    std::vector<corpus::LayerAgreement> few = layers;
+    for (auto& layer : few) layer.active.low = layer.active.high = kNaN;
+    EXPECT_TRUE(written(*agreement_figure(few, {})).contains(QStringLiteral("no intervals: fewer than 5 texts")));
     const auto marks = marks_of(*agreement_figure(layers, {}));
     const auto low = marks_with(marks, QStringLiteral("layer 0  m > 0 0.250 (0.200 to 0.300)")),
                high = marks_with(marks, QStringLiteral("layer 1  m > 0 0.500 (0.400 to 0.600)"));

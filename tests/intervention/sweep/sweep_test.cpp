@@ -389,10 +389,10 @@ TEST(Sweep, IntervalsOfPairs) {
         EXPECT_GE(cell.agreeing, 1);
     }
     // The same pair again and again: no spread, and as one group no interval at all.
-    std::vector<SweepPair> same(3, pairs.front());
+    std::vector<SweepPair> same(5, pairs.front());
     const SweepResult constant = run_sweep(model, same, options);
     EXPECT_NEAR(constant.results[1].high - constant.results[1].low, 0, 1e-12);
-    EXPECT_EQ(constant.results[1].agreeing, 3);
+    EXPECT_EQ(constant.results[1].agreeing, 5);
     for (SweepPair& pair : same) pair.group = "one";
     EXPECT_TRUE(std::isnan(run_sweep(model, same, options).results[1].low));
 }
