@@ -68,11 +68,11 @@ public:
             analyze::fail_in_query(phrase.from.column, "The index holds such weights only for hits: the mean is a lower bound",
                                    "> or >=", phrase.op,
                                    "Compare a share (60 %), or ask for a relation: attends to its nsubj < 0.1");
-        Condition condition{.text = text_of(phrase), .measure = {}, .phrase = phrase};
+        Condition condition{.text = text_of(phrase), .measure = {}, .share = text_of(phrase) + kShareOf, .phrase = phrase};
         if (phrase.in_texts)
             condition.measure = condition.text + " " + phrase.op + " " + significant(phrase.number) + ": texts";
         else
-            condition.measure = condition.text + (phrase.percent ? kShareOf : phrase.its ? kWeightOf : kLeastWeightOf);
+            condition.measure = phrase.percent ? condition.share : condition.text + (phrase.its ? kWeightOf : kLeastWeightOf);
         query_.evaluate(condition, meaning);
         query_.meanings_.push_back(meaning);
         query_.conditions_.push_back(condition);
@@ -190,9 +190,12 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
         ++condition.cases;
         condition.texts += number != last;
         last = number;
-        for (const std::int32_t target : targets)
-            if (const std::int64_t away = target - word + kFarthestOffset; away >= 0 && away < std::ssize(at_offset))
-                ++at_offset[static_cast<std::size_t>(away)];
+        const auto [first, end] = sentence_of(sentence.words, word);
+        for (std::int64_t offset = -kFarthestOffset; offset <= kFarthestOffset; ++offset) {  // as relation_table()
+            const std::int64_t at = std::clamp<std::int64_t>(word + offset, first, end - 1);
+            if (offset != 0 && std::ranges::find(targets, at) != targets.end())
+                ++at_offset[static_cast<std::size_t>(offset + kFarthestOffset)];
+        }
         for (std::int64_t h = 0; h < heads; ++h) {
             const auto i = static_cast<std::size_t>(h);
             const std::int16_t attended = sentence.to[static_cast<std::size_t>(word * heads + h)];
@@ -217,10 +220,15 @@ void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
         table_.values.push_back(std::move(values));
     };
     const auto n = static_cast<double>(condition.cases);
-    const auto most = std::ranges::max_element(at_offset);
-    condition.offset = most - at_offset.begin() - kFarthestOffset;
-    condition.offset_share = condition.cases > 0 ? static_cast<double>(*most) / n : kNaN;
-    add(condition.text + kShareOf, "Share of the cases in which the word attended to most is the target.",
+    std::int64_t most = -1;
+    for (std::int64_t distance = 1; distance <= kFarthestOffset; ++distance)
+        for (const std::int64_t offset : {-distance, distance})
+            if (const std::int64_t hit = at_offset[static_cast<std::size_t>(offset + kFarthestOffset)]; hit > most) {
+                most = hit;
+                condition.offset = offset;
+            }
+    condition.offset_share = condition.cases > 0 ? static_cast<double>(most) / n : kNaN;
+    add(condition.share, "Share of the cases in which the word attended to most is the target.",
         [&](std::size_t h) { return static_cast<double>(hits[h]) / n; });
     add(condition.text + (meaning.its ? kWeightOf : kLeastWeightOf),
         meaning.its ? "Mean weight over the cases."
@@ -276,12 +284,11 @@ std::vector<Interval> WordQuery::shares(std::size_t condition, const std::vector
     if (heads.empty()) return {};
     const std::int64_t sentences = std::ssize(index_.sentences());
     Bootstrap::Columns hits = Bootstrap::Columns::Zero(sentences, std::ssize(heads)), cases = hits;
-    std::int64_t last = -1;
-    Eigen::Index row = -1;
+    auto at = index_.sentences().begin();
+    Eigen::Index row = 0;  // of all sentences, as relation_table() numbers them: both draw the same ones
     each_case(meanings_.at(condition), [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
                                            const std::vector<std::int32_t>& targets) {
-        row += number != last;  // sentences without a case have no weight
-        last = number;
+        for (; at->first != number; ++at) ++row;
         for (std::size_t h = 0; h < heads.size(); ++h) {
             const std::int64_t head = heads[h].layer.value * index_.n_heads() + heads[h].head.value;
             const std::int16_t attended = sentence.to[static_cast<std::size_t>(word * index_.heads() + head)];
@@ -321,14 +328,16 @@ analyze::Table table_of(const WordQuery& query, const BootstrapOptions& bootstra
         table.definitions.emplace_back(measure.id, measure.definition);
         for (std::size_t h = 0; h < heads.size(); ++h)
             rows[h].emplace_back(measures.values[m](heads[h].layer.value, heads[h].head.value));
-        const auto condition = std::ranges::find(query.conditions(), measure.id,
-                                                 [](const WordQuery::Condition& each) { return each.text + kShareOf; });
+        const auto condition = std::ranges::find(query.conditions(), measure.id, &WordQuery::Condition::share);
         if (condition == query.conditions().end()) continue;
         const std::vector<Interval> shares =
             query.shares(static_cast<std::size_t>(condition - query.conditions().begin()), heads, bootstrap);
-        table.columns.insert(table.columns.end(), {measure.id + " low", measure.id + " high"});
+        table.columns.insert(table.columns.end(), {measure.id + " low", measure.id + " high", measure.id + " baseline"});
         table.definitions.emplace_back(measure.id + " low", "95 % interval: percentiles of a bootstrap over sentences.");
-        for (std::size_t h = 0; h < heads.size(); ++h) rows[h].insert(rows[h].end(), {shares[h].low, shares[h].high});
+        table.definitions.emplace_back(measure.id + " baseline",
+                                       "Share of the cases that have one at the best constant distance.");
+        for (std::size_t h = 0; h < heads.size(); ++h)
+            rows[h].insert(rows[h].end(), {shares[h].low, shares[h].high, condition->offset_share});
     }
     for (auto& row : rows) table.add(std::move(row));
     return table;

@@ -19,6 +19,17 @@ QString interval_words(const corpus::Interval& of) {
     return QStringLiteral("%1–%2").arg(percent(of.low), percent(of.high));
 }
 
+TableColumn interval_column() {
+    TableColumn column = table_column(ColumnKind::text, "interval", "95 %", "bootstrap over sentences");
+    column.muted = true;
+    return column;
+}
+
+/// "+1", "−2": in words.
+QString distance_words(std::int64_t offset) {
+    return (offset > 0 ? QStringLiteral("+") : QString()) + draw::number_text(static_cast<double>(offset), 0);
+}
+
 TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirection direction) {
     TableSection section;
     section.title = QString::fromUtf8(enum_row(direction).title);
@@ -31,7 +42,7 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
         table_column(ColumnKind::text, "relation", "relation"),
         table_column(ColumnKind::text, "head", "head", "the best of all heads on half of the sentences"),
         table_column(ColumnKind::bar, "accuracy", "accuracy", "arcs whose other end is the word attended to most", 1),
-        table_column(ColumnKind::text, "interval", "95 %", "bootstrap over sentences"),
+        interval_column(),
         table_column(ColumnKind::number, "held_out", "other half", "accuracy on the sentences that the head was not chosen on",
                      1),
         table_column(ColumnKind::number, "baseline", "baseline", "accuracy of the best constant distance", 1),
@@ -39,7 +50,7 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
         table_column(ColumnKind::number, "n", "arcs", "that the direction covers", 0),
         table_column(ColumnKind::number, "coverage", "covered", "share of the relation's arcs", 1)};
     section.columns[2].limit = 100;
-    section.columns[3].muted = section.columns[6].muted = true;
+    section.columns[6].muted = true;
     for (const corpus::RelationRow& row : table.rows) {
         if (row.direction != direction || row.n < corpus::kFewArcs) continue;
         const double coverage = static_cast<double>(row.n) / static_cast<double>(row.arcs);
@@ -51,8 +62,7 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
                      TableCell::of(interval_words(row.accuracy)),
                      TableCell::of(100 * row.held_out.mean),
                      TableCell::of(100 * row.baseline),
-                     TableCell::of((row.offset > 0 ? QStringLiteral("+") : QString()) +
-                                   draw::number_text(static_cast<double>(row.offset), 0)),
+                     TableCell::of(distance_words(row.offset)),
                      TableCell::of(static_cast<double>(row.n)),
                      TableCell::of(100 * coverage)};
     }
@@ -117,11 +127,24 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
         for (const Eigen::MatrixXd& values : measures.values)
             row.cells.push_back(TableCell::of(values(head.layer.value, head.head.value)));
     }
-    QStringList cases;
-    for (const auto& condition : query.conditions())
-        cases << QStringLiteral("%1: %2 cases in %3 texts")
-                     .arg(QString::fromStdString(condition.text), count_text(condition.cases), count_text(condition.texts));
-    heads.note = cases.join(QStringLiteral("; "));
+    QStringList notes;
+    for (std::size_t c = 0; c < query.conditions().size(); ++c) {
+        const auto& condition = query.conditions()[c];
+        QString& note = notes.emplace_back(
+            QStringLiteral("%1: %2 cases in %3 texts")
+                .arg(QString::fromStdString(condition.text), count_text(condition.cases), count_text(condition.texts)));
+        const auto column = std::ranges::find(heads.columns, condition.share, &TableColumn::id) - heads.columns.begin();
+        if (condition.cases == 0 || column == std::ssize(heads.columns)) continue;
+        if (column + 1 < std::ssize(heads.columns) && heads.columns[static_cast<std::size_t>(column) + 1].id == "interval")
+            continue;
+        note += QStringLiteral(", of which %1 % have one at the best constant distance, %2 (the baseline)")
+                    .arg(percent(condition.offset_share), distance_words(condition.offset));
+        const std::vector<corpus::Interval> shares = query.shares(c, found);
+        for (std::size_t h = 0; h < found.size(); ++h)
+            heads.rows[h].cells.insert(heads.rows[h].cells.begin() + column + 1, TableCell::of(interval_words(shares[h])));
+        heads.columns.insert(heads.columns.begin() + column + 1, interval_column());
+    }
+    heads.note = notes.join(QStringLiteral(". "));
     heads.empty = found.empty() ? QString::fromStdString(query.why_none()) : QString();
     out.sections.push_back(std::move(heads));
     if (!found.empty() && !query.conditions().empty()) {
@@ -185,7 +208,8 @@ std::unique_ptr<Figure> tags_figure(const std::vector<corpus::TagShare>& shares,
     out.description = QStringLiteral(
         "Which share of a head's attention goes to tokens of a part of speech, for the nine most frequent. Dashed: what even "
         "attention would give, which is how common the part of speech is among the keys. After Vig & Belinkov 2019, “Analyzing the "
-        "Structure of Attention in a Transformer Language Model”, section 4.2.");
+        "Structure of Attention in a Transformer Language Model”, section 4.2, who leave attention to the first token out of the "
+        "whole; here it counts.");
     return plot::plot_figure(std::move(out));
 }
 
@@ -204,7 +228,7 @@ std::unique_ptr<Figure> alignment_figure(const std::vector<corpus::HeadAlignment
     out.table = [table = corpus::table_of(heads)] { return table; };
     out.description = QStringLiteral(
         "Which share of a head's attention runs between words of which one depends on the other, and how far it goes on average; what "
-        "the first token receives is left out. Dashed: even attention over the legal keys. Vig & Belinkov 2019, “Analyzing the "
+        "the first token receives is left out of both. Dashed: even attention over the legal keys. Vig & Belinkov 2019, “Analyzing the "
         "Structure of Attention in a Transformer Language Model”, sections 4.3 and 4.4.");
     return plot::plot_figure(std::move(out));
 }

@@ -270,8 +270,10 @@ TEST(WordQuery, TheShareOfARelationsArcsIsThatOfTheRelationTable) {
         const auto at = static_cast<std::size_t>(std::ranges::find(heads, row.head) - heads.begin());
         EXPECT_EQ(query.conditions()[0].cases, row.n);
         EXPECT_EQ(shares.at(at).mean, row.accuracy.mean);
-        EXPECT_NEAR(shares.at(at).low, row.accuracy.low, .06) << "other sentences are drawn";
-        EXPECT_NEAR(shares.at(at).high, row.accuracy.high, .06);
+        EXPECT_EQ(shares.at(at).low, row.accuracy.low) << "the same sentences are drawn";
+        EXPECT_EQ(shares.at(at).high, row.accuracy.high);
+        EXPECT_EQ(query.conditions()[0].offset, row.offset);
+        EXPECT_EQ(query.conditions()[0].offset_share, row.baseline);
     }
 }
 

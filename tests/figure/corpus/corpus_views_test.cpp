@@ -138,6 +138,16 @@ TEST_F(CorpusViews, TheCommandIsWhatAShellReads) {
               "headlight corpus plot '/tmp/two words/' --view corpus-distance --layer 4 --head 5");
 }
 
+TEST_F(CorpusViews, AQuestionShowsItsIntervalAndItsBaseline) {
+    const auto figure = corpus_figure(stored_, {.view = "corpus-question", .question = "VERB attends to its nsubj > 0 %"});
+    const test::TempFolder folder;
+    const std::string file = folder / "question.svg";
+    export_figure(*figure, {}, {}, {}, file);
+    const std::string svg = test::slurp(file);
+    EXPECT_THAT(svg, testing::ContainsRegex("[0-9.]+–[0-9.]+</text>"));
+    EXPECT_THAT(svg, testing::HasSubstr("(the baseline)"));
+}
+
 TEST_F(CorpusViews, AStoppedFigureIsNotMade) {
     const CancelToken cancelled;
     cancelled.cancel();

@@ -49,6 +49,7 @@ public:
     struct Condition {
         std::string text;     ///< "VERB attends to its nsubj"
         std::string measure;  ///< id that the number is compared with
+        std::string share;    ///< id of the share of hits
         analyze::QueryPhrase phrase;
         std::int64_t cases = 0;
         std::int64_t out_of_reach = 0;  ///< words with a B that they cannot attend to
