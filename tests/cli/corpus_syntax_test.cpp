@@ -52,7 +52,7 @@ TEST(CorpusSyntax, WritesATableForLatex) {
     done(headlight({"corpus", "syntax", store(), "--draws", "20", "--latex", tex, "--out", json}));
     EXPECT_THAT(test::slurp(tex), HasSubstr("\\begin{tabular}"));
     EXPECT_THAT(test::slurp(tex), HasSubstr("det & to dependent & L0H1 & 62.3 ["));
-    EXPECT_THAT(test::slurp(json), HasSubstr("\"sentences\":\"51\""));
+    EXPECT_THAT(test::slurp(json), HasSubstr("\"sentences\":51"));
 }
 
 /// Four of the first six sentences have more than 16 tokens.
@@ -79,7 +79,7 @@ TEST(CorpusPos, SharesHaveTheirBase) {
 TEST(CorpusAlignment, HasARowAHead) {
     const Outcome outcome = done(headlight({"corpus", "alignment", store()}));
     EXPECT_THAT(outcome.out,
-                StartsWith("layer,head,alignment,low,high,base,ratio,mean_distance,distance_low,distance_high\n0,0,0."));
+                StartsWith("layer,head,alignment,low,high,base,ratio,distance_off_first,distance_low,distance_high\n0,0,0."));
     EXPECT_EQ(lines(outcome.out), 49);
 }
 

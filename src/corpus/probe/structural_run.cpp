@@ -207,7 +207,7 @@ analyze::Table table_of(const StructuralResult& result) {
         {"distance_spearman",
          "Rank correlation of the distances of each word, mean over words, sentences of a length, and lengths "
          "of 5 to 50 words."},
-        {"root_accuracy", "Share of the test sentences whose root has the least depth."},
+        {"root_accuracy", "Share of the test sentences whose root has the least depth of the words that are not punctuation."},
         {"depth_spearman", "Rank correlation of the depths, averaged in the same way."},
         {"uuas_low", "95 % interval, to uuas_high, as of the other scores: a bootstrap over the texts of the test part."},
         {"chain_uuas", "The same scores where each word hangs on the one before it: distances and depths are positions."},

@@ -159,8 +159,8 @@ analyze::Table table_of(const std::vector<TagShare>& shares) {
          "Part of speech of the query's word; all: any. first: the first token; special: further special tokens; none: no word."},
         {"to", "Part of speech of the key's word; all: any."},
         {"share",
-         "Share of the rows' attention that goes to such keys; where to is all: share of all attention off the first token "
-         "that comes from such rows (Vig & Belinkov 2019)."},
+         "Share of the rows' whole attention, with that to the first token, that goes to such keys; where to is all: share of all "
+         "attention off the first token that comes from such rows (Vig & Belinkov 2019)."},
         {"low", "Interval of the share: percentile bootstrap over texts."},
         {"high", "Interval of the share: percentile bootstrap over texts."},
         {"base", "The same if every row were even over the keys that it may attend to."},
@@ -188,8 +188,8 @@ std::vector<HeadAlignment> head_alignments(const TagAttention& tags, const Boots
 
 analyze::Table table_of(const std::vector<HeadAlignment>& heads) {
     analyze::Table table;
-    table.columns = {"layer", "head",  "alignment",     "low",          "high",
-                     "base",  "ratio", "mean_distance", "distance_low", "distance_high"};
+    table.columns = {"layer", "head",  "alignment",          "low",          "high",
+                     "base",  "ratio", "distance_off_first", "distance_low", "distance_high"};
     table.definitions = {
         {"alignment",
          "Share of the attention, without what the first token receives, between tokens whose words are an arc of the "
@@ -198,7 +198,9 @@ analyze::Table table_of(const std::vector<HeadAlignment>& heads) {
         {"high", "Interval of the alignment: percentile bootstrap over texts."},
         {"base", "The same if every row were even over the keys that it may attend to but the first."},
         {"ratio", "alignment / base."},
-        {"mean_distance", "Mean distance in tokens of the same attention."},
+        {"distance_off_first",
+         "Mean distance in tokens of the same attention: sum of a_ij |i - j| over sum of a_ij, without the first token (Vig & "
+         "Belinkov 2019). The measure mean_distance counts it, and is a mean over queries."},
         {"distance_low", "Interval of the distance: percentile bootstrap over texts."},
         {"distance_high", "Interval of the distance: percentile bootstrap over texts."}};
     for (const HeadAlignment& of : heads)
