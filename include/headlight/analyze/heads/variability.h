@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Variability (Vig & Belinkov 2019, section 4.2): how much a head's pattern among the first tokens differs between texts. 0: the
-// positions alone decide.
+// Variability (Vig & Belinkov 2019, section 4.2): how much a head's pattern among the first tokens differs between texts, without
+// attention to the very first one, which mostly stands for none. 0: the positions alone decide.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ struct FirstWeights {
     std::int64_t tokens = 0;
 };
 
-/// Variability = sum over texts of `differences` / sum of `weights`, with the sums over pairs (i, j) that at least two texts have
-/// and a'_ij their mean. A pair's difference is |a_ij - a'_ij| - s_ij (a_ij - a'_ij), s_ij the mean over texts of the sign of
-/// a_ij - a'_ij: the second part adds up to 0, and makes the sums of drawn texts those of their own mean to first order.
+/// Variability = sum over texts of `differences` / sum of `weights`, with the sums over pairs (i, j > 0) that at least two texts
+/// have and a'_ij their mean. A pair's difference is |a_ij - a'_ij| - s_ij (a_ij - a'_ij), s_ij the mean over texts of the sign
+/// of a_ij - a'_ij: the second part adds up to 0, and makes the sums of drawn texts those of their own mean to first order.
 struct VariabilityTerms {
     std::vector<double> differences;  ///< [text]
     std::vector<double> weights;      ///< [text] 2 sum_ij a_ij

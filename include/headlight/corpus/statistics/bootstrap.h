@@ -21,7 +21,7 @@ struct TextTerm {
 
 struct Interval {
     double mean = kNaN;              ///< of the original texts, without resampling
-    double low = kNaN, high = kNaN;  ///< NaN below two texts with a weight
+    double low = kNaN, high = kNaN;  ///< NaN: fewer than kLeastTexts texts with a weight (least_texts.h)
 };
 
 /// A share of cases that are independent of one another, with Wilson's interval of 95 % (1927), which stays within 0 and 1.

@@ -120,7 +120,7 @@ struct HeadAlignment {
 };
 /// One a head.
 std::vector<HeadAlignment> head_alignments(const TagAttention&, const BootstrapOptions& = {});
-/// layer, head, alignment, low, high, base, ratio, mean_distance, distance_low, distance_high.
+/// layer, head, alignment, low, high, base, ratio, distance_off_first, distance_low, distance_high.
 analyze::Table table_of(const std::vector<HeadAlignment>&);
 
 }  // namespace headlight::corpus

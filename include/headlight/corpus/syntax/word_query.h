@@ -54,8 +54,8 @@ public:
         std::int64_t cases = 0;
         std::int64_t out_of_reach = 0;  ///< words with a B that they cannot attend to
         std::int64_t texts = 0;         ///< with cases
-        /// The constant offset, up to 6 words either way, at which most cases have a B, and their share: the baseline of a
-        /// share.
+        /// The constant offset, up to 6 words either way and clamped to the sentence, at which most cases have a B, and their
+        /// share: the baseline of a share, as in RelationRow.
         std::int64_t offset = 0;
         double offset_share = 0;
     };
