@@ -19,6 +19,11 @@ QString interval_words(const corpus::Interval& of) {
     return QStringLiteral("%1–%2").arg(percent(of.low), percent(of.high));
 }
 
+/// The 95 % interval of its gain is above 0; of too few sentences for one, the gain itself is.
+bool beats_baseline(const corpus::RelationRow& row) { return (std::isfinite(row.gain.low) ? row.gain.low : row.gain.mean) > 0; }
+
+const QString over_bars = QStringLiteral("Over a bar: its 95 % interval over sentences; the tick is the baseline.");
+
 TableColumn interval_column() {
     TableColumn column = table_column(ColumnKind::text, "interval", "95 %", "bootstrap over sentences");
     column.muted = true;
@@ -33,11 +38,11 @@ QString distance_words(std::int64_t offset) {
 TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirection direction) {
     TableSection section;
     section.title = QString::fromUtf8(enum_row(direction).title);
-    section.note = table.causal
-                       ? QStringLiteral(
-                             "A causal model covers only arcs whose attending word comes later. All numbers are over these, in "
-                             "percent.")
-                       : QStringLiteral("All numbers in percent.");
+    section.note =
+        (table.causal ? QStringLiteral("A causal model covers only arcs whose attending word comes later. All numbers are over "
+                                       "these, in percent. ")
+                      : QStringLiteral("All numbers in percent. ")) +
+        over_bars + QStringLiteral(" Grey: not better than the baseline (95 % interval of the gain).");
     section.columns = {
         table_column(ColumnKind::text, "relation", "relation"),
         table_column(ColumnKind::text, "head", "head", "the best of all heads on half of the sentences"),
@@ -56,9 +61,13 @@ TableSection relations_of(const corpus::RelationTable& table, corpus::ArcDirecti
         const double coverage = static_cast<double>(row.n) / static_cast<double>(row.arcs);
         TableRow& out = section.rows.emplace_back();
         out.head = row.head;
+        out.quiet = !beats_baseline(row);
         out.cells = {TableCell::of(QString::fromStdString(row.relation)),
                      TableCell::of(head_name(row.head)),
-                     TableCell::of(100 * row.accuracy.mean),
+                     {.value = 100 * row.accuracy.mean,
+                      .low = 100 * row.accuracy.low,
+                      .high = 100 * row.accuracy.high,
+                      .baseline = 100 * row.baseline},
                      TableCell::of(interval_words(row.accuracy)),
                      TableCell::of(100 * row.held_out.mean),
                      TableCell::of(100 * row.baseline),
@@ -140,10 +149,14 @@ std::unique_ptr<Figure> question_figure(const corpus::WordIndex& index, const st
         note += QStringLiteral(", of which %1 % have one at the best constant distance, %2 (the baseline)")
                     .arg(percent(condition.offset_share), distance_words(condition.offset));
         const std::vector<corpus::Interval> shares = query.shares(c, found);
-        for (std::size_t h = 0; h < found.size(); ++h)
+        for (std::size_t h = 0; h < found.size(); ++h) {
+            TableCell& cell = heads.rows[h].cells[static_cast<std::size_t>(column)];
+            cell.low = shares[h].low, cell.high = shares[h].high, cell.baseline = condition.offset_share;
             heads.rows[h].cells.insert(heads.rows[h].cells.begin() + column + 1, TableCell::of(interval_words(shares[h])));
+        }
         heads.columns.insert(heads.columns.begin() + column + 1, interval_column());
     }
+    if (heads.columns.size() > measures.measures.size() + 1) notes << over_bars;
     heads.note = notes.join(QStringLiteral(". "));
     heads.empty = found.empty() ? QString::fromStdString(query.why_none()) : QString();
     out.sections.push_back(std::move(heads));

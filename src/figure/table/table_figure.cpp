@@ -219,7 +219,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
         case ColumnKind::text: {
             if (cell.tokens.empty()) {
                 draw::text(painter, {box.left(), base}, draw::elided(cell.text, table_cell_font(), box.width()),
-                           table_cell_font(), column.muted ? theme.muted : theme.text);
+                           table_cell_font(), column.muted || row.quiet ? theme.muted : theme.text);
                 break;
             }
             double x = box.left();
@@ -244,7 +244,17 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             if (std::isfinite(cell.value) && limit > 0) {
                 const double length = std::clamp(cell.value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
                 const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
-                draw::box(painter, bar, 1.5, cell.value < 0 ? theme.negative : theme.positive);
+                draw::box(painter, bar, 1.5, row.quiet ? theme.faint : cell.value < 0 ? theme.negative : theme.positive);
+                const auto at = [&](double value) {
+                    return zero + std::clamp(value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
+                };
+                const double middle = box.center().y();
+                painter.setPen(QPen(theme.text, 1.25));
+                if (std::isfinite(cell.low) && std::isfinite(cell.high))
+                    painter.drawLine(QPointF(at(cell.low), middle), QPointF(at(cell.high), middle));
+                painter.setPen(QPen(theme.text, 1.5));
+                if (std::isfinite(cell.baseline))
+                    painter.drawLine(QPointF(at(cell.baseline), box.top() + 3), QPointF(at(cell.baseline), box.bottom() - 3));
             }
             break;
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "headlight/base/numbers.h"
 #include "headlight/figure/core/figure.h"
 
 #include <functional>
@@ -42,6 +43,8 @@ struct TableCell {
     QString text{};                                        ///< text
     std::vector<std::pair<draw::Label, double>> tokens{};  ///< text: labels with a number behind each, instead of `text`
     double value = 0;                                      ///< the others; NaN: a gap
+    double low = kNaN, high = kNaN;                        ///< bar: an interval, drawn over it; NaN: none
+    double baseline = kNaN;                                ///< bar: what to compare it with, a tick; NaN: none
     static TableCell of(double v) { return {.value = v}; }
     static TableCell of(QString t) { return {.text = std::move(t)}; }
     static TableCell of(draw::Label l) { return {.label = std::move(l)}; }
@@ -53,6 +56,7 @@ struct TableRow {
     std::optional<HeadId> head;
     std::optional<analyze::NeuronId> neuron{};                 ///< followed after a click
     bool marked = false;                                       ///< on the background of a chosen row
+    bool quiet = false;                                        ///< texts and bars in the quiet colour
     QString tip{};                                             ///< of every cell; empty: the row's name and the cell's value
     std::vector<std::pair<std::string, std::string>> click{};  ///< in place of positions and head: what a click sets
 };

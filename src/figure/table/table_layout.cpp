@@ -27,7 +27,8 @@ std::vector<double> largest_of(const TableSection& section) {
     std::vector<double> own(n, 0);
     for (std::size_t c = 0; c < n; ++c)
         for (const TableRow& row : section.rows)
-            if (const double v = row.cells[c].value; std::isfinite(v)) own[c] = std::max(own[c], std::abs(v));
+            for (const double v : {row.cells[c].value, row.cells[c].low, row.cells[c].high, row.cells[c].baseline})
+                if (std::isfinite(v)) own[c] = std::max(own[c], std::abs(v));
     std::vector<double> largest = own;
     for (std::size_t c = 0; c < n; ++c)
         for (std::size_t d = 0; d < n; ++d)

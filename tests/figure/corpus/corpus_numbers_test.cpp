@@ -147,6 +147,33 @@ TEST(CorpusNumbers, RelationsArePercent) {
     EXPECT_FALSE(texts.contains(QStringLiteral("vocative"))) << "too few arcs";
 }
 
+/// The fill of the one text of an SVG.
+QString fill_of(const QString& svg, const QString& text) {
+    const QRegularExpression of(QStringLiteral("<text [^>]*fill=\"([^\"]*)\"[^>]*>%1</text>").arg(text));
+    const auto match = of.match(svg);
+    EXPECT_TRUE(match.hasMatch()) << text.toStdString();
+    return match.captured(1);
+}
+
+TEST(CorpusNumbers, BestHeadsThatDoNotBeatTheirBaselineAreQuiet) {
+    corpus::RelationTable relations;
+    for (const Interval gain : {Interval{0.2, 0.1, 0.3}, Interval{0.01, -0.02, 0.04}, Interval{-0.1, -0.2, -0.05}}) {
+        corpus::RelationRow& row = relations.rows.emplace_back();
+        row.relation = "r" + std::to_string(relations.rows.size());
+        row.head = {Layer(2), Head(std::ssize(relations.rows))};
+        row.arcs = row.n = 300;
+        row.baseline = 0.4;
+        row.accuracy = {0.4 + gain.mean, 0.4 + gain.low, 0.4 + gain.high};
+        row.gain = gain;
+    }
+    const test::TempFolder folder;
+    const std::string file = folder / "figure.svg";
+    export_figure(*relations_figure(relations, {}), {}, {}, {}, file);
+    const QString svg = QString::fromStdString(test::slurp(file)), better = fill_of(svg, QStringLiteral("L2H1"));
+    EXPECT_NE(fill_of(svg, QStringLiteral("L2H2")), better);
+    EXPECT_NE(fill_of(svg, QStringLiteral("L2H3")), better);
+}
+
 TEST(CorpusNumbers, RemovalByLayerIsALineEach) {
     std::vector<corpus::LayerRemoval> layers;
     for (std::int64_t l = 0; l < 3; ++l) {
