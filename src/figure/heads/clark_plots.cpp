@@ -6,6 +6,7 @@
 #include "headlight/figure/heads/head_plots.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace headlight::figure {
@@ -43,8 +44,9 @@ bool same_values(const Eigen::MatrixXd& a, const Eigen::MatrixXd* b) {
 }
 
 void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& name, Color::Role color, bool means,
-              const QString& unit, double aside = 0) {
+              const QString& unit, double aside = 0, plot::Marker marker = plot::Marker::disc) {
     Series dots, line;
+    dots.marker = marker;
     dots.name = name;
     dots.color = line.color = {color};
     line.kind = Series::Kind::line;
@@ -110,7 +112,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
           {{"share_sep", "share_special"}, "[SEP]", Role::clark_blue, "special tokens"},
           {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
         {"to [SEP]",
-         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea}, {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
+         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea}, {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_orange}}},
         {"neighbours",
          {{{"share_next"}, "next token", Role::clark_orange},
           {{"share_previous"}, "previous token", Role::clark_sea},
@@ -122,7 +124,10 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     out.title = QStringLiteral("Average attention to kinds of tokens");
     out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
+    out.own_legends = true;
     out.columns = {"layer", "head", "kind", "average_attention"};
+    // Shapes too: not everybody tells the colours apart.
+    constexpr std::array markers{plot::Marker::disc, plot::Marker::triangle_up, plot::Marker::square};
     QStringList missing, none;
     for (const Group& group : groups) {
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
@@ -142,7 +147,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
             else if (!own && k > 0 && same_values(*values, first_of(*table, group.kinds[k - 1].ids)))
                 none << QStringLiteral("%1 other than the first").arg(name);
             else
-                add_dots(panel, *values, name, kind.color, group.means, {}, aside);
+                add_dots(panel, *values, name, kind.color, group.means, {}, aside, markers.at(k));
         }
         if (!panel.series.empty()) out.panels.push_back(std::move(panel));
     }
@@ -153,7 +158,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     out.note = notes.join(u' ');
     out.description = QStringLiteral(
                           "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "
-                          "lines join the means of the layers. Colours as in the paper.") +
+                          "lines join the means of the layers. Colours after the paper.") +
                       source + QStringLiteral(", figure 2.");
     return plot::plot_figure(std::move(out));
 }

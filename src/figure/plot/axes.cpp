@@ -71,11 +71,12 @@ ScaleEnds axis_ends(const Panel& panel, bool is_x) {
 Scale axis_scale(const Panel& panel, bool is_x) {
     const Axis& axis = is_x ? panel.x : panel.y;
     auto [low, high] = data_extent(panel, is_x);
+    const ScaleEnds data{low, high};
     if (axis.log) {
         const double pad = axis.tight ? 1 : std::max(1.05, std::pow(high / low, 0.04));
         low /= pad, high *= pad;
         if (high <= low * 1.0001) low /= 2, high *= 2;
-        return {.low = low, .high = high, .log = true};
+        return {.low = low, .high = high, .log = true, .data = data};
     }
     if (axis.from_zero) low = std::min(0.0, low);
     const bool grounded = axis.from_zero && low == 0;
@@ -85,7 +86,7 @@ Scale axis_scale(const Panel& panel, bool is_x) {
         pad = std::max(std::abs(high) * 0.2, axis.integer ? 1.0 : 1e-3) / 2;
     else if (!axis.tight)
         pad = span * (axis.low && axis.high ? 0.03 : 0.05);
-    return {.low = grounded ? low : low - pad, .high = high + pad};
+    return {.low = grounded ? low : low - pad, .high = high + pad, .data = data};
 }
 
 // --- ticks ----------------------------------------------------------------------------------------------------------
@@ -163,6 +164,8 @@ std::vector<Tick> fitting_ticks(const Axis& axis, const Scale& scale, bool is_x)
     for (int count = std::clamp(static_cast<int>(std::abs(scale.end - scale.begin) / spacing), 3, most);; --count) {
         std::vector<Tick> ticks =
             axis.log ? log_ticks(scale.low, scale.high, count) : number_ticks(scale.low, scale.high, count, axis.integer);
+        if (is_x && axis.integer)
+            std::erase_if(ticks, [&](const Tick& tick) { return tick.value < scale.data.low || tick.value > scale.data.high; });
         bool clear = true;
         double last_size = 0;
         for (std::size_t i = 0; i < ticks.size(); ++i) {

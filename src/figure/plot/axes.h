@@ -4,6 +4,8 @@
 
 #include "figure/plot/plot_data.h"
 
+#include <cmath>
+
 namespace headlight::figure::plot {
 
 inline constexpr double tick_font = 11, axis_font = 12;
@@ -12,8 +14,9 @@ inline constexpr double tick_font = 11, axis_font = 12;
 struct Scale {
     double low = 0, high = 1;
     bool log = false;
-    double begin = 0, end = 1;      ///< places of low and high
-    double px(double value) const;  ///< NaN for values the axis cannot show
+    double begin = 0, end = 1;            ///< places of low and high
+    ScaleEnds data{-HUGE_VAL, HUGE_VAL};  ///< what the range holds without the room around it
+    double px(double value) const;        ///< NaN for values the axis cannot show
     double value(double px) const;
 };
 
@@ -29,7 +32,7 @@ std::vector<Tick> number_ticks(double low, double high, int count, bool integer 
 /// Powers of ten; 2 and 5 times them where the axis spans few. All written out (0.01, 1,000) where the axis lies within
 /// 0.001 to 10,000,000, else all as powers: never both on one axis.
 std::vector<Tick> log_ticks(double low, double high, int count);
-/// As many ticks as fit without one label touching the next.
+/// As many ticks as fit without one label touching the next; whole numbers across, such as layers, only as far as the data go.
 std::vector<Tick> fitting_ticks(const Axis&, const Scale&, bool is_x);
 
 /// What the range of an axis has to hold; without any data 0 to 1.

@@ -16,6 +16,13 @@ std::vector<std::string> labels(const std::vector<Tick>& ticks) {
     return out;
 }
 
+Panel panel_of(std::vector<double> x, std::vector<double> y, Series::Kind kind = Series::Kind::points) {
+    Panel panel;
+    Series& s = panel.series.emplace_back();
+    s.kind = kind, s.x = std::move(x), s.y = std::move(y);
+    return panel;
+}
+
 TEST(NumberTicks, StepsAreRoundAndDecimalsThoseOfTheStep) {
     EXPECT_THAT(labels(number_ticks(0, 1, 5)), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"));
     EXPECT_THAT(labels(number_ticks(-0.03, 0.06, 4)), ElementsAre("−0.025", "0.000", "0.025", "0.050"));
@@ -27,6 +34,23 @@ TEST(NumberTicks, StepsAreRoundAndDecimalsThoseOfTheStep) {
 TEST(NumberTicks, WholeNumbersAloneWhereAnAxisCounts) {
     EXPECT_THAT(labels(number_ticks(0, 3, 12, true)), ElementsAre("0", "1", "2", "3"));
     EXPECT_THAT(labels(number_ticks(-0.5, 23.5, 9, true)), ElementsAre("0", "5", "10", "15", "20")) << "never every 2.5";
+}
+
+TEST(FittingTicks, OfLayersEndWithThem) {
+    for (const int layers : {2, 6, 12, 30, 61, 126}) {
+        Panel panel = panel_of({0, layers - 1.0}, {0, 1});
+        panel.x.integer = true;
+        for (const double beside : {0.0, 0.2}) {
+            if (beside > 0) panel.x.low = -beside, panel.x.high = layers - 1 + beside;
+            Scale scale = axis_scale(panel, true);
+            for (scale.end = 150; scale.end < 2500; scale.end *= 1.5) {
+                const auto ticks = fitting_ticks(panel.x, scale, true);
+                ASSERT_FALSE(ticks.empty());
+                EXPECT_EQ(ticks.front().label, QStringLiteral("0")) << layers;
+                EXPECT_LE(ticks.back().value, layers - 1) << layers;
+            }
+        }
+    }
 }
 
 TEST(LogTicks, OneStyleOfNumbersOnAnAxis) {
@@ -59,13 +83,6 @@ TEST(FittingTicks, NoLabelTouchesTheNextHoweverShortTheAxis) {
                     }
                     EXPECT_TRUE(length < 150 || ticks.size() >= 2) << low << " over " << length;
                 }
-}
-
-Panel panel_of(std::vector<double> x, std::vector<double> y, Series::Kind kind = Series::Kind::points) {
-    Panel panel;
-    Series& s = panel.series.emplace_back();
-    s.kind = kind, s.x = std::move(x), s.y = std::move(y);
-    return panel;
 }
 
 TEST(AxisScale, LeavesRoomAroundTheDataUnlessTight) {
