@@ -45,6 +45,11 @@ public:
     CLI::Option* add_enum(const std::string& flag, E& value, const std::string& help) {
         const auto take = [&value](const std::string& word) { value = enum_value<E>(word).value(); };
         CLI::Option* option = app->add_option_function<std::string>(flag, take, help);
+        if constexpr (HasAliases<E>)
+            option->transform([](std::string word) {
+                const auto known = enum_value<E>(word);
+                return known ? std::string(enum_word(*known)) : word;
+            });
         restrict_to(option->default_str(std::string(enum_word(value))), enum_words<E>());
         return option;
     }

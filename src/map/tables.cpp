@@ -95,6 +95,16 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
         poor.texts.push_back(head.poor);
     }
     analyze::Table out;
+    out.definitions = {
+        {"scale_c", "c: queries are multiplied by it and keys divided, which leaves their products as they are"},
+        {"trustworthiness", "Venna & Kaski 2001 with 15 neighbours: 1 where neighbours in the picture are neighbours"},
+        {"continuity", "Venna & Kaski 2001 with 15 neighbours: 1 where neighbours are neighbours in the picture"},
+        {"faithfulness",
+         "mean over the queries with at least 3 keys, each of weight one, of Spearman's correlation of q.k with the negative "
+         "distance in the picture; keys: of the same text, without first and special tokens"},
+        {"attention_near", "share of softmax(scale q.k) on the 10 nearest of these keys, mean over queries with more than 10"},
+        {"divergence", "t-SNE: Kullback-Leibler divergence in nats, without exaggeration"},
+        {"poor", "why the picture should not be trusted; empty: it can be"}};
     out.arrays = {std::move(q), std::move(k), std::move(norms), std::move(trust)};
     for (const auto& [name, member] : head_numbers) {
         NamedArray array{name, {l, h}};

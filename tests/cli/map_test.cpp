@@ -97,6 +97,7 @@ TEST(Map, WritesPicturesWithTheCommandThatMakesThemAgain) {
     EXPECT_EQ(side, made("again.png", turned).first);
     EXPECT_THAT(made("front.svg", turned).first, HasSubstr("--yaw 40 --pitch -20 --layer 2 --head 5 --width 600 --scale 1"));
 
+    EXPECT_THAT(made("older.svg", {"--preset", "attentionviz"}).first, HasSubstr("--preset cosine")) << "its earlier name";
     refused(headlight({"map", "novella-7m", "--texts", texts, "--yaw", "40", "--out", folder / "m.png"}), 2,
             HasSubstr("--dims 3"));
     const Outcome none = done(headlight({"map", "novella-7m", "--texts", texts, "--mark", "zebra", "--out", folder / "m.png"}));

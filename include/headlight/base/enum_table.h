@@ -23,6 +23,15 @@ struct EnumRow {
     std::string_view note{};  ///< a tip or a formula, where a title says too little
 };
 
+/// An earlier word of a value, which the command line and sessions still read: enum_aliases(E) gives a table of them.
+template <class E>
+struct EnumAlias {
+    std::string_view word;
+    E value;
+};
+template <class E>
+concept HasAliases = requires { enum_aliases(E{}); };
+
 /// The first row for a value that has none.
 template <class E>
 constexpr const EnumRow<E>& enum_row(E value) {
@@ -41,6 +50,9 @@ template <class E>
 constexpr std::optional<E> enum_value(std::string_view word) {
     for (const EnumRow<E>& row : enum_rows(E{}))
         if (row.word == word) return row.value;
+    if constexpr (HasAliases<E>)
+        for (const EnumAlias<E>& alias : enum_aliases(E{}))
+            if (alias.word == word) return alias.value;
     return std::nullopt;
 }
 

@@ -19,8 +19,8 @@ struct MapOptions {
     Preset preset = Preset::scores;
     Projection projection = Projection::pca;
     int dims = 2;
-    ScaleChoice scale = ScaleChoice::norms;  ///< for the presets `scores` and `balanced`; `attentionviz` has c = 1
-    double perplexity = 0;                   ///< t-SNE; 0: 30, or 50 for `attentionviz`; at most a third of the points
+    ScaleChoice scale = ScaleChoice::norms;  ///< for the presets `scores` and `balanced`; `cosine` has c = 1
+    double perplexity = 0;                   ///< t-SNE; 0: 30, or 50 for `cosine`; at most a third of the points
     int iterations = 0;                      ///< 0: 750 for t-SNE, 500 for UMAP (200 above 10,000 points)
     int neighbours = 15;                     ///< UMAP, counting the point itself
     double min_dist = 0.1;                   ///< UMAP

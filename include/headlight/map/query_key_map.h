@@ -14,14 +14,19 @@
 namespace headlight::map {
 
 /// The definition of nearness in a map. `scores`: neighbours by q·k over all texts, half of P, and by distance in the same
-/// role, the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `attentionviz`: keys moved onto the
-/// queries' mean, cosine distance (Yeh et al. 2023, §5).
-enum class Preset { scores, balanced, attentionviz };
+/// role, the other half. `balanced`: both clouds centred, q·c and k/c, Euclidean distance. `cosine`: keys moved onto the
+/// queries' mean, cosine distance, as in the notebook that made the data of AttentionViz; the paper (Yeh et al. 2023) also
+/// multiplies queries by a searched factor, and divides keys by it, before it moves them.
+enum class Preset { scores, balanced, cosine };
 inline constexpr EnumRow<Preset> presets[] = {
     {Preset::scores, "scores", "Scores", "neighbours by q·k over all texts, and by distance in the same role"},
     {Preset::balanced, "balanced", "Balanced", "both clouds centred, q·c and k/c, Euclidean distance"},
-    {Preset::attentionviz, "attentionviz", "AttentionViz", "keys moved onto the mean of the queries, cosine distance"}};
+    {Preset::cosine, "cosine", "Cosine",
+     "keys moved onto the mean of the queries, cosine distance: AttentionViz without its factor c"}};
 constexpr const auto& enum_rows(Preset) { return presets; }
+/// Its earlier name, in scripts and sessions.
+inline constexpr EnumAlias<Preset> preset_aliases[] = {{"attentionviz", Preset::cosine}};
+constexpr const auto& enum_aliases(Preset) { return preset_aliases; }
 
 enum class Projection { pca, tsne, umap };
 inline constexpr EnumRow<Projection> projections[] = {
@@ -56,7 +61,7 @@ struct HeadMap {
     float scale_c = 1;             ///< queries times c, keys divided by it: scores do not change
     float trustworthiness = 0;     ///< Venna & Kaski 2001, k = 15
     float continuity = 0;
-    float faithfulness = 0;    ///< mean over queries of Spearman(score, -distance) over legal keys of the same text
+    float faithfulness = 0;  ///< mean over queries with at least 3 keys of Spearman(score, -distance) over them; of the same text
     float attention_near = 0;  ///< share of the attention that the 10 nearest keys of the same text receive, mean over queries
     float divergence = 0;      ///< KL of t-SNE, without exaggeration; NaN for the others
     int iterations = 0;        ///< completed so far

@@ -126,14 +126,14 @@ QSizeF MapFigure::Parts::layout(QSizeF available) {
     if (single()) {
         caption += wrapped(head_words(), ui_font(12), text);
     } else {
-        note =
-            wrapped((look.spreads ? QStringLiteral("The number of a cell is the spread of the highlighted points: the mean "
-                                                   "distance of two of them over that of any two points of their role.")
-                                  : QStringLiteral("The number of a cell is its faithfulness: the rank correlation of score and "
-                                                   "nearness among the keys of a query’s own %1, mean over queries.")
-                                        .arg(map.pictures ? QStringLiteral("picture") : QStringLiteral("text"))) +
-                        QStringLiteral(" A hatched cell is a poor picture of its head."),
-                    ui_font(11), text);
+        note = wrapped(
+            (look.spreads ? QStringLiteral("The number of a cell is the spread of the highlighted points: the mean "
+                                           "distance of two of them over that of any two points of their role.")
+                          : QStringLiteral("The number of a cell is its faithfulness: the rank correlation of score and "
+                                           "nearness among the keys of a query’s own %1, mean over queries with three or more.")
+                                .arg(map.pictures ? QStringLiteral("picture") : QStringLiteral("text"))) +
+                QStringLiteral(" A hatched cell is a poor picture of its head."),
+            ui_font(11), text);
     }
     size.setWidth(width);
     legend_below = legend(nullptr);
@@ -307,8 +307,8 @@ QString MapFigure::description() const {
     return QStringLiteral(
         "Every query and every key of a head is a point; a query that attends to a key should stand near it. The rows are layers, "
         "the columns heads; each cell has its own scale, one for both axes, and points far outside stand on its border. Preset "
-        "“scores” makes neighbours from the scores themselves over all texts, “balanced” and “attentionviz” from distances of "
-        "scaled or moved vectors. Only principal components have axes with a meaning; in t-SNE and UMAP neighbourhoods count, "
+        "“scores” makes neighbours from the scores themselves over all texts, “balanced” and “cosine” from distances of scaled "
+        "or moved vectors. Only principal components have axes with a meaning; in t-SNE and UMAP neighbourhoods count, "
         "not distances. Faithfulness says how well nearness in the picture orders a query’s keys as its scores do: 1 is the same "
         "order, 0 none, below 0 the opposite. After Yeh et al. 2023, AttentionViz: A Global View of Transformer Attention.");
 }

@@ -57,7 +57,7 @@ std::vector<float> exponents(const Neighbourhood& near) {
 
 double perplexity_of(const MapOptions& options) noexcept {
     if (options.perplexity > 0) return options.perplexity;
-    return options.preset == Preset::attentionviz ? 50 : 30;
+    return options.preset == Preset::cosine ? 50 : 30;
 }
 
 double norm_scale(const MapVectors& vectors, const HeadVectors& head) {
@@ -138,10 +138,10 @@ ScaleSearch search_scale(const MapVectors& vectors, const HeadVectors& head) {
 
 std::vector<float> Placed::counted_points() const { return chosen_rows(rows(), counted); }
 
-Metric metric_of(Preset preset) noexcept { return preset == Preset::attentionviz ? Metric::cosine : Metric::euclidean; }
+Metric metric_of(Preset preset) noexcept { return preset == Preset::cosine ? Metric::cosine : Metric::euclidean; }
 
 Scaling scaling_of(const MapVectors& vectors, const HeadVectors& head, const MapOptions& options) {
-    const double c = options.preset == Preset::attentionviz ? 1
+    const double c = options.preset == Preset::cosine       ? 1
                      : options.scale == ScaleChoice::search ? search_scale(vectors, head).c
                                                             : norm_scale(vectors, head);
     return {c, key_move(vectors, head, c)};

@@ -181,7 +181,7 @@ TEST(MapRun, EqualQueriesAndKeysLieOnEachOther) {
     MapVectors vectors = random_head(10, 15, true, 2, 16);
     vectors.heads[0].keys = vectors.heads[0].queries;
     const auto shared = std::make_shared<const MapVectors>(std::move(vectors));
-    for (const Preset preset : {Preset::balanced, Preset::attentionviz}) {
+    for (const Preset preset : {Preset::balanced, Preset::cosine}) {
         HeadRun run(shared, 0, {.preset = preset});
         const HeadMap map = run.picture();
         for (std::size_t k = 0; k < 300; ++k) ASSERT_NEAR(map.points[k], map.points[300 + k], 1e-4);
@@ -190,7 +190,7 @@ TEST(MapRun, EqualQueriesAndKeysLieOnEachOther) {
 
 TEST(MapRun, DrawsWhatHasNoExtentAndSaysWhatIsBroken) {
     for (const Projection projection : {Projection::pca, Projection::tsne, Projection::umap})
-        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
+        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::cosine}) {
             const MapOptions options{.preset = preset, .projection = projection, .iterations = 20};
             auto one = std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8));  // one text of one token
             auto equal = equal_head(), constant = small_head(), shifted = small_head();

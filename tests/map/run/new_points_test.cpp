@@ -45,7 +45,7 @@ double side_of(const std::vector<float>& points) {
 TEST(NewPoints, OfATextOfTheMapLieWhereTheMapHasThem) {
     const auto all = std::make_shared<const MapVectors>(random_head(12, 20, false, 4, 16));
     for (const Projection projection : {Projection::pca, Projection::tsne, Projection::umap})
-        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz})
+        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::cosine})
             for (const int dims : {2, 3}) {
                 const MapOptions options{.preset = preset, .projection = projection, .dims = dims, .iterations = 120};
                 const QueryKeyMap map = finished_map(all, options);
@@ -106,7 +106,7 @@ TEST(NewPoints, OfOtherVectorsAreAnErrorAndBrokenHeadsSaySo) {
 
 TEST(NewPoints, StandInMapsOfFewPointsAndOfNoExtent) {
     for (const Projection projection : {Projection::pca, Projection::tsne, Projection::umap})
-        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
+        for (const Preset preset : {Preset::scores, Preset::balanced, Preset::cosine}) {
             const MapOptions options{.preset = preset, .projection = projection, .iterations = 20};
             for (const auto& vectors : {equal_head(), std::make_shared<MapVectors>(random_head(1, 1, false, 3, 8))}) {
                 const QueryKeyMap placed =

@@ -36,7 +36,7 @@ TEST(Layout, ScalingAndTranslationLeaveAttentionAsItIs) {
     plain.insert(plain.end(), head.keys->begin(), head.keys->end());
     const std::int64_t q = head.query_rows().count;
     const std::vector<double> wanted = attention({plain, 2 * q, head.width}, q);
-    for (const Preset preset : {Preset::scores, Preset::balanced, Preset::attentionviz}) {
+    for (const Preset preset : {Preset::scores, Preset::balanced, Preset::cosine}) {
         const Placed found = placed(vectors, head, {.preset = preset});
         const std::vector<double> moved = attention(found.rows(), q);
         for (std::size_t k = 0; k < wanted.size(); ++k) ASSERT_NEAR(moved[k], wanted[k], 1e-5);

@@ -193,8 +193,8 @@ TEST_F(MapFacts, TheNearestByDistanceAreThoseOfAFullSort) {
             if (!apart(i)) sum += length(points[i]), ++count;
         return sum / count;
     };
-    for (const map::Preset preset : {map::Preset::attentionviz, map::Preset::balanced}) {
-        const bool cosine = preset == map::Preset::attentionviz;
+    for (const map::Preset preset : {map::Preset::cosine, map::Preset::balanced}) {
+        const bool cosine = preset == map::Preset::cosine;
         const double c = cosine ? 1 : std::sqrt(mean_length(raw_keys) / mean_length(raw_queries));
         Points queries = raw_queries, keys = raw_keys;
         for (std::size_t d = 0; d < static_cast<std::size_t>(of.width); ++d) {

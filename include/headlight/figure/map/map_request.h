@@ -34,11 +34,11 @@ void describe_projection(Gather& gather, Options& o, const Visit& field) {
     using map::Preset, map::Projection;
     field(Field{"method", "Projection", "how points are projected"}.written(), o.projection);
     field(Field{"dims", "Dimensions", "axes of the picture: 2 or 3"}.within(2, 3), o.dims);
-    field(Field{"preset", "Nearness", "definition of nearness: the largest scores, scaled distance, or that of AttentionViz"}
+    field(Field{"preset", "Nearness", "definition of nearness: the largest scores, scaled distance, or the cosine (AttentionViz without its factor c)"}
               .written(),
           o.preset);
     field(Field{"factor", "Scale", "the factor of queries in the presets scores and balanced"}.when(
-              o.preset != Preset::attentionviz, "--preset scores and balanced"),
+              o.preset != Preset::cosine, "--preset scores and balanced"),
           o.scale);
     field(Field{"tokens", "Tokens at most", "whole texts are drawn up to this many tokens; 0: all"}
               .within(0, 1'000'000'000)
@@ -54,7 +54,7 @@ void describe_projection(Gather& gather, Options& o, const Visit& field) {
     field(Field{"with-apart", "Count first and special tokens",
                 "first and special tokens, which are attention sinks, count like all others: in axes, neighbours and quality"},
           o.with_apart);
-    field(Field{"perplexity", "Perplexity", "of t-SNE (default: 30; attentionviz: 50)"}
+    field(Field{"perplexity", "Perplexity", "of t-SNE (default: 30; cosine: 50)"}
               .within(0, 1'000'000)
               .called("X")
               .or_if_empty("default of the preset")

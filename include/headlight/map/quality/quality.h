@@ -32,7 +32,7 @@ std::vector<float> kept_neighbours(const NeighbourLists& original, const Neighbo
 
 /// How well distances in the picture reflect attention within each text. `points`: all queries, then all keys.
 struct Faithfulness {
-    double correlation = 0;  ///< mean over queries of Spearman(score, -distance) over legal keys; NaN where no query has three
+    double correlation = 0;  ///< mean over queries with at least 3 legal keys of Spearman(score, -distance) over them; NaN: none
     double near = 0;         ///< share of softmax(scale q·k) on the 10 nearest legal keys, mean over queries with more than 10
 };
 /// First and special tokens count neither as queries nor as keys. The score is q·k of the head's vectors, without the effect of
