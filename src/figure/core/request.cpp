@@ -9,6 +9,7 @@
 #include "headlight/base/version.h"
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/core/common_options.h"
+#include "headlight/figure/core/sides.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/outline.h"
@@ -155,7 +156,7 @@ Selection selection_of(const ViewState& request) {
     if (request.query) selection.pinned_queries = {*request.query};
     if (request.key) selection.pinned_keys = {*request.key};
     selection.neuron = request.neuron;
-    return selection;
+    return shows_b(request) ? SidePlaces(*request.beside).in_b(selection) : selection;
 }
 
 Options options_of(const Request& request) {

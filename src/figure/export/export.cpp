@@ -4,6 +4,7 @@
 #include "figure/core/draw.h"
 #include "figure/export/export_page.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/sides.h"
 #include "headlight/io/atomic_file.h"
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@
 namespace headlight::figure {
 
 Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptions& o, const CancelToken& cancel)
-    : figure(f), selection(s), provenance(p), options(o), style(o.style) {
+    : figure(f), selection(s), provenance(p), options(o), style(o.style), side(side_words(p.options)) {
     style.exporting = true;
     style.cancel = cancel;
     style.zoom = 1;
@@ -37,12 +38,16 @@ void Page::paint(QPainter& painter) const {
     style.cancel.throw_if_cancelled();
     if (!options.transparent) painter.fillRect(QRectF(QPointF(0, 0), size), style.theme->canvas);
     figure.paint(painter, QRectF(QPointF(0, 0), content), style, selection);
+    paint_side_words(painter, QRectF(QPointF(0, 0), content), side, *style.theme);
     if (options.footer)
         draw::footer(painter, QRectF(0, content.height(), size.width(), size.height() - content.height()), provenance,
                      *style.theme);
 }
 
-QString Page::title() const { return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title()); }
+QString Page::title() const {
+    const QString of = QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title());
+    return side.isEmpty() ? of : of + QStringLiteral(" · ") + side;
+}
 
 namespace {
 

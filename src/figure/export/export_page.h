@@ -14,6 +14,7 @@ struct Page {
     const Provenance& provenance;
     const ExportOptions& options;
     Style style;
+    QString side;    ///< side_words()
     QSizeF content;  ///< px
     QSizeF size;     ///< px, with the footer
     double mm_per_px = 25.4 / 96;

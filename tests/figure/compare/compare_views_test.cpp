@@ -4,10 +4,12 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/sides.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "tests/figure/novella.h"
 #include "tests/figure/painting.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -272,6 +274,76 @@ TEST_F(CompareViews, SaysWhichOptionsADifferenceDoesNotHave) {
     ViewState without_first = state("matrix");
     without_first.pattern.hide_sinks = true;
     EXPECT_EQ(error_of(without_first), "");
+}
+
+TEST_F(CompareViews, PositionsOfASelectionAreThoseOfTheRunThatIsDrawn) {
+    const SidePlaces places(*beside_);
+    EXPECT_EQ(places.query_in_b(Position(kKeys)), Position(kKeysOfB));
+    EXPECT_FALSE(places.key_in_b(Position(kHis)));
+    Selection selection;
+    selection.pinned_queries = {Position(kHis), Position(kKeys)};
+    selection.hover_key = Position(kHe);
+    const Selection in_b = places.in_b(selection);
+    EXPECT_EQ(in_b.pinned_queries, std::vector<Position>{Position(kKeysOfB)});
+    EXPECT_EQ(in_b.hover_key, Position(kHe));
+    Hit hit;
+    hit.query = Position(kKeysOfB);
+    hit.key = Position(kOldOfB);
+    EXPECT_EQ(places.in_a(hit).query, Position(kKeys));
+    EXPECT_FALSE(places.in_a(hit).key) << "A has no such token";
+    // An export paints the pin where B's token is.
+    ViewState s = state("matrix");
+    s.side = Side::b;
+    s.query = Position(kKeys);
+    EXPECT_EQ(selection_of(s).pinned_queries, std::vector<Position>{Position(kKeysOfB)});
+    s.side = Side::difference;
+    EXPECT_EQ(selection_of(s).pinned_queries, std::vector<Position>{Position(kKeys)});
+}
+
+TEST_F(CompareViews, AFileOfBSaysSoInItsTitleAndAboveTheFigure) {
+    Request request;
+    static_cast<ViewState&>(request) = state("matrix");
+    const auto words = [&](Side side) {
+        request.side = side;
+        return side_words(options_of(request));
+    };
+    EXPECT_EQ(words(Side::a), QString());
+    EXPECT_EQ(words(Side::difference), QString()) << "these say it themselves";
+    EXPECT_EQ(words(Side::b), QStringLiteral("B: “The doctor said she was late because the nurse took her old keys.”"));
+    EXPECT_EQ(side_words({{"edits", "zero L5H7"}}), QStringLiteral("edited: zero L5H7")) << "of an edited run alone";
+    const auto figure = make_figure(a_, request);
+    ExportOptions output;
+    output.size_px = {700, 0};
+    const Provenance provenance = provenance_of(*a_, request, "svg");
+    const test::TempFolder folder;
+    export_figure(*figure, {}, provenance, output, folder / "b.svg");
+    const std::string svg = test::slurp(folder / "b.svg");
+    EXPECT_NE(svg.find("· B: “The doctor said she was late"), std::string::npos);
+    EXPECT_NE(svg.find(">B: “The doctor said she was late"), std::string::npos);
+}
+
+/// Where the words stand.
+TEST_F(CompareViews, TheLineAboveTheTitleIsFreeInEveryView) {
+    const QSizeF canvas(900, 700);
+    Style style;
+    style.exporting = true;
+    std::size_t checked = 0;
+    for (const ViewSpec& spec : view_specs()) {
+        ViewState s = state(spec.id);
+        s.side = Side::a;
+        if (!spec.compares) s.beside = nullptr;
+        s.query = Position(kKeys);
+        s.key = Position(kHe);
+        if (!why_missing(spec, *a_, s).empty()) continue;
+        const auto figure = make_figure(a_, s);
+        const QImage image = painted(*figure, canvas, style, selection_of(s));
+        std::size_t ink = 0;
+        for (int y = 4; y < 19; ++y)
+            for (int x = image.width() / 2; x < image.width(); ++x) ink += image.pixel(x, y) != style.theme->canvas.rgb();
+        EXPECT_EQ(ink, 0U) << spec.id;
+        ++checked;
+    }
+    EXPECT_GT(checked, 30U);
 }
 
 }  // namespace compare_views_test
