@@ -187,6 +187,13 @@ TEST(HeadView, HitsWhatIsUnderThePointer) {
     EXPECT_EQ(pair.key, Position(0));
     EXPECT_FLOAT_EQ(static_cast<float>(*pair.value), 0.75F);
 
+    // A pair that the mask leaves out has no weight, be it 0.
+    Selection pinned = selection;
+    pinned.pinned_keys = {Position(4)};
+    const Hit masked = figure->hit_test(l.query_box(1).center(), style, pinned);
+    EXPECT_EQ(masked.tip, QStringLiteral("L4H2  t1 (1) → t4 (4)  masked: a later token"));
+    EXPECT_FALSE(masked.value);
+
     EXPECT_EQ(figure->hit_test({5, l.rows_bottom() + 3}, style, selection).kind, Hit::Kind::none);
     EXPECT_EQ(figure->hit_test({300, 731}, style, selection).kind, Hit::Kind::legend);
 }

@@ -73,6 +73,7 @@ private:
     /// Strengths of a query's row, or of those queries on a key, one vector for each active head; of other queries 0.
     std::vector<Eigen::VectorXf> strengths(bool on_keys, std::int64_t row, Rows queries) const;
     QString pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const;
+    bool masked(std::int64_t query, std::int64_t key) const;
     Hit token_hit(bool is_query, std::int64_t row, const Style&, const Selection&) const;
     Hit line_hit(QPointF, const Style&, const Selection&) const;
 

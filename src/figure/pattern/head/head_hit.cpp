@@ -12,9 +12,17 @@ constexpr double reach = 4;  ///< how near the pointer must be to a line
 }  // namespace
 
 QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const {
-    return QStringLiteral("%1  %2 → %3  weight %4")
+    return QStringLiteral("%1  %2 → %3  %4")
         .arg(name_of(head), query_name(data_.words, data_.axes, query), key_name(data_.words, data_.axes, key),
-             draw::value_text(data_.weights[static_cast<std::size_t>(head)](query, key)));
+             masked(query, key)
+                 ? QStringLiteral("masked: a later token")
+                 : QStringLiteral("weight ") + draw::value_text(data_.weights[static_cast<std::size_t>(head)](query, key)));
+}
+
+/// Positions of a difference may be those of two texts.
+bool HeadFigure::masked(std::int64_t query, std::int64_t key) const {
+    return !data_.difference && !is_legal(data_.causal, data_.axes.queries[static_cast<std::size_t>(query)],
+                                          data_.axes.keys[static_cast<std::size_t>(key)]);
 }
 
 Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, const Selection& selection) const {
@@ -44,7 +52,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
         return hit;
     }
     hit.head = head_of(strongest);
-    hit.value = most;
+    if (!(is_query ? masked(row, partner) : masked(partner, row))) hit.value = most;
     hit.tip = is_query ? pair_tip(strongest, row, partner) : pair_tip(strongest, partner, row);
     return hit;
 }
