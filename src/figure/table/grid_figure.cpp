@@ -31,8 +31,8 @@ public:
 
     QSizeF layout(QSizeF available, const Style& style, const Selection&) override {
         const double width = std::max(available.width(), 280.0);
-        note_ = wrapped(style.exporting || data_.hint.isEmpty() ? data_.note : data_.note + u' ' + data_.hint, table_note_font(),
-                        width - 2 * page_margin);
+        note_ =
+            wrapped(style.exporting ? data_.note : with_hint(data_.note, data_.hint), table_note_font(), width - 2 * page_margin);
         const auto widths = [](const std::vector<QString>& names) {
             std::vector<double> out;
             for (const QString& name : names) out.push_back(draw::text_width(name, grid_font()));

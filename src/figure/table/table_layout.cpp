@@ -186,12 +186,16 @@ void fix_decimals(TableSection& section) {
     }
 }
 
-SectionLayout lay_out(const TableSection& section, double top, double width, bool with_hint) {
+QString with_hint(const QString& note, const QString& hint) {
+    if (note.isEmpty() || hint.isEmpty()) return note + hint;
+    return note + (note.endsWith(u'.') || note.endsWith(u'?') ? QStringLiteral(" ") : QStringLiteral(" · ")) + hint;
+}
+
+SectionLayout lay_out(const TableSection& section, double top, double width, bool hinted) {
     SectionLayout at;
     at.top = top;
     const double room = width - 2 * page_margin;
-    const bool hinted = with_hint && !section.hint.isEmpty();
-    at.note = wrapped(hinted ? section.note + u' ' + section.hint : section.note, table_note_font(), room);
+    at.note = wrapped(hinted ? with_hint(section.note, section.hint) : section.note, table_note_font(), room);
     at.header =
         top + (section.title.isEmpty() ? 0 : table_title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
     at.over = std::ranges::any_of(section.columns, [](const TableColumn& column) { return !column.over.isEmpty(); });

@@ -22,6 +22,9 @@ bool in_strip(const TableSection&, std::size_t column);
 /// Behind the last column that stands under the same heading as this one.
 std::size_t end_of_heading(const TableSection&, std::size_t column);
 
+/// A note and what a click does; a note that is no sentence ends at a dot in the middle.
+QString with_hint(const QString& note, const QString& hint);
+
 struct SectionLayout {
     double top = 0, header = 0, rows = 0, bottom = 0;  ///< y of title, column heads, first row, end
     std::vector<double> x, width;
@@ -34,7 +37,7 @@ struct SectionLayout {
 /// Of each column's bars and tints: the largest absolute value, of columns of a group together; or as the column says.
 std::vector<double> limits_of(const TableSection&);
 /// Of a page of this width, from `top`; wider than it where the columns need more.
-SectionLayout lay_out(const TableSection&, double top, double width, bool with_hint);
+SectionLayout lay_out(const TableSection&, double top, double width, bool hinted);
 /// The width that a section would like to have, without the margins.
 double wanted_width(const TableSection&);
 /// The section as it is, or in parts of about one width that fit: each repeats the labels in front, and columns under one
