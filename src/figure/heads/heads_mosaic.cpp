@@ -221,13 +221,15 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
                          scale_.color(style.ramp, theme, (i + 0.5) / steps));
     painter.restore();
     const double y = bar.bottom() + 14;
-    QString name = QString::fromStdString(measure.title);
+    const QString bare = QString::fromStdString(measure.title);
+    QString name = bare;
     if (measure.unit == "nats" || measure.unit == "tokens") name += QStringLiteral(" (%1)").arg(measure.unit.c_str());
     if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
         name += QStringLiteral(" (%1)").arg(QString::fromStdString(repeats));
     const QString low = range_number(scale_.low), high = range_number(scale_.high);
     const double low_width = draw::text_width(low, index_font()), high_width = draw::text_width(high, index_font());
-    const double room = bar.width() - low_width - high_width;  // the name stands between the numbers
+    const double room = bar.width() - low_width - high_width;           // the name stands between the numbers
+    if (draw::text_width(name, index_font()) > room - 16) name = bare;  // the tip has the unit
     draw::text(painter, {bar.left(), y}, low, index_font(), theme.muted);
     draw::text(painter, {bar.left() + low_width + room / 2, y}, draw::elided(name, index_font(), room - 16), index_font(),
                theme.muted, draw::Align::center);
