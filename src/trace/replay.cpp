@@ -247,7 +247,7 @@ std::vector<Gradients> gradients_without(const model::Model& model, const TokenI
     std::vector<Gradients> all;
     const std::int64_t layers = model.config().n_layers;
     const auto report = [&](std::int64_t done) {
-        if (progress) progress({"Differentiating", "layer", done, layers * (1 + std::ssize(without))});
+        if (progress) progress({"Differentiating", "step", done, layers * (1 + std::ssize(without))});
     };
     Differentiator differentiator(of, stops, tokens.added, [&](Layer layer) {
         cancel.throw_if_cancelled();

@@ -284,8 +284,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     const auto from = [&](std::int64_t pass, std::int64_t step) {
         return Progress([&, pass, step](const ProgressStep& now) {
             if (!progress) return;
-            progress({"Importance", "layer", pass * c.n_layers + step * now.done,
-                      (kAttentionAndGradients + passes.count()) * c.n_layers});
+            progress({"Importance", "pass", pass + step * now.done / c.n_layers, kAttentionAndGradients + passes.count()});
         });
     };
 

@@ -220,6 +220,23 @@ TEST(Importance, ANormBehindTheEmbeddingTakesOutItsLength) {
     EXPECT_LT(largest(InputVectors::embedding), 1e-2 * largest(InputVectors::stream)) << "why it is not the default here";
 }
 
+/// A layer of one of hundreds of passes is no layer of the model.
+TEST(Importance, ProgressCountsPasses) {
+    const TracePtr trace = built_in(doctor);
+    std::vector<ProgressStep> steps;
+    importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(13), {.permutations = 2}, {},
+               [&](const ProgressStep& step) { steps.push_back(step); });
+    ASSERT_FALSE(steps.empty());
+    std::int64_t done = 0;
+    for (const ProgressStep& step : steps) {
+        EXPECT_EQ(step.unit, "pass");
+        EXPECT_EQ(step.total, steps.front().total);
+        EXPECT_GE(step.done, done);
+        done = step.done;
+    }
+    EXPECT_EQ(done, steps.front().total);
+}
+
 TEST(Importance, SameSeedSameShuffles) {
     const TracePtr trace = built_in(doctor);
     const auto ask = [&](std::uint64_t seed) {
