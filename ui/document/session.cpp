@@ -176,6 +176,7 @@ json edits_json(const EditList& list) {
     json lines = json::array();
     for (const EditLine& line : list.lines) lines.push_back({{"on", line.on}, {"words", line.words.toStdString()}});
     json object = {{"lines", lines}, {"positions", list.names}, {"seed", list.seed}, {"watched", list.watched.toStdString()}};
+    if (!list.against.isEmpty()) object["against"] = list.against.toStdString();
     if (list.watched_at) object["watched_at"] = *list.watched_at;
     return object;
 }
@@ -192,6 +193,7 @@ EditList edits_of(const json& j, const std::filesystem::path& file) {
     read_number(j, "seed", seed, 0, std::numeric_limits<int>::max(), file);
     list.seed = static_cast<std::uint64_t>(seed);
     read(j, "watched", list.watched);
+    read(j, "against", list.against);
     if (j.contains("watched_at")) read(j, "watched_at", list.watched_at.emplace());
     return list;
 }

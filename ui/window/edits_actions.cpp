@@ -85,6 +85,7 @@ void MainWindow::open_recipe(const QString& file) {
                      return [this, name, recipe] {
                          EditList list = edit_list(recipe);
                          list.watched = document_->edits().watched;
+                         list.against = document_->edits().against;
                          show_panel(*edits_, true);
                          document_->set_edits(list);
                          status_->say(QStringLiteral("Opened %1").arg(name));

@@ -15,8 +15,9 @@ at::Tensor row_of(const trace::Trace& run, Position at) {
     return trace::tensor_rows(run, {model::Hook::logits, Layer(0)}, at.value, 1)[0].to(at::kDouble);
 }
 
-Prediction prediction_of(const at::Tensor& logits, std::int64_t token) {
-    return {logits[token].item<double>(), logits.log_softmax(0)[token].item<double>()};
+Prediction prediction_of(const at::Tensor& logits, std::int64_t token, std::optional<std::int64_t> against) {
+    const auto logit = logits[token].item<double>();
+    return {logit, logits.log_softmax(0)[token].item<double>(), against ? logit - logits[*against].item<double>() : kNaN};
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ Position answer_position(Sources& sources) {
 }
 
 RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, std::optional<std::int64_t> token,
-                         const CancelToken& cancel, const Progress& progress) {
+                         const CancelToken& cancel, const Progress& progress, std::optional<std::int64_t> against) {
     Sources::Internals& in = sources.internals();
     trace::require_unembedding(*in.model);
     if (at.value < 0 || at.value >= in.encodings.own.size())
@@ -37,7 +38,7 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
     RecipeEffects out{.token = 0, .position = at, .unedited = {}, .edits = {}};
     const at::Tensor usual = row_of(*in.plain(cancel, {}), at);
     out.token = token.value_or(usual.argmax().item<std::int64_t>());
-    out.unedited = prediction_of(usual, out.token);
+    out.unedited = prediction_of(usual, out.token, against);
     const trace::CapturePlan logits{.globs = {"logits"}, .overview = trace::no_overview};
     Recipe so_far = recipe;
     so_far.edits.clear();
@@ -48,10 +49,10 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
         so_far.edits.push_back(edit);
         Recipe alone = recipe;
         alone.edits = {edit};
-        effect.alone = prediction_of(row_of(*run_recipe(sources, alone, logits, cancel), at), out.token);
+        effect.alone = prediction_of(row_of(*run_recipe(sources, alone, logits, cancel), at), out.token, against);
         effect.together = so_far.edits.size() == 1
                               ? effect.alone
-                              : prediction_of(row_of(*run_recipe(sources, so_far, logits, cancel), at), out.token);
+                              : prediction_of(row_of(*run_recipe(sources, so_far, logits, cancel), at), out.token, against);
     }
     return out;
 }

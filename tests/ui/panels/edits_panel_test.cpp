@@ -237,6 +237,56 @@ TEST_F(EditsPanelTest, AWeightFollowsThePointer) {
     EXPECT_EQ(selected().pinned_queries.size(), 1u) << "dragging is no click";
 }
 
+TEST_F(EditsPanelTest, EscapeEmptiesTheFieldAndThenLeavesIt) {
+    panel().adding().setFocus();
+    QTest::keyClicks(&panel().adding(), QStringLiteral("zero"));
+    const figure::Selection before = selected();
+    QTest::keyClick(&panel().adding(), Qt::Key_Escape);
+    EXPECT_TRUE(panel().adding().text().isEmpty());
+    EXPECT_EQ(window.focusWidget(), &panel().adding());
+    QTest::keyClick(&panel().adding(), Qt::Key_Escape);
+    EXPECT_EQ(window.focusWidget(), &canvas());
+    EXPECT_EQ(selected(), before) << "the view keeps its pins and heads";
+    type_edit(QStringLiteral("zero L5H7"));
+    panel().row(0).field().setFocus();
+    QTest::keyClick(&panel().row(0).field(), Qt::Key_Escape);
+    EXPECT_EQ(window.focusWidget(), &canvas()) << "from a line too";
+    ASSERT_TRUE(settle());
+}
+
+/// For agreement the log-probability of one form hides what the edit does to the choice between two.
+TEST_F(EditsPanelTest, EffectsCanBeOnTheDifferenceOfTwoTokens) {
+    type_edit(QStringLiteral("zero L5H7"));
+    EditList edits = document().edits();
+    edits.watched = QStringLiteral(" late");
+    edits.against = QStringLiteral(" nurse");
+    document().set_edits(edits);
+    ASSERT_TRUE(with_effects());
+    ASSERT_TRUE(panel().effects().found());
+    EXPECT_TRUE(panel().watch_button().text().startsWith(QStringLiteral("·late − ·nurse")));
+    const auto& run = document().run_trace();
+    intervention::Sources sources(run->model(), run->tokenizer(), {.text = run->text_a()});
+    const auto change = [&](const char* token) {
+        const auto id = document().model().tokenizer->encode(token).ids.back();
+        const auto found = intervention::effects_of(sources, recipe_of(document().edits()), Position(run->tokens() - 1), id);
+        return found.edits[0].alone->logit - found.unedited.logit;
+    };
+    const double expected = change(" late") - change(" nurse");
+    EXPECT_NEAR(panel().row(0).alone().text().replace(u'−', u'-').toDouble(), expected, 6e-3 * std::max(1.0, std::abs(expected)));
+}
+
+TEST_F(EditsPanelTest, AModelWithoutLogitsIsNoError) {
+    ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert")));
+    ASSERT_FALSE(document().run_trace()->config().has_unembedding);
+    type_edit(QStringLiteral("zero L0H1"));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(with_effects());
+    EXPECT_TRUE(document().beside());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    ASSERT_TRUE(panel().effects().problem());
+    EXPECT_NE(panel().effects().problem()->problem.find("B − A"), std::string::npos);
+}
+
 TEST_F(EditsPanelTest, RecipesAreSavedAndOpened) {
     QTemporaryDir folder;
     const QString file = folder.filePath(QStringLiteral("r.json"));

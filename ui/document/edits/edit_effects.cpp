@@ -44,48 +44,55 @@ void EditEffects::look(const EditList& edits, const OpenModel& model, const Prom
         sources_ = nullptr;
         sources_of_ = nullptr;
     } else if (!edits.lines.empty() && !is_saved(model)) {
-        pause_.start();
+        if (run->config().has_unembedding)
+            pause_.start();
+        else
+            problem_ = ErrorFacts{.problem = "This model gives no logits: B − A shows what the edits change"};
     }
     Q_EMIT changed();
 }
 
 void EditEffects::start() {
     if (!asked_.run) return;
-    jobs_.start(
-        Jobs::Lane::edits, QStringLiteral("Effects of the edits"),
-        [this, asked = asked_, sources = sources_of_ == asked_.run ? sources_ : nullptr](
-            const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
-            check_files(asked.model);
-            if (!sources) {
-                sources = std::make_shared<intervention::Sources>(asked.model.model, asked.model.tokenizer,
-                                                                  input_of(asked.prompt, asked.model));
-                sources->set_unedited(asked.run);
-                sources->set_picture_reader(
-                    [](const std::string& file) { return trace::Prompt{.image = file, .picture = figure::read_picture(file)}; });
-            }
-            intervention::Recipe recipe = recipe_of(asked.edits, true);
-            const auto problems = intervention::problems_of(*sources, recipe, cancel);
-            for (std::size_t i = 0; i < problems.size(); ++i)
-                if (problems[i]) recipe.edits[i].on = false;
-            const text::Tokenizer& tokenizer = *asked.model.tokenizer;
-            std::optional<std::int64_t> token;
-            if (!asked.edits.watched.isEmpty())
-                token = analyze::choose_output(asked.model.model->config(), tokenizer, asked.edits.watched.toStdString()).id;
-            const Position at =
-                asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
-            auto found = std::make_shared<Found>();
-            found->effects = intervention::effects_of(*sources, recipe, at, token, cancel, progress);
-            found->answer =
-                QString::fromStdString(analyze::output_label(asked.model.model->config(), tokenizer, found->effects.token));
-            found->place = QString::fromStdString(asked.run->labels()[static_cast<std::size_t>(at.value)].text);
-            found->of = lines_of(asked.edits);
-            return [this, sources, run = asked.run, found] {
-                sources_ = sources;
-                sources_of_ = run;
-                found_ = found;
-                Q_EMIT changed();
-            };
-        });
+    jobs_.start(Jobs::Lane::edits, QStringLiteral("Effects of the edits"),
+                [this, asked = asked_, sources = sources_of_ == asked_.run ? sources_ : nullptr](
+                    const CancelToken& cancel, const Progress& progress) mutable -> Jobs::Deliver {
+                    check_files(asked.model);
+                    if (!sources) {
+                        sources = std::make_shared<intervention::Sources>(asked.model.model, asked.model.tokenizer,
+                                                                          input_of(asked.prompt, asked.model));
+                        sources->set_unedited(asked.run);
+                        sources->set_picture_reader([](const std::string& file) {
+                            return trace::Prompt{.image = file, .picture = figure::read_picture(file)};
+                        });
+                    }
+                    intervention::Recipe recipe = recipe_of(asked.edits, true);
+                    const auto problems = intervention::problems_of(*sources, recipe, cancel);
+                    for (std::size_t i = 0; i < problems.size(); ++i)
+                        if (problems[i]) recipe.edits[i].on = false;
+                    const text::Tokenizer& tokenizer = *asked.model.tokenizer;
+                    const auto named = [&](const QString& words) -> std::optional<std::int64_t> {
+                        if (words.isEmpty()) return std::nullopt;
+                        const std::int64_t vocabulary = asked.model.model->config().vocab_size;
+                        return analyze::choose_token(tokenizer, vocabulary, words.toStdString()).id;
+                    };
+                    const auto token = named(asked.edits.watched), against = named(asked.edits.against);
+                    const Position at =
+                        asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
+                    auto found = std::make_shared<Found>();
+                    found->effects = intervention::effects_of(*sources, recipe, at, token, cancel, progress, against);
+                    found->answer = label(found->effects.token);
+                    if (against)
+                        found->answer += QStringLiteral(" − ") + QString::fromStdString(text::token_label(tokenizer, *against));
+                    found->place = QString::fromStdString(asked.run->labels()[static_cast<std::size_t>(at.value)].text);
+                    found->of = lines_of(asked.edits);
+                    return [this, sources, run = asked.run, found] {
+                        sources_ = sources;
+                        sources_of_ = run;
+                        found_ = found;
+                        Q_EMIT changed();
+                    };
+                });
 }
 
 }  // namespace headlight::ui

@@ -18,7 +18,7 @@ class EditEffects : public QObject {
 public:
     struct Found {
         intervention::RecipeEffects effects;
-        QString answer;                              ///< "·late"
+        QString answer;                              ///< "·late", against another "·late − ·early"
         QString place;                               ///< the token after which it stands
         std::vector<std::optional<std::size_t>> of;  ///< by line, which of the effects; none: it cannot be read
         const intervention::EditEffect* line(std::size_t i) const {

@@ -49,7 +49,9 @@ EditList edit_list(const intervention::Recipe& recipe) {
 bool any_edit(const EditList& list) { return recipe_of(list).any(); }
 
 std::optional<std::size_t> changed_line(const EditList& a, const EditList& b) {
-    if (a.names != b.names || a.seed != b.seed || a.watched != b.watched || a.watched_at != b.watched_at) return std::nullopt;
+    if (a.names != b.names || a.seed != b.seed || a.watched != b.watched || a.against != b.against ||
+        a.watched_at != b.watched_at)
+        return std::nullopt;
     std::optional<std::size_t> changed;
     if (b.lines.size() == a.lines.size() + 1)
         changed = a.lines.size();

@@ -27,6 +27,7 @@ struct EditList {
     std::map<std::string, std::int64_t> names{};  ///< named positions, from a recipe's file
     std::uint64_t seed = 1;
     QString watched{};  ///< the answer whose probability is watched, as a person names a token; empty: the likeliest
+    QString against{};  ///< the token whose logit is taken from its; empty: none, and its log-probability is watched
     std::optional<std::int64_t> watched_at{};  ///< after this token; none: where the text ends, of a masked model at its mask
     bool operator==(const EditList&) const = default;
 };

@@ -9,6 +9,8 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 
+#include <cmath>
+
 namespace headlight::ui {
 
 namespace {
@@ -29,6 +31,10 @@ QString signed_text(double change) {
 }
 
 }  // namespace
+
+double watched_number(const intervention::Prediction& of) {
+    return std::isnan(of.difference) ? of.log_probability : of.difference;
+}
 
 QString sentence_of(const ErrorFacts& facts) {
     const auto text = [](const std::string& s) { return QString::fromStdString(s); };
@@ -112,13 +118,16 @@ void EditRow::show_line() {
 
 void EditRow::show_effect(const intervention::EditEffect* effect, const intervention::Prediction& unedited, bool pending) {
     const auto fill = [&](QLabel& label, const std::optional<intervention::Prediction>& p, const QString& under) {
-        label.setText(p ? signed_text(p->log_probability - unedited.log_probability) : pending ? QStringLiteral("…") : QString());
+        label.setText(p ? signed_text(watched_number(*p) - watched_number(unedited)) : pending ? QStringLiteral("…") : QString());
         set_style_property(label, "role", p ? "" : "muted");
         if (!p) return label.setToolTip({});
         label.setToolTip(
             QStringLiteral("%1: log-probability %2, logit %3 (unedited %4, %5)")
                 .arg(under, figure::value_text(p->log_probability), figure::value_text(p->logit),
                      figure::value_text(unedited.log_probability), figure::value_text(unedited.logit)) +
+            (std::isnan(p->difference) ? QString()
+                                       : QStringLiteral(", logit difference %1 (unedited %2)")
+                                             .arg(figure::value_text(p->difference), figure::value_text(unedited.difference))) +
             (p->logit == unedited.logit ? QStringLiteral(". This edit does not change the watched answer") : QString()));
     };
     if (effect && effect->alone && effect->alone->logit == unedited.logit && message_->isHidden()) {

@@ -33,15 +33,18 @@ EditsPanel::EditsPanel(Document& document, Jobs& jobs, QWidget* parent)
       effects_(jobs),
       title_(role_label("title", QStringLiteral("Edits"))),
       summary_(role_label("note")),
-      alone_(heading(QStringLiteral("alone"),
-                     QStringLiteral("Change of the watched answer's log-probability under this edit alone"))),
-      together_(heading(QStringLiteral("in order"),
-                        QStringLiteral("Change of the watched answer's log-probability under this edit and those above it"))),
+      alone_(heading(
+          QStringLiteral("alone"),
+          QStringLiteral(
+              "Change of the watched number under this edit alone: the answer's log-probability, or its logit minus another token's"))),
+      together_(heading(QStringLiteral("in order"), QStringLiteral("The same under this edit and those above it"))),
       empty_(wrapped_label("muted")),
       problem_(wrapped_label("note")),
       continued_(new QLabel),
-      watch_(quiet_button("chevron-down", QStringLiteral("Watched answer"),
-                          QStringLiteral("The answer whose log-probability the columns at the right are about"))),
+      watch_(quiet_button(
+          "chevron-down", QStringLiteral("Watched answer"),
+          QStringLiteral(
+              "The answer that the columns at the right are about: its log-probability, or its logit minus another token's"))),
       open_(quiet_button("folder", QStringLiteral("Open edits"),
                          QStringLiteral("Open a recipe: its edits take the place of these"))),
       save_(quiet_button("export", QStringLiteral("Save edits"), QStringLiteral("Save the edits as a recipe, one line an edit"))),
@@ -239,7 +242,7 @@ void EditsPanel::show_effects() {
     const auto& run = document_.run_trace();
     watch_->setText(found ? QStringLiteral("%1 %2 %3: %4")
                                 .arg(found->answer, run && !run->config().causal ? QStringLiteral("at") : QStringLiteral("after"),
-                                     found->place, figure::value_text(found->effects.unedited.log_probability, 3))
+                                     found->place, figure::value_text(watched_number(found->effects.unedited), 3))
                           : QStringLiteral("watched answer"));
     problem_->setText(problem ? QStringLiteral("No effects: %1").arg(sentence_of(*problem)) : QString());
     problem_->setVisible(problem.has_value());

@@ -18,8 +18,10 @@ WatchPopover::WatchPopover(Document& document, Jobs& jobs, QWidget* parent)
     auto* column = new_column(this, {14, 10, 14, 12}, 6);
     auto* title = new QLabel(QStringLiteral("Watched answer"));
     title->setFont(figure::ui_font(13, QFont::DemiBold));
-    QLabel* note = wrapped_label("note", QStringLiteral("Effects are changes of its log-probability. An empty field watches what "
-                                                        "the model predicts without edits."));
+    QLabel* note =
+        wrapped_label("note", QStringLiteral("Effects are changes of its log-probability, or of its logit minus that of "
+                                             "another token. An empty field watches what the model predicts without "
+                                             "edits."));
     note->setObjectName(QStringLiteral("WatchNote"));
     place_->setLayout(new QVBoxLayout);
     place_->layout()->setContentsMargins(0, 0, 0, 0);
@@ -61,11 +63,17 @@ void WatchPopover::open_below(QWidget* button, Position end) {
                                      : QStringLiteral("%1 the pinned query %2").arg(place, named(query_)));
     at_query_->setVisible(query_ != end || edits.watched_at);
     (edits.watched_at ? at_query_ : at_end_)->setChecked(true);
-    delete field_;
-    field_ = new TokenField(candidates_, edits.watched);
-    field_->line().setAccessibleName(QStringLiteral("Watched answer"));
-    connect(field_, &TokenField::chosen, this, [this](const QString& token) { edit([&](EditList& e) { e.watched = token; }); });
-    place_->layout()->addWidget(field_);
+    const auto add = [&](QPointer<TokenField>& field, QString EditList::*of, const QString& name) {
+        delete field;
+        field = new TokenField(candidates_, edits.*of);
+        field->line().setAccessibleName(name);
+        connect(field, &TokenField::chosen, this,
+                [this, of](const QString& token) { edit([&](EditList& e) { e.*of = token; }); });
+        place_->layout()->addWidget(field);
+    };
+    add(field_, &EditList::watched, QStringLiteral("Watched answer"));
+    add(against_, &EditList::against, QStringLiteral("Minus the logit of"));
+    against_->line().setPlaceholderText(QStringLiteral("minus another token, none by default"));
     candidates_.look(run, Position(edits.watched_at.value_or(end.value)));
     ensurePolished();
     auto* note = findChild<QLabel*>(QStringLiteral("WatchNote"));

@@ -19,6 +19,7 @@ public:
     /// `end`: where the answer is read by default.
     void open_below(QWidget* button, Position end);
     TokenField* field() { return field_; }
+    TokenField* against() { return against_; }
 
 protected:
     void hideEvent(QHideEvent*) override;
@@ -29,7 +30,7 @@ private:
     Document& document_;
     TokenCandidates candidates_;
     QWidget* place_;
-    QPointer<TokenField> field_;
+    QPointer<TokenField> field_, against_;
     QRadioButton *at_end_, *at_query_;
     Position query_{};
 };

@@ -4,6 +4,7 @@
 
 #include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
+#include "headlight/base/numbers.h"
 #include "headlight/intervention/recipe/run.h"
 
 #include <optional>
@@ -12,9 +13,10 @@
 
 namespace headlight::intervention {
 
-/// Of the watched token: its logit and its natural log-probability.
+/// Of the watched token: its logit and its natural log-probability; its logit minus that of the token it is watched against (NaN:
+/// against none).
 struct Prediction {
-    double logit = 0, log_probability = 0;
+    double logit = 0, log_probability = 0, difference = kNaN;
 };
 struct EditEffect {
     std::string words;
@@ -30,10 +32,10 @@ struct RecipeEffects {
 };
 /// END, where the answer is read: the last token, of a masked model its mask; of a picture 0, where its classes are.
 Position answer_position(Sources&);
-/// Two runs for each edit that is on. Without a token the one that the unedited run predicts is watched. Errors: as run_recipe();
-/// a model without unembedding, a position that the text does not have.
+/// Two runs for each edit that is on. Without a token the one that the unedited run predicts is watched. `against`: another
+/// token. Errors: as run_recipe(); a model without unembedding, a position that the text does not have.
 RecipeEffects effects_of(Sources&, const Recipe&, Position, std::optional<std::int64_t> token, const CancelToken& = {},
-                         const Progress& = {});
+                         const Progress& = {}, std::optional<std::int64_t> against = {});
 
 /// Columns edit, on, logit_alone, log_probability_alone, logit_together, log_probability_together: changes against the unedited
 /// run.
