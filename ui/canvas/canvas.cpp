@@ -2,7 +2,6 @@
 #include "ui/canvas/canvas.h"
 
 #include <QNativeGestureEvent>
-#include <QToolTip>
 #include <QWheelEvent>
 
 #include <cmath>
@@ -38,12 +37,8 @@ bool Canvas::viewportEvent(QEvent* event) {
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const figure::Hit hit = hit_at(help->pos());
-        if (hit.tip.isEmpty()) {
-            QToolTip::hideText();
-        } else {
-            const QRectF area = in_viewport(hit.area);
-            QToolTip::showText(help->globalPos(), hit.tip, viewport(), area.isEmpty() ? QRect() : area.toAlignedRect());
-        }
+        const QRectF area = in_viewport(hit.area);
+        tip_.show(help->globalPos(), hit.tip, viewport(), area.isEmpty() ? QRect() : area.toAlignedRect());
         return true;
     }
     if (event->type() == QEvent::Leave) leave();

@@ -3,6 +3,7 @@
 
 #include "headlight/figure/core/figure.h"
 #include "ui/canvas/placeholder.h"
+#include "ui/style/own_tip.h"
 
 #include <QAbstractScrollArea>
 
@@ -40,6 +41,7 @@ protected:
 
     figure::Style style_;
     Placeholder placeholder_;
+    OwnTip tip_;
     std::optional<QPointF> press_;  ///< where a button went down
     bool double_click_ = false;
 };

@@ -25,6 +25,7 @@ MapCanvas::MapCanvas(QWidget* parent) : Canvas(parent) {
 }
 
 void MapCanvas::set_figure(std::shared_ptr<figure::MapFigure> figure) {
+    tip_.forget();
     figure_ = std::move(figure);
     if (figure_) {
         figure_->set_look(look_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/style/own_tip.h"
 
 #include <QAbstractScrollArea>
 #include <QHash>
@@ -82,6 +83,7 @@ private:
 
     Document& document_;
     std::vector<Chip> chips_;
+    OwnTip tip_;
     QHash<QString, double> widths_;     ///< of labels that were measured
     std::size_t first_ = 0;             ///< of the text that looks; before it the source
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
