@@ -17,7 +17,7 @@ namespace headlight::ui {
 namespace {
 
 constexpr double key_zoom = 1.25, key_turn = 10;
-constexpr int widest_name = 200;  ///< px, of a file on its button
+constexpr int widest_name = 150;  ///< px, of a file on its button
 
 }  // namespace
 
@@ -115,6 +115,7 @@ void MapWindow::show_work() {
     texts_button_->setText(order_.texts.isEmpty() ? (reads_pictures(document_.model()) ? QStringLiteral("Picture of the window")
                                                                                        : QStringLiteral("Text of the window"))
                                                   : QString(name).replace(u'&', QLatin1String("&&")));
+    texts_button_->setFixedWidth(widest_name + 48);  // whatever the name: the fields beside it stay below the pointer
     texts_button_->setToolTip(order_.texts);
     const bool typable = texts_ && !texts_->of_pictures() && !texts_->vectors().crossed();
     typed_->setEnabled(typable);

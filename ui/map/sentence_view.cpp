@@ -9,7 +9,6 @@
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +23,13 @@ constexpr double most_patch = 36;  ///< px
 QFont token_font() { return figure::ui_font(13); }
 
 QString weight_words(float weight) { return figure::number_text(100 * static_cast<double>(weight), weight < 0.1F ? 1 : 0); }
+QString number_words(float weight) { return weight_words(weight) + u'%'; }
+
+/// Below its token.
+QRectF number_place(const QRectF& token, float weight) {
+    const double width = QFontMetricsF(figure::ui_font(number_size)).horizontalAdvance(number_words(weight)) + 2;
+    return {token.center().x() - width / 2, token.bottom() + 1, width, 12};
+}
 
 }  // namespace
 
@@ -35,6 +41,7 @@ SentenceView::SentenceView(QWidget* parent) : QWidget(parent) {
 }
 
 void SentenceView::set_content(Content content) {
+    tip_.forget();
     content_ = std::move(content);
     QStringList strong;
     for (const int i : content_.lines)
@@ -135,11 +142,33 @@ void SentenceView::paintEvent(QPaintEvent*) {
         if (!line) continue;
         painter.setPen(QPen(role, 1.5));
         painter.drawLine(box.bottomLeft() + QPointF(2, 1), box.bottomRight() + QPointF(-2, 1));
-        painter.setFont(number);
-        painter.setPen(theme.muted);
-        painter.drawText(QRectF(box.center().x() - 24, box.bottom() + 1, 48, 12), Qt::AlignCenter, weight_words(weight) + u'%');
     }
+    painter.setFont(number);
+    painter.setPen(theme.muted);
+    for (const int token : numbered(places))
+        painter.drawText(number_place(places[std::size_t(token)], content_.weights[std::size_t(token)]), Qt::AlignCenter,
+                         number_words(content_.weights[std::size_t(token)]));
 }
+
+/// Numbers are wider than short tokens: those of the largest weights go first, and none covers another. Tips have them all.
+std::vector<int> SentenceView::numbered(const std::vector<QRectF>& places) const {
+    std::vector<int> by_weight, shown;
+    for (const int token : content_.lines)
+        if (std::size_t(token) < content_.weights.size() && std::size_t(token) < places.size() &&
+            (std::size_t(token) >= content_.patches.size() || content_.patches[std::size_t(token)].isNull()))
+            by_weight.push_back(token);
+    std::ranges::stable_sort(by_weight, std::greater<>(), [&](int token) { return content_.weights[std::size_t(token)]; });
+    std::vector<QRectF> taken;
+    for (const int token : by_weight) {
+        const QRectF place = number_place(places[std::size_t(token)], content_.weights[std::size_t(token)]);
+        if (std::ranges::any_of(taken, [&](const QRectF& other) { return other.intersects(place); })) continue;
+        taken.push_back(place);
+        shown.push_back(token);
+    }
+    return shown;
+}
+
+std::vector<int> SentenceView::numbered() const { return numbered(flow(width())); }
 
 void SentenceView::mouseMoveEvent(QMouseEvent* event) {
     setCursor(token_at(event->position()) >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
@@ -155,12 +184,12 @@ bool SentenceView::event(QEvent* event) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int token = token_at(help->pos());
     if (token < 0) {
-        QToolTip::hideText();
+        tip_.show(help->globalPos(), {}, this);
     } else {
         QString words = QStringLiteral("%1 (%2)").arg(content_.tokens[token]).arg(token);
         if (std::size_t(token) < content_.weights.size())
             words += QStringLiteral("  ") + figure::value_text(double(content_.weights[std::size_t(token)]));
-        QToolTip::showText(help->globalPos(), words, this, place(token).toAlignedRect());
+        tip_.show(help->globalPos(), words, this, place(token).toAlignedRect());
     }
     return true;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/style/own_tip.h"
+
 #include <QImage>
 #include <QStringList>
 #include <QWidget>
@@ -26,6 +28,8 @@ public:
     };
     void set_content(Content);
     const Content& content() const { return content_; }
+    /// The tokens with a line whose weight stands below them.
+    std::vector<int> numbered() const;
     /// The position of a token.
     QRectF place(int token) const;
 
@@ -44,10 +48,12 @@ protected:
 
 private:
     std::vector<QRectF> flow(double width) const;
+    std::vector<int> numbered(const std::vector<QRectF>& places) const;
     void paint_patch(QPainter&, int token, const QRectF&, double share) const;
     int token_at(QPointF) const;
 
     Content content_;
+    OwnTip tip_;
 };
 
 }  // namespace headlight::ui
