@@ -5,6 +5,7 @@
 #include "headlight/figure/core/c_locale.h"
 #include "headlight/model/locate.h"
 #include "ui/bus_guard.h"
+#include "ui/dialogs/file_dialogs.h"
 #include "ui/panels/prompt/memory_popover.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
@@ -81,6 +82,7 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     Appearance::instance().start();
     BusGuard guard;  // outlives the window, whose jobs read files until they end
     take_stored_memory_budget();
+    repair_file_dialogs(application);
     MainWindow window(options.load);
     application.window = &window;
     QObject::connect(&guard, &BusGuard::lost, &window,
