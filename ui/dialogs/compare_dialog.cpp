@@ -10,6 +10,7 @@
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QPushButton>
 #include <QSettings>
@@ -34,6 +35,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     take_any_length(*text_);
     text_->setPlainText(or_own(now.prompt.text, a.text));
     text_->setTabChangesFocus(true);
+    text_->setToolTip(QStringLiteral("Return compares, Shift+Return breaks the line"));
     text_->setAccessibleName(QStringLiteral("Text of B"));
     text_->setFixedHeight(96);
     pair_->setText(or_own(now.prompt.pair, a.pair));
@@ -85,9 +87,24 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     column->addLayout(form);
     column->addWidget(note);
     column->addWidget(buttons);
+    // These keep Return for themselves: a line break, and the choice of an entry.
+    text_->installEventFilter(this);
+    model_->lineEdit()->installEventFilter(this);
     resize(560, sizeHint().height());
     text_->setFocus();
     text_->selectAll();
+}
+
+bool CompareDialog::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
+        if (enter && !(key->modifiers() & Qt::ShiftModifier)) {
+            accept();
+            return true;
+        }
+    }
+    return QDialog::eventFilter(watched, event);
 }
 
 OtherInput CompareDialog::input() const {

@@ -21,6 +21,9 @@ public:
     OtherInput input() const;
     void accept() override;
 
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
 private:
     void choose_folder();
     void choose_picture();

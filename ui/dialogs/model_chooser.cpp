@@ -322,7 +322,8 @@ void ModelChooser::accept_current() {
     const bool listed = row >= 0 && !table_->isRowHidden(row);
     const QString typed = filter_->text().trimmed();
     if (!listed && typed.isEmpty()) return;
-    Q_EMIT chosen(listed ? rows_[static_cast<std::size_t>(row)].reference : typed);
+    const bool place = typed.contains(u'/') && QFileInfo::exists(typed);  // it may be a part of a listed one's path
+    Q_EMIT chosen(listed && !place ? rows_[static_cast<std::size_t>(row)].reference : typed);
     accept();
 }
 

@@ -31,13 +31,18 @@ public:
         const QRect inner = option.rect.adjusted(14, 0, -14, 0);
         painter->setFont(figure::ui_font(12));
         painter->setPen(theme.muted);
-        const QString note = index.data(Qt::UserRole + 1).toString();
-        painter->drawText(inner, Qt::AlignRight | Qt::AlignVCenter, note);
-        const int room = inner.width() - painter->fontMetrics().horizontalAdvance(note) - 16;
+        // The name goes first: a long note, such as why a command cannot work now, gets what it leaves.
+        const QString note = index.data(Qt::UserRole + 1).toString(), name = index.data().toString();
+        const QFontMetrics notes(figure::ui_font(12)), names(figure::ui_font(13));
+        constexpr int gap = 16, least_note = 120;
+        const int whole_note = notes.horizontalAdvance(note);
+        const int name_room = inner.width() - (note.isEmpty() ? 0 : std::min(whole_note, least_note) + gap);
+        const QString shown_name = names.elidedText(name, Qt::ElideRight, name_room);
+        const int note_room = inner.width() - names.horizontalAdvance(shown_name) - gap;
+        painter->drawText(inner, Qt::AlignRight | Qt::AlignVCenter, notes.elidedText(note, Qt::ElideRight, note_room));
         painter->setFont(figure::ui_font(13));
         painter->setPen(index.flags() & Qt::ItemIsEnabled ? theme.text : theme.faint);
-        painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter,
-                          painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight, room));
+        painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter, shown_name);
         painter->restore();
     }
 };
@@ -122,6 +127,7 @@ void CommandPalette::filter(const QString& text) {
         auto* item = new QListWidgetItem(shown_[i].text, list_);
         item->setData(Qt::UserRole, qulonglong(i));
         item->setData(Qt::UserRole + 1, shown_[i].note);
+        item->setToolTip(shown_[i].note);
         item->setData(Qt::AccessibleTextRole,
                       shown_[i].note.isEmpty() ? shown_[i].text : shown_[i].text + QStringLiteral(", ") + shown_[i].note);
         if (!shown_[i].enabled) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
@@ -141,6 +147,7 @@ void CommandPalette::choose() {
 bool CommandPalette::eventFilter(QObject*, QEvent* event) {
     if (event->type() != QEvent::KeyPress) return false;
     const auto* key = static_cast<QKeyEvent*>(event);
+    if (key->keyCombination() == (Qt::CTRL | Qt::Key_K)) return close();  // what opened it closes it
     const int row = list_->currentRow(), last = list_->count() - 1;
     switch (key->key()) {
         case Qt::Key_Down: list_->setCurrentRow(std::min(row + 1, last)); return true;

@@ -121,7 +121,7 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
     const bool of_layer = typed.startsWith(u'l', Qt::CaseInsensitive) || match.capturedLength(0) > match.capturedLength(1);
     if (match.hasMatch() && of_layer && match.captured(1).toLongLong() < selection.layers()) {
         const Layer layer(match.captured(1).toLongLong());
-        const auto& table = document_->head_table();
+        const auto table = document_->shown_table();
         const auto* measure = table ? table->find(document_->options().measure) : nullptr;
         for (std::int64_t h = 0; h < selection.heads(); ++h) {
             if (!QString::number(h).startsWith(match.captured(2))) continue;
@@ -176,7 +176,12 @@ void MainWindow::open_palette() {
         items.push_back({.text = QString(action->text()).remove(QStringLiteral(" …")),
                          .note = says_why ? action->toolTip() : action->shortcut().toString(QKeySequence::NativeText),
                          .enabled = action->isEnabled(),
-                         .chosen = [action] { action->trigger(); },
+                         // Keys are commands again, unless the command is about a field.
+                         .chosen =
+                             [this, action] {
+                                 active_pane().canvas().setFocus();
+                                 action->trigger();
+                             },
                          .loose = !example,
                          .keyword = action->property("keyword").toString()});
     }
