@@ -53,7 +53,7 @@ QString name_of(const Recipe& recipe, const figure::Selection& selection) {
 
 Exportable exportable_of(const Recipe& recipe, const figure::Selection& selection) {
     return {.name = name_of(recipe, selection),
-            .selection = selection,
+            .selection = selection_for(recipe, selection),
             .figure = [recipe](const CancelToken& cancel) -> std::shared_ptr<figure::Figure> {
                 return figure::make_figure(recipe.trace, recipe.state, cancel);
             },
@@ -289,10 +289,14 @@ figure::ExportOptions ExportDialog::options() const {
     figure::ExportOptions o;
     o.style = style_for(theme_->currentIndex() == 1 ? figure::Theme::dark_theme() : figure::Theme::light(), document_);
     if (!what_.filtered) o.style.filter = nullptr;
-    o.scale = scale_->currentIndex() + 1;
-    o.footer = footer_->isChecked();
-    o.transparent = transparent_->isChecked();
-    switch (width_->currentIndex()) {
+    const bool picture =
+        !figure::is_data(format_now());  // data have no size on paper, whatever was chosen for the picture before
+    if (picture) {
+        o.scale = scale_->currentIndex() + 1;
+        o.footer = footer_->isChecked();
+        o.transparent = transparent_->isChecked();
+    }
+    switch (picture ? width_->currentIndex() : as_on_screen) {
         case single_column: o.width_mm = 85; break;
         case double_column: o.width_mm = 178; break;
         case slide: o.size_px = {1600, 900}; break;

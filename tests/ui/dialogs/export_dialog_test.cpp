@@ -145,5 +145,16 @@ TEST_F(ExportWindow, TypeThatIsTooSmallIsSaidAndCanBeEnlarged) {
     EXPECT_FALSE(made->type_note().isVisible()) << "px have no points";
 }
 
+TEST_F(ExportWindow, DataHaveNoSizeOnPaper) {
+    const auto made = dialog();
+    made->width_choice().setCurrentIndex(1);  // 85 mm, of the picture
+    EXPECT_TRUE(made->options().width_mm);
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("npz")));
+    EXPECT_FALSE(made->options().width_mm);
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("pdf")));
+    EXPECT_TRUE(made->options().width_mm) << "as it was chosen";
+    ASSERT_TRUE(settle());
+}
+
 }  // namespace export_dialog_test
 }  // namespace headlight::ui
