@@ -146,5 +146,20 @@ TEST_F(WindowTest, SessionsKeepWhatTheModelWrote) {
     EXPECT_THROW(session_from_json(wrong, "a"), Error);
 }
 
+/// The box is two lines high then.
+TEST_F(WindowTest, TheLastLinesOfAGeneratedTextAreInSight) {
+    PromptEdit& edit = window.prompt_bar().text();
+    canvas().setFocus();
+    const QString text = document().prompt().text;
+    set_text(text + QStringLiteral("\nfirst\nsecond\nthird"));
+    EXPECT_TRUE(wait_for([&] {
+        QTextCursor end(edit.document());
+        end.movePosition(QTextCursor::End);
+        const QRect last = edit.cursorRect(end);
+        return last.top() >= last.height() - 2 && last.bottom() <= edit.viewport()->height() + 2;
+    })) << "the last line stands below the one before it, not at the top over an empty one";
+    ASSERT_TRUE(settle());
+}
+
 }  // namespace generate_test
 }  // namespace headlight::ui

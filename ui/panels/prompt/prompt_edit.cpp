@@ -4,6 +4,7 @@
 #include "headlight/figure/core/theme.h"
 #include "ui/style/any_length.h"
 
+#include <QAbstractTextDocumentLayout>
 #include <QKeyEvent>
 #include <QMimeData>
 #include <QScrollBar>
@@ -42,6 +43,7 @@ void PromptEdit::show_text(const QString& text) {
     if (toPlainText() == text) return;
     const int caret = textCursor().position();
     bool grown = false;
+    follows_end_ = false;
     {
         const QSignalBlocker quiet(this);
         const QString now = toPlainText();
@@ -60,8 +62,14 @@ void PromptEdit::show_text(const QString& text) {
         }
     }
     fit();
-    // Where all of it is in sight there can be something to scroll all the same: less than a line of padding.
-    if (grown) verticalScrollBar()->setValue(all_shown_ ? 0 : verticalScrollBar()->maximum());
+    if (grown) show_end();
+}
+
+/// The last lines, as many as there is room for; the bar would go on until the last one is at the top.
+void PromptEdit::show_end() {
+    const int most = editing_ ? most_lines : most_lines_at_rest;
+    verticalScrollBar()->setValue(std::max(0, int(document()->documentLayout()->documentSize().height()) - most));  // in lines
+    follows_end_ = true;
 }
 
 /// Lines of other scripts are taller than those of the interface's font.
@@ -81,7 +89,6 @@ void PromptEdit::fit() {
         lines += std::max(1, layout ? layout->lineCount() : 1);
     }
     lines_height_ = int(std::ceil(height));
-    all_shown_ = lines <= most;
     setVerticalScrollBarPolicy(editing_ && lines > most ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
     if (this->height() != sizeHint().height() || minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
 }
@@ -89,6 +96,7 @@ void PromptEdit::fit() {
 void PromptEdit::focusInEvent(QFocusEvent* event) {
     QPlainTextEdit::focusInEvent(event);
     editing_ = true;
+    follows_end_ = false;
     fit();
     ensureCursorVisible();
 }
@@ -103,8 +111,10 @@ void PromptEdit::focusOutEvent(QFocusEvent* event) {
 }
 
 void PromptEdit::resizeEvent(QResizeEvent* event) {
+    const bool follows = follows_end_;
     QPlainTextEdit::resizeEvent(event);
     fit();
+    if (follows) show_end();
 }
 
 bool PromptEdit::event(QEvent* event) {

@@ -31,9 +31,10 @@ protected:
 
 private:
     void fit();
-    int lines_height_ = 0;   ///< of the lines in sight
-    bool all_shown_ = true;  ///< no line is left out
+    void show_end();
+    int lines_height_ = 0;  ///< of the lines in sight
     bool editing_ = false;
+    bool follows_end_ = false;  ///< what was added is in sight, until the user does something
 };
 
 }  // namespace headlight::ui
