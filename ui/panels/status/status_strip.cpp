@@ -172,7 +172,8 @@ void StatusStrip::add_note(const QString& note) {
     show_document(Document::Change::trace);
 }
 
-void StatusStrip::show_document(Document::Change) {
+void StatusStrip::show_document(Document::Change change) {
+    if (change == Document::Change::model) said_.clear();  // it was about the model before
     const auto& trace = document_.run_trace();
     notes_ = own_notes_;
     if (const QString probe = document_.probe().note(); !probe.isEmpty()) notes_ << probe;
