@@ -197,8 +197,6 @@ bool SelectionModel::escape() {
         clear_hover();
     } else if (!s.pinned_queries.empty() || !s.pinned_keys.empty()) {
         clear_pins();
-    } else if (static_cast<std::int64_t>(s.heads.size()) != heads_) {
-        all_heads();
     } else {
         return false;
     }

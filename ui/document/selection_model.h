@@ -7,8 +7,8 @@
 
 namespace headlight::ui {
 
-/// The one selection of the window. Hover previews, click pins, Ctrl+click adds, Esc clears the hover, then the pins,
-/// then goes back to all heads of the layer. Knows the bounds of the trace that is shown.
+/// The one selection of the window. Hover previews, click pins, Ctrl+click adds, Esc clears the hover, then the pins. Knows
+/// the bounds of the trace that is shown.
 class SelectionModel : public QObject {
     Q_OBJECT
 public:
