@@ -93,9 +93,13 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
     }
 }
 
-void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
+figure::Selection FigureCanvas::selection_of_figure() const { return of_b_ ? of_b_->in_b(selection_.get()) : selection_.get(); }
+
+void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure, const figure::Beside* of_b) {
     const bool same_view = figure_ && figure && figure_->view() == figure->view();
     figure_ = std::move(figure);
+    side_words_.clear();
+    of_b_ = of_b ? std::optional<figure::SidePlaces>(*of_b) : std::nullopt;
     brush_room_.reset();  // it was drawn on the one before
     brush_.reset();
     if (!same_view) {
@@ -104,11 +108,17 @@ void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
     }
     stale_ = false;
     set_outdated(false);
-    painted_ = selection_.get();
+    painted_ = selection_of_figure();
     if (figure_) describe(figure_.get());
     relayout();
     if (!same_view) horizontalScrollBar()->setValue(figure_ && figure_->begins_at_right() ? horizontalScrollBar()->maximum() : 0);
     hover_again();
+}
+
+void FigureCanvas::set_side_words(const QString& words) {
+    side_words_ = words;
+    if (figure_ && !words.isEmpty()) setAccessibleDescription(accessibleDescription() + u' ' + words + u'.');
+    viewport()->update();
 }
 
 void FigureCanvas::set_style(const figure::Style& style) {
@@ -157,6 +167,7 @@ bool FigureCanvas::can_zoom(int direction) const {
 }
 
 void FigureCanvas::relayout() {
+    tip_.forget();
     content_ = {};
     if (figure_) {
         guarded([&] {
@@ -221,6 +232,7 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
     painter.scale(style_.zoom, style_.zoom);
     guarded([&] { figure_->paint(painter, exposed, style_, painted_); });
     painter.resetTransform();
+    if (figure_) figure::paint_side_words(painter, viewport()->rect(), side_words_, theme, theme.canvas);
     if (outdated_) {
         QColor ground = theme.canvas;
         ground.setAlpha(veil);
@@ -233,13 +245,15 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
 void FigureCanvas::resizeEvent(QResizeEvent*) { relayout(); }
 /// Titles and legends stay where they are while the rest moves: nothing can be shifted.
 void FigureCanvas::scrollContentsBy(int, int) {
+    tip_.forget();
     raise_revision();
     viewport()->update();
 }
 
 void FigureCanvas::selection_changed(bool hover_only) {
+    if (!hover_only) tip_.forget();  // a new figure may be on its way
     if (stale_ || !figure_) return;
-    painted_ = selection_.get();
+    painted_ = selection_of_figure();
     if (hover_only) return viewport()->update();
     relayout();
     hover_again();
@@ -259,7 +273,7 @@ figure::Hit FigureCanvas::hit_at(QPointF p) {
     if (!answers()) return {};
     figure::Hit hit;
     guarded([&] { hit = figure_->hit_test(to_figure(p), style_, painted_); });
-    return hit;
+    return of_b_ ? of_b_->in_a(std::move(hit)) : hit;
 }
 
 void FigureCanvas::hover(QPointF p) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/base/error.h"
-#include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/sides.h"
 #include "ui/canvas/canvas.h"
 #include "ui/document/selection_model.h"
 
@@ -20,9 +20,13 @@ class FigureCanvas : public Canvas {
 public:
     explicit FigureCanvas(SelectionModel&, QWidget* parent = nullptr);
 
-    /// Null: only the placeholder text is shown. Scroll position and zoom are kept for a figure of the same view.
-    void set_figure(std::shared_ptr<figure::Figure>);
+    /// Null: only the placeholder text is shown. Scroll position and zoom are kept for a figure of the same view. `of_b`: the
+    /// figure is of this comparison's B, and the selection's positions are A's.
+    void set_figure(std::shared_ptr<figure::Figure>, const figure::Beside* of_b = nullptr);
     const std::shared_ptr<figure::Figure>& shown() const { return figure_; }
+    /// figure::side_words() of the figure.
+    void set_side_words(const QString&);
+    const QString& side_words() const { return side_words_; }
     void set_style(const figure::Style&);
     /// The figure is of an older text than the selection: keep painting the selection it was made for.
     void set_stale(bool);
@@ -44,6 +48,8 @@ public:
     }
 
     const figure::Selection& selection() const { return selection_.get(); }
+    /// The same with the positions of the figure's run.
+    figure::Selection selection_of_figure() const;
     double zoom() const { return style_.zoom; }
     /// Maps show more detail, other figures are scaled.
     void zoom_by(double factor, QPointF around_viewport) override;
@@ -112,6 +118,8 @@ private:
 
     SelectionModel& selection_;
     std::shared_ptr<figure::Figure> figure_;
+    std::optional<figure::SidePlaces> of_b_;
+    QString side_words_;
     figure::Selection painted_;  ///< what the figure is painted with
     QSizeF content_;
     QSize margin_{0, 0};

@@ -2,6 +2,7 @@
 #include "ui/canvas/recipe.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/figure/core/sides.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/as_used.h"
 #include "headlight/trace/remade.h"
@@ -83,7 +84,7 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
 bool is_quick(const Recipe& r) {
     const figure::ViewSpec& spec = figure::view_spec(r.state.view);
     if (!spec.quick) return false;
-    const bool of_b = r.state.beside && !spec.compares && r.state.side == figure::Side::b;
+    const bool of_b = figure::shows_b(r.state);
     if (r.state.beside && !of_b) return false;
     const trace::Trace& trace = of_b ? *r.state.beside->pair->b : *r.trace;
     if (trace::remade_now(trace).any || model::bytes_as_used(*trace.model()) > 0) return false;
@@ -100,6 +101,10 @@ QString why_no_view(const Document& document, const View& view) {
     Recipe recipe = recipe_for(document, view, document.selection().get());
     recipe.state.side = figure::Side::a;  // a view that only lacks the difference can be shown, and says so
     return missing(recipe);
+}
+
+figure::Selection selection_for(const Recipe& r, const figure::Selection& s) {
+    return figure::shows_b(r.state) ? figure::SidePlaces(*r.state.beside).in_b(s) : s;
 }
 
 figure::Request request_for(const Recipe& r, const figure::Selection& s, const figure::ExportOptions& output) {

@@ -42,6 +42,8 @@ QString missing(const Recipe&);
 /// The same of the text that the document shows.
 QString why_no_view(const Document&, const View&);
 
+/// The document's selection with the positions of the run that the figure is of.
+figure::Selection selection_for(const Recipe&, const figure::Selection&);
 /// The request that `headlight render` would get, for exports and "Copy as command".
 figure::Request request_for(const Recipe&, const figure::Selection&, const figure::ExportOptions&);
 /// Everything but the data: looks, and the heads that the finder leaves faint.

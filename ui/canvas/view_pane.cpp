@@ -78,6 +78,10 @@ void ViewPane::set_view(const View& view) {
     refresh();
 }
 
+QString ViewPane::description() const {
+    return canvas_->shown() && shows_own_view() ? canvas_->shown()->description() : QString();
+}
+
 void ViewPane::showEvent(QShowEvent*) { refresh(); }
 
 bool ViewPane::eventFilter(QObject*, QEvent* event) {
@@ -187,7 +191,8 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     shown_ = std::move(recipe);
     awaited_.reset();
     jobs_.cancel(sharpen_lane_);
-    canvas_->set_figure(std::move(figure));
+    canvas_->set_figure(std::move(figure), figure::shows_b(shown_->state) ? shown_->state.beside.get() : nullptr);
+    canvas_->set_side_words(figure::side_words(figure::options_of(request_for(*shown_, {}, {}))));
     canvas_->set_outdated(is_behind());
     reveal_pin();
     reveal_opened();
@@ -197,7 +202,7 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
 /// Scrolls to what was pinned in another view, or in a text that grew; a click in this view scrolls nothing.
 void ViewPane::reveal_pin() {
     if (awaited_ || !shown_ || shown_->trace != document_.trace() || !canvas_->shown()) return;
-    const figure::Selection& s = document_.selection().get();
+    const figure::Selection s = canvas_->selection_of_figure();
     const auto last = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
     const auto query = last(s.pinned_queries), key = last(s.pinned_keys);
     const bool new_query = std::exchange(revealed_query_, query) != query && query;

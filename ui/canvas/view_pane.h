@@ -19,6 +19,10 @@ public:
     const View& view() const { return view_; }
     void set_view(const View&);
     FigureCanvas& canvas() { return *canvas_; }
+    /// The figure on screen is of the view that is chosen, and not of the one before it, faint while the next is drawn.
+    bool shows_own_view() const { return shown_ && shown_->state.view == view_; }
+    /// Of the chosen view's figure; empty: it is not there yet.
+    QString description() const;
     /// The recipe of the figure on screen; none while there is nothing.
     const std::optional<Recipe>& shown() const { return shown_; }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/document.h"
 
+#include "headlight/analyze/heads/model_probe.h"
+#include "headlight/base/numbers.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/outline.h"
+#include "headlight/trace/edits.h"
 #include "ui/document/heads/head_list.h"
 #include "ui/document/session.h"
 
@@ -47,7 +50,11 @@ Document::Document(Jobs& jobs, model::LoadOptions load, QObject* parent)
         if (!was_opening || (model_.model && !up_to_date())) end_run(NotRun::refused);
     });
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
-    connect(&other_, &OtherRun::changed, this, [this] { Q_EMIT changed(Change::other); });
+    connect(&other_, &OtherRun::changed, this, [this] {
+        judge_b();
+        look_for_heads();
+        Q_EMIT changed(Change::other);
+    });
     connect(&corpus_, &CorpusInUse::changed, this, &Document::take_corpus);
     connect(&texts_, &BatchRunner::given_up, this, [this] { edit_options([](ViewOptions& o) { o.batch_file.clear(); }); });
 }
@@ -162,13 +169,18 @@ void Document::change_options(const ViewOptions& options, const std::optional<fi
     if (options == options_) return;
     const bool other_texts = options.batch_file != options_.batch_file, other_corpus = options.corpus != options_.corpus;
     if (options.edits != options_.edits) continued_under_edits_.reset();
+    if (options.other != options_.other) {
+        b_chosen_for_ = prompt_.text;
+        b_kept_ = false;
+        unrelated_b_.reset();
+    }
     options_ = options;
     const auto before = trace_;
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
     if (other_corpus) corpus_.look(options_.corpus, model_);
     if (!has_other() || up_to_date()) look_at_other();  // else when the prompt has run: it may share nothing with the old one
-    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
+    look_for_heads();
     ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
     set_modified(true);
@@ -213,9 +225,66 @@ void Document::look_at_other() {
     other_.look(options_.other, recipe_of(options_.edits), model_, shown_prompt_, of_open_model_ ? run_ : nullptr);
 }
 
-std::shared_ptr<const figure::Beside> Document::beside() const {
+/// While its text is typed, A is often a beginning of B.
+void Document::judge_b() {
+    unrelated_b_.reset();
     const auto beside = trace_ ? other_.beside(attention()) : nullptr;
+    if (!beside || b_kept_ || !b_is_of_another_text()) return;
+    const intervention::Alignment& tokens = beside->pair->queries;
+    const Unrelated found{tokens.aligned(), std::min(std::ssize(tokens.a), std::ssize(tokens.b))};
+    if (2 * found.shared < found.of) unrelated_b_ = found;
+}
+
+bool Document::b_is_of_another_text() const {
+    return options_.other.on && !options_.other.prompt.text.isEmpty() && shown_prompt_.text != b_chosen_for_;
+}
+
+void Document::keep_b() {
+    b_kept_ = true;
+    unrelated_b_.reset();
+    look_for_heads();
+    Q_EMIT changed(Change::other);
+}
+
+std::shared_ptr<const figure::Beside> Document::beside() const {
+    const auto beside = trace_ && !unrelated_b_ ? other_.beside(attention()) : nullptr;
     return beside && beside->pair->a == trace_ ? beside : nullptr;  // a run that has just come is not compared yet
+}
+
+figure::Side Document::shown_side() const { return beside() ? options_.side : figure::Side::a; }
+
+std::shared_ptr<const analyze::HeadTable> Document::shown_table() const {
+    const figure::Side side = shown_side();
+    const auto of_other = side == figure::Side::a   ? nullptr
+                          : side == figure::Side::b ? of_b_.table
+                                                    : other_.differences(attention());
+    return of_other ? of_other : measured_.table;
+}
+
+/// The finder asks the run that the views show; of a difference A.
+void Document::look_for_heads() {
+    const auto pair = beside();
+    const auto measures = pair ? other_.measures(attention()) : nullptr;
+    const OfB of{measures, measured_.table, corpus_.found(), of_b_.table};
+    if (!measures) {
+        of_b_ = {};
+    } else if (!(of == of_b_)) {
+        of_b_ = of;
+        // What is known of the model beside its run is known of B too, unless B is edited.
+        auto table = std::make_shared<analyze::HeadTable>(*measures);
+        const bool same = pair->pair->same_model();
+        for (std::size_t m = 0; m < table->measures.size(); ++m)
+            if (const std::string& id = table->measures[m].id; analyze::is_of_probe(id) && same) {
+                const Eigen::MatrixXd* known = measured_.table->find(id);
+                table->values[m] = known && trace::edits_of(*pair->pair->b).empty()
+                                       ? *known
+                                       : Eigen::MatrixXd::Constant(table->n_layers, table->n_heads, kNaN);
+            }
+        if (same && corpus_.found()) *table = corpus::with_corpus(*table, corpus_.found().get());
+        of_b_.table = table;
+    }
+    const bool on_b = of_b_.table && options_.side == figure::Side::b;
+    finder_.look(options_.finder, on_b ? pair->pair->b : trace_, on_b ? of_b_.table : measured_.table, corpus_.found());
 }
 
 void Document::set_side(figure::Side side) {
@@ -278,7 +347,9 @@ void Document::restore(const State& state, const QString& session_file) {
     } else if (!other_part) {
         selection_.set(state.selection);
     }
+    const bool other_b = state.options.other != options_.other;
     change_options(state.options, at_once && other_part ? std::optional(state.selection) : std::nullopt);
+    if (other_b) b_chosen_for_ = state.prompt.text;
     if (state.prompt != prompt_ && (!is_saved(model_) || other_model)) {
         prompt_ = state.prompt;
         continued_under_edits_.reset();

@@ -54,6 +54,10 @@ public:
     /// The one that is shown; decoder where there is no choice.
     model::Stack attention() const { return trace_ && trace_ != run_ ? trace_->config().stack : model::Stack::decoder; }
     const std::shared_ptr<const analyze::HeadTable>& head_table() const { return measured_.table; }
+    /// Of the run that the views show, or B - A; A's where the two have other numbers of heads.
+    std::shared_ptr<const analyze::HeadTable> shown_table() const;
+    /// Of B, with what is known of its model; null: there is none, or it has other numbers of heads.
+    const std::shared_ptr<const analyze::HeadTable>& table_of_b() const { return of_b_.table; }
     /// Selects the head that shows most, and pins its strongest pair.
     void show_interesting();
     /// The finder's result on this trace.
@@ -70,6 +74,17 @@ public:
     /// The shown trace and the same part of the other run; null: there is none.
     std::shared_ptr<const figure::Beside> beside() const;
     void set_side(figure::Side);
+    /// A until B is there.
+    figure::Side shown_side() const;
+    /// The text of A has become another one altogether since B's was chosen: they share less than half of the tokens of the
+    /// shorter. Until keep_b() there is nothing beside A.
+    struct Unrelated {
+        std::int64_t shared = 0, of = 0;
+    };
+    const std::optional<Unrelated>& unrelated_b() const { return unrelated_b_; }
+    void keep_b();
+    /// B's text was chosen beside another text of A.
+    bool b_is_of_another_text() const;
     /// B is wanted: another text or model, or edits that can be read.
     bool has_other() const { return options_.other.on || any_edit(options_.edits); }
 
@@ -199,6 +214,10 @@ private:
     std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
     void look_at_other();
+    void judge_b();
+    bool is_other_text() const;
+    void forget_tokens();
+    void look_for_heads();
     void change_edits(const EditList&, bool show);
     bool add_probe();
     void take_probe();
@@ -220,6 +239,18 @@ private:
     std::shared_ptr<const trace::Trace> run_, trace_;
     Tables tables_;      ///< of each part of the run
     Measured measured_;  ///< of what is shown
+    /// The measures of B's heads, and what they are made of.
+    struct OfB {
+        std::shared_ptr<const analyze::HeadTable> measures, of_a;
+        HeadFinder::CorpusPtr corpus;
+        std::shared_ptr<const analyze::HeadTable> table;
+        bool operator==(const OfB&) const = default;
+    };
+    OfB of_b_;
+    std::optional<Unrelated> unrelated_b_;
+    QString b_chosen_for_;      ///< the text of A then
+    bool b_kept_ = false;       ///< although it is unrelated
+    QString tokens_chosen_on_;  ///< the model that the tokens in the views' options are of
     HeadFinder finder_;
     TokenPredictions predictions_;
     ReferenceCheck reference_;

@@ -2,6 +2,7 @@
 #include "ui/document/other_run.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/intervention/recipe/problems.h"
@@ -23,16 +24,14 @@ namespace {
 constexpr qint64 soon_ms = 300;
 
 /// Measures that both runs have.
-std::shared_ptr<const analyze::HeadTable> differences_of(const trace::Trace& a, const trace::Trace& b) {
-    const bool alike = a.config().n_layers == b.config().n_layers && a.config().n_heads == b.config().n_heads;
-    if (!alike || !a.overview().numbers || !b.overview().numbers) return nullptr;
-    auto table = std::make_shared<analyze::HeadTable>(analyze::head_table(a));
-    const analyze::HeadTable other = analyze::head_table(b);
+std::shared_ptr<const analyze::HeadTable> differences_of(const intervention::RunPair& pair, const analyze::HeadTable& of_b) {
+    auto table = std::make_shared<analyze::HeadTable>(analyze::head_table(*pair.a));
     for (std::size_t m = 0; m < table->measures.size(); ++m) {
         analyze::MeasureInfo& measure = table->measures[m];
-        const Eigen::MatrixXd* values = other.find(measure.id);
-        table->values[m] = values ? Eigen::MatrixXd(*values - table->values[m])
-                                  : Eigen::MatrixXd::Constant(table->n_layers, table->n_heads, kNaN);
+        const Eigen::MatrixXd* values = of_b.find(measure.id);
+        const bool differs = values && !(pair.same_model() && analyze::is_of_probe(measure.id));
+        table->values[m] = differs ? Eigen::MatrixXd(*values - table->values[m])
+                                   : Eigen::MatrixXd::Constant(table->n_layers, table->n_heads, kNaN);
         measure.title += ", B − A";
         measure.definition = "B − A: " + measure.definition;
         measure.group = figure::kDifferenceGroup;
@@ -94,11 +93,19 @@ void OtherRun::clear() {
     if (!std::exchange(parts_, {}).empty() || had_problem) Q_EMIT changed();
 }
 
+OtherRun::Part OtherRun::part_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b) {
+    Part part{.beside = figure::beside(a, b), .measures = nullptr, .differences = nullptr};
+    if (!part.beside->pair->same_shape() || !a->overview().numbers || !b->overview().numbers) return part;
+    part.measures = std::make_shared<const analyze::HeadTable>(analyze::head_table(*b));
+    part.differences = differences_of(*part.beside->pair, *part.measures);
+    return part;
+}
+
 OtherRun::Parts OtherRun::parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b) {
     Parts parts;
     const auto add = [&](model::Stack stack, const std::shared_ptr<const trace::Trace>& of_a,
                          const std::shared_ptr<const trace::Trace>& of_b) {
-        if (of_a && of_b) parts[stack] = {figure::beside(of_a, of_b), differences_of(*of_a, *of_b)};
+        if (of_a && of_b) parts[stack] = part_of(of_a, of_b);
     };
     add(model::Stack::decoder, a, b);
     for (const model::Stack stack : {model::Stack::encoder, model::Stack::cross}) add(stack, a->part(stack), b->part(stack));
@@ -202,6 +209,11 @@ std::shared_ptr<const trace::Trace> OtherRun::run_edits(intervention::Sources& s
 std::shared_ptr<const figure::Beside> OtherRun::beside(model::Stack stack) const {
     const auto part = parts_.find(stack);
     return part == parts_.end() ? nullptr : part->second.beside;
+}
+
+std::shared_ptr<const analyze::HeadTable> OtherRun::measures(model::Stack stack) const {
+    const auto part = parts_.find(stack);
+    return part == parts_.end() ? nullptr : part->second.measures;
 }
 
 std::shared_ptr<const analyze::HeadTable> OtherRun::differences(model::Stack stack) const {

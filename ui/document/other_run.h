@@ -41,7 +41,9 @@ public:
     /// By the words of the edits of B (intervention::words_of()): why one was left out, and what is remarkable about it.
     const std::map<std::string, ErrorFacts>& problems_of_edits() const { return edited_.problems; }
     const std::vector<std::string>& notes() const { return edited_.notes; }
-    /// Of the measures of B's heads, for differences; null as beside().
+    /// Of B's heads, and B - A; null as beside(), and where the models have other numbers of heads. What the random-token probe
+    /// says is a property of the model: one model has no difference in it.
+    std::shared_ptr<const analyze::HeadTable> measures(model::Stack) const;
     std::shared_ptr<const analyze::HeadTable> differences(model::Stack) const;
 
 Q_SIGNALS:
@@ -50,7 +52,7 @@ Q_SIGNALS:
 private:
     struct Part {
         std::shared_ptr<const figure::Beside> beside;
-        std::shared_ptr<const analyze::HeadTable> differences;  ///< B - A
+        std::shared_ptr<const analyze::HeadTable> measures, differences;  ///< of B; B - A
     };
     using Parts = std::map<model::Stack, Part>;
     /// What B's trace is of.
@@ -70,6 +72,7 @@ private:
                                                          const CancelToken&, const Progress&);
     void begin(const Made&, const std::shared_ptr<const trace::Trace>& known, const OpenModel&, const PromptText& a);
     void clear();
+    static Part part_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
     static Parts parts_of(const std::shared_ptr<const trace::Trace>& a, const std::shared_ptr<const trace::Trace>& b);
 
     Jobs& jobs_;

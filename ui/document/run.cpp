@@ -210,7 +210,7 @@ void Document::show_interesting() {
 void Document::take_probe() {
     const bool other = add_probe();
     take_part();
-    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
+    look_for_heads();
     if (other && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
     Q_EMIT changed(Change::filter);
 }
@@ -226,7 +226,7 @@ void Document::add_corpus() {
 void Document::take_corpus() {
     add_corpus();
     take_part();
-    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
+    look_for_heads();
     Q_EMIT changed(Change::filter);
 }
 
@@ -284,11 +284,14 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     if (corpus_.found()) add_corpus();
     pins_ = {};
     take_part();
-    finder_.look(options_.finder, trace_, measured_.table, corpus_.found());
+    look_for_heads();
     shown_prompt_ = prompt;
     not_run_ = NotRun::no;
     adapting_ = true;
+    const bool other_text = !pending_selection_ && is_other_text();
     const auto lacking = carry_selection();
+    if (other_text) forget_tokens();
+    tokens_chosen_on_ = model_.reference;
     // The filter of a sentence pair means nothing without one.
     if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
         ViewOptions options = options_;
@@ -303,6 +306,27 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     if (run_ && !is_saved(model_)) probe_.run_finished(*run_);
     Q_EMIT changed(Change::trace);
     if (lacking) Q_EMIT selection_lacks(*lacking);
+}
+
+/// It shares less than half of the tokens of the shorter one with the text before, or the model is another.
+bool Document::is_other_text() const {
+    if (!trace_ || selected_tokens_.empty()) return false;
+    if (tokens_chosen_on_ != model_.reference) return true;
+    const std::vector<std::string>& now = trace_->encoding().tokens;
+    const auto to = text::align_tokens(selected_tokens_, now);
+    const auto shared = std::ranges::count_if(to, [](std::int64_t at) { return at >= 0; });
+    return 2 * shared < std::min(std::ssize(selected_tokens_), std::ssize(now));
+}
+
+/// The tokens and the passage in the views' options were chosen for a text, of which another one, or another model, knows
+/// nothing: what is to be explained, and against what.
+void Document::forget_tokens() {
+    ViewOptions options = options_;
+    for (auto& [view, values] : options.values)
+        for (const figure::ViewOption& option : figure::view_spec(view).options)
+            if (option.token || option.name == "passage") values.erase(option.name);
+    std::erase_if(options.values, [](const auto& of_view) { return of_view.second.empty(); });
+    set_options(options);
 }
 
 /// Returns what of a session's selection is not there.

@@ -205,6 +205,7 @@ void MainWindow::make_view_actions() {
     add(Command::heads_panel, QStringLiteral("Heads panel"), {}, [this] { show_panel(*heads_, heads_->isHidden()); });
     add(Command::inspector, QStringLiteral("Inspector"), QKeySequence(Qt::Key_F9),
         [this] { show_panel(*inspector_, inspector_->isHidden()); });
+    add(Command::reset_panels, QStringLiteral("Reset panels"), {}, [this] { reset_panels(); });
     add(Command::menu_bar, QStringLiteral("Keep the menu bar"), QKeySequence(Qt::CTRL | Qt::Key_M), [this] {
         menus_->keep(!menus_->kept());
         QSettings().setValue(QStringLiteral("window/menu-bar"), menus_->kept());
@@ -291,7 +292,11 @@ void MainWindow::make_selection_actions() {
 void MainWindow::make_help_actions() {
     add(Command::tour, QStringLiteral("Tour"), {}, [this] { start_tour(); });
     add(Command::what, QStringLiteral("What am I seeing?"), QKeySequence::HelpContents, [this] {
-        if (const auto& figure = active_pane().canvas().shown()) show_text_window(this, figure->title(), figure->description());
+        const auto& figure = active_pane().canvas().shown();
+        if (figure && active_pane().shows_own_view())
+            show_text_window(this, figure->title(), figure->description());
+        else
+            status_->say(QStringLiteral("%1 is not drawn yet").arg(view_title(active_pane().view())));
     });
     add(Command::keys, QStringLiteral("Keyboard"), {}, [this] {
         std::vector<std::pair<QString, QString>> rows;
@@ -455,7 +460,8 @@ void MainWindow::copy_image() {
                  [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                      const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
                      const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
-                     const QImage image = figure::export_image(*figure, selection, provenance, output, cancel);
+                     const QImage image =
+                         figure::export_image(*figure, selection_for(recipe, selection), provenance, output, cancel);
                      return [this, image] {
                          QApplication::clipboard()->setImage(image);
                          status_->say(QStringLiteral("Copied the picture"));

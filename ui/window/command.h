@@ -67,6 +67,7 @@ enum class Command {
     split,
     heads_panel,
     inspector,
+    reset_panels,
     zoom_in,
     zoom_out,
     zoom_fit,

@@ -20,7 +20,6 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
-#include <QPlainTextEdit>
 #include <QSettings>
 #include <QStringDecoder>
 #include <QVBoxLayout>
@@ -31,6 +30,8 @@
 namespace headlight::ui {
 
 namespace {
+
+constexpr int heads_width = 252, inspector_width = 304;  ///< of the panels at first
 
 bool is_picture(const QString& file) {
     const QString suffix = QFileInfo(file).suffix().toLower();
@@ -110,15 +111,15 @@ void MainWindow::build() {
     centre_split_->addWidget(right_);
     edits_ = new EditsPanel(*document_, *jobs_);
     edits_->hide();
-    auto* stacked = new QSplitter(Qt::Vertical);
-    stacked->setHandleWidth(1);
-    stacked->setChildrenCollapsible(false);
-    centre_split_->setMinimumHeight(240);  // a low window takes its room from the list
-    stacked->addWidget(centre_split_);
-    stacked->addWidget(edits_);
-    stacked->setStretchFactor(0, 1);
-    stacked->setStretchFactor(1, 0);
-    middle->addWidget(stacked, 1);
+    stacked_ = new QSplitter(Qt::Vertical);
+    stacked_->setHandleWidth(1);
+    stacked_->setChildrenCollapsible(false);
+    centre_split_->setMinimumHeight(120);
+    stacked_->addWidget(centre_split_);
+    stacked_->addWidget(edits_);
+    stacked_->setStretchFactor(0, 1);
+    stacked_->setStretchFactor(1, 0);
+    middle->addWidget(stacked_, 1);
 
     body_ = new QSplitter(Qt::Horizontal);
     body_->setHandleWidth(1);
@@ -129,15 +130,18 @@ void MainWindow::build() {
     body_->setStretchFactor(1, 1);
     body_->setStretchFactor(2, 0);
     body_->setCollapsible(1, false);
+    constexpr int most_of_panel = 480;  // a wider one has nothing more to show
     heads_->setMinimumWidth(200);
     inspector_->setMinimumWidth(240);
+    heads_->setMaximumWidth(most_of_panel);
+    inspector_->setMaximumWidth(most_of_panel);
     centre->setMinimumWidth(420);
-    body_->setSizes({252, 884, 304});
+    body_->setSizes({heads_width, 884, inspector_width});
     column->addWidget(prompt_bar_);
     column->addWidget(body_, 1);
     column->addWidget(status_);
     setCentralWidget(root);
-    setMinimumSize(720, 480);
+    setMinimumSize(720, 420);  // of a laptop at 200 %, less the bars of its desktop
     menus_ = new FoldingMenuBar(this);
     setMenuBar(menus_);
     menus_->keep(QSettings().value(QStringLiteral("window/menu-bar")).toBool());
@@ -157,8 +161,10 @@ void MainWindow::connect_parts() {
         const bool of_map = lane == Lane::map || lane == Lane::map_attention || lane == Lane::map_near ||
                             lane == Lane::map_marks || lane == Lane::map_shares || lane == Lane::map_guests;
         const bool of_sweep = lane == Lane::sweep || lane == Lane::sweep_figure || lane == Lane::sweep_forecast;
-        if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map && !of_sweep)
-            show_failure(failure);  // dialogs and views show their own
+        const bool of_edits = lane == Lane::edits;
+        if (lane == Lane::other && document_->b_is_of_another_text()) return tell_of_b(failure.facts);
+        if (!of_dialog && !of_view && !of_export && !of_corpus && !of_map && !of_sweep && !of_edits)
+            show_failure(failure);  // dialogs, views and panels show their own
         if (lane == Lane::model && change_of(document_->model())) offer_opening_again();
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
@@ -184,6 +190,7 @@ void MainWindow::connect_parts() {
         using enum Document::Change;
         if (change == model || change == trace || change == other) refresh_views();
         if (change == model || change == trace || change == run) keep_recovered();
+        if (change == other || change == options) ask_about_b();
         refresh_actions();
         if (change != file && change != filter && change != batch && change != run && change != other) autosave_->changed();
     });
@@ -208,6 +215,8 @@ void MainWindow::connect_parts() {
     });
     connect(&prompt_bar_->image_button(), &QPushButton::clicked, &action(Command::open_picture), &QAction::trigger);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
+    connect(&tools_->side(), &SideSwitch::end_asked, this,
+            [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });
     connect(tools_, &ToolRow::tensors_asked, &action(Command::tensors), &QAction::trigger);
     connect(tools_, &ToolRow::batch_asked, &action(Command::add_texts), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
@@ -263,6 +272,13 @@ void MainWindow::show_views() {
     show_description();
 }
 
+/// As wide and as high as at the first start.
+void MainWindow::reset_panels() {
+    body_->setSizes({heads_width, std::max(420, width() - heads_width - inspector_width), inspector_width});
+    stacked_->setSizes({std::max(240, stacked_->height() - edits_->sizeHint().height()), edits_->sizeHint().height()});
+    heads_->reset_share();
+}
+
 /// Which of two views the tool row and the keys are for.
 void MainWindow::frame_active_pane() {
     for (ViewPane* pane : {left_, right_}) {
@@ -306,10 +322,7 @@ void MainWindow::show_view(const View& view) {
     active_pane().canvas().setFocus();
 }
 
-void MainWindow::show_description() {
-    const auto& figure = active_pane().canvas().shown();
-    inspector_->set_view_description(figure ? figure->description() : QString());
-}
+void MainWindow::show_description() { inspector_->set_view_description(active_pane().description()); }
 
 void MainWindow::show_failure(const Failure& failure) {
     errors_->show_failure(failure);
@@ -418,6 +431,7 @@ void MainWindow::open_text(const QString& name) {
     if (decoder.hasError())
         return fail({.problem = "The file is no UTF-8 text", .file = name.toStdString(), .hint = "Save it as UTF-8"});
     document_->set_prompt(prompt);
+    status_->say(QStringLiteral("The text is now that of %1 (Ctrl+Z: the one before)").arg(QFileInfo(name).fileName()));
 }
 
 Session MainWindow::session() const {
@@ -523,25 +537,6 @@ void MainWindow::reopen_last() {
     }
 }
 
-void MainWindow::offer_reopening() {
-    const QString last = QSettings().value(QStringLiteral("window/last")).toString();
-    if (last.isEmpty() || !QFileInfo::exists(last)) return;
-    try {
-        const Session session = load_session(last.toStdString());
-        const PromptText& prompt = session.state.prompt;
-        if (last == Autosave::last_file() && prompt.image.isEmpty() && prompt.text == QString::fromUtf8(example_sentence)) return;
-        notice_->offer(QStringLiteral("Last open: %1").arg(caption_of(session)), QStringLiteral("Reopen what was open"),
-                       [this] { reopen_last(); });
-    } catch (const std::exception&) {  // it will not open; nobody has asked for it yet
-    }
-}
-
-void MainWindow::show_run_question() {
-    const bool asks = document_->why_not_run() == Document::NotRun::long_text;
-    if (asks) notice_->offer(document_->long_text_note(), QStringLiteral("Run"), [this] { document_->run_now(); });
-    if (std::exchange(asks_to_run_, asks) && !asks) notice_->hide();
-}
-
 void MainWindow::fit_to_screen() {
     if (!screen() || isMaximized() || isFullScreen()) return;
     const QRect room = screen()->availableGeometry();
@@ -568,8 +563,9 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Escape) {
         for (QWidget* message : std::initializer_list<QWidget*>{errors_, notice_})
             if (message->isVisible()) return message->hide();
-        // Out of the text first: keys are commands again.
-        if (qobject_cast<QPlainTextEdit*>(focusWidget())) return active_pane().canvas().setFocus();
+        // Out of the field first, whose text stays: keys are commands again.
+        const QWidget* field = focusWidget();
+        if (field && field->testAttribute(Qt::WA_InputMethodEnabled)) return active_pane().canvas().setFocus();
         if (document_->selection().escape()) return;
     }
     // A shortcut whose command cannot work now: say why.

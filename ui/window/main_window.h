@@ -133,6 +133,7 @@ private:
     QString why_not(Command) const;
     void fold_panels();
     void show_panel(QWidget& panel, bool);
+    void reset_panels();
     void frame_active_pane();
     void open_text(const QString& file);
     void show_views();
@@ -166,6 +167,8 @@ private:
     void open_lost(const LostSession&);
     void keep_recovered();
     void show_run_question();
+    void ask_about_b();
+    void tell_of_b(const ErrorFacts&);
     /// As the dialog was left, or with this format: "pdf".
     void export_figure(const QString& format = {});
     void copy_image();
@@ -191,7 +194,7 @@ private:
     NoticeBar* notice_;
     ViewPane *left_, *right_;
     EditsPanel* edits_;
-    QSplitter *body_, *centre_split_;
+    QSplitter *body_, *centre_split_, *stacked_;  ///< stacked: views above edits
     FoldingMenuBar* menus_;
     QMenu* recent_ = nullptr;
     QString recovering_;     ///< the model of a lost session that is to be shown; empty: of none
@@ -214,6 +217,7 @@ private:
     int last_width_ = 0;
     bool right_active_ = false;
     bool asks_to_run_ = false;    ///< the notice is about a long text
+    bool asks_about_b_ = false;   ///< the notice is about B
     bool had_pictures_ = false;   ///< the model before reads pictures
     bool recovered_ = false;      ///< a lost session is shown
     bool session_views_ = false;  ///< the model being opened is a session's, which says which views are open

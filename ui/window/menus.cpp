@@ -118,6 +118,7 @@ void MainWindow::fill_menus() {
                split,
                heads_panel,
                inspector,
+               reset_panels,
                edits,
                predictions,
                menu_bar,

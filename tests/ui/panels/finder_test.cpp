@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 
 #include <QHeaderView>
+#include <QScrollBar>
 
 namespace headlight::ui {
 namespace finder_test {
@@ -126,6 +127,25 @@ TEST_F(WindowTest, NumbersAreSortedDownwardsFirstAndTheColumnIsMarked) {
     EXPECT_EQ(panel.model().heads().front(), (HeadId{Layer(0), Head(0)}));
 }
 
+/// The answer stands there; the selected head may be far below.
+TEST_F(WindowTest, TheListGoesToItsTopAfterAQuestion) {
+    HeadsPanel& panel = window.heads_panel();
+    window.resize(1200, 640);
+    ASSERT_TRUE(settle());
+    const auto at_top = [&] { return panel.list().verticalScrollBar()->value() == 0; };
+    document().edit_options([](ViewOptions& o) { o.measure = "entropy"; });
+    document().selection().focus_head(panel.model().heads().back());
+    ASSERT_TRUE(wait_for([&] { return !at_top(); })) << "a head that is selected comes into sight";
+    document().edit_options([](ViewOptions& o) { o.measure = "share_first"; });
+    QTest::qWait(20);
+    EXPECT_TRUE(at_top());
+    document().selection().focus_head(panel.model().heads().back());
+    ASSERT_TRUE(wait_for([&] { return !at_top(); }));
+    set_finder(QStringLiteral("layer < 5"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(at_top());
+}
+
 TEST_F(WindowTest, TheFinderOffersHowToGoOn) {
     FinderField& field = window.heads_panel().finder();
     field.setFocus();
@@ -175,11 +195,19 @@ TEST_F(WindowTest, AttentionBetweenTokensIsAskedByTheirText) {
         analyze::attention_between(trace, analyze::tokens_called(trace, "the"), analyze::tokens_called(trace, "doctor"), false);
     EXPECT_EQ(panel.model().rowCount(), int((values.array() > 0.1).count()));
     ASSERT_GT(panel.model().rowCount(), 0);
-    EXPECT_EQ(panel.model().headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("the → doctor"));
-    panel.list().sortByColumn(2, Qt::AscendingOrder);
+    // What is asked sorts the list from its top and tints the mosaic.
+    EXPECT_EQ(panel.model().headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("the → doctor ↓"));
+    EXPECT_NEAR(panel.model().index(0, 1).data(HeadListModel::value_role).toDouble(), values.maxCoeff(), 1e-6);
+    EXPECT_EQ(panel.mosaic().shown()->table().columns[2], window.document().finder().query().measures().front());
+    window.document().edit_options([](ViewOptions& o) { o.measure = "entropy"; });
+    EXPECT_EQ(panel.mosaic().shown()->table().columns[2], "entropy") << "asked after it";
+    set_finder(QStringLiteral("attention from `the` to `doctor` > 0.05"));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(panel.mosaic().shown()->table().columns[2], window.document().finder().query().measures().front());
+    panel.list().sortByColumn(1, Qt::AscendingOrder);
     for (int row = 0; row < panel.model().rowCount(); ++row) {
         const HeadId head = panel.model().heads()[std::size_t(row)];
-        EXPECT_NEAR(panel.model().index(row, 2).data(HeadListModel::value_role).toDouble(),
+        EXPECT_NEAR(panel.model().index(row, 1).data(HeadListModel::value_role).toDouble(),
                     values(head.layer.value, head.head.value), 1e-6);
     }
     // The tokens are gone: the mistake is reported, nothing is dimmed by what was found on the other text.

@@ -86,25 +86,24 @@ TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
     EXPECT_TRUE(said);
 }
 
-TEST_F(WindowTest, BesideASecondRunTheInspectorSaysThatItsNumbersAreOfA) {
-    const auto says_a = [&] {
-        for (const QLabel* label : window.inspector().findChildren<QLabel*>())
-            if (label->isVisible() && label->text().endsWith(QStringLiteral(" · in A"))) return true;
-        return false;
-    };
-    ASSERT_TRUE(selected().query());
-    EXPECT_FALSE(says_a()) << "there is one run";
-    window.document().add_edit(QStringLiteral("zero L2H1"));
-    ASSERT_TRUE(settle());
-    ASSERT_TRUE(window.document().beside());
-    ASSERT_EQ(window.document().options().side, figure::Side::b);
-    EXPECT_TRUE(says_a()) << "without a click";
-    window.document().selection().clear_pins();
-    ASSERT_TRUE(settle());
-    EXPECT_TRUE(says_a()) << "the measures of the head are A's too";
-    window.document().remove_edit(0);
-    ASSERT_TRUE(settle());
-    EXPECT_FALSE(says_a());
+/// Bars give way to numbers and names.
+TEST(NumberRow, ANarrowRowShowsItsWholeNumberAndNoBar) {
+    const auto pixels = [](NumberRow& row) { return row.grab().toImage(); };
+    for (const bool wide : {false, true}) {
+        NumberRow with(QStringLiteral("·she")), without(QStringLiteral("·she"));
+        for (NumberRow* row : {&with, &without}) {
+            row->set_wide_bar(wide);
+            row->set_value(QStringLiteral("+1.30"), QStringLiteral("1.3"));
+            row->resize(170, 24);
+        }
+        with.set_bar(1, false);
+        EXPECT_EQ(pixels(with), pixels(without)) << "no room beside the number";
+        for (NumberRow* row : {&with, &without}) row->resize(300, 24);
+        const QImage bar = pixels(with), none = pixels(without);
+        EXPECT_NE(bar, none);
+        const QRect number(300 - 40, 0, 40, 24);
+        EXPECT_EQ(bar.copy(number), none.copy(number)) << "the bar covers no digit";
+    }
 }
 
 /// The option is of models with norms behind their blocks; the views show what comes next to it.

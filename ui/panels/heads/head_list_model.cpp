@@ -3,6 +3,7 @@
 
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/fixed_text.h"
+#include "headlight/figure/pattern/pattern_views.h"
 #include "ui/style/typeset.h"
 
 #include <algorithm>
@@ -10,10 +11,18 @@
 
 namespace headlight::ui {
 
+namespace {
+bool is_difference(const analyze::MeasureInfo* measure) { return measure && measure->group == figure::kDifferenceGroup; }
+}  // namespace
+
 void HeadListModel::show(std::shared_ptr<const analyze::HeadTable> table, std::vector<std::string> measures,
                          const analyze::HeadQuery& query) {
     beginResetModel();
     table_ = std::move(table);
+    if (measures.empty() || measures_.empty() || measures.front() != measures_.front()) {  // what is asked is the order
+        sort_column_ = 1;
+        order_ = Qt::DescendingOrder;
+    }
     measures_ = std::move(measures);
     query_ = query;
     if (sort_column_ > static_cast<int>(measures_.size())) sort_column_ = 1;
@@ -27,10 +36,32 @@ void HeadListModel::rank() {
     const bool by_name = sort_column_ == 0;
     const std::string& measure = measures_[by_name ? 0 : static_cast<std::size_t>(sort_column_ - 1)];
     heads_ = analyze::ranked_heads(*table_, query_, measure, order_ == Qt::AscendingOrder);
+    if (is_difference(info(measure))) {
+        const Eigen::MatrixXd& values = *table_->find(measure);
+        const auto size = [&](HeadId head) {
+            const double x = std::abs(values(head.layer.value, head.head.value));
+            return std::isnan(x) ? -1 : x;
+        };
+        std::ranges::stable_sort(
+            heads_, [&](HeadId a, HeadId b) { return order_ == Qt::AscendingOrder ? size(a) < size(b) : size(a) > size(b); });
+    }
     if (by_name) {
         std::sort(heads_.begin(), heads_.end());
         if (order_ == Qt::DescendingOrder) std::reverse(heads_.begin(), heads_.end());
     }
+}
+
+const analyze::MeasureInfo* HeadListModel::info(const std::string& id) const {
+    const auto at = std::ranges::find(table_->measures, id, &analyze::MeasureInfo::id);
+    return at == table_->measures.end() ? nullptr : &*at;
+}
+
+/// By its size.
+double HeadListModel::largest(const std::string& id) const {
+    double largest = 0;
+    for (const double x : table_->find(id)->reshaped())
+        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+    return largest;
 }
 
 int HeadListModel::row_of(HeadId head) const {
@@ -50,11 +81,7 @@ double HeadListModel::value(int row, int column) const {
 }
 
 QString HeadListModel::number(int column, double value) const {
-    const auto* values = table_->find(measures_[static_cast<std::size_t>(column - 1)]);
-    double largest = 0;
-    for (Eigen::Index i = 0; i < values->size(); ++i)
-        if (std::isfinite(values->data()[i])) largest = std::max(largest, std::abs(values->data()[i]));
-    return figure::draw::fixed_text(value, figure::draw::decimals_for(largest, 2));
+    return figure::draw::fixed_text(value, figure::draw::decimals_for(largest(measures_[std::size_t(column - 1)]), 2));
 }
 
 QVariant HeadListModel::data(const QModelIndex& index, int role) const {
@@ -77,9 +104,9 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);
         case share_role: {
             const std::string& id = measures_[static_cast<std::size_t>(index.column() - 1)];
-            const auto info =
-                std::find_if(table_->measures.begin(), table_->measures.end(), [&](const auto& m) { return m.id == id; });
-            if (info == table_->measures.end() || std::isnan(v)) return 0.0;
+            const analyze::MeasureInfo* info = this->info(id);
+            if (!info || std::isnan(v)) return 0.0;
+            if (is_difference(info)) return v / std::max(largest(id), 1e-12);
             double high = info->high;
             if (std::isnan(high)) {
                 const auto& all = *table_->find(id);
@@ -90,6 +117,7 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
             }
             return high > info->low ? std::clamp((v - info->low) / (high - info->low), 0.0, 1.0) : 0.0;
         }
+        case signed_role: return is_difference(info(measures_[static_cast<std::size_t>(index.column() - 1)]));
         default: return {};
     }
 }
@@ -103,9 +131,7 @@ QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int
     const bool name = role == Qt::DisplayRole || role == Qt::AccessibleTextRole;
     if (section == 0) return name ? QStringLiteral("head") + mark : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
-    const analyze::MeasureInfo* measure = nullptr;
-    for (std::size_t m = 0; table_ && m < table_->measures.size(); ++m)
-        if (table_->measures[m].id == id) measure = &table_->measures[m];
+    const analyze::MeasureInfo* measure = table_ ? info(id) : nullptr;
     if (name) {  // attention between tokens is called by its title
         const bool own = id.find(' ') == std::string::npos || !measure;
         return (own ? QString::fromStdString(id).replace('_', ' ') : QString::fromStdString(measure->title)) + mark;

@@ -15,8 +15,9 @@ namespace headlight::ui {
 class HeadListModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    /// Value of the row's head in the column's measure (NaN: none), and its share of the measure's range for the bar.
-    enum Role { value_role = Qt::UserRole, share_role, head_role };
+    /// Value of the row's head in the column's measure (NaN: none), and its share of the measure's range for the bar: of a
+    /// difference -1..1, and signed_role is true.
+    enum Role { value_role = Qt::UserRole, share_role, signed_role, head_role };
 
     using QAbstractTableModel::QAbstractTableModel;
 
@@ -31,11 +32,14 @@ public:
     QVariant data(const QModelIndex&, int role) const override;
     QVariant headerData(int section, Qt::Orientation, int role) const override;
     void sort(int column, Qt::SortOrder) override;
-    /// Numbers from the largest down first, names upwards; the other way round the second time.
+    /// Numbers from the largest down first, differences from the farthest from 0, names upwards; the other way round the second
+    /// time.
     void sort_by_click(int column);
 
 private:
     double value(int row, int column) const;
+    const analyze::MeasureInfo* info(const std::string& id) const;
+    double largest(const std::string& id) const;
     /// As many decimals in the whole column.
     QString number(int column, double) const;
     void rank();

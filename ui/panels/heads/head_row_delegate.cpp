@@ -40,7 +40,13 @@ void HeadRowDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
             const double share = index.data(HeadListModel::share_role).toDouble();
             const qlonglong head = index.data(HeadListModel::head_role).toLongLong();
             painter->setBrush(figure::head_color(theme, document_.options().palette, head));
-            if (share > 0)
+            if (index.data(HeadListModel::signed_role).toBool()) {  // from the middle
+                const double length = std::max(1.5, track.width() / 2 * std::abs(share));
+                painter->setBrush(share < 0 ? theme.negative : theme.positive);
+                if (share != 0)
+                    painter->drawRoundedRect(
+                        QRectF(track.center().x() - (share < 0 ? length : 0), track.top(), length, track.height()), 2, 2);
+            } else if (share > 0)
                 painter->drawRoundedRect(QRectF(track.topLeft(), QSizeF(std::max(1.5, track.width() * share), track.height())), 2,
                                          2);
         }

@@ -19,12 +19,16 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
+#include <algorithm>
+#include <utility>
+
 namespace headlight::ui {
 namespace {
 
 const QString share_setting = QStringLiteral("heads/mosaic_share");
 constexpr double most_unasked = 0.6;  ///< of the height, until the user drags the line
 constexpr int least_part = 120;
+constexpr const char *difference_column = "B − A", *a_column = "in A";  ///< of the list of a difference; a title has a space
 
 /// Of a measure of a corpus: that of the text's.
 std::string group_of(const std::string& id) {
@@ -110,7 +114,11 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     });
     connect(list_, &QTableView::entered, this,
             [this](const QModelIndex& index) { document_.selection().hover_head(model_->heads()[std::size_t(index.row())]); });
-    connect(list_->horizontalHeader(), &QHeaderView::sectionClicked, model_, &HeadListModel::sort_by_click);
+    connect(list_->horizontalHeader(), &QHeaderView::sectionClicked, this, [this](int column) {
+        model_->sort_by_click(column);
+        to_top_ = true;
+        show_current();
+    });
     list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
     mosaic_share_ = std::clamp(QSettings().value(share_setting).toDouble(), 0.0, 0.95);
     connect(splitter_, &QSplitter::splitterMoved, this, [this] {
@@ -198,6 +206,12 @@ void HeadsPanel::share_height() {
     splitter_->setSizes({top, all - top});
 }
 
+void HeadsPanel::reset_share() {
+    mosaic_share_ = 0;
+    QSettings().remove(share_setting);
+    share_height();
+}
+
 void HeadsPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     QTimer::singleShot(0, this, [this] {  // once the parts have their new sizes
@@ -215,14 +229,15 @@ void HeadsPanel::reveal_focus() {
 
 /// Some head has it on this text.
 bool HeadsPanel::exists(const std::string& measure) const {
-    const auto* values = document_.head_table()->find(measure);
+    const auto table = document_.shown_table();
+    const auto* values = table ? table->find(measure) : nullptr;
     return values && !values->array().isNaN().all();
 }
 
 /// It is of the probe of this model, which can be run.
 bool HeadsPanel::may_come(const std::string& measure) const {
-    return analyze::is_of_probe(measure) && document_.trace() == document_.run_trace() && document_.probe().possible() &&
-           !document_.probe().found();
+    return document_.shown_side() == figure::Side::a && analyze::is_of_probe(measure) &&
+           document_.trace() == document_.run_trace() && document_.probe().possible() && !document_.probe().found();
 }
 
 bool HeadsPanel::is_coming(const std::string& measure) const { return may_come(measure) && document_.probe().pending(); }
@@ -235,10 +250,18 @@ std::string HeadsPanel::measure() const {
     return chosen == "induction" && exists("probe_induction") ? "probe_induction" : "entropy";
 }
 
+/// "induction", "13 → ·John": attention between tokens is called by its title.
+QString HeadsPanel::measure_name(const std::string& id) const {
+    const auto& measures = document_.finder().table()->measures;
+    const auto at = std::ranges::find(measures, id, &analyze::MeasureInfo::id);
+    const bool titled = id.find(' ') != std::string::npos && at != measures.end();
+    return titled ? QString::fromStdString(at->title) : QString::fromStdString(id).replace(u'_', u' ');
+}
+
 /// Empty: the chosen measure is shown.
 QString HeadsPanel::why_instead() const {
     const std::string &chosen = document_.options().measure, shown = measure();
-    const auto& table = *document_.head_table();
+    const analyze::HeadTable& table = *document_.shown_table();
     const auto title = [&](const std::string& id) {
         for (const auto& m : table.measures)
             if (m.id == id) return QString::fromStdString(m.title);
@@ -249,7 +272,10 @@ QString HeadsPanel::why_instead() const {
     if (analyze::is_of_corpus(chosen))
         return QStringLiteral("The corpus is %1: “%2” is shown.")
             .arg(document_.corpus().reading() ? QStringLiteral("being read") : QStringLiteral("not used"), title(shown));
-    const QString why = document_.trace()->across_texts()   ? QStringLiteral("Source and target are two texts")
+    const bool of_probe = analyze::is_of_probe(chosen), of_a = document_.shown_side() == figure::Side::a;
+    const bool beside = !of_a && of_probe;
+    const QString why = beside ? QStringLiteral("“%1” is of the model without edits, not of a run").arg(title(chosen))
+                        : document_.trace()->across_texts() ? QStringLiteral("Source and target are two texts")
                         : may_come(chosen)                  ? QStringLiteral("The random-token probe has not been run")
                         : reads_pictures(document_.model()) ? QStringLiteral("Patches of a picture do not repeat")
                         : repeats != table.queries.end() && repeats->second == 0
@@ -259,14 +285,42 @@ QString HeadsPanel::why_instead() const {
 }
 
 std::vector<std::string> HeadsPanel::columns() const {
-    // The measure of the mosaic with its bar, then those in the expression.
-    std::vector<std::string> shown{measure()};
+    // What tints the mosaic, with its bar, then the others that were asked for.
+    std::vector<std::string> shown{tint()};
     const auto add = [&](const std::string& id) {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
     };
     for (const std::string& id : document_.finder().query().measures()) add(id);
+    if (shown.size() == 1) add(measure());
     if (shown.size() == 1) add(shown[0] != "entropy" ? "entropy" : exists("induction") ? "induction" : "max_weight");
     return shown;
+}
+
+/// What was asked last: the finder's expression, of which the first measure counts, or a measure.
+std::string HeadsPanel::tint() const {
+    const std::vector<std::string> asked = document_.finder().query().measures();
+    const auto& table = document_.finder().table();
+    const bool known =
+        !asked.empty() && table && table->find(asked.front()) && document_.shown_side() != figure::Side::difference;
+    return by_expression_ && known ? asked.front() : measure();
+}
+
+/// The list of a difference: B - A of the measure, sorted by its size, beside A's.
+std::shared_ptr<const analyze::HeadTable> HeadsPanel::with_difference(const analyze::HeadTable& of_b_minus_a) const {
+    auto table = std::make_shared<analyze::HeadTable>(*document_.finder().table());
+    const std::string id = measure();
+    const auto copy = [&](const analyze::HeadTable& from, const char* title) {
+        const auto at = std::ranges::find(from.measures, id, &analyze::MeasureInfo::id);
+        if (at == from.measures.end()) return;
+        analyze::MeasureInfo measure = *at;
+        const Eigen::MatrixXd values = from.values[std::size_t(at - from.measures.begin())];
+        measure.id = measure.title = title;
+        table->measures.push_back(std::move(measure));
+        table->values.push_back(values);
+    };
+    copy(of_b_minus_a, difference_column);
+    copy(*document_.head_table(), a_column);
+    return table;
 }
 
 /// Esc empties the field first; Ctrl+E belongs to the window, not to the field's end of line.
@@ -300,12 +354,25 @@ void HeadsPanel::refresh() {
         count_->clear();
         return;
     }
-    measure_->setText(QString::fromStdString(measure()).replace('_', ' '));
+    const std::vector<std::string> of_expression = found.query().measures();
+    if (document_.options().measure != asked_measure_) by_expression_ = false;
+    if (of_expression != asked_by_expression_) by_expression_ = !of_expression.empty();
+    asked_measure_ = document_.options().measure;
+    asked_by_expression_ = of_expression;
+    const std::string tinted = tint();
+    const auto differences =
+        document_.shown_side() == figure::Side::difference ? document_.other().differences(document_.attention()) : nullptr;
+    measure_->setText(measure_name(tinted));
     note_->setText(why_instead());
     note_->setVisible(!note_->text().isEmpty());
     following_ = true;
-    model_->show(table, columns(), found.query());
+    if (differences)
+        model_->show(with_difference(*differences), {difference_column, a_column}, found.query());
+    else
+        model_->show(table, columns(), found.query());
     following_ = false;
+    const QString listed = finder_->text() + u' ' + QString::fromStdString(tinted);
+    if (std::exchange(listed_, listed) != listed) to_top_ = true;
     const QString all = figure::count_text(found.all()), matching = figure::count_text(found.matching());
     count_->setText(found.working()                   ? QStringLiteral("measuring …")
                     : found.matching() == found.all() ? QStringLiteral("%1 heads").arg(all)
@@ -322,10 +389,7 @@ void HeadsPanel::refresh() {
         list_->setColumnWidth(2, std::clamp(header->sectionSizeHint(2) + 12, 64, 96));
     }
 
-    const auto differences = document_.beside() ? document_.other().differences(document_.attention()) : nullptr;
-    const bool of_difference =
-        document_.options().side == figure::Side::difference && differences && differences->find(measure());
-    mosaic_->set_figure(figure::heads_mosaic(of_difference ? differences : table, measure(),
+    mosaic_->set_figure(figure::heads_mosaic(differences ? differences : table, tinted,
                                              found.filter() ? found.filter()->dimmed : std::vector<HeadId>(),
                                              document_.options().measure_to_data));
     share_height();
@@ -474,8 +538,9 @@ void HeadsPanel::show_current() {
     } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
         list_->setCurrentIndex(model_->index(row, 0));
         // Again once the rows are laid out.
-        QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
+        if (!to_top_) QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
     }
+    if (std::exchange(to_top_, false)) list_->scrollToTop();  // where the answer is
     following_ = false;
     list_->viewport()->update();
 }

@@ -33,6 +33,8 @@ public:
     QToolButton& leave_corpus_button() { return *leave_corpus_; }
     FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
+    /// Back to the height that the model's shape asks for.
+    void reset_share();
     /// Between mosaic and finder.
     QSplitter& splitter() { return *splitter_; }
 
@@ -56,6 +58,9 @@ private:
     bool is_coming(const std::string& measure) const;
     QString why_instead() const;
     std::vector<std::string> columns() const;
+    std::string tint() const;
+    QString measure_name(const std::string& id) const;
+    std::shared_ptr<const analyze::HeadTable> with_difference(const analyze::HeadTable& of_b_minus_a) const;
     figure::Style style_for_mosaic() const;
 
     Document& document_;
@@ -71,6 +76,11 @@ private:
     QWidget *mosaic_part_, *finder_part_;
     double mosaic_share_ = 0;  ///< of the height, as the user left it; 0: as the model's shape asks for
     bool following_ = false;
+    std::string asked_measure_;
+    std::vector<std::string> asked_by_expression_;
+    bool by_expression_ = false;  ///< the expression was asked after the measure
+    QString listed_;              ///< what the list was sorted by
+    bool to_top_ = false;
 };
 
 }  // namespace headlight::ui

@@ -3,12 +3,14 @@
 
 #include <QAbstractButton>
 #include <QColor>
+#include <QStringList>
 
 #include <optional>
+#include <vector>
 
 namespace headlight::ui {
 
-/// A name, a small bar and a number. A click copies the number in full.
+/// A name, a small bar and a number, or numbers of several runs. A click copies them in full.
 class NumberRow : public QAbstractButton {
     Q_OBJECT
 public:
@@ -16,7 +18,15 @@ public:
 
     /// `shown` is painted, `exact` is copied and shown in the tip.
     void set_value(const QString& shown, const QString& exact);
-    /// Signed share -1..1 of the track; none: no bar.
+    /// Several numbers in columns of these widths, in place of one and of the bar. A click copies all of them.
+    void set_columns(const QStringList& shown, const QStringList& exact);
+    void set_column_widths(const std::vector<int>&);
+    const QStringList& columns() const { return columns_; }
+    /// px that the numbers need.
+    std::vector<int> needed_widths() const;
+    /// Names of columns: small, and nothing to click.
+    void set_heading();
+    /// Signed share -1..1 of the track; none: no bar. A row without room for its bar leaves it out.
     void set_bar(std::optional<double> share, bool from_middle = true);
     void set_bar_color(const QColor& color) { bar_color_ = color; }
     /// What the number is, for the tip.
@@ -34,10 +44,15 @@ protected:
 private:
     void show_tip();
 
+    void paint_columns(QPainter&, const QRect& inner) const;
+    QRectF bar_track(int value_width) const;
+
     QString shown_, exact_, definition_;
+    QStringList columns_;
+    std::vector<int> widths_;
     std::optional<double> share_;
     QColor bar_color_;
-    bool from_middle_ = true, indent_ = false, wide_ = false;
+    bool from_middle_ = true, indent_ = false, wide_ = false, heading_ = false;
 };
 
 /// −0.148: three significant digits, a real minus.

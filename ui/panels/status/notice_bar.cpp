@@ -11,7 +11,7 @@
 
 namespace headlight::ui {
 
-NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent), text_(new QLabel), action_(new QPushButton) {
+NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent), text_(new QLabel), action_(new QPushButton), second_(new QPushButton) {
     setObjectName(QStringLiteral("NoticeBar"));
     setAccessibleName(QStringLiteral("Notice"));
     text_->setFont(figure::ui_font(12));
@@ -21,12 +21,17 @@ NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent), text_(new QLabel), actio
     auto* row = new_row(this, {14, 6, 8, 6});
     row->addWidget(text_, 1);
     row->addWidget(action_);
+    row->addWidget(second_);
     row->addWidget(close);
     connect(close, &QToolButton::clicked, this, &QWidget::hide);
-    connect(action_, &QPushButton::clicked, this, [this] {
-        hide();
-        if (const auto run = run_) run();  // which may offer the next thing
-    });
+    const auto does = [this](QPushButton* button, std::function<void()> NoticeBar::*run) {
+        connect(button, &QPushButton::clicked, this, [this, run] {
+            hide();
+            if (const auto work = this->*run) work();  // which may offer the next thing
+        });
+    };
+    does(action_, &NoticeBar::run_);
+    does(second_, &NoticeBar::run_second_);
     hide();
 }
 
@@ -34,7 +39,15 @@ void NoticeBar::offer(const QString& text, const QString& action, std::function<
     text_->setText(text);
     action_->setText(action);
     run_ = std::move(run);
+    second_->hide();
     show();
+}
+
+void NoticeBar::offer(const QString& text, Choice first, Choice second) {
+    offer(text, first.text, std::move(first.run));
+    second_->setText(second.text);
+    run_second_ = std::move(second.run);
+    second_->show();
 }
 
 }  // namespace headlight::ui

@@ -26,6 +26,10 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
         buttons_[side.value] = button;
         row->addWidget(button);
     }
+    end_ = quiet_button("close", QStringLiteral("End the comparison"), {});
+    end_->setIconSize({12, 12});
+    connect(end_, &QToolButton::clicked, this, &SideSwitch::end_asked);
+    row->addWidget(end_);
     connect(&document_, &Document::changed, this, &SideSwitch::show_document);
     show_document();
 }
@@ -33,10 +37,15 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
 void SideSwitch::show_document() {
     setVisible(document_.has_other());
     const auto beside = document_.beside();
-    const QString b = beside                        ? QString::fromStdString(beside->words)
+    const auto& unrelated = document_.unrelated_b();
+    const QString b = unrelated
+                          ? QStringLiteral("shares %1 of %2 tokens with this text").arg(unrelated->shared).arg(unrelated->of)
+                      : beside                      ? QString::fromStdString(beside->words)
                       : document_.other().problem() ? QString::fromStdString(document_.other().problem()->problem)
                                                     : QStringLiteral("still running");
     const figure::Side shown = beside ? document_.options().side : figure::Side::a;  // A alone until B is there
+    end_->setToolTip(document_.options().other.on ? QStringLiteral("End the comparison (Ctrl+Z brings it back)")
+                                                  : QStringLiteral("Switch all edits off (Ctrl+Z: on again)"));
     for (const auto& [side, button] : buttons_) {
         button->setChecked(side == shown);
         button->setEnabled(side == figure::Side::a || beside);

@@ -16,12 +16,18 @@ class SideSwitch : public QFrame {
 public:
     explicit SideSwitch(Document&, QWidget* parent = nullptr);
     QToolButton& button(figure::Side side) { return *buttons_.at(side); }
+    QToolButton& end_button() { return *end_; }
+
+Q_SIGNALS:
+    /// B is not wanted any more.
+    void end_asked();
 
 private:
     void show_document();
 
     Document& document_;
     std::map<figure::Side, QToolButton*> buttons_;
+    QToolButton* end_;
 };
 
 }  // namespace headlight::ui
