@@ -137,7 +137,7 @@ QString side_words(const std::vector<std::pair<std::string, std::string>>& optio
 
 void paint_side_words(QPainter& painter, const QRectF& page, const QString& words, const Theme& theme, const QColor& ground) {
     if (words.isEmpty()) return;
-    constexpr double margin = 16, baseline = 15, height = 19;
+    constexpr double margin = 16, baseline = 14, height = 17;
     const QFont& font = ui_font(12);
     const QString shown = draw::elided(words, font, page.width() - 2 * margin);
     const double width = draw::text_width(shown, font);
