@@ -94,7 +94,7 @@ TEST(NumberRow, ANarrowRowShowsItsWholeNumberAndNoBar) {
         for (NumberRow* row : {&with, &without}) {
             row->set_wide_bar(wide);
             row->set_value(QStringLiteral("+1.30"), QStringLiteral("1.3"));
-            row->resize(170, 24);
+            row->resize(150, 24);
         }
         with.set_bar(1, false);
         EXPECT_EQ(pixels(with), pixels(without)) << "no room beside the number";

@@ -89,6 +89,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     list_->horizontalHeader()->setTextElideMode(Qt::ElideRight);
     list_->horizontalHeader()->setMinimumSectionSize(40);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list_->setAutoScroll(false);  // a list that is filled again stays where it is
     list_->setMouseTracking(true);
     list_->setTabKeyNavigation(false);
     build_layout();
@@ -261,7 +262,8 @@ QString HeadsPanel::measure_name(const std::string& id) const {
 /// Empty: the chosen measure is shown.
 QString HeadsPanel::why_instead() const {
     const std::string &chosen = document_.options().measure, shown = measure();
-    const analyze::HeadTable& table = *document_.shown_table();
+    const bool of_difference = document_.shown_side() == figure::Side::difference;
+    const analyze::HeadTable& table = of_difference ? *document_.head_table() : *document_.shown_table();
     const auto title = [&](const std::string& id) {
         for (const auto& m : table.measures)
             if (m.id == id) return QString::fromStdString(m.title);
@@ -356,7 +358,9 @@ void HeadsPanel::refresh() {
     }
     const std::vector<std::string> of_expression = found.query().measures();
     if (document_.options().measure != asked_measure_) by_expression_ = false;
-    if (of_expression != asked_by_expression_) by_expression_ = !of_expression.empty();
+    if (of_expression != asked_by_expression_ || document_.options().finder != asked_expression_)
+        by_expression_ = !of_expression.empty();
+    asked_expression_ = document_.options().finder;
     asked_measure_ = document_.options().measure;
     asked_by_expression_ = of_expression;
     const std::string tinted = tint();
@@ -537,10 +541,14 @@ void HeadsPanel::show_current() {
         list_->setCurrentIndex({});
     } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
         list_->setCurrentIndex(model_->index(row, 0));
-        // Again once the rows are laid out.
-        if (!to_top_) QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
     }
-    if (std::exchange(to_top_, false)) list_->scrollToTop();  // where the answer is
+    // Once the rows are laid out: to where the answer is, or to a head that has just been selected.
+    const HeadId focus = document_.selection().get().focus;
+    const bool moved = std::exchange(listed_focus_, focus) != focus;
+    if (std::exchange(to_top_, false))
+        QTimer::singleShot(0, list_, [this] { list_->scrollToTop(); });
+    else if (moved)
+        QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
     following_ = false;
     list_->viewport()->update();
 }

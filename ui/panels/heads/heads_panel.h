@@ -77,10 +77,12 @@ private:
     double mosaic_share_ = 0;  ///< of the height, as the user left it; 0: as the model's shape asks for
     bool following_ = false;
     std::string asked_measure_;
+    QString asked_expression_;
     std::vector<std::string> asked_by_expression_;
     bool by_expression_ = false;  ///< the expression was asked after the measure
     QString listed_;              ///< what the list was sorted by
     bool to_top_ = false;
+    std::optional<HeadId> listed_focus_;
 };
 
 }  // namespace headlight::ui

@@ -19,6 +19,12 @@ namespace {
 
 QString score_text(double value) { return aligned_text(value); }
 
+/// "−0.15"; "0" where nothing of it is left.
+QString aligned_number(double value, int decimals) {
+    const QString text = QString::number(value, 'f', decimals);
+    return text.toDouble() == 0 ? QStringLiteral("0") : QString(text).replace(u'-', QChar(0x2212));
+}
+
 QString rank_text(double value) { return figure::count_text(std::llround(value)); }
 
 }  // namespace
@@ -52,9 +58,15 @@ NumberRow* Inspector::add_row(const QString& name, const QString& shown, const Q
 NumberRow* Inspector::add_numbers(const QString& name, Numbers of, const QString& definition, QString (*text)(double)) {
     NumberRow* row = add_row(name, text(of.a), exact_text(of.a));
     if (compares()) {
-        const auto shown = [&](double x) { return std::isnan(x) ? QStringLiteral("–") : text(x); };
         const double change = of.b - of.a;
-        row->set_columns({shown(of.a), shown(of.b), (change > 0 ? QStringLiteral("+") : QString()) + shown(change)},
+        // All three with the decimals of the larger one: more would leave no room for the name.
+        const double largest = std::fmax(std::abs(of.a), std::abs(of.b));
+        const int decimals = largest > 0 ? std::clamp(2 - int(std::floor(std::log10(largest))), 0, 5) : 0;
+        const auto shown = [&](double x) {
+            return std::isnan(x) ? QStringLiteral("–") : text != number_text ? text(x) : aligned_number(x, decimals);
+        };
+        const QString difference = shown(change);
+        row->set_columns({shown(of.a), shown(of.b), change > 0 && difference != u"0" ? u'+' + difference : difference},
                          {exact_text(of.a), exact_text(of.b), exact_text(change)});
     }
     row->set_definition(definition);

@@ -77,6 +77,7 @@ void NumberRow::set_column_widths(const std::vector<int>& widths) {
 
 void NumberRow::set_heading() {
     heading_ = true;
+    setAccessibleName(columns_.join(QStringLiteral(", ")));
     setFixedHeight(20);
     setEnabled(false);
 }
