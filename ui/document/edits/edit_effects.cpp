@@ -71,10 +71,13 @@ void EditEffects::start() {
                     for (std::size_t i = 0; i < problems.size(); ++i)
                         if (problems[i]) recipe.edits[i].on = false;
                     const text::Tokenizer& tokenizer = *asked.model.tokenizer;
+                    const model::ModelConfig& config = asked.model.model->config();
+                    const auto label = [&](std::int64_t id) {
+                        return QString::fromStdString(analyze::output_label(config, tokenizer, id));
+                    };
                     const auto named = [&](const QString& words) -> std::optional<std::int64_t> {
                         if (words.isEmpty()) return std::nullopt;
-                        const std::int64_t vocabulary = asked.model.model->config().vocab_size;
-                        return analyze::choose_token(tokenizer, vocabulary, words.toStdString()).id;
+                        return analyze::choose_output(config, tokenizer, words.toStdString()).id;
                     };
                     const auto token = named(asked.edits.watched), against = named(asked.edits.against);
                     const Position at =
