@@ -35,7 +35,7 @@ void change(const Field& field, T& value) {
     }
 }
 
-std::vector<std::string> line_of(const FieldWords& words) {
+std::vector<std::string> line_of(const OptionWords& words) {
     std::vector<std::string> line;
     for (const auto& [name, value] : words) {
         line.push_back("--" + name);
@@ -101,7 +101,7 @@ TYPED_TEST(Requests, TravelThroughJson) {
 TYPED_TEST(Requests, AreMadeAgainByTheirWords) {
     int travelled = 0;
     for (const auto& [name, request] : changed_requests<TypeParam>()) {
-        const FieldWords words = changed_fields(request);
+        const OptionWords words = changed_fields(request);
         const TypeParam again = parsed<TypeParam>(line_of(words));
         EXPECT_EQ(changed_fields(again), words) << name;
         travelled += std::ranges::any_of(words, [&](const auto& each) { return each.first.ends_with(name); });

@@ -141,13 +141,13 @@ std::vector<FieldValue> fields_of(const Request& request) {
 }
 
 /// Options and their values as a command line has them; that of a switch is empty.
-using FieldWords = std::vector<std::pair<std::string, std::string>>;
+using OptionWords = std::vector<std::pair<std::string, std::string>>;
 
 /// The relevant fields that differ from `defaults`, and those that are always written.
 template <class Request>
-FieldWords changed_fields(const Request& request, const Request& defaults = {}) {
+OptionWords changed_fields(const Request& request, const Request& defaults = {}) {
     const std::vector<FieldValue> now = fields_of(request), before = fields_of(defaults);
-    FieldWords out;
+    OptionWords out;
     for (std::size_t i = 0; i < now.size(); ++i) {
         const auto& [field, words, is_switch] = now[i];
         if (!field.relevant || (words == before[i].words && !field.always)) continue;
