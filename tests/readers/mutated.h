@@ -135,7 +135,7 @@ inline std::string damaged_arrays(Mutator& mutate, const std::string& seed, cons
                     if (mutate.below(3) == 0) value = mutate(value);
                 break;
             case 4:  // nothing
-                array.shape.assign(std::max<std::size_t>(1, array.shape.size()), mutate.below(2) ? 0 : 1 << 20);
+                array.shape.assign(std::max<std::size_t>(1, array.shape.size()), mutate.below(2) ? 0 : 1 << 12);
                 array.shape[0] = 0;
                 bytes.clear();
                 break;
