@@ -131,9 +131,10 @@ QPainterPath CompositionGraph::path(const CompositionArc& arc) const {
     // Arcs of the three kinds between the same heads lie beside each other.
     const double aside = (static_cast<double>(arc.kind) - 1) * 7;
     const double reach = std::max(18.0, 0.45 * (b.y() - a.y()));
-    // Straight down would run through the heads between: such arcs bow out.
+    // Straight down would run through the heads between: such arcs bow out, those of the last column into the figure.
     const bool through = arc.from.head == arc.to.head && arc.to.layer.value - arc.from.layer.value > 1;
-    const double bow = aside + (through ? 0.6 * at_.pitch_x : 0);
+    const bool last = at_.heads > 1 && arc.from.head.value == at_.heads - 1;
+    const double bow = aside + (through ? (last ? -0.6 : 0.6) * at_.pitch_x : 0);
     QPainterPath line(a);
     line.cubicTo(a + QPointF(bow, reach), b + QPointF(bow, -reach), b);
     return line;
@@ -161,15 +162,20 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
     if (hovered)
         for (const CompositionArc& arc : arcs_of(*hovered)) paint_arc(painter, arc, 0.9, style);
 
-    double free_from = -1e9;  // labels of rows that stand close never touch
+    // Labels of rows that stand close never touch: that of the chosen layer is always there, others make way.
+    constexpr double label_height = 14;
+    const auto row = [&](std::int64_t l) { return at_.node({Layer(l), Head(0)}).y(); };
+    const std::int64_t chosen_layer = style.exporting ? -1 : selection.focus.layer.value;
+    const double chosen_at = chosen_layer >= 0 && chosen_layer < at_.layers ? row(chosen_layer) : -1e9;
+    double free_from = -1e9;
     for (std::int64_t l = 0; l < at_.layers; ++l) {
-        const double y = at_.node({Layer(l), Head(0)}).y();
+        const double y = row(l);
         if (y < exposed.top() - 20 || y > exposed.bottom() + 20) continue;
-        const bool chosen = !style.exporting && l == selection.focus.layer.value;
-        if (y >= free_from || chosen) {
+        const bool chosen = l == chosen_layer;
+        if (chosen || (y >= free_from && std::abs(y - chosen_at) >= label_height)) {
             draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())},
                        QStringLiteral("layer %1").arg(l), small_font(), chosen ? theme.accent : theme.muted, draw::Align::right);
-            free_from = y + 14;
+            free_from = y + label_height;
         }
         const double radius = std::min(at_.radius, std::max(2.0, 0.4 * at_.room_at(l)));
         for (std::int64_t h = 0; h < at_.heads; ++h) {

@@ -116,8 +116,9 @@ QString spectrum_title(const analyze::CircuitSpectrum& s) {
 }
 
 QString spectrum_text(const analyze::CircuitSpectrum& s) {
-    return QStringLiteral("%1 score %2, between tokens %3. ")
-        .arg(circuit_words(s.circuit).score, score_text(s.score), score_text(s.full_score));
+    const QString score = QStringLiteral("%1 score %2").arg(circuit_words(s.circuit).score, score_text(s.score));
+    const bool of_tokens = std::isfinite(s.full_score);
+    return score + (of_tokens ? QStringLiteral(", between tokens %1. ").arg(score_text(s.full_score)) : QStringLiteral(". "));
 }
 
 plot::Panel eigenvalue_panel(const analyze::CircuitSpectrum& s) {

@@ -189,17 +189,27 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
         }
         if (chosen < 0 || chosen >= static_cast<std::int64_t>(axis.labels.size())) continue;
         const auto i = static_cast<std::size_t>(chosen);
-        // The chosen token is named whatever was thinned out; its neighbours' labels make room.
+        // The chosen token is named whatever was thinned out: in its place, or on a chip that takes the labels under it away
+        // whole.
         const double x = frame.x.px(static_cast<double>(i));
         if (frame.shows_labels && frame.labels.upwards) {
             const QRectF room(x - line / 2, top - 1, line, frame.labels.extent + 2);
             draw::box(c.painter, room, 3, c.theme().accent_soft);
+            put(i, bold, c.theme().accent);
+        } else if (frame.shows_labels && frame.labels.stride == 1) {
+            draw::box(c.painter, QRectF(x - cell / 2, top - 2, cell, line + 4), 4, c.theme().accent_soft);
             put(i, bold, c.theme().accent);
         } else {
             const QString name = axis.labels[i].with_position(Position(chosen));
             const double width = draw::text_width(name, bold) + 10;
             const double left = std::clamp(x - width / 2, 2.0, std::max(2.0, size_.width() - width - 2));
             const QRectF chip(left, top - 2, width, line + 4);
+            const auto stride = static_cast<std::size_t>(frame.labels.stride);
+            for (std::size_t j = 0; frame.shows_labels && j < axis.labels.size(); j += stride) {
+                const double width_of = draw::text_width(axis.labels[j].text, font) + 4;
+                const QRectF label(frame.x.px(static_cast<double>(j)) - width_of / 2, top - 1, width_of, line + 2);
+                if (label.intersects(chip)) c.painter.fillRect(label, c.theme().canvas);
+            }
             draw::box(c.painter, chip, 4, c.theme().accent_soft);
             draw::text(c.painter, {chip.center().x(), draw::centred_baseline(chip.center().y(), bold)}, name, bold,
                        c.theme().accent, draw::Align::center);

@@ -26,16 +26,27 @@ QString memory_text(double bytes) {
                         : draw::number_text(bytes / 1e3, 1) + QStringLiteral(" kB");
 }
 
+/// "40 % of the pairs". NSA reads a key in each of its branches that has it, so its share may exceed that of the dense head.
+QString pairs_text(const analyze::SparsityOptions& o, const HeadSparsity& head) {
+    const QString share = percent_text(head.pairs_share);
+    return o.scheme == SparseScheme::nsa ? share + QStringLiteral(" of the dense head’s reads, counted in each branch")
+                                         : share + QStringLiteral(" of the pairs");
+}
+
 /// Keys and values of one key/value head at 16 bits.
-QString cost_text(const trace::Trace& trace, HeadId id, const HeadSparsity& head) {
+QString cost_text(const trace::Trace& trace, HeadId id, const analyze::SparsityOptions& o, const HeadSparsity& head) {
     const model::ModelConfig& c = trace.config();
     const model::KeyRange last =
         model::legal_keys(trace.tokens() - 1, trace.keys(), c.causal, model::window_of(c, id.layer.value));
     const double dense = 2.0 * static_cast<double>((last.last - last.first) * (c.d_head + model::value_width(c)));
+    const QString memory =
+        o.scheme == SparseScheme::nsa
+            ? QStringLiteral("keys and values %1, of which %2 are compressed ones")
+                  .arg(memory_text(dense * head.kv_share), memory_text(dense * (head.kv_share - 1)))
+            : QStringLiteral("keys and values %1 of %2").arg(memory_text(dense * head.kv_share), memory_text(dense));
     return QStringLiteral(
-               "keeps %1 on average, %2 at the tenth percentile of rows · %3 of the pairs · keys and values %4 of %5, %6 read by the last query")
-        .arg(percent_text(head.mean.kept), percent_text(head.p10), percent_text(head.pairs_share),
-             memory_text(dense * head.kv_share), memory_text(dense), percent_text(head.kv_read_share));
+               "keeps %1 on average, %2 at the tenth percentile of rows · %3 · %4; the last query reads %5 of the dense head’s")
+        .arg(percent_text(head.mean.kept), percent_text(head.p10), pairs_text(o, head), memory, percent_text(head.kv_read_share));
 }
 
 Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
@@ -59,9 +70,9 @@ Panel heads_panel(const std::shared_ptr<const Sparsity>& all) {
         }
     s.tip = [all, heads = s.heads](std::size_t i) {
         const HeadSparsity& head = all->of(heads[i]);
-        return QStringLiteral("%1  keeps %2 on average, %3 at the tenth percentile, with %4 of the pairs")
+        return QStringLiteral("%1  keeps %2 on average, %3 at the tenth percentile, with %4")
             .arg(head_name(heads[i]), draw::value_text(head.mean.kept), draw::value_text(head.p10),
-                 percent_text(head.pairs_share));
+                 pairs_text(all->options, head));
     };
     panel.series.push_back(std::move(s));
     return panel;
@@ -132,7 +143,7 @@ std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::
     SparsityMapData data{.map = analyze::sparse_map(*trace, id, options, map_cells, cancel),
                          .options = options,
                          .tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys,
-                         .cost = cost_text(*trace, id, all->of(id)),
+                         .cost = cost_text(*trace, id, options, all->of(id)),
                          .attention = attention_name(trace->config())};
     for (const QString& note : whole_text_notes(options, trace->tokens())) data.cost += QStringLiteral(". ") + note;
     auto map = std::make_unique<SparsityMapFigure>(std::move(data));

@@ -121,6 +121,22 @@ TEST(CompositionGraph, EveryNodeAndArcIsItsOwnHit) {
     EXPECT_EQ(graph.arrays()[1].values[1 * 12 + 6], 0.5F);
 }
 
+TEST(CompositionGraph, ArcsOfTheLastColumnStayOnTheCanvas) {
+    const auto scores = some_scores();
+    scores->values[static_cast<std::size_t>(Composition::q)][3 * 12 + 11] = 0.9F;  // L0H3 → L2H3, past L1H3
+    CompositionGraph graph(scores, {});
+    const Style style;
+    const QSizeF size = graph.layout({800, 600}, style, {});
+    bool found = false;
+    for (double x = 2; x < size.width() && !found; x += 4)
+        for (double y = 2; y < size.height() && !found; y += 4)
+            if (const Hit hit = graph.hit_test({x, y}, style, {}); hit.tip.startsWith(QStringLiteral("L0H3 → L2H3"))) {
+                found = true;
+                EXPECT_LT(hit.area.right(), size.width());
+            }
+    EXPECT_TRUE(found);
+}
+
 TEST(CompositionGraph, DeepModelsFitTheCanvasAndLayersWithoutArcsStandCloser) {
     std::vector<bool> used(30, false);
     for (const std::size_t l : {3, 4, 5, 20, 21, 22}) used[l] = true;

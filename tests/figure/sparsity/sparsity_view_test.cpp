@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
@@ -128,6 +129,17 @@ TEST(SparsityView, TheViewHasAllHeadsBelow) {
     const QSizeF size = figure->layout({1000, 700}, Style(), {});
     const auto tips = tips_in(*figure, {1, 400, size.width() - 1, size.height() - 400}, 3, 3);
     EXPECT_TRUE(tips.contains(QStringLiteral("L4H5  ") + words)) << words.toStdString();
+
+    // NSA reads a key in several branches: of a short text more than all keys of the dense head.
+    state.values = {{"scheme", "nsa"}};
+    const auto nsa = make_figure(trace, state);
+    const QSizeF of_nsa = nsa->layout({1000, 700}, Style(), {});
+    const auto said = tips_in(*nsa, {1, 400, of_nsa.width() - 1, of_nsa.height() - 400}, 3, 3);
+    const auto says = [&](const char* what) {
+        return std::ranges::any_of(said, [&](const QString& tip) { return tip.contains(QString::fromUtf8(what)); });
+    };
+    EXPECT_TRUE(says("of the dense head’s reads, counted in each branch"));
+    EXPECT_FALSE(says("of the pairs")) << "200 % of the pairs";
 }
 
 TEST(SparsityView, PercentagesHaveADigitMoreBelowTenAndADashWithoutANumber) {
