@@ -54,7 +54,7 @@ void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size
 void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
     const std::int64_t count = 1 + *std::ranges::max_element(groups);
     if (count < corpus::kLeastTexts) {
-        r.notes.push_back((count < std::ssize(pairs) ? "Groups of pairs: " : "Pairs: ") + std::to_string(count) +
+        r.notes.push_back((count < std::ssize(groups) ? "Groups of pairs: " : "Pairs: ") + std::to_string(count) +
                           ". Intervals need at least " + std::to_string(corpus::kLeastTexts));
         return;
     }
