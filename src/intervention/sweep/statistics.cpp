@@ -15,8 +15,6 @@ using Columns = corpus::Bootstrap::Columns;
 
 /// Cells whose draws are in memory at once.
 constexpr std::size_t kCellsAtOnce = 512;
-/// Below as many a bootstrap has few different draws.
-constexpr std::int64_t kFewGroups = 5;
 
 void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size_t cell) {
     SweepCellResult& out = r.results[cell];
@@ -58,9 +56,6 @@ void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
                           ". Intervals need at least " + std::to_string(corpus::kLeastTexts));
         return;
     }
-    if (count < kFewGroups)
-        r.notes.push_back("Intervals and standard errors over fewer than " + std::to_string(kFewGroups) +
-                          " independent pairs or groups are rough: there are " + std::to_string(count));
     const corpus::Bootstrap bootstrap(count, r.options.bootstrap);
     std::vector<double> largest(static_cast<std::size_t>(r.options.bootstrap.draws), 0);
     for (std::size_t first = 0; first < r.cells.size(); first += kCellsAtOnce) {
