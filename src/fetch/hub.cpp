@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kPublicHub = "https://huggingface.co";
-constexpr std::array<const char*, 14> kSmallFiles{"config.json",
+constexpr std::array<const char*, 18> kSmallFiles{"config.json",
                                                   "generation_config.json",
                                                   "tokenizer.json",
                                                   "tokenizer_config.json",
@@ -43,6 +43,10 @@ constexpr std::array<const char*, 14> kSmallFiles{"config.json",
                                                   "spiece.model",
                                                   "tokenizer.model",
                                                   "sentencepiece.bpe.model",
+                                                  "spm.model",
+                                                  "source.spm",
+                                                  "target.spm",
+                                                  "tekken.json",
                                                   "chat_template.jinja",
                                                   "preprocessor_config.json"};
 

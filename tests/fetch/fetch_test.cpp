@@ -229,6 +229,25 @@ TEST_F(Fetch, WhatCameIsKeptForTheNextCall) {
     EXPECT_EQ(got.bytes, 5000 + static_cast<std::int64_t>(server.files["tokenizer.json"].size()));
 }
 
+TEST_F(Fetch, BringsTheFilesOfEveryKindOfTokenizer) {
+    const std::vector<std::string> names{"added_tokens.json",
+                                         "special_tokens_map.json",
+                                         "tokenizer_config.json",
+                                         "vocab.txt",
+                                         "vocab.json",
+                                         "merges.txt",
+                                         "spiece.model",
+                                         "tokenizer.model",
+                                         "spm.model",
+                                         "sentencepiece.bpe.model",
+                                         "source.spm",
+                                         "target.spm",
+                                         "tekken.json"};
+    for (const std::string& name : names) server.files[name] = "content of " + name;
+    const Fetched got = get_all();
+    for (const std::string& name : names) EXPECT_EQ(slurp(got.folder / name), "content of " + name);
+}
+
 TEST_F(Fetch, BeginsAnewWhenTheServerKnowsNoRanges) {
     server.spoil = [&](const Server::Request& r) -> std::optional<Server::Reply> {
         if (!is_weights(r)) return std::nullopt;
