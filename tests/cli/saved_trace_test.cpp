@@ -224,6 +224,7 @@ TEST(Attention, ThreeOfThemAreAnEncoderDecoder) {
     ASSERT_NE(weights, cross.arrays.end());
     for (const char* which : {"encoder", "decoder"})
         done(headlight({"render", file, "--view", "head", "--layer", "0", "--attention", which, "--out", folder / "f.svg"}));
+    EXPECT_THAT(done(headlight({"info", file})).out, AllOf(HasSubstr("a saved trace of three"), HasSubstr("float32")));
     members.erase("decoder_attention.npy");
     refused(headlight({"info", folder.write("two.npz", zip())}), 1, HasSubstr("decoder_attention"));
     refused(headlight({"info", folder.write("rectangle.npz", attention("(1, 1, 1, 2)", {0.5, 0.5}))}), 1,

@@ -60,6 +60,10 @@ std::string text_of(const io::NpzContent& npz, const char* name) {
     return found == npz.texts.end() || found->second.size() != 1 ? std::string() : found->second.front();
 }
 
+std::string type_text(io::DType type) {
+    return type == io::DType::F64 ? "float64" : type == io::DType::F16 ? "float16" : "float32";
+}
+
 /// [layer, head, query, key]
 const io::TensorView& attention_of(const fs::path& file, const std::string& name, const io::TensorView& view) {
     if (view.shape.size() != 4)
@@ -161,7 +165,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
         t->stored[{Hook::pattern, Layer(layer)}] = pattern;
     }
     add_row_warning(rows, t->info);
-    t->info.dtype = view.dtype == io::DType::F64 ? "float64" : view.dtype == io::DType::F16 ? "float16" : "float32";
+    t->info.dtype = type_text(view.dtype);
     model::ModelConfig config = plain_config(layers, heads, tokens);
     config.causal = causal;
     config.name = text_of(npz, "model");
@@ -334,7 +338,8 @@ std::shared_ptr<const Trace> open_three_attentions(const fs::path& file, const i
     const std::int64_t source = add("encoder_attention", "encoder.", Hook::pattern).shape[2];
     const std::int64_t target = add("decoder_attention", "decoder.", Hook::pattern).shape[2];
     const io::TensorView& cross = add("cross_attention", "decoder.", Hook::cross_pattern);
-    content.metadata = {{"dtype", std::string(io::name_of(cross.dtype))}, {"model", text_of(npz, "model")}};
+    const std::string model_name = text_of(npz, "model");
+    content.metadata = {{"dtype", type_text(cross.dtype)}, {"model", model_name.empty() ? file.stem().string() : model_name}};
     std::map<std::string, std::int64_t> ids;  // of both texts
     const auto read = [&](const char* name, std::int64_t tokens) {
         TokenStrings strings{.tokens = token_texts(file, npz, name, tokens), .ids = {}, .special = {}, .text = {}};
