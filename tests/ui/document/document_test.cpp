@@ -3,6 +3,7 @@
 #include "headlight/intervention/compare/comparison.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/style/appearance.h"
 #include "ui/window/command_palette.h"
 
 #include <QClipboard>
@@ -303,6 +304,20 @@ TEST(CommandPaletteRoom, IsThereOverAWindowOfFiftyPixels) {
     EXPECT_GE(palette->width(), 200);
     EXPECT_GE(palette->findChild<QLineEdit*>()->width(), 100);
     palette->close();
+}
+
+/// A button of such a window has none: Qt reports every call of a painter that could not begin.
+TEST(Icon, OfNoPixelsIsNotPainted) {
+    static int reported;
+    reported = 0;
+    const QtMessageHandler before = qInstallMessageHandler([](QtMsgType, const QMessageLogContext&, const QString& message) {
+        reported += message.contains(QLatin1String("QPainter"));
+    });
+    for (const QSize size : {QSize(0, 16), QSize(16, 0), QSize(0, 0)})
+        EXPECT_TRUE(icon(QStringLiteral("close")).pixmap(size).isNull());
+    EXPECT_FALSE(icon(QStringLiteral("close")).pixmap(QSize(16, 16)).isNull());
+    qInstallMessageHandler(before);
+    EXPECT_EQ(reported, 0);
 }
 
 TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
