@@ -5,6 +5,7 @@
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/stream_paths.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
 
@@ -43,8 +44,8 @@ void check_attribution(const trace::Trace& trace, Position p, const AttributionO
     if (o.minus == o.token)
         throw Error({.problem = "The difference of a logit to itself is 0",
                      .item = "minus",
-                     .expected = "another token",
-                     .found = trace.tokenizer() ? text::token_label(*trace.tokenizer(), o.token) : std::to_string(o.token)});
+                     .expected = has_classes(trace.config()) ? "another class" : "another token",
+                     .found = trace.tokenizer() ? output_label(trace, o.token) : std::to_string(o.token)});
 }
 
 /// Before the cap, where the model has one: that is what a sum over the stream can give.

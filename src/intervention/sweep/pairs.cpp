@@ -349,7 +349,7 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
             return false;  // several tokens, or no UTF-8
         }
     };
-    if (const model::ModelConfig& c = model.config(); has_classes(c)) {
+    if (const model::ModelConfig& c = model.config(); c.class_head.any()) {
         const std::string& label = c.labels.at(static_cast<std::size_t>(id));
         return is_read(label) ? label : std::to_string(id);
     }

@@ -41,11 +41,13 @@ TEST_P(EveryHead, AttributionClosesAndItsRestIsThatOfADenseLayer) {
     const Position p(some_row(*trace));
     const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
     for (std::int64_t token = 0; token < logit_count(c); ++token) {
-        const Decomposition one = attribution(*trace, p, {.token = token}),
-                            two = attribution(*trace, p, {.token = token, .minus = 0, .neurons = true});
+        const Decomposition one = attribution(*trace, p, {.token = token});
         EXPECT_NEAR(one.total, at(logits, p.value, token), 1e-6);
         EXPECT_NEAR(one.sum, one.total, 1e-5) << "class " << token;
-        EXPECT_NEAR(two.sum, at(logits, p.value, token) - at(logits, p.value, 0), 1e-5);
+        if (token > 0) {
+            const Decomposition two = attribution(*trace, p, {.token = token, .minus = 0, .neurons = true});
+            EXPECT_NEAR(two.sum, at(logits, p.value, token) - at(logits, p.value, 0), 1e-5);
+        }
         const bool rest =
             std::ranges::any_of(one.parts, [](const Contribution& part) { return part.component == Component::nonlinear; });
         EXPECT_EQ(rest, c.class_head.dense);
@@ -144,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, EveryHead, testing::ValuesIn(kNames),
 TEST(ClassHeads, OfAMeanEveryRowIsTheOutput) {
     const TracePtr trace = run("modernbert-mean");
     const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
-    EXPECT_TRUE(at::equal(logits, logits[0].expand_as(logits)));
+    EXPECT_TRUE(at::allclose(logits, logits[0].expand_as(logits), 1e-5, 1e-6));
 }
 
 TEST(ClassHeads, WhatIsAboutTokensIsRefused) {
