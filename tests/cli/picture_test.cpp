@@ -119,7 +119,7 @@ TEST(PictureCommands, Sweeps) {
     EXPECT_EQ(patches["rows"].size(), 2u * 13);
     EXPECT_EQ(patches["rows"][1][2], "r1c1");
     EXPECT_EQ(patches["facts"]["image"], kPicture);
-    EXPECT_EQ(patches["facts"]["wrong"], "crane");
+    EXPECT_EQ(patches["facts"]["wrong"], "2 crane");
     // The value is the class' logit minus the other's in the run under the same edit.
     const auto trace = folder / "t.safetensors";
     done(headlight({"trace", kVit, "--image", kPicture, "--edit", "zero L1H2", "--capture", "logits", "--out", trace}));

@@ -36,7 +36,7 @@ void check_attribution(const trace::Trace& trace, Position p, const AttributionO
     if (!splits_logits(c))
         throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
                      .item = c.name,
-                     .found = "a masked-word head, which is not linear",
+                     .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
                      .hint = "The logit lens, drivers of a neuron and contributions work for it"});
     check_position(trace, p, "position");
     check_token(trace, o.token);
@@ -67,7 +67,9 @@ Eigen::VectorXd to_vector_d(const at::Tensor& t) { return Eigen::Map<const Eigen
 
 }  // namespace
 
-bool splits_logits(const model::ModelConfig& c) { return c.has_unembedding && !c.mlm_head; }
+bool splits_logits(const model::ModelConfig& c) {
+    return c.has_unembedding && !c.mlm_head && (!c.post_norm || has_cross_attention(c) || c.class_head.any());
+}
 
 const char* name_of(Component component) noexcept {
     switch (component) {

@@ -58,7 +58,8 @@ struct AttributionOptions {
     bool neurons = false;                 ///< every neuron on its own
 };
 
-/// False where a logit is no sum over what was written into the stream: a masked-word head.
+/// False where a logit is no sum over what was written into the stream: a masked-word head, or a norm behind every layer of a
+/// language model of one stack (OPT-350M).
 bool splits_logits(const model::ModelConfig&);
 
 /// Direct logit attribution (Elhage et al. 2021; Wang et al. 2022, section 3.1): component c adds ((c - mean c) / sigma * gain)
