@@ -19,6 +19,8 @@ constexpr int kVersion = 4;
 constexpr const char* kFormat = "headlight corpus";
 constexpr std::size_t kListed = 1000;
 constexpr std::int64_t kNotesOfAKind = 20;
+constexpr std::int64_t kMostOfStore = std::int64_t{1}
+                                      << 40;  // texts, chunks, tokens: sums of them stay far from the end of 64 bits
 
 template <class T>
 std::int64_t sum_of(const std::vector<StorePart>& parts, T StorePart::*member) {
@@ -40,8 +42,8 @@ std::uint64_t hash_in(const std::string& hex_digits, const fs::path& file) {
 
 fs::path manifest_of(const fs::path& store) { return store / "manifest.json"; }
 
-/// Error unless the parts are files of the store with sensible numbers of texts, and the additions follow one another.
-void check_parts(const Manifest& m, const fs::path& file) {
+/// Error unless the parts are files of the store, the counts are possible, and the additions follow one another.
+void check_counts(const Manifest& m, const fs::path& file) {
     const auto check = [&](bool fits, const char* item, const std::string& expected, const std::string& found) {
         if (!fits)
             throw Error({.problem = "The manifest does not fit its texts",
@@ -51,17 +53,19 @@ void check_parts(const Manifest& m, const fs::path& file) {
                          .found = found,
                          .hint = "Recreate the store from the original texts"});
     };
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
     std::int64_t texts = 0, chunks = 0;
     for (std::size_t i = 0; i < m.parts.size(); ++i) {
         const StorePart& part = m.parts[i];
         check(part.file == part_name(i), "parts", part_name(i), part.file);
         for (const std::int64_t count : {part.texts, part.chunks, part.tokens})
-            check(count >= 0 && count <= kMost, "parts", "0 to " + std::to_string(kMost), std::to_string(count));
+            check(count >= 0 && count <= kMostOfStore, "parts", "0 to " + std::to_string(kMostOfStore), std::to_string(count));
         texts += part.texts, chunks += part.chunks;
-        check(texts <= kMost && chunks <= kMost, "parts", "at most " + std::to_string(kMost) + " texts", std::to_string(texts));
+        check(texts <= kMostOfStore && chunks <= kMostOfStore, "parts", "at most " + std::to_string(kMostOfStore) + " texts",
+              std::to_string(texts));
     }
     check(std::ssize(m.block_hashes) == m.blocks(), "blocks", std::to_string(m.blocks()), std::to_string(m.block_hashes.size()));
+    for (const auto& [reason, count] : m.left_out)
+        check(count >= 0 && count <= kMostOfStore, "left_out", "0 to " + std::to_string(kMostOfStore), std::to_string(count));
     std::int64_t first = 0;
     for (const Addition& one : m.additions) {
         check(one.first_text >= first && one.first_text <= texts, "additions",
@@ -81,8 +85,14 @@ StoreOptions options_of(const nlohmann::json& in, const fs::path& file) {
     out.block = in.at("block");
     out.seed = in.at("seed");
     out.measures = in.at("measures").get<std::vector<std::string>>();
-    if (out.context < 1 || out.stride < 1 || out.block < 1)
-        throw Error({.problem = "A number is not positive", .file = file.string(), .item = "context, stride or block"});
+    for (const auto& [item, number] :
+         {std::pair("context", out.context), std::pair("stride", out.stride), std::pair("block", out.block)})
+        if (number < 1 || number > kMostOfStore)
+            throw Error({.problem = "A number of the manifest is out of its range",
+                         .file = file.string(),
+                         .item = item,
+                         .expected = "1 to " + std::to_string(kMostOfStore),
+                         .found = std::to_string(number)});
     return out;
 }
 
@@ -169,11 +179,11 @@ Manifest read_manifest(const fs::path& store) {
         for (const auto& one : in.at("additions"))
             out.additions.push_back({one.at("from"), one.at("first_text"), one.at("left_out_before"), one.at("complete")});
         for (const auto& hash : in.at("blocks")) out.block_hashes.push_back(hash_in(hash, file));
-        check_parts(out, file);
         out.left_out = in.at("left_out").at("reasons").get<std::map<std::string, std::int64_t>>();
         for (const auto& one : in.at("left_out").at("texts")) out.left_out_list.push_back({one.at(0), one.at(1)});
         out.noted = in.at("noted").at("kinds").get<std::map<std::string, std::int64_t>>();
         for (const auto& one : in.at("noted").at("texts")) out.notes.push_back({one.at(0), one.at(1)});
+        check_counts(out, file);
         return out;
     } catch (const nlohmann::json::exception& error) {
         throw Error({.problem = "A field of the manifest is missing or of another type",
