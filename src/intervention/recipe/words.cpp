@@ -221,7 +221,7 @@ private:
     /// Without the marks a misspelt option, or a file's name, would be taken for a text.
     const std::string& quoted(const char* expected) {
         const Word& word = next(expected);
-        if (!word.quoted) fail(word, "A text stands without its quotation marks", expected, in_quotes(word.text));
+        if (!word.quoted) fail(word, "A text stands without its quotation marks", expected + (": " + in_quotes(word.text)));
         return word.text;
     }
     bool next_is(std::string_view word) {

@@ -292,7 +292,7 @@ TEST(Folders, AreReadInTheOrderOfTheirPaths) {
     EXPECT_THAT(all.ids, testing::Contains("a/z.jsonl:1"));
     EXPECT_EQ(all.all.back().words.size(), 2u);
     EXPECT_THAT(all.left_out, ElementsAre("picture.png: unknown kind of file"));
-    EXPECT_THAT(reading_error(folder / "absent"), HasSubstr("Cannot read the file"));
+    EXPECT_THAT(reading_error(folder / "absent"), HasSubstr("No such file"));
     EXPECT_THAT(reading_error(folder.write("a.parquet", "PAR1")),
                 HasSubstr("pandas.read_parquet('a.parquet').to_json('a.jsonl'"));
     EXPECT_THAT(reading_error(folder.write("a.arrow", "ARROW1")), HasSubstr("datasets.Dataset.from_file('a.arrow')"));

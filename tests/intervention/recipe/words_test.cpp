@@ -119,8 +119,8 @@ TEST(EditWords, UnreadableOnesNameThePlaceAndTheNearestRightWord) {
     says("knockout L3N5 1<-0", {"a head such as L3H5"});
     says("patch L9H6", {"from \"TEXT\""});
     says("patch L9H6 from \"TEXT", {"column 17 ", "never closed"});
-    says("patch L9H6 from nosuch", {"column 17 ", "without its quotation marks", "Did you mean \"\"nosuch\"\"?"});
-    says("freeze L9.attn from \"a\" to b", {"column 24 ", "without its quotation marks"});
+    says("patch L9H6 from nosuch", {"column 17 ", "without its quotation marks", "quotation marks: \"nosuch\""});
+    says("freeze L9.attn from \"a\" to b", {"column 28 ", "without its quotation marks"});
     says("add L9.resid_post 2 token are", {"column 27 ", "without its quotation marks"});
     says("add L6.resid_post 4", {"a direction"});
     says("zero norm", {"does not apply to a norm's scale"});
