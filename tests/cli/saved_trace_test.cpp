@@ -222,7 +222,7 @@ TEST(Attention, ThreeOfThemAreAnEncoderDecoder) {
     const io::NpzContent cross = drawn(folder, {file}, {"--view", "matrix", "--layer", "0", "--attention", "cross"});
     const auto weights = std::ranges::find_if(cross.arrays, [](const auto& each) { return each.second.numel() == 6; });
     ASSERT_NE(weights, cross.arrays.end());
-    for (const char* which : {"encoder", "decoder"})
+    for (const char* which : {"encoder", "self"})
         done(headlight({"render", file, "--view", "head", "--layer", "0", "--attention", which, "--out", folder / "f.svg"}));
     EXPECT_THAT(done(headlight({"info", file})).out, AllOf(HasSubstr("a saved trace of three"), HasSubstr("float32")));
     members.erase("decoder_attention.npy");

@@ -412,7 +412,6 @@ def stages():
     # All of CLIP's: lower case, a Split that keeps what it matches, ends of words. No sweep: Rust lowers letters of Unicode 16.
     out["clip"] = (False, json.loads((FIXTURES.parent / "models" / "clip" / "tokenizer.json").read_text()))
     add("fixed length", pre={"type": "FixedLength", "length": 3})
-    add("unicode scripts", pre={"type": "UnicodeScripts"})
     add("byte level normalizer", {"type": "ByteLevel"}, pre={"type": "FixedLength", "length": 4}, add_bytes=False)
     return out
 

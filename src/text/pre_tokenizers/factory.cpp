@@ -5,7 +5,7 @@ namespace headlight::text {
 
 PreTokenizerPtr make_pre_tokenizer(const Field& f) {
     const std::string type = f.type({"Sequence", "ByteLevel", "BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Split",
-                                     "Digits", "Punctuation", "Metaspace", "CharDelimiterSplit", "UnicodeScripts", "FixedLength"},
+                                     "Digits", "Punctuation", "Metaspace", "CharDelimiterSplit", "FixedLength"},
                                     "pre-tokenizer");
     if (type == "Sequence") return make_pre_tokenizer_sequence(f);
     if (type == "ByteLevel") return make_byte_level(f);
@@ -14,7 +14,6 @@ PreTokenizerPtr make_pre_tokenizer(const Field& f) {
     if (type == "WhitespaceSplit") return make_whitespace_split();
     if (type == "Split") return make_split(f);
     if (type == "Digits") return make_digits(f);
-    if (type == "UnicodeScripts") return make_unicode_scripts();
     if (type == "FixedLength") return make_fixed_length(f);
     if (type == "Metaspace") return make_metaspace(f);
     if (type == "CharDelimiterSplit") return make_char_delimiter_split(f);

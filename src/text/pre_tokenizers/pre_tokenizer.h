@@ -44,7 +44,6 @@ PreTokenizerPtr make_whitespace();
 PreTokenizerPtr make_whitespace_split();
 PreTokenizerPtr make_split(const Field&);
 PreTokenizerPtr make_digits(const Field&);
-PreTokenizerPtr make_unicode_scripts();
 PreTokenizerPtr make_fixed_length(const Field&);
 PreTokenizerPtr make_punctuation(const Field&);
 PreTokenizerPtr make_metaspace(const Field&);
