@@ -142,14 +142,14 @@ TEST(Trace, RefusesAndLeavesNothing) {
     EXPECT_EQ(folder.count(), 0u);
 }
 
-// 300,000 tokens: this model has a soft limit (ALiBi), so what stops it is the disk, or memory, told before the run with numbers.
+// 150,000 tokens: this model has a soft limit (ALiBi), so what stops it is the disk, or memory, told before the run with numbers.
 TEST(Trace, RefusesWhatFitsNeitherOntoTheDiskNorIntoMemory) {
     const TempFolder folder;
     std::string text;
-    for (int i = 0; i < 300'000; ++i) text += " the";
+    for (int i = 0; i < 150'000; ++i) text += " the";
     const std::string file = folder.write("long.txt", text);
     refused(headlight({"trace", "novella-7m", "--text-file", file, "--capture", "*hook_pattern", "--out", folder / "t.npz"}), 1,
-            testing::AllOf(HasSubstr("does not fit onto its disk"), HasSubstr("hook_pattern 172"), HasSubstr("GB free")));
+            testing::AllOf(HasSubstr("does not fit onto its disk"), HasSubstr("hook_pattern 432"), HasSubstr("GB free")));
     EXPECT_EQ(folder.count(), 1u);
 }
 
