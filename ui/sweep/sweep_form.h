@@ -3,7 +3,7 @@
 
 #include "headlight/intervention/sweep/pairs.h"
 #include "ui/document/open_model.h"
-#include "ui/panels/tools/token_field.h"
+#include "ui/style/token_field.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The options of a view: fields, tokens, and where views of a prediction start.
 #include "tests/ui/window_fixture.h"
-#include "ui/panels/tools/token_field.h"
 #include "ui/style/real_field.h"
+#include "ui/style/token_field.h"
 
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/figure/core/c_locale.h"

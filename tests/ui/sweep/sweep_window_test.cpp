@@ -2,16 +2,14 @@
 // The page of sweeps: asked from the window, stopped, continued, clicked.
 #include "ui/sweep/sweep_window.h"
 #include "headlight/base/memory_account.h"
-#include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/sweep/request_fields.h"
-#include "tests/ui/window_fixture.h"
+#include "tests/ui/sweep/sweep_page.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/document/session.h"
 #include "ui/style/widgets.h"
 
 #include <QApplication>
 #include <QClipboard>
-#include <QCompleter>
 #include <QSettings>
 #include <QSignalSpy>
 
@@ -20,65 +18,6 @@ namespace sweep_window_test {
 
 using intervention::CellState;
 using intervention::Grid;
-
-class SweepPage : public WindowTest {
-protected:
-    void TearDown() override { QSettings().remove(QStringLiteral("export")); }
-    void SetUp() override {
-        WindowTest::SetUp();
-        window.action(Command::sweep).trigger();
-        ASSERT_TRUE(window.sweeps());
-        ASSERT_TRUE(QTest::qWaitForWindowExposed(window.sweeps(), longest_wait_ms));
-    }
-    SweepWindow& page() { return *window.sweeps(); }
-    SweepForm& form() { return page().form(); }
-    bool forecast() {
-        return wait_for([&] { return !page().forecast().text().isEmpty(); });
-    }
-    bool done() {
-        return wait_for([&] { return window.jobs().idle() && page().result() && page().canvas().shown(); });
-    }
-    bool sweep() {
-        page().start_button().click();
-        return done();
-    }
-    /// The page's numbers are the engine's, and some are not 0.
-    void expect_shown(const intervention::SweepResult& expected) {
-        ASSERT_EQ(page().result()->results.size(), expected.results.size());
-        double most = 0;
-        for (std::size_t i = 0; i < expected.results.size(); ++i) {
-            EXPECT_NEAR(page().result()->results[i].effect, expected.results[i].effect, 1e-5) << i;
-            most = std::max(most, std::abs(expected.results[i].effect));
-        }
-        EXPECT_GT(most, 1e-4);
-    }
-    /// Sweeps once more; the numbers are the engine's for the page's pairs.
-    void sweep_as_the_engine() {
-        const auto old = page().result();
-        page().start_button().click();
-        ASSERT_TRUE(wait_for([&] { return window.jobs().idle() && page().result() != old && page().result()->complete; }))
-            << page().message().text().toStdString();
-        const OpenModel& opened = window.document().model();
-        intervention::SweepRequest asked = form().request();
-        if (!asked.over.empty()) asked.options.over = texts_over(asked, *opened.model, *opened.tokenizer, figure::read_picture);
-        expect_shown(run_sweep(opened.model, page().sweep()->pairs(), asked.options));
-    }
-    /// The middle of a cell on screen.
-    QPoint place(const intervention::SweepCell& cell) {
-        const auto index = std::ranges::find(page().result()->cells, cell) - page().result()->cells.begin();
-        const QSize room = page().canvas().viewport()->size();
-        for (int y = 2; y < room.height(); y += 3)
-            for (int x = 2; x < room.width(); x += 3) {
-                const figure::Hit hit = page().canvas().hit_at(QPointF(x, y));
-                if (hit.options == std::vector<std::pair<std::string, std::string>>{{"cell", std::to_string(index)}})
-                    return {x, y};
-            }
-        return {};
-    }
-    void press(const intervention::SweepCell& cell) {
-        QTest::mouseClick(page().canvas().viewport(), Qt::LeftButton, {}, place(cell));
-    }
-};
 
 TEST_F(SweepPage, OpensWithTheTextOfTheWindowAndSaysWhatItWillCost) {
     EXPECT_EQ(form().clean().toPlainText(), window.document().prompt().text);
@@ -108,47 +47,6 @@ TEST_F(SweepPage, AClickSelectsTheHeadAndOffersItsEdit) {
     // The command names the answers that nobody has typed.
     EXPECT_TRUE(page().command().contains(QStringLiteral("--answer ")));
     EXPECT_TRUE(page().command().contains(QStringLiteral("--ablate zero")));
-}
-
-/// The figure answers after a click as before it.
-TEST_F(SweepPage, EveryClickAndEveryHoverIsAnswered) {
-    ASSERT_TRUE(sweep());
-    QSignalSpy pointed(&page().canvas(), &FigureCanvas::pointed_at);
-    for (const HeadId head : {HeadId{Layer(3), Head(5)}, HeadId{Layer(1), Head(2)}, HeadId{Layer(4), Head(0)}}) {
-        press({.site = intervention::Site::z, .layer = head.layer.value, .head = head.head.value});
-        EXPECT_EQ(selected().focus, head);
-        EXPECT_EQ(page().exportable().selection.focus, head) << "the frame";
-        EXPECT_TRUE(page().cell_words().text().startsWith(QStringLiteral("z  ") + figure::head_name(head)))
-            << page().cell_words().text().toStdString();
-        ASSERT_TRUE(page().canvas().answers());
-        pointed.clear();
-        const intervention::SweepCell other{.site = intervention::Site::z, .layer = 5, .head = 7 - head.head.value};
-        QTest::mouseMove(page().canvas().viewport(), place(other));
-        ASSERT_TRUE(wait_for([&] { return !pointed.isEmpty(); }));
-        EXPECT_TRUE(pointed.last().at(0).toString().contains(QStringLiteral("L5H%1").arg(7 - head.head.value)));
-    }
-    EXPECT_TRUE(page().cell_words().text().contains(QStringLiteral("effect on the logit difference ")));
-}
-
-/// The fields of answers are those of the views' tokens.
-TEST_F(SweepPage, AnswersAreOfferedAndSpelledOut) {
-    ASSERT_TRUE(forecast());
-    ASSERT_TRUE(wait_for([&] { return form().answer().completer()->model()->rowCount() == 20; }));
-    EXPECT_TRUE(page().forecast().text().contains(QStringLiteral("Wrong answer: “"))) << page().forecast().text().toStdString();
-    form().answer().setText(QStringLiteral("a"));
-    const QString note = form().answer_field().note().text();
-    EXPECT_TRUE(note.contains(QStringLiteral("with a space")) && note.contains(QStringLiteral("href=\"0: a\"")))
-        << note.toStdString();
-    Q_EMIT form().answer_field().note().linkActivated(QStringLiteral("0: a"));
-    EXPECT_EQ(form().answer().text(), QStringLiteral("·a"));
-    EXPECT_EQ(form().request().answers, std::vector<std::string>{" a"});
-    form().answer().setText(QStringLiteral("·a | the"));
-    EXPECT_EQ(form().answer_field().note().text().count(QStringLiteral("; ")), 1) << "a note for each";
-    EXPECT_EQ(form().request().answers, (std::vector<std::string>{" a", "the"}));
-    form().answer().setText(QStringLiteral("·a"));
-    form().wrong().setText(QStringLiteral("·a"));
-    ASSERT_TRUE(wait_for([&] { return page().forecast().text().contains(QStringLiteral("same token")); }));
-    EXPECT_FALSE(page().start_button().isEnabled());
 }
 
 TEST_F(SweepPage, EveryEdgeOfWhatIsSelected) {

@@ -3,8 +3,8 @@
 
 #include "ui/document/document.h"
 #include "ui/document/token_candidates.h"
-#include "ui/panels/tools/token_field.h"
 #include "ui/style/popover.h"
+#include "ui/style/token_field.h"
 
 #include <QPointer>
 #include <QRadioButton>

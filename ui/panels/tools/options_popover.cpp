@@ -4,8 +4,8 @@
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/analyze/prediction/outputs.h"
 #include "ui/canvas/recipe.h"
-#include "ui/panels/tools/token_field.h"
 #include "ui/style/real_field.h"
+#include "ui/style/token_field.h"
 #include "ui/style/widgets.h"
 
 #include <QButtonGroup>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/panels/tools/token_field.h"
+#include "ui/style/token_field.h"
 
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
