@@ -239,7 +239,7 @@ TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
                 {"wrong", {" it"}, {one, several, probability}},
                 {"site", {"q"}, {one}},
                 {"metric", {"logprob"}, {zero, several}},
-                {"position", {"4"}, {one, several}},
+                {"position", {"3"}, {one, several}},
                 {"at", {"who=queen"}, {one, several}},
                 {"by-name", {}, {one, several}},
                 {"direction", {"noise"}, {one, zero}},

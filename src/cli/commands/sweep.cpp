@@ -171,6 +171,7 @@ int run(SweepArguments a, const Console& console) {
     if (!a.asked.over.empty())
         result.fact("over", std::filesystem::path(a.asked.over).filename().string()).fact("per_position", o.per_position);
     if (o.ablation == Ablation::resample) result.fact("donors", o.donors);
+    if (a.asked.position != "END") result.fact("position", a.asked.position);
     if (!a.asked.target.empty()) result.fact("target", a.asked.target);
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
@@ -185,7 +186,8 @@ int run(SweepArguments a, const Console& console) {
     }
     result.fact("clean_metric", found.clean_mean());
     if (!found.corrupt.empty()) result.fact("corrupt_metric", found.corrupt_mean());
-    if (pairs.size() > 1) result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", o.bootstrap.seed);
+    // Draws of one text's noise are pairs of the result.
+    if (found.effects.size() > 1) result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", o.bootstrap.seed);
     result.notes(found.notes, console);
     a.out.write(result, console);
     if (!a.out.path.empty()) std::filesystem::remove(a.unfinished());
