@@ -171,7 +171,10 @@ int run(SweepArguments a, const Console& console) {
     if (!a.asked.over.empty())
         result.fact("over", std::filesystem::path(a.asked.over).filename().string()).fact("per_position", o.per_position);
     if (o.ablation == Ablation::resample) result.fact("donors", o.donors);
-    if (a.asked.position != "END") result.fact("position", a.asked.position);
+    if (const std::string& at = a.asked.position; at != "END") {
+        const bool is_name = at.find_first_not_of("0123456789") != std::string::npos;
+        is_name ? result.fact("position", at) : result.fact("position", std::int64_t{pairs.front().clean.end});
+    }
     if (!a.asked.target.empty()) result.fact("target", a.asked.target);
     result.fact("window", o.window).fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
