@@ -220,6 +220,7 @@ TEST(Sources, NothingIsWrittenInTheFaintColour) {
 
 TEST(Sources, FieldsForDecimalsTakeACommaToo) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(HEADLIGHT_SOURCE_DIR) / "ui")) {
+        if (!entry.is_regular_file()) continue;
         std::ifstream file(entry.path());
         const std::string text{std::istreambuf_iterator<char>(file), {}};
         EXPECT_EQ(text.find("new QDoubleSpinBox"), std::string::npos)
