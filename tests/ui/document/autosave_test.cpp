@@ -140,6 +140,7 @@ TEST_F(Recovery, ALostSessionWhoseModelDoesNotOpenStays) {
     session.state.prompt.text = QStringLiteral("The lost text");
     const QString file = folder + QStringLiteral("/lost.headlight");
     save_session(session, file.toStdString());
+    const Session lost = load_session(file.toStdString());
     {
         MainWindow next;
         next.show();
@@ -148,7 +149,7 @@ TEST_F(Recovery, ALostSessionWhoseModelDoesNotOpenStays) {
         ASSERT_TRUE(opened_in(next, QStringLiteral("novella-7m")));
         EXPECT_TRUE(QFile::exists(file));
     }
-    EXPECT_EQ(load_session(file.toStdString()), session) << "for the next start";
+    EXPECT_TRUE(load_session(file.toStdString()) == lost) << "for the next start";
 }
 
 }  // namespace autosave_test
