@@ -16,7 +16,7 @@ double VariabilityTerms::value() const noexcept {
 
 VariabilityTerms variability(std::span<const FirstWeights> texts, const FirstPairs& pairs) {
     VariabilityTerms out{std::vector<double>(texts.size()), std::vector<double>(texts.size())};
-    for (std::int64_t i = pairs.first_row; i < kFirstTokens; ++i)
+    for (std::int64_t i = 0; i < kFirstTokens; ++i)
         for (std::int64_t j = 1; j < pairs.keys(i); ++j) {
             const auto has = [&](const FirstWeights& text) { return text.tokens > std::max(i, j); };
             const auto at = [&](const FirstWeights& text) { return static_cast<double>(text.weights[pairs.at(i, j)]); };
