@@ -165,7 +165,6 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     const MarkingIterator first{text.data(), &mark};
     const MarkingIterator last{text.data() + text.size(), &mark};
     if (!json::sax_parse(first, last, &builder)) {
-        refuse_foreign(text, file);
         const std::size_t offset = static_cast<std::size_t>(mark - text.data());
         throw Error(ErrorFacts{.problem = text.empty() ? "The file is empty" : "Broken JSON",
                                .file = file.string(),
@@ -175,6 +174,10 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     return builder.take();
 }
 
-json read_json(const std::filesystem::path& path) { return parse_json(read_text(path), path); }
+json read_json(const std::filesystem::path& path) {
+    const std::string text = read_text(path);
+    refuse_foreign(text, path);
+    return parse_json(text, path);
+}
 
 }  // namespace headlight::io

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/python_json.h"
 
+#include "headlight/io/foreign.h"
+
 #include <limits>
 
 namespace headlight::io {
@@ -30,7 +32,8 @@ void put_numbers(json& value, std::string_view mark) {
 }  // namespace
 
 json read_python_json(const std::filesystem::path& path) {
-    std::string text = read_text(path);
+    const std::string text = read_text(path);
+    refuse_foreign(text, path);
     // Python's words become texts that the second step turns into numbers; no other text has this mark.
     constexpr std::string_view kMark = "\x01\x01number:";
     std::string marked;

@@ -82,8 +82,7 @@ private:
             fail("A file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
                  "Write it anew: python -c \"import torch; torch.save(torch.load('" + name + "', weights_only=True), '" + name +
                      "')\"");
-        fail("Not a file of PyTorch", {}, "a zip archive", {},
-             bytes.size() < 1024 ? "A file this small may be a Git LFS pointer: fetch the file itself" : "");
+        fail("Not a file of PyTorch", {}, "a zip archive");
     }
 
     void find_prefix() {

@@ -99,7 +99,8 @@ const std::vector<Hostile>& cases() {
              return f;
          }(),
          "checksum differs"},
-        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "Not a file of PyTorch", "Git LFS"},
+        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "A pointer of Git LFS",
+         "git lfs pull"},
         {"Empty", "", "The file is empty"},
     };
     return all;
