@@ -2,7 +2,9 @@
 // The page of sweeps: clicks and hovers in its figure, and its fields for tokens.
 #include "tests/ui/sweep/sweep_page.h"
 
+#include <QApplication>
 #include <QCompleter>
+#include <QMouseEvent>
 #include <QSignalSpy>
 
 namespace headlight::ui {
@@ -21,8 +23,11 @@ TEST_F(SweepPage, EveryClickAndEveryHoverIsAnswered) {
         ASSERT_TRUE(page().canvas().answers());
         pointed.clear();
         const intervention::SweepCell other{.site = intervention::Site::z, .layer = 5, .head = 7 - head.head.value};
-        QTest::mouseMove(page().canvas().viewport(), place(other));
-        ASSERT_TRUE(wait_for([&] { return !pointed.isEmpty(); }));
+        const QPointF at = place(other);
+        QWidget* viewport = page().canvas().viewport();
+        QMouseEvent move(QEvent::MouseMove, at, viewport->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+        QApplication::sendEvent(viewport, &move);
+        ASSERT_FALSE(pointed.isEmpty());
         EXPECT_TRUE(pointed.last().at(0).toString().contains(QStringLiteral("L5H%1").arg(7 - head.head.value)));
     }
     EXPECT_TRUE(page().cell_words().text().contains(QStringLiteral("effect on the logit difference ")));
