@@ -224,6 +224,12 @@ private:
         if (!word.quoted) fail(word, "A text stands without its quotation marks", expected + (": " + in_quotes(word.text)));
         return word.text;
     }
+    /// An id needs no marks.
+    const std::string& token() {
+        const bool is_id =
+            at_ < words_.size() && !words_[at_].quoted && words_[at_].text.find_first_not_of("0123456789") == std::string::npos;
+        return is_id ? words_[at_++].text : quoted("a token in quotation marks, or its id");
+    }
     bool next_is(std::string_view word) {
         if (at_ >= words_.size() || words_[at_].quoted || words_[at_].text != word) return false;
         ++at_;
@@ -323,7 +329,7 @@ private:
 
     void read_direction(Edit& edit, const Word& word) {
         if (word.text == "token") {
-            edit.source = {.from = From::token, .what = quoted("a token in quotation marks")};
+            edit.source = {.from = From::token, .what = token()};
         } else if (word.text == "neuron" || word.text == "ov") {
             const Word& named = next("a neuron as L3N5, or a head and a number as L9H6.0");
             std::string_view text = named.text;
