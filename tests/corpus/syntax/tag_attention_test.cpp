@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention by part of speech and along dependencies, against transformers and NumPy.
 #include "headlight/corpus/syntax/tag_attention.h"
+#include "headlight/corpus/statistics/least_texts.h"
 
 #include "tests/corpus/syntax/treebank.h"
 
@@ -146,11 +147,11 @@ TEST(TagTable, IntervalsAreThoseOfTheTextsOfTheReference) {
     near(head.distance, interval_of(texts["distance"], texts["off_first"]), 1e-4);
 }
 
-TEST(TagTable, TheIntervalOfOneTextIsNone) {
-    const TagAttention one = even_heads(1), two = even_heads(2);
-    EXPECT_TRUE(std::isnan(head_alignments(one)[0].alignment.low));
-    EXPECT_FALSE(std::isnan(head_alignments(two)[0].alignment.low));
-    const analyze::Table table = table_of(tag_shares(one, TagSides::one));
+TEST(TagTable, FewTextsHaveNoInterval) {
+    const TagAttention few = even_heads(kLeastTexts - 1), enough = even_heads(kLeastTexts);
+    EXPECT_TRUE(std::isnan(head_alignments(few)[0].alignment.low));
+    EXPECT_FALSE(std::isnan(head_alignments(enough)[0].alignment.low));
+    const analyze::Table table = table_of(tag_shares(few, TagSides::one));
     EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "all");
     EXPECT_TRUE(std::isnan(std::get<double>(table.rows[0][5])));
 }
