@@ -190,7 +190,7 @@ TEST(Render, NamesTheViewsThatAreMeantForLongTexts) {
     std::string text;
     for (int i = 0; i < 600; ++i) text += "the ";
     const auto notes = [&](const std::string& view, const std::string& typed) {
-        return done(headlight({"render", "novella-7m", "--text", typed, "--view", view, "--out", folder / "f.json"})).err;
+        return done(headlight({"render", "novella-7m", "--text", typed, "--view", view, "--out", folder / "f.svg"})).err;
     };
     EXPECT_THAT(notes("head", text), HasSubstr("matrix and model are the views for texts of this length"));
     EXPECT_THAT(notes("head", "the nurse"), Not(HasSubstr("texts of this length")));

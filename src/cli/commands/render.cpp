@@ -19,6 +19,7 @@
 #include "headlight/trace/texts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <type_traits>
 
@@ -277,12 +278,12 @@ std::string views_of_texts() {
 }
 
 /// Views with a row for each token become strips that nothing shows well.
-void note_length(const RenderArguments& o, const trace::Trace& trace, const Console& console) {
-    constexpr std::int64_t kManyRows = 500;
-    const std::int64_t rows = std::max(trace.tokens(), trace.keys());
-    if (rows <= kManyRows || (o.request.view != "head" && o.request.view != "neuron")) return;
-    console.note("the view " + o.request.view + " of " + with_commas(rows) +
-                 " tokens is a long strip: matrix and model are the views for texts of this length");
+void note_height(const Request& request, figure::Figure& figure, const Console& console) {
+    constexpr double kStrip = 8;
+    const QSizeF size = figure.layout(request.output.size_px, request.output.style, figure::selection_of(request));
+    if (size.height() < kStrip * size.width()) return;
+    console.note("the figure is a strip, " + with_commas(std::llround(size.height() / size.width())) +
+                 " times as tall as it is wide: matrix and model are the views for texts of this length");
 }
 
 /// How typed tokens were understood.
@@ -308,8 +309,8 @@ int render(const RenderArguments& o, const Console& console) {
     Request request = request_of(asked, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
     request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
-    note_length(o, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
+    if (!figure::is_data(figure::format_of(o.out))) note_height(request, *figure, console);
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
                           o.out);
