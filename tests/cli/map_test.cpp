@@ -54,13 +54,14 @@ TEST(Map, WritesArraysOfEveryHead) {
 TEST(Map, WritesARowAPointInThreeDimensionsTheSameForASeed) {
     const TempFolder folder;
     const auto texts = folder.write("texts.txt", kTexts);
-    const auto made = [&](const std::string& name, const std::string& threads) {
+    // A pass on another number of threads may sum in another order, which depends on the processor.
+    const auto made = [&](const std::string& name) {
         done(headlight({"map", "novella-7m", "--texts", texts, "--method", "tsne", "--iterations", "30", "--dims", "3", "--layer",
-                        "4", "--seed", "3", "--threads", threads, "--out", folder / name}));
+                        "4", "--seed", "3", "--threads", "2", "--out", folder / name}));
         return test::slurp(folder / name);
     };
-    const std::string csv = made("a.csv", "1");
-    EXPECT_EQ(csv, made("b.csv", "2"));
+    const std::string csv = made("a.csv");
+    EXPECT_EQ(csv, made("b.csv"));
     EXPECT_EQ(csv.substr(0, csv.find('\n')), "layer,head,role,text,position,token,x,y,z,norm,trust");
     const auto rows = std::ranges::count(csv, '\n') - 1;
     EXPECT_EQ(rows % 16, 0) << "eight heads, queries and keys";
