@@ -56,10 +56,12 @@ std::int64_t class_of(const ModelConfig& c, std::string_view typed, const std::s
         const auto first = std::ranges::find_if(c.labels, matches);
         return first == c.labels.end() || std::any_of(first + 1, c.labels.end(), matches) ? -1 : first - c.labels.begin();
     };
-    std::int64_t id = found([&](const std::string& label) { return label == typed; });
+    // Of several classes of a name the first is shown with the name alone.
+    const auto exact = std::ranges::find(c.labels, typed);
+    std::int64_t id = exact != c.labels.end() ? exact - c.labels.begin() : -1;
     if (id < 0) id = found([&](const std::string& label) { return lower(label) == lower(typed); });
     if (id >= 0) return id;
-    for (std::int64_t i = 0; i < logit_count(c); ++i)  // as one of several classes of a name is shown
+    for (std::int64_t i = 0; i < logit_count(c); ++i)  // and the others with their numbers
         if (c.labels[static_cast<std::size_t>(i)] + " (" + std::to_string(i) + ")" == typed) return i;
     const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), id);
     if (error == std::errc() && end == typed.data() + typed.size() && id >= 0 && id < logit_count(c)) return id;
