@@ -144,8 +144,9 @@ Alignment by_characters(const Spelling& a, const Spelling& b) {
 void pair_replaced(std::vector<std::int64_t>& to, std::int64_t others) {
     for (std::size_t u = 1; u + 1 < to.size(); ++u)
         if (to[u] < 0 && to[u - 1] >= 0 && to[u + 1] == to[u - 1] + 2) to[u] = to[u - 1] + 1;
-    if (to.empty() || to.back() >= 0) return;
-    const std::int64_t last_partner = std::ranges::max(to);
+    // Texts that share the first token alone, which a model may put before every text, have nothing in common.
+    if (to.size() < 2 || to.back() >= 0) return;
+    const std::int64_t last_partner = *std::max_element(to.begin() + 1, to.end());
     if (last_partner >= 0 && last_partner < others - 1) to.back() = others - 1;
 }
 
