@@ -63,7 +63,7 @@ TEST(SweepRequest, EveryTokenHasAWordThatIsReadAsIt) {
             EXPECT_EQ(pair.answers, std::vector{id});
             named += word != f.tokenizer->bytes_of(id);
         }
-        EXPECT_GT(named, 0) << "bytes alone, continuations of words, the second of two like classes";
+        EXPECT_EQ(named > 0, name != std::string("models/vit")) << "bytes alone, and continuations of words";
     }
 }
 
