@@ -275,18 +275,6 @@ TEST_F(EditsPanelTest, EffectsCanBeOnTheDifferenceOfTwoTokens) {
     EXPECT_NEAR(panel().row(0).alone().text().replace(u'−', u'-').toDouble(), expected, 6e-3 * std::max(1.0, std::abs(expected)));
 }
 
-TEST_F(EditsPanelTest, AModelWithoutLogitsIsNoError) {
-    ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert")));
-    ASSERT_FALSE(document().run_trace()->config().has_unembedding);
-    type_edit(QStringLiteral("zero L0H1"));
-    ASSERT_TRUE(settle());
-    ASSERT_TRUE(with_effects());
-    EXPECT_TRUE(document().beside());
-    EXPECT_FALSE(window.error_panel().isVisible());
-    ASSERT_TRUE(panel().effects().problem());
-    EXPECT_NE(panel().effects().problem()->problem.find("B − A"), std::string::npos);
-}
-
 TEST_F(EditsPanelTest, RecipesAreSavedAndOpened) {
     QTemporaryDir folder;
     const QString file = folder.filePath(QStringLiteral("r.json"));
