@@ -21,9 +21,12 @@ using testing::HasSubstr;
 constexpr const char* text = "The old doctor asked the nurse to wait.\n\nThe cats asked; the old cat waited for the nurse.";
 
 TEST(AnalyzeSparsity, WritesARowForEachHeadAndEveryScheme) {
-    for (const char* scheme : {"nsa", "window", "sinks", "topk"}) {
-        const std::vector<std::string> sizes{"--window", "3",     "--block", "2",       "--stride", "1",        "--select",
-                                             "2",        "--top", "3",       "--sinks", "1",        "--budget", "4"};
+    const std::vector<std::pair<std::string, std::vector<std::string>>> schemes{
+        {"nsa", {"--window", "3", "--block", "2", "--stride", "1", "--select", "2", "--top", "3"}},
+        {"window", {"--window", "3"}},
+        {"sinks", {"--window", "3", "--sinks", "1"}},
+        {"topk", {"--budget", "4"}}};
+    for (const auto& [scheme, sizes] : schemes) {
         const Outcome run =
             done(headlight(joined({"analyze", "sparsity", built_in_model(), "--text", text, "--scheme", scheme}, sizes)));
         const auto lines = lines_of(run.out);

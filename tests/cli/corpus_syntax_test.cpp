@@ -111,9 +111,9 @@ TEST(CorpusRender, AViewOfATextTakesMeasuresAndWordsOfTheStore) {
 TEST(CorpusQuery, GivesHeadsOrExamples) {
     const Outcome heads = done(headlight({"corpus", "query", store(), "heads where obj attends to its head > 60 %"}));
     EXPECT_THAT(heads.out, StartsWith("layer,head,obj attends to its head: share,"));
-    EXPECT_THAT(heads.out, HasSubstr("share high,obj attends to its head: weight\n5,0,0.775,0.63"));
+    EXPECT_THAT(heads.out, HasSubstr("share baseline,obj attends to its head: weight\n5,0,0.775,0.62"));
     EXPECT_THAT(heads.err, HasSubstr("obj attends to its head: 40 cases in "));
-    EXPECT_THAT(heads.err, HasSubstr(" have one 2 words before"));
+    EXPECT_THAT(heads.err, HasSubstr(" have one 1 word before"));
     const Outcome examples = done(headlight({"corpus", "query", store(), "obj attends to its head > 60 %", "--examples", "3"}));
     EXPECT_THAT(examples.out, StartsWith("kind,layer,head,sentence,weight,"));
     EXPECT_THAT(examples.out, HasSubstr("\n\"hit\",5,0,\"weblog-"));
