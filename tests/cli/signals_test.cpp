@@ -56,21 +56,5 @@ TEST(Signals, AHangUpThatIsIgnoredStaysIgnored) {
     EXPECT_EQ(kept.code, 0);
 }
 
-/// Nothing is ever written to the pipe that the text would come from.
-TEST(Signals, AreObeyedWhereStandardInputIsWaitedFor) {
-    const TempFolder folder;
-    const std::filesystem::path pipe = folder / "pipe";
-    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-    const std::vector<std::string> words{"analyze", "heads", "novella-7m", "--text", "-"};
-    const Outcome read = in_child([&] {
-        ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO);
-        const CancelToken token = interruptible();
-        std::thread([] { ::kill(::getpid(), SIGINT); }).detach();
-        const std::vector<char*> argv = test::argv_of(words);
-        return run(static_cast<int>(argv.size()) - 1, argv.data(), {});
-    });
-    EXPECT_EQ(read.code, 128 + SIGINT) << read.err;
-}
-
 }  // namespace signals_test
 }  // namespace headlight::cli
