@@ -30,7 +30,9 @@ struct EnumAlias {
     E value;
 };
 template <class E>
-concept HasAliases = requires { enum_aliases(E{}); };
+concept HasAliases = requires {
+    enum_aliases(E{});
+};
 
 /// The first row for a value that has none.
 template <class E>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run that asks for no hooks by name, or for all, keeps every layer's tensors where all of them take at most a gigabyte and half of
-// memory_budget(), and memory_left(). Else it keeps the stream that enters each layer; a layer's tensors are made again from it
-// when something reads them, bit for bit as they were, which takes as long as the layer took in the run and can be cancelled by
-// WorkingFor's token. The latest ones are kept in a quarter of the budget: read layer after layer. Layers with interventions are
-// always kept.
+// A run that asks for no hooks by name, or for all, keeps every layer's tensors where all of them take at most a gigabyte and
+// half of memory_budget(), and memory_left(). Else it keeps the stream that enters each layer; a layer's tensors are made again
+// from it when something reads them, bit for bit as they were, which takes as long as the layer took in the run and can be
+// cancelled by WorkingFor's token. The latest ones are kept in a quarter of the budget: read layer after layer. Layers with
+// interventions are always kept.
 #pragma once
 
 #include "headlight/trace/capture.h"

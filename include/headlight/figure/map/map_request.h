@@ -34,7 +34,8 @@ void describe_projection(Gather& gather, Options& o, const Visit& field) {
     using map::Preset, map::Projection;
     field(Field{"method", "Projection", "how points are projected"}.written(), o.projection);
     field(Field{"dims", "Dimensions", "axes of the picture: 2 or 3"}.within(2, 3), o.dims);
-    field(Field{"preset", "Nearness", "definition of nearness: the largest scores, scaled distance, or the cosine (AttentionViz without its factor c)"}
+    field(Field{"preset", "Nearness",
+                "definition of nearness: the largest scores, scaled distance, or the cosine (AttentionViz without its factor c)"}
               .written(),
           o.preset);
     field(Field{"factor", "Scale", "the factor of queries in the presets scores and balanced"}.when(
