@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <thread>
 
 namespace headlight::cli {
@@ -22,9 +24,11 @@ bool caught(int signal) {
     return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/// The command in a process that gets the signal as soon as it catches it.
-Outcome signalled(const std::vector<std::string>& words, int signal) {
+/// The command in a process that gets the signal as soon as it catches it; `before` it starts.
+Outcome signalled(
+    const std::vector<std::string>& words, int signal, const std::function<void()>& before = [] {}) {
     Outcome outcome = in_child([&] {
+        before();
         std::signal(signal, SIG_DFL);  // whoever started the tests may ignore it
         std::thread([signal] {
             while (!caught(signal)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -54,6 +58,16 @@ TEST(Signals, AHangUpThatIsIgnoredStaysIgnored) {
         return caught(SIGHUP) || !caught(SIGTERM) ? 1 : 0;
     });
     EXPECT_EQ(kept.code, 0);
+}
+
+/// Nothing is ever written to the pipe that the text would come from.
+TEST(Signals, AreObeyedWhereStandardInputIsWaitedFor) {
+    const TempFolder folder;
+    const std::filesystem::path pipe = folder / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const Outcome read = signalled({"analyze", "heads", "novella-7m", "--text", "-"}, SIGINT,
+                                   [&] { ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO); });
+    EXPECT_EQ(read.code, 128 + SIGINT) << read.err;
 }
 
 }  // namespace signals_test
