@@ -52,7 +52,7 @@ FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::stri
         cancel.throw_if_cancelled();
         if (fd_ < 0) {
             std::error_code code;
-            std::filesystem::create_directories(file.parent_path(), code);
+            if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), code);
             if (code) fail(file.parent_path(), code.value(), hint);
             // The mode that the umask leaves, as of every other file: users who share a folder share its locks.
             fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);

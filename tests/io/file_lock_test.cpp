@@ -44,6 +44,15 @@ TEST(FileLock, MakesItsFolderAgainThatAnotherRemoved) {
     EXPECT_TRUE(std::filesystem::exists(file));
 }
 
+TEST(FileLock, TakesAFileThatIsANameAlone) {
+    const TempFolder folder;
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder / "");
+    EXPECT_NO_THROW(FileLock("lock", FileLock::Kind::exclusive, "", {}, {}));
+    std::filesystem::current_path(before);
+    EXPECT_TRUE(std::filesystem::exists(folder / "lock"));
+}
+
 TEST(FileLock, NamesThePlaceThatIsInTheWay) {
     const TempFolder folder;
     const auto place = folder.write("plain", "x");
