@@ -20,7 +20,7 @@ std::string output_label(const trace::Trace&, std::int64_t id);
 TokenChoice choose_output(const model::ModelConfig&, const text::Tokenizer&, std::string_view typed,
                           const std::string& option = {});
 
-/// The row of the logits that is looked at where none is chosen: that of the class, else the last one.
+/// The row of the logits that a question reads where none is chosen: that of the class, else the last one.
 Position output_position(const trace::Trace&);
 
 /// A probability of a row of logits: exp(logit - log_sum); the sigmoid of the logit where classes do not exclude each other.
