@@ -31,7 +31,7 @@ void HeadAverages::add(const trace::Trace& trace) {
 }
 
 FirstPairs HeadAverages::first_pairs() const {
-    return {.causal = causal_, .first_row = causal_ && !options_.with_first_row ? 1 : 0};
+    return {.causal = causal_};
 }
 
 void HeadAverages::add_corner(const trace::Trace& trace) {

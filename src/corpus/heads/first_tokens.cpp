@@ -79,7 +79,7 @@ analyze::VariabilityTerms FirstTokens::variability(std::int64_t head) const {
 
 std::int64_t FirstTokens::queries() const noexcept {
     std::int64_t sum = 0;
-    for (const auto& [place, text] : kept_) sum += text.tokens - pairs().first_row;
+    for (const auto& [place, text] : kept_) sum += text.tokens - (shape_.causal ? 1 : 0);
     return sum;
 }
 

@@ -15,7 +15,6 @@ inline constexpr std::int64_t kFirstTokens = 10;  ///< enough texts have so many
 /// 2 + j]; else all, [10 i + j].
 struct FirstPairs {
     bool causal = true;
-    std::int64_t first_row = 1;  ///< queries before it do not count
     std::int64_t size() const noexcept { return causal ? kFirstTokens * (kFirstTokens + 1) / 2 : kFirstTokens * kFirstTokens; }
     std::int64_t keys(std::int64_t query) const noexcept { return causal ? query + 1 : kFirstTokens; }
     std::int64_t at(std::int64_t query, std::int64_t key) const noexcept {

@@ -31,7 +31,7 @@ public:
         std::vector<float> weights;  ///< [layer * heads + head, FirstPairs::size()]
     };
     const HeadsShape& shape() const noexcept { return shape_; }
-    analyze::FirstPairs pairs() const noexcept { return {.causal = shape_.causal, .first_row = shape_.causal ? 1 : 0}; }
+    analyze::FirstPairs pairs() const noexcept { return {.causal = shape_.causal}; }
     std::vector<std::int64_t> chunks() const;  ///< of the kept texts, in the order of their draws
     /// Of a head, layer * heads + head, over chunks().
     analyze::VariabilityTerms variability(std::int64_t head) const;
