@@ -28,8 +28,8 @@ bool caught(int signal) {
 Outcome signalled(
     const std::vector<std::string>& words, int signal, const std::function<void()>& before = [] {}) {
     Outcome outcome = in_child([&] {
-        before();
         std::signal(signal, SIG_DFL);  // whoever started the tests may ignore it
+        before();
         std::thread([signal] {
             while (!caught(signal)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             ::kill(::getpid(), signal);
@@ -65,9 +65,12 @@ TEST(Signals, AreObeyedWhereStandardInputIsWaitedFor) {
     const TempFolder folder;
     const std::filesystem::path pipe = folder / "pipe";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-    const Outcome read = signalled({"analyze", "heads", "novella-7m", "--text", "-"}, SIGINT,
-                                   [&] { ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO); });
+    const Outcome read = signalled({"analyze", "heads", "novella-7m", "--text", "-"}, SIGINT, [&] {
+        ::dup2(::open(pipe.c_str(), O_RDWR), STDIN_FILENO);
+        interruptible();  // before a text is read, the signal's own action ends the program
+    });
     EXPECT_EQ(read.code, 128 + SIGINT) << read.err;
+    EXPECT_THAT(read.err, HasSubstr("Cancelled"));
 }
 
 }  // namespace signals_test

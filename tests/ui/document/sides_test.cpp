@@ -156,18 +156,17 @@ TEST_F(SidesTest, BIsNotComparedWithAnUnrelatedText) {
     EXPECT_EQ(document().options(), before) << "nothing is lost";
     window.notice_bar().second().click();
     ASSERT_TRUE(settle());
-    EXPECT_TRUE(document().beside()) << "as asked";
+    EXPECT_TRUE(wait_for([&] { return document().beside() != nullptr; })) << "as asked";
     EXPECT_FALSE(window.notice_bar().isVisible());
     // Back by undo, and gone by the cross.
     ASSERT_TRUE(trigger(Command::undo));
-    EXPECT_TRUE(document().beside());
+    EXPECT_TRUE(wait_for([&] { return document().beside() != nullptr; }));
     EXPECT_FALSE(document().unrelated_b());
     window.tool_row().side().end_button().click();
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().has_other());
     ASSERT_TRUE(trigger(Command::undo));
-    ASSERT_TRUE(settle());
-    EXPECT_TRUE(document().beside());
+    EXPECT_TRUE(wait_for([&] { return document().beside() != nullptr; }));
 }
 
 TEST_F(SidesTest, TokensChosenForATextGoWithIt) {

@@ -137,8 +137,7 @@ TEST_F(WindowTest, TheListGoesToItsTopAfterAQuestion) {
     document().selection().focus_head(panel.model().heads().back());
     ASSERT_TRUE(wait_for([&] { return !at_top(); })) << "a head that is selected comes into sight";
     document().edit_options([](ViewOptions& o) { o.measure = "share_first"; });
-    QTest::qWait(20);
-    EXPECT_TRUE(at_top());
+    EXPECT_TRUE(wait_for(at_top));
     document().selection().focus_head(panel.model().heads().back());
     ASSERT_TRUE(wait_for([&] { return !at_top(); }));
     set_finder(QStringLiteral("layer < 5"));
