@@ -59,9 +59,9 @@ def milliseconds(run, ids):
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        kept = run(ids)
+        results = run(ids)
         times.append((time.perf_counter() - start) * 1e3)
-        del kept
+        del results
     return statistics.median(times)
 
 

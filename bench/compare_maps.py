@@ -5,8 +5,7 @@ map` (60 clusters with a curved part, 5,000 points of width 64), on one thread.
 
     python bench/compare_maps.py
 
-Times are processor time, so that other work on
-the machine counts little.
+Times are processor time, so that other work on the machine counts little.
 """
 import os
 import time

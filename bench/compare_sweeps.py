@@ -97,9 +97,9 @@ def lens(model, patch, pairs):
         metric = lambda logits: logits[0, -1, right] - logits[0, -1, wrong]
         with torch.no_grad(), contextlib.redirect_stderr(io.StringIO()):
             _, cache = model.run_with_cache(torch.tensor([clean]))
-            usual = metric(model(torch.tensor([corrupt])))
+            unpatched = metric(model(torch.tensor([corrupt])))
             start = time.perf_counter()
-            found = patch(model, torch.tensor([corrupt]), cache, metric) - usual
+            found = patch(model, torch.tensor([corrupt]), cache, metric) - unpatched
             spent += time.perf_counter() - start
         effects = found.flatten() if effects is None else effects + found.flatten()
     return spent, effects / len(pairs)

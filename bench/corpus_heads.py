@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measures of heads over texts of one length: `headlight_bench corpus` beside a loop over Hugging Face transformers, in turns.
+"""Measures of heads over texts of one length: `headlight_bench corpus` and a loop over Hugging Face transformers, in turns.
 
     python bench/corpus_heads.py --bench build/release/bin/headlight_bench --folder FOLDER [--tokens 16 512] [--rounds 3]
 
-FOLDER is a GPT-2 (`headlight_bench --write-model FOLDER` makes one). Beside other programs `--processor-time --threads 1` compares the
+FOLDER is a GPT-2 (`headlight_bench --write-model FOLDER` makes one). On a busy machine `--processor-time --threads 1` compares the
 time of the processor in place of the clock's. The loop runs the stack without its unembedding, one text at
 a time, with eager attention, and computes of every head what Headlight gathers of patterns, values and updates: entropies, distances, shares,
 focus, value-weighted shares, induction, previous and duplicate tokens, updates, and a histogram of distances. Excess measures and

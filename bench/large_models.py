@@ -7,7 +7,7 @@
 a: the shape of SmolLM2-135M, model view of 9,612 tokens   b: 18 layers, width 640, vocabulary 262,144, as long
 c: a with 32,768 tokens   d: the shape of an 8B model in Q4_K (GGUF, 4.6 GB), 64 tokens   e: a 3B model in bfloat16 (6.4 GB), 64 tokens
 
-Writes each model into a temporary folder (or FOLDER, which is kept), runs headlight on it once and prints Markdown. "own" is the
+Writes each model into a temporary folder (or FOLDER, which is not removed), runs headlight on it once and prints Markdown. "own" is the
 largest RssAnon and "file" the largest RssFile while it ran: pages of a mapped file can be dropped by the system at any time. "all"
 is the largest resident set of the kernel's account, both together.
 With --transformers a and e through transformers as well, where this Python has it: hidden states of every layer and logits of one

@@ -21,25 +21,7 @@ namespace headlight::bench {
 namespace {
 
 constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
-    {"forward", forward},
-    {"capture", capture},
-    {"corpus", corpus},
-    {"memory", memory},
-    {"load", load},
-    {"generate", generate},
-    {"measures", measures},
-    {"prediction", prediction},
-    {"circuits", circuits},
-    {"tokenizer", tokenizer},
-    {"probes", probes},
-    {"ui", figures},
-    {"map", maps},
-    {"map-drawing", map_drawing},
-    {"edits", edits},
-    {"long", long_texts},
-    {"precision", precision},
-    {"cancel", cancel},
-    {"typing", typing},
+    {"forward", forward}, {"memory", memory}, {"load", load}, {"long", long_texts}, {"corpus", corpus}, {"map", maps},
 #ifdef HEADLIGHT_BENCH_WINDOW
     {"window", window},
 #endif
@@ -47,7 +29,7 @@ constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
 
 struct Arguments {
     std::vector<std::string> names, views;
-    std::string model, tokens, text_file, write_model;
+    std::string model, tokens, write_model;
     int repeats = 7, threads = 0;
     bool json = false;
 };
@@ -72,17 +54,11 @@ nlohmann::ordered_json machine() {
 
 std::string line_of(const std::string& name, const Measured& m) {
     char text[200];
-    const bool share = m.unit.empty() || m.unit == "share added";
+    const bool share = m.unit.empty();
     std::snprintf(text, sizeof text, "%-10s %6s  %-40s %10.2f %s\n", name.c_str(),
                   m.tokens ? std::to_string(m.tokens).c_str() : "", m.what.c_str(), share ? m.value * 100 : m.value,
                   share ? "%" : m.unit.c_str());
     return text;
-}
-
-/// A model folder's tokenizer, or a tokenizer.json.
-std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& reference) {
-    return reference.ends_with(".json") ? text::Tokenizer::from_json_file(reference)
-                                        : text::Tokenizer::load(model::locate_model(reference));
 }
 
 int run(const Arguments& o, const cli::Console& console) {
@@ -91,8 +67,6 @@ int run(const Arguments& o, const cli::Console& console) {
         return 0;
     }
     Subject subject{.folder = {},
-                    .text_file = o.text_file,
-                    .scratch = {},
                     .model = {},
                     .tokenizer = {},
                     .tokens = {},
@@ -104,11 +78,9 @@ int run(const Arguments& o, const cli::Console& console) {
         throw cli::UsageError("--tokens: a text has at least one token");
     model::start_runtime(o.threads);
     const test::TempFolder temporary;
-    subject.scratch = temporary.path();
-    static constexpr std::string_view none[] = {"tokenizer", "probes"}, own[] = {"long", "cancel", "typing", "window"};
+    static constexpr std::string_view own[] = {"long", "window"};  // the other model's context is too short for them
     const auto without_model = [&](const std::string& name) {
-        return std::ranges::find(none, name) != std::end(none) ||
-               (o.model.empty() && std::ranges::find(own, name) != std::end(own));
+        return name == "map" || (o.model.empty() && std::ranges::find(own, name) != std::end(own));
     };
     if (o.names.empty() || !std::ranges::all_of(o.names, without_model)) {
         if (o.model.empty()) {
@@ -121,11 +93,7 @@ int run(const Arguments& o, const cli::Console& console) {
     for (const auto& [name, measure] : kBenchmarks) {
         if (!o.names.empty() && std::find(o.names.begin(), o.names.end(), name) == o.names.end()) continue;
         Subject its = subject;
-        // The random model's tokenizer knows made-up words only.
-        if (measure == tokenizer)
-            its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
-        if ((measure == long_texts || measure == cancel || measure == typing) &&
-            o.model.empty()) {  // the other model's context is too short
+        if (measure == long_texts && o.model.empty()) {
             write_random_llama(temporary / "long");
             its.load(temporary / "long");
         }
@@ -157,11 +125,9 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
     for (const auto& [name, measure] : kBenchmarks) names.emplace_back(name);
     definition.restrict_to(app.add_option("NAME", o->names, "what to measure (default: everything)"), names);
     add_value(definition, "--model", o->model,
-              "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
-              "in a temporary folder of 500 MB)",
+              "the model to measure with (default: random weights of GPT-2 small's size, in a temporary folder of 500 MB)",
               "MODEL");
     add_value(definition, "--tokens", o->tokens, "lengths of text (default: by benchmark)", "LIST");
-    add_value(definition, "--text-file", o->text_file, "the text that tokenizer encodes (default: made up)", "FILE");
     add_value(definition, "--view", o->views, "the views that window measures (default: all, and the panels)", "VIEW");
     add_count(definition, "--repeats", o->repeats, "number of rounds; the median counts", 1, 1000);
     cli::add_memory(definition);
@@ -173,7 +139,7 @@ cli::Action define(cli::Definition& definition, const cli::Frontend&) {
 
 constexpr cli::Command kBench{"bench",
                               "Measure the speed of Headlight on this machine; docs/benchmarks.md says what each name means.",
-                              {"headlight bench", "headlight bench forward capture --json > bench.json"},
+                              {"headlight bench", "headlight bench forward memory --json > bench.json"},
                               define};
 
 }  // namespace

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/bench.h"
 #include "headlight/corpus/run/pack.h"
-#include "headlight/model/as_used.h"
 #include "headlight/model/blas_kernels.h"
-#include "headlight/model/generate.h"
 #include "headlight/model/runtime.h"
 #include "headlight/model/same_products.h"
 #include "headlight/trace/encoded.h"
 #include "headlight/trace/remade.h"
-#include "headlight/trace/tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -77,20 +74,6 @@ Results forward(const Subject& s) {
     return found;
 }
 
-Results capture(const Subject& s) {
-    trace::CapturePlan least = without_overview();  // a pass has to return something
-    least.globs = {s.model->config().has_unembedding ? "logits" : "blocks.0.ln1.hook_scale"};
-    Results found;
-    for (const std::int64_t n : s.lengths({512, 1024})) {
-        const std::vector<double> ms =
-            warm_in_turns(s, {[&] { s.run(n, least); }, [&] { s.run(n, without_overview()); }, [&] { s.run(n); }});
-        found.push_back({n, "plain pass", ms[0], "ms"});
-        found.push_back({n, "every hook kept", ms[1] / ms[0] - 1, "share added"});
-        found.push_back({n, "every hook kept and overview", ms[2] / ms[0] - 1, "share added"});
-    }
-    return found;
-}
-
 // Everything that `headlight corpus run --measure heads` does with a pack of texts, against the pass alone.
 Results corpus(const Subject& s) {
     using namespace headlight::corpus;
@@ -130,7 +113,7 @@ Results corpus(const Subject& s) {
         };
         const Rounds rounds = rounds_of(s.repeats, works, s.cancel);
         report(medians(rounds.wall), "", 1);
-        // Beside other programs the steadier clock, which does not see threads that wait.
+        // The steadier clock on a busy machine; it does not count threads that wait.
         report(medians(rounds.processor), ", processor time", at::get_num_threads());
     }
     return found;
@@ -166,41 +149,6 @@ Results long_texts(const Subject& s) {
     return found;
 }
 
-// The same pass in bfloat16 and with products in bfloat16, and how far their logits are from those of float32.
-Results precision(const Subject& s) {
-    std::vector<Subject> others;
-    for (const model::ComputeType type : {model::ComputeType::bfloat16, model::ComputeType::float32_bf16})
-        if (!model::has_bfloat16_products(type) || model::computes_bfloat16_products())
-            others.emplace_back(s).model = model::Model::load(s.folder, {.dtype = type, .device = "cpu"}, s.cancel);
-    const Square square;
-    const trace::CapturePlan logits{.globs = {"logits"}, .overview = trace::no_overview};
-    Results found;
-    for (const std::int64_t n : s.lengths({512})) {
-        const auto of = [&](const Subject& subject) {
-            return trace::tensor(*subject.run(n, logits), {model::Hook::logits, Layer(0)}).to(at::kDouble);
-        };
-        const at::Tensor exact = of(s), p = at::log_softmax(exact, -1);
-        std::vector<std::function<void()>> works = {[&] { s.run(n, logits); }, square};
-        for (const Subject& other : others) works.emplace_back([&] { other.run(n, logits); });
-        const std::vector<double> ms = medians(rounds_of(s.repeats, works, s.cancel).processor);
-        found.push_back({n, "pass in float32, processor time", ms[0], "ms"});
-        for (std::size_t i = 0; i < others.size(); ++i) {
-            const at::Tensor here = of(others[i]), q = at::log_softmax(here, -1);
-            const std::string type(enum_word(others[i].model->dtype()));
-            found.push_back({n, "pass in " + type + ", processor time", ms[2 + i], "ms"});
-            found.push_back({n, type + ": times as fast", ms[0] / ms[2 + i], "x"});
-            const at::Tensor off = (here - exact).pow(2).mean().sqrt(),
-                             spread = (exact - exact.mean(-1, true)).pow(2).mean().sqrt();
-            found.push_back({n, type + ": rms error of logits, of their spread", (off / spread).item<double>(), ""});
-            found.push_back(
-                {n, type + ": mean divergence of predictions", (p.exp() * (p - q)).sum(-1).mean().item<double>(), "nats"});
-            const at::Tensor same = exact.argmax(-1).eq(here.argmax(-1)).to(at::kDouble).mean();
-            found.push_back({n, type + ": same most likely token", same.item<double>(), ""});
-        }
-    }
-    return found;
-}
-
 Results memory(const Subject& s) {
     Results found;
     for (const std::int64_t n : s.lengths({512, 1024, 2048}))
@@ -212,49 +160,6 @@ Results load(const Subject& s) {
     const std::vector<double> ms =
         warm_in_turns(s, {[&] { model::Model::load(s.folder, {}, s.cancel); }, [&] { text::Tokenizer::load(s.folder); }});
     return {{0, "model folder", ms[0], "ms"}, {0, "tokenizer", ms[1], "ms"}};
-}
-
-// Decoding reads every weight once for each token: a sum over as many numbers is the bound.
-Results generate(const Subject& s) {
-    const model::ModelConfig& c = s.model->config();
-    if (!c.causal || !c.has_unembedding) return {};
-    std::int64_t numbers = 0;
-    for (const auto& [part, count] : s.model->parameter_counts())
-        if (c.tied_unembedding || part != "embedding") numbers += count;
-    const at::Tensor weights = at::ones({numbers});
-    const Square square;
-    constexpr std::int64_t kNew = 16;
-    Results found;
-    for (const std::int64_t n : s.lengths({512})) {
-        const auto ids = s.tokenizer->encode(s.prompt(n).text, std::nullopt, false).ids;
-        std::vector<double> prompts, tokens;
-        const std::vector<double> ms =
-            warm_in_turns(s, {[&] {
-                                  const auto made = model::generate(*s.model, ids, {.tokens = 1 + kNew}, {}, s.cancel);
-                                  prompts.push_back(made.prompt_seconds * 1e3);
-                                  tokens.push_back(made.seconds * 1e3 / kNew);
-                              },
-                              [&] { weights.sum(); }, square});
-        const double prompt = median(prompts), token = median(tokens);
-        // Weights that are converted as they are used are read from the file; a sum cannot read their kind, so of as many
-        // float32.
-        double bytes = 4.0 * static_cast<double>(numbers);
-        const double sum_rate = bytes / ms[1] / 1e6;
-        if (model::bytes_as_used(*s.model) > 0) {
-            bytes = 0;
-            for (const std::string& file : s.model->report().files)
-                bytes += static_cast<double>(std::filesystem::file_size(file));
-        }
-        // Logits of the last token only.
-        const double head = 2.0 * static_cast<double>((n - 1) * c.d_model * c.vocab_size);
-        found.push_back({n, "prompt", prompt, "ms"});
-        found.push_back({n, "share of matrix product", (forward_flops(c, n) - head) / prompt / 1e6 / Square::gflops(ms[2]), ""});
-        found.push_back({n, "new token", token, "ms"});
-        found.push_back({n, "weights read per token", bytes / token / 1e6, "GB/s"});
-        found.push_back({n, "memory bandwidth: a sum of float32", sum_rate, "GB/s"});
-        found.push_back({n, "share of memory bandwidth", bytes / token / 1e6 / sum_rate, ""});
-    }
-    return found;
 }
 
 }  // namespace headlight::bench

@@ -17,22 +17,16 @@ def processor():
     return platform.machine()
 
 
-def percent(share, sign=""):
-    return f"{100 * share:{sign}.1f} %"
-
-
 def own_tables(measured):
     value = {(r["benchmark"], r["tokens"], r["what"], r["unit"]): r["value"] for r in measured}
     lengths = sorted({r["tokens"] for r in measured if r["benchmark"] == "forward"})
-    yield "| tokens | traced pass | GFLOP/s | matrix product | share | every hook kept | with overview |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| tokens | traced pass | GFLOP/s | matrix product | share |"
+    yield "|---|---|---|---|---|"
     for n in lengths:
         yield (f"| {n:,} | {value['forward', n, 'traced pass', 'ms']:,.0f} ms "
                f"| {value['forward', n, 'traced pass', 'GFLOP/s']:.0f} "
                f"| {value['forward', n, 'matrix product', 'GFLOP/s']:.0f} "
-               f"| {percent(value['forward', n, 'share of matrix product', ''])} "
-               f"| {percent(value['capture', n, 'every hook kept', 'share added'], '+')} "
-               f"| {percent(value['capture', n, 'every hook kept and overview', 'share added'], '+')} |")
+               f"| {100 * value['forward', n, 'share of matrix product', '']:.1f} % |")
     yield ""
     yield "| tokens | trace of every hook | a token |"
     yield "|---|---|---|"

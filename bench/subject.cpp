@@ -81,13 +81,9 @@ std::vector<double> medians(const std::vector<std::vector<double>>& times) {
     return out;
 }
 
-std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken& cancel) {
-    return medians(rounds_of(rounds, works, cancel).wall);
-}
-
 std::vector<double> warm_in_turns(const Subject& s, const std::vector<std::function<void()>>& works) {
     for (const auto& work : works) work();
-    return in_turns(s.repeats, works, s.cancel);
+    return medians(rounds_of(s.repeats, works, s.cancel).wall);
 }
 
 }  // namespace headlight::bench

@@ -74,8 +74,7 @@ TEST(Bench, LinesAreForPeople) {
 
 TEST(Bench, NamesAreKnownAndAMisspeltOneIsAnswered) {
     const Outcome help = done(program({"bench", "--help"}));
-    for (const char* name :
-         {"forward", "capture", "corpus", "memory", "load", "generate", "measures", "prediction", "circuits", "tokenizer", "ui"})
+    for (const char* name : {"forward", "memory", "load", "long", "corpus", "map", "window"})
         EXPECT_THAT(help.out, HasSubstr(name));
     refused(program({"bench", "foward"}), 2, HasSubstr("did you mean forward?"));
 }
@@ -83,19 +82,8 @@ TEST(Bench, NamesAreKnownAndAMisspeltOneIsAnswered) {
 TEST(Bench, LengthsAndRoundsAreChecked) {
     for (const std::vector<std::string>& wrong :
          {std::vector<std::string>{"--tokens", "0"}, {"--tokens", "four"}, {"--repeats", "0"}, {"--threads", "-1"}}) {
-        refused(program({"bench", "tokenizer", wrong[0], wrong[1]}), 2, HasSubstr(wrong[0]));
+        refused(program({"bench", "memory", wrong[0], wrong[1]}), 2, HasSubstr(wrong[0]));
     }
-}
-
-TEST(Bench, TheTokenizerReadsAFileByLinesAndInOneCall) {
-    const test::TempFolder folder;
-    const std::string text = folder.write("text.txt", "The doctor asked the nurse.\nThe nurse was late.\n");
-    const Outcome outcome = done(program({"bench", "tokenizer", "--model", test::built_in_model() + "/tokenizer.json",
-                                          "--text-file", text, "--repeats", "1", "--json"}));
-    std::set<std::string> what;
-    const json found = json::parse(outcome.out);
-    for (const json& row : found.at("results")) what.insert(row.at("what").get<std::string>());
-    EXPECT_EQ(what, (std::set<std::string>{"text", "text, by lines", "tokens", "tokens, by lines"}));
 }
 
 TEST(Bench, AProgramThatStandsAloneSaysHowToBuildTheBenchmarks) {
