@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes a model of the shape of another one with the random weights of transformers' initialisation, and its tokenizer: what a probe
-finds in its states was not learnt (docs/corpus.md, Probes).
+finds in its states was not learnt (docs/studies/probes.md).
 
     python tests/golden/make_random_model.py models/novella-7m FOLDER [SEED]
 """
