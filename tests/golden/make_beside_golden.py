@@ -5,7 +5,7 @@
     python tests/golden/make_beside_golden.py
 
 Each case is a fixture of tests/fixtures/text (one file of it, or all) with further files: added_tokens.json,
-tokenizer_config.json, special_tokens_map.json. Needs transformers 5, sentencepiece and protobuf.
+tokenizer_config.json, special_tokens_map.json. Needs sentencepiece and protobuf (requirements.txt).
 """
 import json
 import pathlib

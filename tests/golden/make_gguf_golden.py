@@ -4,7 +4,7 @@
 
     python tests/golden/make_gguf_golden.py
 
-Needs gguf, numpy, safetensors. The fixtures of tests/fixtures/models are written as llama.cpp's converter writes such
+Needs gguf (requirements.txt). The fixtures of tests/fixtures/models are written as llama.cpp's converter writes such
 models (names, rearranged rows, transposed matrices, vocabulary), so that a program that undoes it all has the very same
 numbers again. The quants are random blocks and what gguf.quants.dequantize makes of them.
 """

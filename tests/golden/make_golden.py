@@ -9,7 +9,7 @@
         DIR/reference.safetensors: logits and patterns of any model that transformers knows, which Headlight compares with
         its own when it opens the folder
 
-Needs torch, transformers, tokenizers, safetensors, and Pillow for pictures. The tests themselves need none of it.
+Needs the packages of requirements.txt (Pillow for pictures alone). The tests themselves need none of it.
 Models run in eager attention, once in float32 and once in float64. In float64 the places where transformers computes in
 float32 whatever the model's type (softmax, RMSNorm, rotary angles, ALiBi slopes) are lifted to float64, so that the
 second golden tells a wrong formula from rounding. Weights: std 0.3 and more, biases and gains never trivial, or softmax

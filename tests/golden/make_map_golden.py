@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes tests/golden/map.npz: what scikit-learn, openTSNE and umap-learn give for the points of tests/map.
 
-Needs numpy, scikit-learn, openTSNE and umap-learn: python tests/golden/make_map_golden.py
+Needs scikit-learn, openTSNE and umap-learn (requirements.txt): python tests/golden/make_map_golden.py
 """
 import pathlib
 import warnings
