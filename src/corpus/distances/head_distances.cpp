@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/distances/head_distances.h"
 
-#include "corpus/heads/saved_heads.h"
+#include "corpus/accumulate/archive.h"
 #include "headlight/base/error.h"
 #include "headlight/base/lanes.h"
 #include "headlight/base/numbers.h"
@@ -103,25 +103,7 @@ HeadDistances::HeadDistances(const model::ModelConfig& c, const HeadDistancesOpt
         throw Error({.problem = "Heads cannot be compared at a negative number of queries",
                      .expected = "at least 1, or 0 for all",
                      .found = std::to_string(options.queries)});
-    pairs_.resize(static_cast<std::size_t>(pairs()));
-}
-
-HeadDistances::HeadDistances(const Arrays& arrays) {
-    const std::vector<std::int64_t> heads = arrays.get<std::int64_t>("distances.heads", {2});
-    check_heads(arrays, "distances.heads", heads[0], heads[1]);
-    layers_ = heads[0];
-    heads_of_layer_ = heads[1];
-    arrays.require<std::int64_t>("distances.sums", {pairs(), 3, 2});
-    pairs_.resize(static_cast<std::size_t>(pairs()));
-    load(arrays);
-}
-
-std::unique_ptr<Accumulator> HeadDistances::fresh() const {
-    auto other = std::make_unique<HeadDistances>(*this);
-    other->pairs_.assign(pairs_.size(), Pair());
-    other->kept_.clear();
-    other->chunks_ = other->compared_ = other->queries_ = other->squares_of_queries_ = 0;
-    return other;
+    sums_.resize(static_cast<std::size_t>(pairs() * kSums));
 }
 
 /// The rows of a chunk at which heads are compared.
@@ -163,13 +145,6 @@ std::unique_ptr<TextPatterns> HeadDistances::patterns_of(const TextRun& run) con
     return std::make_unique<DrawnRows>(*this, run);
 }
 
-void HeadDistances::keep(KeptQuery query) {
-    const auto place = std::ranges::lower_bound(kept_, order_of(query), {}, order_of);
-    if (place == kept_.end() && std::ssize(kept_) >= options_.kept) return;
-    kept_.insert(place, std::move(query));
-    if (std::ssize(kept_) > options_.kept) kept_.pop_back();
-}
-
 void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
     const auto& drawn = dynamic_cast<const DrawnRows&>(*patterns);
     const auto n = std::ssize(drawn.positions);
@@ -197,10 +172,10 @@ void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
         for (std::int64_t pair = begin; pair < end; ++pair) {
             const double sum =
                 sums[static_cast<std::size_t>(pair - begin)] / static_cast<double>(n) * static_cast<double>(drawn.of_chunk);
-            Pair& to = pairs_[static_cast<std::size_t>(pair)];
-            to.sum.add(sum);
-            to.squares.add(sum * sum);
-            to.products.add(sum * static_cast<double>(drawn.of_chunk));
+            FixedSum* to = sums_.data() + pair * kSums;
+            to[kSum].add(sum);
+            to[kSquares].add(sum * sum);
+            to[kProducts].add(sum * static_cast<double>(drawn.of_chunk));
         }
     });
     for (std::int64_t r = 0; r < n; ++r) {
@@ -212,7 +187,7 @@ void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
                         .weights = {}};
         if (std::ssize(kept_) >= options_.kept && (kept_.empty() || order_of(kept_.back()) < order_of(query))) continue;
         for (std::int64_t h = 0; h < heads(); ++h) query.weights.insert(query.weights.end(), row(r, h), row(r, h) + query.keys);
-        keep(std::move(query));
+        add_in_order(kept_, {std::move(query)}, order_of, options_.kept);
     }
     ++chunks_;
     compared_ += n;
@@ -220,90 +195,40 @@ void HeadDistances::add(const TextRun& run, TextPatterns* patterns) {
     squares_of_queries_ += drawn.of_chunk * drawn.of_chunk;
 }
 
-void HeadDistances::merge(const Accumulator& from) {
-    const auto& other = dynamic_cast<const HeadDistances&>(from);
-    for (std::size_t i = 0; i < pairs_.size(); ++i)
-        for (const auto field : {&Pair::sum, &Pair::squares, &Pair::products}) (pairs_[i].*field).merge(other.pairs_[i].*field);
-    for (const KeptQuery& query : other.kept_) keep(query);
-    chunks_ += other.chunks_;
-    compared_ += other.compared_;
-    queries_ += other.queries_;
-    squares_of_queries_ += other.squares_of_queries_;
-}
-
-void HeadDistances::save(Arrays& arrays) const {
-    std::vector<std::int64_t> sums;
-    for (const Pair& pair : pairs_)
-        for (const FixedSum& sum : {pair.sum, pair.squares, pair.products}) {
-            sums.push_back(sum.low());
-            sums.push_back(sum.high());
-        }
-    arrays.put<std::int64_t>("distances.sums", {pairs(), 3, 2}, sums);
-    std::vector<std::int64_t> places;
-    std::vector<float> weights;
-    for (const KeptQuery& q : kept_) {
-        places.insert(places.end(), {static_cast<std::int64_t>(q.draw), q.text, q.position, q.keys});
-        weights.insert(weights.end(), q.weights.begin(), q.weights.end());
-    }
-    arrays.put<std::int64_t>("distances.kept", {std::ssize(kept_), 4}, places);
-    arrays.put<float>("distances.kept_weights", {std::ssize(weights)}, weights);
-    const std::int64_t heads[] = {layers_, heads_of_layer_};
-    arrays.put<std::int64_t>("distances.heads", {2}, heads);
-    const std::int64_t counted[] = {chunks_, compared_, queries_, squares_of_queries_};
-    arrays.put<std::int64_t>("distances.counted", {4}, counted);
-}
-
-void HeadDistances::load(const Arrays& arrays) {
-    const std::vector<std::int64_t> sums = arrays.get<std::int64_t>("distances.sums", {pairs(), 3, 2});
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        const std::int64_t* at = sums.data() + 6 * i;
-        pairs_[i] = {FixedSum::of(at[0], at[1]), FixedSum::of(at[2], at[3]), FixedSum::of(at[4], at[5])};
-    }
-    const std::vector<std::int64_t> counted = arrays.get_within<std::int64_t>("distances.counted", {4}, 0, kMostCounted);
-    chunks_ = counted[0];
-    compared_ = counted[1];
-    queries_ = counted[2];
-    squares_of_queries_ = counted[3];
-    const std::vector<std::int64_t> places = arrays.get<std::int64_t>("distances.kept", {-1, 4});
-    const std::vector<float> weights = arrays.get<float>("distances.kept_weights", {-1});
-    std::int64_t left =
-        std::ssize(weights) / heads();  // keys that the queries may have; each alone must fit, or two could cancel
-    for (std::size_t i = 0; i < places.size(); i += 4) {
-        const std::int64_t text = places[i + 1], position = places[i + 2], keys = places[i + 3];
-        if (text < 0 || position < 0 || keys < 1 || keys > left) arrays.throw_damaged("distances.kept");
-        left -= keys;
-    }
-    if (left != 0 || std::ssize(weights) % heads() != 0) arrays.throw_damaged("distances.kept_weights");
-    kept_.clear();
-    auto from = weights.begin();
-    for (std::size_t i = 0; i < places.size(); i += 4) {
-        const auto end = from + heads() * places[i + 3];
-        kept_.push_back({static_cast<std::uint64_t>(places[i]), places[i + 1], places[i + 2], places[i + 3], {from, end}});
-        from = end;
-    }
+void HeadDistances::stored(Archive& a) {
+    a.heads("distances.heads", layers_, heads_of_layer_);
+    a.sums("distances.sums", {pairs(), kSums}, sums_);
+    a.counts("distances.counted", {4}, {&chunks_, &compared_, &queries_, &squares_of_queries_});
+    a.rows(kept_, order_of, options_.kept, [&](StoredRows<KeptQuery>& query) {
+        query
+            .column<std::int64_t>("distances.kept", {}, &KeptQuery::draw, a.chunk(&KeptQuery::text),
+                                  within(0, &KeptQuery::position), within(1, &KeptQuery::keys, kMostCounted / heads()))
+            .ragged<float>("distances.kept_weights", {}, &KeptQuery::weights,
+                           [&](const KeptQuery& q) { return heads() * q.keys; });
+    });
 }
 
 template <class Fn>
 Eigen::MatrixXd HeadDistances::matrix(double diagonal, Fn value) const {
     Eigen::MatrixXd out = Eigen::MatrixXd::Constant(heads(), heads(), diagonal);
     for_pairs(0, pairs(), heads(), [&](std::int64_t pair, std::int64_t a, std::int64_t b) {
-        out(a, b) = out(b, a) = value(pairs_[static_cast<std::size_t>(pair)]);
+        out(a, b) = out(b, a) = value(sums_.data() + pair * kSums);
     });
     return out;
 }
 
 Eigen::MatrixXd HeadDistances::means() const {
     const auto n = static_cast<double>(queries_);
-    return matrix(0, [n](const Pair& pair) { return n > 0 ? pair.sum.value() / n : kNaN; });
+    return matrix(0, [n](const FixedSum* of) { return n > 0 ? of[kSum].value() / n : kNaN; });
 }
 
 Eigen::MatrixXd HeadDistances::standard_errors() const {
     const auto n = static_cast<double>(queries_), chunks = static_cast<double>(chunks_);
-    return matrix(0, [&](const Pair& pair) {
+    return matrix(0, [&](const FixedSum* of) {
         if (chunks_ < 2) return kNaN;
-        const double mean = pair.sum.value() / n;
+        const double mean = of[kSum].value() / n;
         const double residuals =
-            pair.squares.value() - 2 * mean * pair.products.value() + mean * mean * static_cast<double>(squares_of_queries_);
+            of[kSquares].value() - 2 * mean * of[kProducts].value() + mean * mean * static_cast<double>(squares_of_queries_);
         return std::sqrt(std::max(0.0, residuals) * chunks / (chunks - 1)) / n;
     });
 }

@@ -44,6 +44,7 @@ public:
 
     /// The chunks of the store that the arrays are of; get_chunks() takes any number without it.
     void set_chunks(std::int64_t chunks) noexcept { chunks_ = chunks; }
+    std::int64_t chunks() const noexcept { return chunks_; }
 
     /// With a checksum (io/checksum.h), which read() checks; `hint` says what to do with a damaged file.
     void write(const std::filesystem::path&, const std::map<std::string, std::string>& metadata) const;

@@ -3,8 +3,8 @@
 // queries of a corpus.
 #pragma once
 
-#include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
+#include "headlight/corpus/accumulate/stored.h"
 
 #include <Eigen/Core>
 
@@ -43,17 +43,13 @@ struct KeptQuery {
 /// head it attends only to itself. Time grows with the square of the number of heads: 3 ms per query of 256 keys for GPT-2's
 /// 144, 0.13 s for 1,024. Memory and file: 48 bytes per pair, and the kept weights (at 512 keys 9 MB for 144 heads, 67 MB for
 /// 1,024).
-class HeadDistances : public Accumulator {
+class HeadDistances : public Stored<HeadDistances> {
 public:
     explicit HeadDistances(const model::ModelConfig&, const HeadDistancesOptions& = {});
     /// Reads the arrays of a file. Errors as Arrays::get().
-    explicit HeadDistances(const Arrays&);
-    std::unique_ptr<Accumulator> fresh() const override;
+    explicit HeadDistances(const Arrays& arrays) { load(arrays); }
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
     /// Heads are numbered layer by layer: L1H0 comes after the last head of layer 0.
     std::int64_t heads() const noexcept { return layers_ * heads_of_layer_; }
@@ -73,11 +69,13 @@ public:
     Eigen::MatrixXd standard_errors() const;
 
 private:
+    void stored(Archive&) override;
     class DrawnRows;
-    struct Pair {
-        FixedSum sum;       ///< over chunks, of s_c: a chunk's mean divergence over its drawn queries, times its n_c queries
-        FixedSum squares;   ///< s_c^2
-        FixedSum products;  ///< s_c n_c
+    enum Sum {
+        kSum,       ///< over chunks, of s_c: a chunk's mean divergence over its drawn queries, times its n_c queries
+        kSquares,   ///< s_c^2
+        kProducts,  ///< s_c n_c
+        kSums
     };
     std::int64_t pairs() const noexcept { return heads() * (heads() - 1) / 2; }
     template <class Fn>
@@ -86,11 +84,10 @@ private:
     HeadDistancesOptions options_;
     std::int64_t layers_ = 0, heads_of_layer_ = 0;
     bool causal_ = true;
-    std::vector<Pair> pairs_;  ///< [pair], a < b, by a and then b
+    std::vector<FixedSum> sums_;  ///< [pair, Sum], a < b, by a and then b
     std::int64_t chunks_ = 0, compared_ = 0, queries_ = 0, squares_of_queries_ = 0;
 
     std::vector<KeptQuery> kept_;  ///< by draw
-    void keep(KeptQuery);
 };
 
 AccumulatorKind distances_kind();
