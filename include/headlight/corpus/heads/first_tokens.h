@@ -4,11 +4,10 @@
 #pragma once
 
 #include "headlight/analyze/heads/variability.h"
-#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/stored.h"
 #include "headlight/corpus/heads/heads.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,14 +18,15 @@ namespace headlight::corpus {
 inline constexpr std::int64_t kTextsOfVariability = 500;
 
 /// Accumulator "variability". A text counts by its first chunk, if that has a token after the first.
-class FirstTokens final : public Accumulator {
+class FirstTokens final : public Stored<FirstTokens> {
 public:
     FirstTokens(const HeadsShape& shape, std::uint64_t seed, std::int64_t texts = kTextsOfVariability)
         : shape_(shape), seed_(seed), texts_(texts) {}
     /// What a file of a run with this seed holds. Errors as load().
-    FirstTokens(const Arrays&, std::uint64_t seed);
+    FirstTokens(const Arrays& arrays, std::uint64_t seed) : FirstTokens(HeadsShape(), seed) { load(arrays); }
 
     struct OfText {
+        std::int64_t chunk = 0;      ///< its first one
         std::int64_t tokens = 0;     ///< at most kFirstTokens
         std::vector<float> weights;  ///< [layer * heads + head, FirstPairs::size()]
     };
@@ -37,24 +37,21 @@ public:
     analyze::VariabilityTerms variability(std::int64_t head) const;
     std::int64_t queries() const noexcept;  ///< that count, of the kept texts
 
-    std::unique_ptr<Accumulator> fresh() const override { return std::make_unique<FirstTokens>(shape_, seed_, texts_); }
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    /// variability.shape: layers, heads, causal, texts that are kept at most. variability.chunks, .tokens [n]; .weights [n,
-    /// layer, head, pair].
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
 private:
-    using Place = std::pair<std::uint64_t, std::int64_t>;  ///< draw, chunk
-    Place place_of(std::int64_t chunk) const;
-    void keep(const Place&, OfText);
+    /// variability.shape: layers, heads, causal, texts that are kept at most. variability.chunks, .tokens [n]; .weights [n,
+    /// layer, head, pair].
+    void stored(Archive&) override;
+    /// Draw, chunk.
+    std::pair<std::uint64_t, std::int64_t> place_of(std::int64_t chunk) const;
+    bool keeps(std::int64_t chunk) const;
 
     HeadsShape shape_;
     std::uint64_t seed_;
     std::int64_t texts_;
-    std::map<Place, OfText> kept_;
+    std::vector<OfText> kept_;  ///< by their places
 };
 
 AccumulatorKind variability_kind();
