@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/tag_attention.h"
 
+#include "corpus/accumulate/archive.h"
 #include "corpus/heads/saved_heads.h"
 #include "headlight/base/error.h"
 
@@ -22,10 +23,6 @@ bool an_arc(const Text& text, std::int32_t a, std::int32_t b) {
     const Word &one = text.words[static_cast<std::size_t>(a)], &other = text.words[static_cast<std::size_t>(b)];
     return (one.head == b || other.head == a) && !same_bytes(one, other);
 }
-
-/// Positions of the arrays of TextSums in a file: [text, this, head].
-constexpr std::vector<float> TagAttention::TextSums::*kHeadSums[] = {
-    &TagAttention::TextSums::along, &TagAttention::TextSums::off_first, &TagAttention::TextSums::distance};
 
 }  // namespace
 
@@ -51,8 +48,6 @@ TagAttention::TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool cau
     mass_.resize(heads * kTagCount * kTagCount);
     for (auto* sums : {&along_, &off_first_, &distance_}) sums->resize(heads);
 }
-
-std::unique_ptr<Accumulator> TagAttention::fresh() const { return std::make_unique<TagAttention>(n_layers_, n_heads_, causal_); }
 
 /// A text whose tokens have tags.
 struct TagAttention::Tagged final : TextPatterns {
@@ -163,102 +158,33 @@ void TagAttention::add(const TextRun& run, TextPatterns* patterns) {
     }
 }
 
-template <class Self, class Visit>
-void TagAttention::each(Self& self, Visit&& visit) {
-    visit("tags.mass", std::span(self.mass_));
-    visit("tags.even_mass", std::span(self.even_mass_));
-    visit("tags.rows", std::span(self.rows_));
-    visit("tags.along", std::span(self.along_));
-    visit("tags.off_first", std::span(self.off_first_));
-    visit("tags.distance", std::span(self.distance_));
-    visit("tags.even_along", std::span(&self.even_along_, 1));
-}
-
-void TagAttention::merge(const Accumulator& other) {
-    const auto& theirs = dynamic_cast<const TagAttention&>(other);
-    std::vector<std::span<const FixedSum>> sums;
-    each(theirs, [&](const char*, std::span<const FixedSum> of) { sums.push_back(of); });
-    std::size_t next = 0;
-    each(*this, [&](const char*, std::span<FixedSum> into) {
-        for (std::size_t i = 0; i < into.size(); ++i) into[i].merge(sums[next][i]);
-        ++next;
+void TagAttention::stored(Archive& a) {
+    a.heads("tags.heads", n_layers_, n_heads_, causal_);
+    const std::int64_t heads = n_layers_ * n_heads_, tags = kTagCount;
+    a.sums("tags.mass", {heads * tags * tags}, mass_);
+    a.sums("tags.even_mass", {tags * tags}, even_mass_);
+    a.sums("tags.rows", {tags}, rows_);
+    a.sums("tags.along", {heads}, along_);
+    a.sums("tags.off_first", {heads}, off_first_);
+    a.sums("tags.distance", {heads}, distance_);
+    a.sums("tags.even_along", {1}, {&even_along_});
+    a.counts("tags.counts", {3}, {&texts_, &left_out_, &even_rows_});
+    a.rows("tags.text.number", by_text_, [&](StoredRows<TextSums>& text) {
+        const auto pairs = [](const TextSums& of) { return std::ssize(of.pairs); };
+        text.column<float>("tags.text.rows", {tags}, &TextSums::rows)
+            .ends("tags.text.first_pair", "tags.text.pair", &TextSums::pairs, true)
+            .ragged<std::int16_t>("tags.text.pair", {}, within(0, &TextSums::pairs, tags * tags - 1), pairs)
+            .ragged<float>("tags.text.mass", {heads}, &TextSums::mass, pairs)
+            .column<float>("tags.text.heads", {heads}, &TextSums::along, &TextSums::off_first, &TextSums::distance);
     });
-    texts_ += theirs.texts_;
-    left_out_ += theirs.left_out_;
-    even_rows_ += theirs.even_rows_;
-    by_text_.insert(theirs.by_text_.begin(), theirs.by_text_.end());
-}
-
-void TagAttention::save(Arrays& arrays) const {
-    each(*this, [&](const char* name, std::span<const FixedSum> sums) {
-        std::vector<std::int64_t> halves;
-        for (const FixedSum& sum : sums) halves.insert(halves.end(), {sum.low(), sum.high()});
-        arrays.put<std::int64_t>(name, {std::ssize(sums), 2}, halves);
-    });
-    const std::array<std::int64_t, 3> counts{texts_, left_out_, even_rows_};
-    arrays.put<std::int64_t>("tags.counts", {3}, counts);
-    put_heads(arrays, "tags.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
-
-    std::vector<std::int64_t> numbers, first_pair{0};
-    std::vector<std::int16_t> pairs;
-    std::vector<float> rows, mass, head_sums;
-    for (const auto& [number, text] : by_text_) {
-        numbers.push_back(number);
-        rows.insert(rows.end(), text.rows.begin(), text.rows.end());
-        pairs.insert(pairs.end(), text.pairs.begin(), text.pairs.end());
-        first_pair.push_back(std::ssize(pairs));
-        mass.insert(mass.end(), text.mass.begin(), text.mass.end());
-        for (const auto member : kHeadSums) head_sums.insert(head_sums.end(), (text.*member).begin(), (text.*member).end());
-    }
-    const std::int64_t n = std::ssize(numbers), heads = n_layers_ * n_heads_;
-    arrays.put<std::int64_t>("tags.text.number", {n}, numbers);
-    arrays.put<float>("tags.text.rows", {n, kTagCount}, rows);
-    arrays.put<std::int64_t>("tags.text.first_pair", {n + 1}, first_pair);
-    arrays.put<std::int16_t>("tags.text.pair", {std::ssize(pairs)}, pairs);
-    arrays.put<float>("tags.text.mass", {std::ssize(pairs), heads}, mass);
-    arrays.put<float>("tags.text.heads", {n, std::ssize(kHeadSums), heads}, head_sums);
 }
 
 TagAttention TagAttention::read(const Arrays& arrays) {
     const HeadsShape saved = get_heads(arrays, "tags.heads", tags_kind());
-    const auto masses = saved.layers * saved.heads * static_cast<std::int64_t>(kTagCount * kTagCount);
-    arrays.require<std::int64_t>("tags.mass", {masses, 2});
+    arrays.require<std::int64_t>("tags.mass", {saved.layers * saved.heads * std::int64_t{kTagCount * kTagCount}, 2});
     TagAttention tags(saved.layers, saved.heads, saved.causal);
     tags.load(arrays);
     return tags;
-}
-
-void TagAttention::load(const Arrays& arrays) {
-    each(*this, [&](const char* name, std::span<FixedSum> sums) {
-        const auto halves = arrays.get<std::int64_t>(name, {std::ssize(sums), 2});
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
-    });
-    const auto counts = arrays.get_within<std::int64_t>("tags.counts", {3}, 0, kMostCounted);
-    texts_ = counts[0], left_out_ = counts[1], even_rows_ = counts[2];
-
-    const auto numbers = arrays.get_chunks("tags.text.number", {-1});
-    const std::int64_t n = std::ssize(numbers), heads = n_layers_ * n_heads_;
-    const auto rows = arrays.get<float>("tags.text.rows", {n, kTagCount});
-    const auto first_pair = arrays.get<std::int64_t>("tags.text.first_pair", {n + 1});
-    const auto pairs = arrays.get<std::int16_t>("tags.text.pair", {-1});
-    const auto mass = arrays.get<float>("tags.text.mass", {std::ssize(pairs), heads});
-    const auto head_sums = arrays.get<float>("tags.text.heads", {n, std::ssize(kHeadSums), heads});
-    const auto no_pair = [](std::int16_t pair) { return pair < 0 || static_cast<std::size_t>(pair) >= kTagCount * kTagCount; };
-    if (!std::ranges::is_sorted(first_pair) || first_pair.front() != 0 || first_pair.back() != std::ssize(pairs) ||
-        std::ranges::any_of(pairs, no_pair))
-        arrays.throw_damaged("tags.text.pair", "pairs of parts of speech");
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        TextSums& text = by_text_[numbers[i]];
-        const auto copy = [](const auto& from, std::int64_t begin, std::int64_t count, auto& into) {
-            into.assign(from.begin() + begin, from.begin() + begin + count);
-        };
-        const auto text_at = static_cast<std::int64_t>(i), first = first_pair[i], count = first_pair[i + 1] - first;
-        copy(rows, text_at * std::int64_t{kTagCount}, kTagCount, text.rows);
-        copy(pairs, first, count, text.pairs);
-        copy(mass, first * heads, count * heads, text.mass);
-        std::int64_t sum = text_at * std::ssize(kHeadSums);
-        for (const auto member : kHeadSums) copy(head_sums, sum++ * heads, heads, text.*member);
-    }
 }
 
 }  // namespace headlight::corpus

@@ -5,8 +5,8 @@
 #include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/numbers.h"
-#include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
+#include "headlight/corpus/accumulate/stored.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/syntax/word_tokens.h"
 
@@ -30,7 +30,7 @@ inline constexpr std::size_t kNoTag = kPartsOfSpeech, kFirstToken = kNoTag + 1, 
 
 /// Accumulator "tags" of a treebank. Rows are all queries except the first one of a causal model, which has no choice. A token
 /// of several words counts towards the tag of each in equal parts. Texts of several chunks are left out.
-class TagAttention final : public Accumulator {
+class TagAttention final : public Stored<TagAttention> {
 public:
     TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool causal);
     /// As WordIndex::read().
@@ -65,14 +65,11 @@ public:
     /// By the number of the text's chunk.
     const std::map<std::int64_t, TextSums>& by_text() const noexcept { return by_text_; }
 
-    std::unique_ptr<Accumulator> fresh() const override;
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
 private:
+    void stored(Archive&) override;
     struct Tagged;
     static std::size_t at(std::int64_t head) { return static_cast<std::size_t>(head); }
     static std::size_t place(std::int64_t head, std::size_t from, std::size_t to) {
@@ -80,9 +77,6 @@ private:
     }
     std::int64_t first_row() const noexcept { return causal_ ? 1 : 0; }
     std::int64_t last_key(std::int64_t query, std::int64_t keys) const noexcept { return causal_ ? query + 1 : keys; }
-    /// Every sum, with its name in files.
-    template <class Self, class Visit>
-    static void each(Self&, Visit&&);
 
     std::int64_t n_layers_, n_heads_;
     bool causal_;
