@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/neurons/agreement.h"
 
+#include "corpus/accumulate/archive.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
@@ -19,6 +20,19 @@ namespace {
 using model::Hook;
 
 auto place_of(const AgreementExample& e) { return std::tuple(e.text, e.position); }
+
+/// 1: AgreementReading::active_agrees; 2: any_agrees.
+struct AgreesFlags {
+    void save(const AgreementReading& r, std::vector<std::uint8_t>& out) const {
+        out.push_back(static_cast<std::uint8_t>((r.active_agrees ? 1 : 0) | (r.any_agrees ? 2 : 0)));
+    }
+    void load(AgreementReading& r, const std::uint8_t* flags, const std::uint8_t*, const Arrays& in,
+              const std::string& name) const {
+        if (*flags > 3) in.throw_damaged(name, "0 to 3", std::to_string(*flags));
+        r.active_agrees = (*flags & 1) != 0;
+        r.any_agrees = (*flags & 2) != 0;
+    }
+};
 
 /// The `count` positions from `first` on with the smallest draws, ascending.
 std::vector<Position> drawn_positions(const TextRun& run, std::int64_t first, std::int64_t count, std::uint64_t seed) {
@@ -49,14 +63,6 @@ AccumulatorKind agreement_kind() {
 Agreement::Agreement(const model::ModelConfig& c, const AgreementOptions& options) : options_(options) {
     analyze::require_refinement(c);
     for (std::int64_t l = 0; l < c.n_layers; ++l) widths_.push_back(model::mlp_width(c, l));
-}
-
-Agreement::Agreement(const Arrays& arrays) : widths_(arrays.get<std::int64_t>("agreement.widths", {-1})) { load(arrays); }
-
-std::unique_ptr<Accumulator> Agreement::fresh() const {
-    auto other = std::make_unique<Agreement>(*this);
-    other->examples_.clear();
-    return other;
 }
 
 std::vector<std::string> Agreement::hooks() const {
@@ -93,57 +99,21 @@ void Agreement::add(const TextRun& run, TextPatterns*) {
             }
             added[i].layers.push_back(here);
         }
-    const auto middle = examples_.insert(examples_.end(), added.begin(), added.end());
-    std::inplace_merge(examples_.begin(), middle, examples_.end(),
-                       [](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
+    add_in_order(examples_, std::move(added), place_of);
 }
 
-void Agreement::merge(const Accumulator& from) {
-    const auto& other = dynamic_cast<const Agreement&>(from).examples_;
-    const auto middle = examples_.insert(examples_.end(), other.begin(), other.end());
-    std::inplace_merge(examples_.begin(), middle, examples_.end(),
-                       [](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
-}
-
-void Agreement::save(Arrays& arrays) const {
-    const auto n = std::ssize(examples_), layers = std::ssize(widths_);
-    std::vector<std::int64_t> places;
-    std::vector<std::int32_t> tokens;
-    std::vector<float> probabilities;
-    std::vector<std::uint8_t> agrees;
-    for (const AgreementExample& e : examples_) {
-        places.insert(places.end(), {e.text, e.position});
-        for (const AgreementReading& r : e.layers) {
-            tokens.insert(tokens.end(), {r.before, r.update, r.after, r.active});
-            probabilities.push_back(r.final_probability);
-            agrees.push_back(static_cast<std::uint8_t>((r.active_agrees ? 1 : 0) | (r.any_agrees ? 2 : 0)));
-        }
-    }
-    arrays.put<std::int64_t>("agreement.widths", {layers}, widths_);
-    arrays.put<std::int64_t>("agreement.places", {n, 2}, places);
-    arrays.put<std::int32_t>("agreement.readings", {n, layers, 4}, tokens);
-    arrays.put<float>("agreement.probability", {n, layers}, probabilities);
-    arrays.put<std::uint8_t>("agreement.agrees", {n, layers}, agrees);
-}
-
-void Agreement::load(const Arrays& arrays) {
-    const auto layers = std::ssize(widths_);
-    const std::vector<std::int64_t> places = arrays.get<std::int64_t>("agreement.places", {-1, 2});
-    const auto n = std::ssize(places) / 2;
-    for (std::size_t i = 0; i < places.size(); i += 2)
-        if (places[i] < 0 || places[i + 1] < 0 || places[i + 1] > std::numeric_limits<std::int32_t>::max())
-            arrays.throw_damaged("agreement.places");
-    const std::vector<std::int32_t> tokens = arrays.get<std::int32_t>("agreement.readings", {n, layers, 4});
-    const std::vector<float> probabilities = arrays.get<float>("agreement.probability", {n, layers});
-    const std::vector<std::uint8_t> agrees = arrays.get<std::uint8_t>("agreement.agrees", {n, layers});
-    examples_.assign(static_cast<std::size_t>(n), {});
-    for (std::size_t i = 0, at = 0; i < examples_.size(); ++i) {
-        examples_[i].text = places[2 * i];
-        examples_[i].position = static_cast<std::int32_t>(places[2 * i + 1]);
-        for (std::int64_t l = 0; l < layers; ++l, ++at)
-            examples_[i].layers.push_back({tokens[4 * at], tokens[4 * at + 1], tokens[4 * at + 2], probabilities[at],
-                                           tokens[4 * at + 3], (agrees[at] & 1) != 0, (agrees[at] & 2) != 0});
-    }
+void Agreement::stored(Archive& a) {
+    a.facts("agreement.widths", widths_);
+    a.rows(examples_, place_of, std::numeric_limits<std::int64_t>::max(), [&](StoredRows<AgreementExample>& example) {
+        using Reading = AgreementReading;
+        example
+            .column<std::int64_t>("agreement.places", {}, a.chunk(&AgreementExample::text),
+                                  within(0, &AgreementExample::position))
+            .each(&AgreementExample::layers, std::ssize(widths_))
+            .column<std::int32_t>("agreement.readings", {}, &Reading::before, &Reading::update, &Reading::after, &Reading::active)
+            .column<float>("agreement.probability", {}, &Reading::final_probability)
+            .column<std::uint8_t>("agreement.agrees", {}, AgreesFlags());
+    });
 }
 
 std::vector<LayerAgreement> layer_agreement(const Agreement& agreement, const std::vector<std::int64_t>& text_of_chunk,

@@ -6,7 +6,7 @@
 #include "headlight/analyze/prediction/refinement.h"
 #include "headlight/analyze/table.h"
 #include "headlight/base/job.h"
-#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/stored.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/statistics/bootstrap.h"
 #include "headlight/corpus/statistics/quantile.h"
@@ -43,23 +43,21 @@ struct AgreementOptions {
 /// Keeps the readouts at the drawn tokens, from which every figure of the paper follows. A chunk's first token and tokens
 /// counted by an earlier chunk are left out. Each example costs three unembeddings per layer (for GPT-2 small, four examples
 /// take as long as 45 tokens of the run); the likeliest token of every value of the model is computed once (2.9 TFLOP there).
-class Agreement : public Accumulator {
+class Agreement : public Stored<Agreement> {
 public:
     /// Error as analyze::require_refinement(): a model without unembedding, or with a masked-word head.
     explicit Agreement(const model::ModelConfig&, const AgreementOptions& = {});
     /// Reads the arrays of a file. Errors as Arrays::get().
-    explicit Agreement(const Arrays&);
-    std::unique_ptr<Accumulator> fresh() const override;
+    explicit Agreement(const Arrays& arrays) { load(arrays); }
     std::vector<std::string> hooks() const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
     const std::vector<AgreementExample>& examples() const noexcept { return examples_; }  ///< by chunk and position
     const std::vector<std::int64_t>& widths() const noexcept { return widths_; }          ///< [layer] memories
 
 private:
+    void stored(Archive&) override;
+
     AgreementOptions options_;
     std::vector<std::int64_t> widths_;
     std::vector<AgreementExample> examples_;
