@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/coreference/mention_index.h"
 
-#include "corpus/heads/saved_heads.h"
+#include "corpus/accumulate/archive.h"
 #include "headlight/base/error.h"
 #include "text/unicode/unicode.h"
 
@@ -130,6 +130,26 @@ private:
     std::vector<int> sharing_;                       ///< [token] heads of mentions with it
 };
 
+std::int64_t asked_in(const IndexedMentions& chunk) { return std::ranges::count_if(chunk.mentions, &IndexedMention::asked); }
+
+/// Error unless ends stand after their beginnings, a question has three mentions, and the mentions that are attended to exist.
+void check_chunk(const Arrays& arrays, const IndexedMentions& chunk) {
+    const auto check_order = [&](const char* name, std::int64_t begin, std::int64_t end) {
+        if (end < begin) arrays.throw_damaged(name, std::to_string(begin) + " or more", std::to_string(end));
+    };
+    const std::int64_t n = std::ssize(chunk.mentions);
+    for (const IndexedMention& m : chunk.mentions) {
+        check_order("mentions.bytes", m.begin, m.end);
+        check_order("mentions.bytes", m.head_begin, m.head_end);
+        check_order("mentions.chain_form_tokens", m.first_token, m.last_token);
+    }
+    if (chunk.task != MentionTask::chains && (n != 3 || asked_in(chunk) != 1 || !chunk.mentions.front().asked))
+        arrays.throw_damaged("mentions.asked", "the first of three mentions",
+                             std::to_string(asked_in(chunk)) + " of " + std::to_string(n));
+    for (const std::int16_t to : chunk.to)
+        if (to >= n) arrays.throw_damaged("mentions.to", "-1 to " + std::to_string(n - 1), std::to_string(to));
+}
+
 }  // namespace
 
 AccumulatorKind mentions_kind() {
@@ -146,8 +166,6 @@ AccumulatorKind mentions_kind() {
             .open = [](const Arrays& arrays, std::uint64_t) { return new_accumulator(MentionIndex::read(arrays)); },
             .of_mentions = true};
 }
-
-std::unique_ptr<Accumulator> MentionIndex::fresh() const { return std::make_unique<MentionIndex>(n_layers_, n_heads_, causal_); }
 
 std::unique_ptr<TextPatterns> MentionIndex::patterns_of(const TextRun& run) const {
     if (run.text.mentions.empty()) return nullptr;
@@ -171,53 +189,32 @@ void MentionIndex::add(const TextRun& run, TextPatterns* patterns) {
     if (patterns) chunks_[run.number] = std::move(dynamic_cast<MentionPatterns&>(*patterns).chunk);
 }
 
-void MentionIndex::merge(const Accumulator& other) {
-    const auto& index = dynamic_cast<const MentionIndex&>(other);
-    for (const auto& [number, chunk] : index.chunks_) chunks_.emplace(number, chunk);
-    for (std::size_t t = 0; t < counts_.size(); ++t) {
-        counts_[t].texts += index.counts_[t].texts;
-        counts_[t].cases += index.counts_[t].cases;
-        counts_[t].neither += index.counts_[t].neither;
-    }
-}
-
-void MentionIndex::save(Arrays& arrays) const {
-    std::vector<std::int64_t> numbers, ends, key_ends, bytes, counts;
-    std::vector<std::uint8_t> tasks, keys, asked;
-    std::vector<std::int32_t> places;
-    std::vector<float> names;
-    std::vector<std::int16_t> to, weights;
-    for (const auto& [number, chunk] : chunks_) {
-        numbers.push_back(number);
-        tasks.push_back(static_cast<std::uint8_t>(chunk.task));
-        keys.insert(keys.end(), chunk.key.begin(), chunk.key.end());
-        key_ends.push_back(std::ssize(keys));
-        for (const IndexedMention& m : chunk.mentions) {
-            places.insert(places.end(), {m.chain, m.form, m.first_token, m.last_token});
-            bytes.insert(bytes.end(), {m.begin, m.end, m.head_begin, m.head_end});
-            asked.push_back(m.asked);
-        }
-        ends.push_back(std::ssize(asked));
-        to.insert(to.end(), chunk.to.begin(), chunk.to.end());
-        weights.insert(weights.end(), chunk.to_weight.begin(), chunk.to_weight.end());
-        names.insert(names.end(), chunk.names.begin(), chunk.names.end());
-    }
-    for (const Counts& each : counts_) counts.insert(counts.end(), {each.texts, each.cases, each.neither});
-    const std::int64_t n = std::ssize(asked), s = std::ssize(numbers), rows = std::ssize(to) / heads(),
-                       questions = std::ssize(names) / (2 * heads());
-    arrays.put<std::int64_t>("mentions.chunk", {s}, numbers);
-    arrays.put<std::uint8_t>("mentions.task", {s}, tasks);
-    arrays.put<std::uint8_t>("mentions.key_bytes", {std::ssize(keys)}, keys);
-    arrays.put<std::int64_t>("mentions.key_end", {s}, key_ends);
-    arrays.put<std::int64_t>("mentions.end", {s}, ends);
-    arrays.put<std::int32_t>("mentions.chain_form_tokens", {n, 4}, places);
-    arrays.put<std::int64_t>("mentions.bytes", {n, 4}, bytes);
-    arrays.put<std::uint8_t>("mentions.asked", {n}, asked);
-    arrays.put<std::int16_t>("mentions.to", {rows, n_layers_, n_heads_}, to);
-    arrays.put<std::int16_t>("mentions.to_weight", {rows, n_layers_, n_heads_}, weights);
-    arrays.put<float>("mentions.names", {questions, n_layers_, n_heads_, 2}, names);
-    arrays.put<std::int64_t>("mentions.counts", {kMentionTasks, 3}, counts);
-    put_heads(arrays, "mentions.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
+void MentionIndex::stored(Archive& a) {
+    a.heads("mentions.heads", n_layers_, n_heads_, causal_);
+    std::vector<std::int64_t*> counts;
+    for (Counts& each : counts_) counts.insert(counts.end(), {&each.texts, &each.cases, &each.neither});
+    a.counts("mentions.counts", {kMentionTasks, 3}, counts);
+    a.rows("mentions.chunk", chunks_, [&](StoredRows<IndexedMentions>& chunk) {
+        using Chunk = IndexedMentions;
+        using Item = IndexedMention;
+        chunk.column<std::uint8_t>("mentions.task", {}, within(0, &Chunk::task, kMentionTasks - 1))
+            .ends("mentions.key_end", "mentions.key_bytes", &Chunk::key)
+            .ragged<std::uint8_t>("mentions.key_bytes", {}, &Chunk::key, [](const Chunk& c) { return std::ssize(c.key); })
+            .ends("mentions.end", "mentions.asked", &Chunk::mentions)
+            .each(&Chunk::mentions)
+            .column<std::uint8_t>("mentions.asked", {}, within(0, &Item::asked))
+            .column<std::int32_t>("mentions.chain_form_tokens", {}, &Item::chain, &Item::form, within(0, &Item::first_token),
+                                  within(0, &Item::last_token))
+            .column<std::int64_t>("mentions.bytes", {}, within(0, &Item::begin), within(0, &Item::end),
+                                  within(0, &Item::head_begin), within(0, &Item::head_end));
+        const auto of_chains = [](const Chunk& c) { return c.task == MentionTask::chains ? asked_in(c) : 0; };
+        const auto questions = [](const Chunk& c) { return c.task == MentionTask::chains ? 0 : 1; };
+        chunk.ragged<std::int16_t>("mentions.to", {n_layers_, n_heads_}, within(-1, &Chunk::to), of_chains)
+            .ragged<std::int16_t>("mentions.to_weight", {n_layers_, n_heads_}, &Chunk::to_weight, of_chains)
+            .ragged<float>("mentions.names", {n_layers_, n_heads_, 2}, &Chunk::names, questions);
+    });
+    for (const auto& [number, chunk] : chunks_)
+        if (a.loads()) check_chunk(a.in(), chunk);
 }
 
 MentionIndex MentionIndex::read(const Arrays& arrays) {
@@ -226,70 +223,9 @@ MentionIndex MentionIndex::read(const Arrays& arrays) {
                      .item = "mentions",
                      .expected = "--measure with mentions",
                      .hint = "Run headlight corpus run with --texts of CorefUD, CoNLL-2012, GAP or WinoBias"});
-    const HeadsShape saved = get_heads(arrays, "mentions.heads");
-    MentionIndex index(saved.layers, saved.heads, saved.causal);
+    MentionIndex index(0, 0, true);
     index.load(arrays);
     return index;
-}
-
-void MentionIndex::load(const Arrays& arrays) {
-    const auto numbers = arrays.get_chunks("mentions.chunk", {-1});
-    const std::int64_t s = std::ssize(numbers);
-    const auto tasks = arrays.get<std::uint8_t>("mentions.task", {s});
-    const auto keys = arrays.get<std::uint8_t>("mentions.key_bytes", {-1});
-    const auto key_ends = arrays.get<std::int64_t>("mentions.key_end", {s}), ends = arrays.get<std::int64_t>("mentions.end", {s});
-    const auto asked = arrays.get<std::uint8_t>("mentions.asked", {-1});
-    const std::int64_t n = std::ssize(asked);
-    const auto places = arrays.get<std::int32_t>("mentions.chain_form_tokens", {n, 4});
-    const auto bytes = arrays.get<std::int64_t>("mentions.bytes", {n, 4});
-    const auto to = arrays.get<std::int16_t>("mentions.to", {-1, n_layers_, n_heads_});
-    const auto weights = arrays.get<std::int16_t>("mentions.to_weight", {-1, n_layers_, n_heads_});
-    const auto names = arrays.get<float>("mentions.names", {-1, n_layers_, n_heads_, 2});
-    const auto check = [&](const std::vector<std::int64_t>& of, std::int64_t size, const char* array) {
-        if (!std::ranges::is_sorted(of) || (of.empty() ? size != 0 : of.front() < 0 || of.back() != size))
-            arrays.throw_damaged(array);
-    };
-    check(ends, n, "mentions.end");
-    check(key_ends, std::ssize(keys), "mentions.key_end");
-    if (weights.size() != to.size()) arrays.throw_damaged("mentions.to_weight");
-    auto next_to = to.begin();
-    auto next_weight = weights.begin();
-    auto next_name = names.begin();
-    for (std::size_t c = 0; c < numbers.size(); ++c) {
-        const auto [place, is_new] = chunks_.try_emplace(numbers[c]);
-        if (!is_new) arrays.throw_damaged("mentions.chunk");
-        IndexedMentions& chunk = place->second;
-        if (tasks[c] >= kMentionTasks) arrays.throw_damaged("mentions.task");
-        chunk.task = static_cast<MentionTask>(tasks[c]);
-        chunk.key.assign(keys.begin() + (c > 0 ? key_ends[c - 1] : 0), keys.begin() + key_ends[c]);
-        std::int64_t rows = 0;
-        for (std::int64_t m = c > 0 ? ends[c - 1] : 0; m < ends[c]; ++m) {
-            const auto at = static_cast<std::size_t>(m);
-            const std::int32_t* p = places.data() + 4 * at;
-            const std::int64_t* b = bytes.data() + 4 * at;
-            if (b[0] < 0 || b[1] < b[0] || b[2] < 0 || b[3] < b[2] || p[2] < 0 || p[3] < p[2])
-                arrays.throw_damaged("mentions.bytes");
-            chunk.mentions.push_back({p[0], p[1], b[0], b[1], b[2], b[3], p[2], p[3], asked[at] != 0});
-            rows += asked[at] != 0;
-        }
-        if (chunk.task == MentionTask::chains) {
-            if (to.end() - next_to < rows * heads()) arrays.throw_damaged("mentions.to");
-            chunk.to.assign(next_to, next_to + rows * heads());
-            chunk.to_weight.assign(next_weight, next_weight + rows * heads());
-            next_to += rows * heads();
-            next_weight += rows * heads();
-            for (const std::int16_t to_mention : chunk.to)
-                if (to_mention < -1 || to_mention >= std::ssize(chunk.mentions)) arrays.throw_damaged("mentions.to");
-        } else {
-            if (chunk.mentions.size() != 3 || rows != 1 || !chunk.mentions.front().asked) arrays.throw_damaged("mentions.asked");
-            if (names.end() - next_name < 2 * heads()) arrays.throw_damaged("mentions.names");
-            chunk.names.assign(next_name, next_name + 2 * heads());
-            next_name += 2 * heads();
-        }
-    }
-    if (next_to != to.end() || next_name != names.end()) arrays.throw_damaged("mentions.to");
-    const auto counts = arrays.get_within<std::int64_t>("mentions.counts", {kMentionTasks, 3}, 0, kMostCounted);
-    for (std::size_t t = 0; t < counts_.size(); ++t) counts_[t] = {counts[3 * t], counts[3 * t + 1], counts[3 * t + 2]};
 }
 
 }  // namespace headlight::corpus

@@ -2,7 +2,7 @@
 // What every head attends to at the mentions of entities, small enough to be stored.
 #pragma once
 
-#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/stored.h"
 
 #include <array>
 #include <cstdint>
@@ -39,7 +39,7 @@ struct IndexedMentions {
 };
 
 /// Accumulator "mentions". In a causal model a question is asked only where both names stand before the pronoun.
-class MentionIndex final : public Accumulator {
+class MentionIndex final : public Stored<MentionIndex> {
 public:
     MentionIndex(std::int64_t n_layers, std::int64_t n_heads, bool causal)
         : n_layers_(n_layers), n_heads_(n_heads), causal_(causal) {}
@@ -62,14 +62,12 @@ public:
     };
     const Counts& counts(MentionTask task) const noexcept { return counts_[static_cast<std::size_t>(task)]; }
 
-    std::unique_ptr<Accumulator> fresh() const override;
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
 private:
+    void stored(Archive&) override;
+
     std::int64_t n_layers_, n_heads_;
     bool causal_;
     std::map<std::int64_t, IndexedMentions> chunks_;
