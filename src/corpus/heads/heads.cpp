@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/heads/heads.h"
 
+#include "corpus/accumulate/archive.h"
 #include "corpus/heads/saved_heads.h"
 #include "corpus/reading/separated.h"
 #include "headlight/analyze/heads/counted_measures.h"
@@ -87,22 +88,6 @@ HEADLIGHT_WIDE std::int64_t next_above(const float* row, const float* lengths, s
     return from;
 }
 
-void put_sums(Arrays& out, const std::string& name, std::vector<std::int64_t> shape, const std::vector<FixedSum>& sums) {
-    std::vector<std::int64_t> halves;
-    for (const FixedSum& sum : sums) {
-        halves.push_back(sum.low());
-        halves.push_back(sum.high());
-    }
-    shape.push_back(2);
-    out.put<std::int64_t>(name, std::move(shape), halves);
-}
-
-void get_sums(const Arrays& in, const std::string& name, std::vector<std::int64_t> shape, std::vector<FixedSum>& sums) {
-    shape.push_back(2);
-    const auto halves = in.get<std::int64_t>(name, shape);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = FixedSum::of(halves[2 * i], halves[2 * i + 1]);
-}
-
 std::int64_t examples_in(const Arrays& arrays) {
     arrays.require<float>("heads.top_value", {kHeadExamples, -1, -1, -1});
     return arrays.shape("heads.top_value").back();
@@ -139,16 +124,6 @@ Heads::Heads(const HeadsShape& shape, std::int64_t examples)
       top_(static_cast<std::size_t>(kHeadExamples) * heads(), TopExamples(examples)) {}
 
 Heads::Heads(const Arrays& arrays) : Heads(get_heads(arrays, "heads.shape"), examples_in(arrays)) { load(arrays); }
-
-std::unique_ptr<Accumulator> Heads::fresh() const {
-    auto empty = std::make_unique<Heads>(*this);
-    empty->rows_.clear();
-    std::ranges::fill(empty->sums_, FixedSum());
-    std::ranges::fill(empty->counts_, 0);
-    std::ranges::fill(empty->distances_, FixedSum());
-    std::ranges::fill(empty->top_, TopExamples(examples_));
-    return empty;
-}
 
 std::vector<std::string> Heads::hooks() const { return {"*.attn.hook_z", "*.hook_resid_pre"}; }
 
@@ -288,85 +263,39 @@ void Heads::add(const TextRun& run, TextPatterns* patterns) {
     }
 }
 
-void Heads::merge(const Accumulator& from) {
-    const auto& other = dynamic_cast<const Heads&>(from);
-    rows_.insert(other.rows_.begin(), other.rows_.end());
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-        sums_[i].merge(other.sums_[i]);
-        counts_[i] += other.counts_[i];
-    }
-    for (std::size_t i = 0; i < distances_.size(); ++i) distances_[i].merge(other.distances_[i]);
-    for (std::size_t i = 0; i < top_.size(); ++i) top_[i].merge(other.top_[i]);
-}
-
-void Heads::save(Arrays& out) const {
+void Heads::stored(Archive& a) {
     const std::string ids = joined(corpus_measures(), ",");
-    out.put<std::uint8_t>("heads.measures", {std::ssize(ids)}, {reinterpret_cast<const std::uint8_t*>(ids.data()), ids.size()});
-    std::vector<std::int64_t> chunks;
-    std::vector<float> values;
-    std::vector<std::int32_t> rows;
-    for (const auto& [number, row] : rows_) {
-        chunks.push_back(number);
-        values.insert(values.end(), row.values.begin(), row.values.end());
-        rows.insert(rows.end(), row.rows.begin(), row.rows.end());
-    }
-    const std::int64_t n = std::ssize(chunks), measures = std::ssize(corpus_measures());
-    put_heads(out, "heads.shape", {.layers = layers_, .heads = heads_, .causal = causal_});
-    out.put<std::int64_t>("heads.chunks", {n}, chunks);
-    out.put<float>("heads.values", {n, measures, layers_, heads_}, values);
-    out.put<std::int32_t>("heads.rows", {n, measures, layers_}, rows);
-    put_sums(out, "heads.sum", {measures, layers_, heads_}, sums_);
-    out.put<std::int64_t>("heads.count", {measures, layers_, heads_}, counts_);
-    put_sums(out, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
-    std::vector<float> value;
-    std::vector<std::int64_t> text;
-    std::vector<std::int32_t> query, key;
-    for (const TopExamples& each : top_) {
-        std::vector<Example> best = each.sorted();
-        best.resize(static_cast<std::size_t>(examples_), {.value = 0, .text = -1, .query = -1, .key = -1});
-        for (const Example& example : best) {
-            value.push_back(example.value);
-            text.push_back(example.text);
-            query.push_back(example.query);
-            key.push_back(example.key);
-        }
-    }
-    const std::vector<std::int64_t> shape = {kHeadExamples, layers_, heads_, examples_};
-    out.put<float>("heads.top_value", shape, value);
-    out.put<std::int64_t>("heads.top_text", shape, text);
-    out.put<std::int32_t>("heads.top_query", shape, query);
-    out.put<std::int32_t>("heads.top_key", shape, key);
-}
-
-void Heads::load(const Arrays& in) {
-    constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
-    const std::int64_t measures = std::ssize(corpus_measures());
-    const auto ids = in.get<std::uint8_t>("heads.measures", {-1});
-    if (std::string(ids.begin(), ids.end()) != joined(corpus_measures(), ","))
+    std::vector<std::uint8_t> bytes(ids.begin(), ids.end());
+    if (a.saves()) a.out().put<std::uint8_t>("heads.measures", {std::ssize(bytes)}, bytes);
+    if (a.loads() && a.in().get<std::uint8_t>("heads.measures", {-1}) != bytes)
         throw Error({.problem = "The store has other measures of heads than this version of Headlight",
                      .item = "heads.measures",
                      .hint = "Run the corpus again"});
-    const auto chunks = in.get_chunks("heads.chunks", {-1});
-    const std::int64_t n = std::ssize(chunks);
-    const auto values = in.get<float>("heads.values", {n, measures, layers_, heads_});
-    const auto rows = in.get_within<std::int32_t>("heads.rows", {n, measures, layers_}, 0, kLargest);
-    for (std::int64_t i = 0; i < n; ++i) {
-        const auto value = values.begin() + i * std::ssize(sums_);
-        rows_[chunks[static_cast<std::size_t>(i)]] = {
-            .values = {value, value + std::ssize(sums_)},
-            .rows = {rows.begin() + i * measures * layers_, rows.begin() + (i + 1) * measures * layers_}};
+    a.heads("heads.shape", layers_, heads_, causal_);
+    const std::int64_t measures = std::ssize(corpus_measures());
+    a.rows("heads.chunks", rows_, [&](StoredRows<Row>& row) {
+        row.column<float>("heads.values", {measures, layers_, heads_}, &Row::values)
+            .column<std::int32_t>("heads.rows", {measures, layers_}, within(0, &Row::rows));
+    });
+    a.sums("heads.sum", {measures, layers_, heads_}, sums_);
+    a.counts("heads.count", {measures, layers_, heads_}, pointers_to(counts_));
+    a.sums("heads.distance", {layers_, heads_, kDistanceBins}, distances_);
+    std::vector<Example> all;
+    for (TopExamples& top : top_) {
+        a.part(top, [&](const TopExamples& other) { top.merge(other); });
+        if (!a.saves()) continue;
+        const std::vector<Example> best = top.sorted();
+        all.insert(all.end(), best.begin(), best.end());
+        all.resize(all.size() + static_cast<std::size_t>(examples_) - best.size(),
+                   {.value = 0, .text = -1, .query = -1, .key = -1});
     }
-    get_sums(in, "heads.sum", {measures, layers_, heads_}, sums_);
-    counts_ = in.get_within<std::int64_t>("heads.count", {measures, layers_, heads_}, 0, kMostCounted);
-    get_sums(in, "heads.distance", {layers_, heads_, kDistanceBins}, distances_);
-    const std::vector<std::int64_t> shape = {kHeadExamples, layers_, heads_, examples_};
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const auto value = in.get_within<float>("heads.top_value", shape, -kInfinity, kInfinity);
-    const auto text = in.get_chunks("heads.top_text", shape, -1);
-    const auto query = in.get_within<std::int32_t>("heads.top_query", shape, -1, kLargest),
-               key = in.get_within<std::int32_t>("heads.top_key", shape, -1, kLargest);
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (text[i] >= 0) top_[i / static_cast<std::size_t>(examples_)].add({value[i], text[i], query[i], key[i]});
+    StoredRows<Example>(a, {kHeadExamples, layers_, heads_, examples_}, all)
+        .column<float>("heads.top_value", {}, within(0, &Example::value))
+        .column<std::int64_t>("heads.top_text", {}, a.chunk(&Example::text, -1))
+        .column<std::int32_t>("heads.top_query", {}, within(-1, &Example::query))
+        .column<std::int32_t>("heads.top_key", {}, within(-1, &Example::key));
+    for (std::size_t i = 0; a.loads() && i < all.size(); ++i)
+        if (all[i].text >= 0) top_[i / static_cast<std::size_t>(examples_)].add(all[i]);
 }
 
 AccumulatorKind heads_kind() {

@@ -28,6 +28,7 @@ public:
     float floor() const noexcept;
     void add(const Example&);
     void merge(const TopExamples&);
+    void clear() noexcept { heap_.clear(); }
     std::vector<Example> sorted() const;  ///< best first
 
 private:

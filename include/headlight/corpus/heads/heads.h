@@ -3,9 +3,9 @@
 // where its behaviour is strongest.
 #pragma once
 
-#include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/corpus/accumulate/fixed_sum.h"
+#include "headlight/corpus/accumulate/stored.h"
 
 #include <map>
 #include <memory>
@@ -38,27 +38,24 @@ struct HeadsShape {
     bool causal = true;
 };
 
-class Heads final : public Accumulator {
+class Heads final : public Stored<Heads> {
 public:
     explicit Heads(const model::ModelConfig&, std::int64_t examples = 20);
     /// What a file holds. Errors as load().
     explicit Heads(const Arrays&);
-    std::unique_ptr<Accumulator> fresh() const override;
     std::vector<std::string> hooks() const override;
     bool overview() const override { return true; }
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
+
+private:
+    Heads(const HeadsShape&, std::int64_t examples);
     /// heads.measures: ids, joined by commas. heads.shape: layers, heads, causal. heads.chunks [n]; heads.values [n, measure,
     /// layer, head], NaN where the chunk has none; heads.rows [n, measure, layer]: queries that these are means over. heads.sum
     /// [measure, layer, head, 2] (FixedSum of value * rows) and heads.count [measure, layer, head]: over all queries.
     /// heads.distance [layer, head, bin, 2]: FixedSum of weights. heads.top_value, _text, _query, _key [criterion, layer, head,
     /// example], text -1 beyond the last one.
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
-
-private:
-    Heads(const HeadsShape&, std::int64_t examples);
+    void stored(Archive&) override;
     struct Row {
         std::vector<float> values;       ///< [measure, layer, head]
         std::vector<std::int32_t> rows;  ///< [measure, layer], the largest of any head
