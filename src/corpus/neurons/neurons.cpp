@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/neurons/neurons.h"
 
+#include "corpus/accumulate/archive.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
 #include "headlight/trace/tensors.h"
@@ -277,68 +278,36 @@ std::vector<Trigger> Neurons::listed(const Extremes& best, std::int64_t r) const
     return out;
 }
 
-namespace {
-
-constexpr std::pair<const char*, std::int32_t Trigger::*> kTriggerNumbers[] = {
-    {".text", &Trigger::text}, {".position", &Trigger::position}, {".next", &Trigger::next}};
-
-void save_triggers(Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& shape,
-                   const std::vector<Trigger>& triggers) {
-    std::vector<float> values;
-    for (const Trigger& t : triggers) values.push_back(t.value);
-    arrays.put<float>(name + ".value", shape, values);
-    for (const auto& [field, member] : kTriggerNumbers) {
-        std::vector<std::int32_t> numbers;
-        for (const Trigger& t : triggers) numbers.push_back(t.*member);
-        arrays.put<std::int32_t>(name + field, shape, numbers);
-    }
-}
-
-std::vector<Trigger> load_triggers(const Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& shape) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const std::vector<float> values = arrays.get_within<float>(name + ".value", shape, -kInfinity, kInfinity);
-    std::vector<Trigger> triggers(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) triggers[i].value = values[i];
-    for (const auto& [field, member] : kTriggerNumbers) {
-        const auto numbers = arrays.get_within<std::int32_t>(name + field, shape, -1, std::numeric_limits<std::int32_t>::max());
-        for (std::size_t i = 0; i < numbers.size(); ++i) triggers[i].*member = numbers[i];
-    }
-    return triggers;
-}
-
-}  // namespace
-
-void Neurons::save(Arrays& arrays) const {
+void Neurons::stored(Archive& a) {
+    a.facts("neurons.first", first_);
+    a.counts("neurons.counted", {2}, {&texts_, &tokens_});
+    const Shape bins{neurons(), kCoefficientBins};
+    if (a.saves()) a.out().put<std::int32_t>("neurons.histogram", bins, histogram_);
+    if (a.loads()) histogram_ = a.in().get_within<std::int32_t>("neurons.histogram", bins, 0, kFull);
+    const auto triggers = [&](const std::string& name, const Shape& shape, std::vector<Trigger>& rows) {
+        StoredRows<Trigger>(a, shape, rows)
+            .column<float>(name + ".value", {}, within(0, &Trigger::value))
+            .column<std::int32_t>(name + ".text", {}, a.chunk(&Trigger::text, -1))
+            .column<std::int32_t>(name + ".position", {}, within(-1, &Trigger::position))
+            .column<std::int32_t>(name + ".next", {}, within(-1, &Trigger::next));
+    };
     for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)}) {
         std::vector<Trigger> rows(best->triggers.size());
-        for (std::int64_t r = 0; r < neurons(); ++r) std::ranges::copy(listed(*best, r), rows.begin() + r * options_.triggers);
-        save_triggers(arrays, name, {neurons(), options_.triggers}, rows);
-    }
-    save_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
-    arrays.put<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, histogram_);
-    const std::int64_t counted[] = {texts_, tokens_};
-    arrays.put<std::int64_t>("neurons.first", {std::ssize(first_)}, first_);
-    arrays.put<std::int64_t>("neurons.counted", {2}, counted);
-}
-
-void Neurons::load(const Arrays& arrays) {
-    for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)}) {
-        const std::vector<Trigger> rows = load_triggers(arrays, name, {neurons(), options_.triggers});
+        for (std::int64_t r = 0; a.saves() && r < neurons(); ++r)
+            std::ranges::copy(listed(*best, r), rows.begin() + r * options_.triggers);
+        triggers(name, {neurons(), options_.triggers}, rows);
+        if (!a.loads()) continue;
         std::ranges::fill(best->in_use, std::uint8_t(0));
         for (std::int64_t i = 0; i < std::ssize(rows); ++i)
             if (const Trigger& trigger = rows[static_cast<std::size_t>(i)]; trigger.text >= 0)
                 offer_trigger(*best, i / options_.triggers, trigger);
     }
-    samples_ = load_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples});
-    for (std::int64_t slot = 0; slot < neurons() * kActivityLevels; ++slot) {
+    triggers("neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
+    for (std::int64_t slot = 0; a.loads() && slot < neurons() * kActivityLevels; ++slot) {
         const Trigger& last = samples_[static_cast<std::size_t>((slot + 1) * options_.samples - 1)];
         largest_draw_[static_cast<std::size_t>(slot)] =
             last.text < 0 ? std::numeric_limits<std::uint64_t>::max() : sample_draw(slot / kActivityLevels, last);
     }
-    histogram_ = arrays.get_within<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, 0, kFull);
-    const std::vector<std::int64_t> counted = arrays.get_within<std::int64_t>("neurons.counted", {2}, 0, kMostCounted);
-    texts_ = counted[0];
-    tokens_ = counted[1];
 }
 
 std::int64_t Neurons::width(Layer layer) const {

@@ -3,7 +3,7 @@
 // coefficients, how its coefficients are distributed, and a random sample of tokens of every level of activity.
 #pragma once
 
-#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/stored.h"
 
 #include <cstdint>
 #include <memory>
@@ -44,7 +44,7 @@ struct NeuronsOptions {
 /// Covers every neuron of a model. A chunk's first token (an attention sink, whose coefficients dwarf all others) and tokens
 /// counted by an earlier chunk are left out. Memory and file: 3.3 kB per neuron with the default options (GPT-2 small 120 MB,
 /// Llama-2-7B 1.15 GB).
-class Neurons : public Accumulator {
+class Neurons : public Stored<Neurons> {
 public:
     explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
     /// Reads the arrays of a file. The seed matters only for merging with others. Errors as Arrays::get().
@@ -54,8 +54,6 @@ public:
     /// Errors: a coefficient that is not finite, naming the text and the layer; a text beyond the 2^31st.
     void add(const TextRun&, TextPatterns*) override;
     void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
     std::int64_t layers() const noexcept { return std::ssize(first_) - 1; }
     std::int64_t width(Layer) const;               ///< neurons of a layer
@@ -76,6 +74,7 @@ public:
     std::int64_t active(Layer, Neuron) const;
 
 private:
+    void stored(Archive&) override;
     struct Ends;
     struct Extremes {
         bool larger;                         ///< the largest are the best
