@@ -3,14 +3,7 @@
 
 #include "headlight/base/error.h"
 
-#include <array>
-
 namespace headlight::corpus {
-
-void put_heads(Arrays& arrays, const std::string& name, const HeadsShape& shape) {
-    const std::array<std::int64_t, 3> values{shape.layers, shape.heads, shape.causal ? 1 : 0};
-    arrays.put<std::int64_t>(name, {3}, values);
-}
 
 HeadsShape get_heads(const Arrays& arrays, const std::string& name) {
     const auto values = arrays.get<std::int64_t>(name, {3});

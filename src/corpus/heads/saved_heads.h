@@ -8,7 +8,6 @@
 
 namespace headlight::corpus {
 
-void put_heads(Arrays&, const std::string& name, const HeadsShape&);
 /// Error when it makes no sense (more than 131,072 heads), or as Arrays::get().
 HeadsShape get_heads(const Arrays&, const std::string& name);
 /// Error for layers and heads that no model has.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/word_index.h"
 
+#include "corpus/accumulate/archive.h"
 #include "corpus/heads/saved_heads.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace headlight::corpus {
@@ -29,69 +32,69 @@ constexpr std::array<WordHeadArray, 6> kWordHeadArrays{{{"words.to", &IndexedSen
                                                         {"words.head_weight", &IndexedSentence::head_weight},
                                                         {"words.dependent_weight", &IndexedSentence::dependent_weight}}};
 
-/// Strings that arrays refer to by number: sorted and unique, so that a table has the same bytes in any order of the texts.
-class StringTable {
-public:
-    void note(const std::string& s) { numbers_.emplace(s, 0); }
-    void number() {
-        std::int32_t n = 0;
-        for (auto& [s, number] : numbers_) number = n++;
-    }
-    std::int32_t operator[](const std::string& s) const { return numbers_.at(s); }
-    void save(Arrays& arrays) const {
-        std::vector<std::uint8_t> bytes;
-        std::vector<std::int64_t> ends;
-        for (const auto& [s, number] : numbers_) {
-            bytes.insert(bytes.end(), s.begin(), s.end());
-            ends.push_back(std::ssize(bytes));
+/// The strings that arrays refer to by number: sorted and unique, so that they have the same bytes in any order of the texts.
+std::vector<std::string> strings_of(const std::map<std::int64_t, IndexedSentence>& sentences) {
+    std::set<std::string> unique;
+    for (const auto& [number, sentence] : sentences) {
+        unique.insert(sentence.id);
+        for (const Word& word : sentence.words) {
+            unique.insert({word.form, word.upos, word.relation});
+            for (const EnhancedArc& arc : word.enhanced) unique.insert(arc.relation);
         }
-        arrays.put<std::uint8_t>("words.string_bytes", {std::ssize(bytes)}, bytes);
-        arrays.put<std::int64_t>("words.string_ends", {std::ssize(ends)}, ends);
     }
+    return {unique.begin(), unique.end()};
+}
 
-private:
-    std::map<std::string, std::int32_t> numbers_;
+/// A string of a row, by its number.
+template <class Row>
+struct NumberedString {
+    const std::vector<std::string>& strings;
+    std::string Row::*member;
+
+    void save(const Row& row, std::vector<std::int32_t>& out) const {
+        out.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(strings, row.*member) - strings.begin()));
+    }
+    void load(Row& row, const std::int32_t* number, const std::int32_t*, const Arrays& in, const std::string& name) const {
+        if (*number < 0 || *number >= std::ssize(strings))
+            in.throw_damaged(name, "0 to " + std::to_string(std::ssize(strings) - 1), std::to_string(*number));
+        row.*member = strings[static_cast<std::size_t>(*number)];
+    }
 };
 
-/// The strings of a file, by number.
-class SavedStrings {
-public:
-    explicit SavedStrings(const Arrays& arrays) : arrays_(arrays) {
-        const auto bytes = arrays.get<std::uint8_t>("words.string_bytes", {-1});
-        std::int64_t begin = 0;
-        for (const std::int64_t end : arrays.get<std::int64_t>("words.string_ends", {-1})) {
-            if (end < begin || end > std::ssize(bytes)) arrays.throw_damaged("words.string_ends");
-            strings_.emplace_back(bytes.begin() + begin, bytes.begin() + end);
-            begin = end;
+/// Of each word 1: it shares the bytes of the word before; 2: it has tokens.
+struct WordFlags {
+    void save(const IndexedSentence& of, std::vector<std::uint8_t>& out) const {
+        for (std::size_t w = 0; w < of.words.size(); ++w)
+            out.push_back(static_cast<std::uint8_t>((of.words[w].shares_span ? 1 : 0) | (of.read[w] ? 2 : 0)));
+    }
+    void load(IndexedSentence& of, const std::uint8_t* flags, const std::uint8_t*, const Arrays& in,
+              const std::string& name) const {
+        for (Word& word : of.words) {
+            if (*flags > 3) in.throw_damaged(name, "0 to 3", std::to_string(*flags));
+            word.shares_span = (*flags & 1) != 0;
+            of.read.push_back((*flags++ & 2) != 0);
         }
     }
-    const std::string& at(std::int32_t number) const {
-        if (number < 0 || number >= std::ssize(strings_)) arrays_.throw_damaged("words.string_ends");
-        return strings_[static_cast<std::size_t>(number)];
-    }
-
-private:
-    const Arrays& arrays_;
-    std::vector<std::string> strings_;
 };
 
 /// Error unless the words that each word names are of its own sentence.
 void check_sentences(const Arrays& arrays, const IndexedSentence& of, std::int64_t heads) {
-    const auto size = static_cast<std::int32_t>(of.words.size());
-    for (std::int32_t first = 0, last = 0; first < size; first = last) {
-        last = sentence_of(of.words, first).second;
-        const auto inside = [&](std::int32_t word) { return word == -1 || (word >= first && word < last); };
-        for (std::int32_t w = first; w < last; ++w) {
-            const Word& word = of.words[static_cast<std::size_t>(w)];
-            if (word.begin < 0 || word.end < word.begin) arrays.throw_damaged("words.bytes");
-            if (!inside(word.head)) arrays.throw_damaged("words.head", "a word of its sentence");
-            for (const EnhancedArc& arc : word.enhanced)
-                if (arc.head < first || arc.head >= last) arrays.throw_damaged("words.graph_head", "a word of its sentence");
-            for (const auto values : {&IndexedSentence::to, &IndexedSentence::from})
-                if (!std::ranges::all_of(
-                        std::span(of.*values).subspan(static_cast<std::size_t>(w * heads), static_cast<std::size_t>(heads)),
-                        inside))
-                    arrays.throw_damaged("words.to", "a word of its sentence");
+    std::int32_t first = 0, last = 0;
+    const auto check = [&](const char* name, std::int32_t word, bool or_none) {
+        if (!(or_none && word == -1) && (word < first || word >= last))
+            arrays.throw_damaged(name, "a word of its sentence, " + std::to_string(first) + " to " + std::to_string(last - 1),
+                                 std::to_string(word));
+    };
+    for (std::int32_t w = 0; w < std::ssize(of.words); ++w) {
+        if (w == last) std::tie(first, last) = sentence_of(of.words, w);
+        const Word& word = of.words[static_cast<std::size_t>(w)];
+        if (word.end < word.begin)
+            arrays.throw_damaged("words.bytes", std::to_string(word.begin) + " or more", std::to_string(word.end));
+        check("words.head", word.head, true);
+        for (const EnhancedArc& arc : word.enhanced) check("words.graph_head", arc.head, false);
+        for (std::int64_t at = w * heads; at < (w + 1) * heads; ++at) {
+            check("words.to", of.to[static_cast<std::size_t>(at)], true);
+            check("words.from", of.from[static_cast<std::size_t>(at)], true);
         }
     }
 }
@@ -158,8 +161,6 @@ std::pair<std::int32_t, std::int32_t> sentence_of(std::span<const Word> words, s
     while (last < std::ssize(words) && words[static_cast<std::size_t>(last)].sentence == number) ++last;
     return {first, last};
 }
-
-std::unique_ptr<Accumulator> WordIndex::fresh() const { return std::make_unique<WordIndex>(n_layers_, n_heads_, causal_); }
 
 namespace {
 
@@ -230,73 +231,36 @@ void WordIndex::add(const TextRun& run, TextPatterns* patterns) {
     sentences_[run.number] = std::move(read.sentence);
 }
 
-void WordIndex::merge(const Accumulator& other) {
-    const auto& index = dynamic_cast<const WordIndex&>(other);
-    for (const auto& [number, sentence] : index.sentences_) sentences_.emplace(number, sentence);
-    counts_.left_out += index.counts_.left_out;
-    counts_.shared_tokens += index.counts_.shared_tokens;
-    counts_.unread_words += index.counts_.unread_words;
-}
-
-void WordIndex::save(Arrays& arrays) const {
-    StringTable strings;
-    for (const auto& [number, sentence] : sentences_) {
-        strings.note(sentence.id);
-        for (const Word& word : sentence.words)
-            for (const std::string* s : {&word.form, &word.upos, &word.relation}) strings.note(*s);
-        for (const Word& word : sentence.words)
-            for (const EnhancedArc& arc : word.enhanced) strings.note(arc.relation);
-    }
-    strings.number();
-    strings.save(arrays);
-
-    std::vector<std::int64_t> numbers, ends, spans;
-    std::vector<std::int32_t> ids, texts, first_words, sentence_numbers, graph_relations;
-    std::vector<std::int16_t> word_heads, graph_heads;
-    std::vector<std::int64_t> graph_ends;
-    std::vector<std::uint8_t> flags;
-    for (const auto& [number, sentence] : sentences_) {
-        numbers.push_back(number);
-        ids.push_back(strings[sentence.id]);
-        first_words.push_back(sentence.first_word);
-        for (std::size_t w = 0; w < sentence.words.size(); ++w) {
-            const Word& word = sentence.words[w];
-            for (const std::string* s : {&word.form, &word.upos, &word.relation}) texts.push_back(strings[*s]);
-            spans.insert(spans.end(), {word.begin, word.end});
-            word_heads.push_back(static_cast<std::int16_t>(word.head));
-            sentence_numbers.push_back(word.sentence);
-            for (const EnhancedArc& arc : word.enhanced) {
-                graph_heads.push_back(static_cast<std::int16_t>(arc.head));
-                graph_relations.push_back(strings[arc.relation]);
-            }
-            graph_ends.push_back(std::ssize(graph_heads));
-            flags.push_back(static_cast<std::uint8_t>((word.shares_span ? 1 : 0) | (sentence.read[w] ? 2 : 0)));
-        }
-        ends.push_back(std::ssize(word_heads));
-    }
-    const std::int64_t n = std::ssize(word_heads), s = std::ssize(numbers);
-    arrays.put<std::int64_t>("words.text", {s}, numbers);
-    arrays.put<std::int32_t>("words.text_id", {s}, ids);
-    arrays.put<std::int64_t>("words.text_end", {s}, ends);
-    arrays.put<std::int32_t>("words.form_upos_relation", {n, 3}, texts);
-    arrays.put<std::int64_t>("words.bytes", {n, 2}, spans);
-    arrays.put<std::int16_t>("words.head", {n}, word_heads);
-    arrays.put<std::uint8_t>("words.flags", {n}, flags);
-    arrays.put<std::int32_t>("words.first_word", {s}, first_words);
-    arrays.put<std::int32_t>("words.sentence", {n}, sentence_numbers);
-    arrays.put<std::int64_t>("words.graph_end", {n}, graph_ends);
-    arrays.put<std::int16_t>("words.graph_head", {std::ssize(graph_heads)}, graph_heads);
-    arrays.put<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)}, graph_relations);
-    for (const WordHeadArray& array : kWordHeadArrays) {
-        std::vector<std::int16_t> all;
-        all.reserve(static_cast<std::size_t>(n * heads()));
-        for (const auto& [number, sentence] : sentences_)
-            all.insert(all.end(), (sentence.*array.values).begin(), (sentence.*array.values).end());
-        arrays.put<std::int16_t>(array.name, {n, n_layers_, n_heads_}, all);
-    }
-    const std::array<std::int64_t, 3> counts{counts_.left_out, counts_.shared_tokens, counts_.unread_words};
-    arrays.put<std::int64_t>("words.counts", {3}, counts);
-    put_heads(arrays, "words.heads", {.layers = n_layers_, .heads = n_heads_, .causal = causal_});
+void WordIndex::stored(Archive& a) {
+    a.heads("words.heads", n_layers_, n_heads_, causal_);
+    a.counts("words.counts", {3}, {&counts_.left_out, &counts_.shared_tokens, &counts_.unread_words});
+    std::vector<std::string> strings;
+    if (a.saves()) strings = strings_of(sentences_);
+    a.strings("words.string_bytes", "words.string_ends", strings);
+    const auto string = [&]<class Row>(std::string Row::*member) { return NumberedString<Row>{strings, member}; };
+    a.rows("words.text", sentences_, [&](StoredRows<IndexedSentence>& sentence) {
+        using Sentence = IndexedSentence;
+        const auto of_words = [](const Sentence& of) { return std::ssize(of.words); };
+        sentence.column<std::int32_t>("words.text_id", {}, string(&Sentence::id))
+            .column<std::int32_t>("words.first_word", {},
+                                  within(0, &Sentence::first_word, std::numeric_limits<std::int32_t>::max() - kMostWords))
+            .ends("words.text_end", "words.head", &Sentence::words)
+            .ragged<std::uint8_t>("words.flags", {}, WordFlags(), of_words)
+            .each(&Sentence::words)
+            .column<std::int32_t>("words.form_upos_relation", {}, string(&Word::form), string(&Word::upos),
+                                  string(&Word::relation))
+            .column<std::int64_t>("words.bytes", {}, within(0, &Word::begin), within(0, &Word::end))
+            .column<std::int16_t>("words.head", {}, &Word::head)
+            .column<std::int32_t>("words.sentence", {}, &Word::sentence)
+            .ends("words.graph_end", "words.graph_head", &Word::enhanced)
+            .each(&Word::enhanced)
+            .column<std::int16_t>("words.graph_head", {}, &EnhancedArc::head)
+            .column<std::int32_t>("words.graph_relation", {}, string(&EnhancedArc::relation));
+        for (const WordHeadArray& array : kWordHeadArrays)
+            sentence.ragged<std::int16_t>(array.name, {n_layers_, n_heads_}, array.values, of_words);
+    });
+    for (const auto& [number, sentence] : sentences_)
+        if (a.loads()) check_sentences(a.in(), sentence, heads());
 }
 
 bool WordIndex::enhanced() const noexcept {
@@ -310,69 +274,6 @@ WordIndex WordIndex::read(const Arrays& arrays) {
     WordIndex index(saved.layers, saved.heads, saved.causal);
     index.load(arrays);
     return index;
-}
-
-void WordIndex::load(const Arrays& arrays) {
-    const SavedStrings strings(arrays);
-    const auto numbers = arrays.get_chunks("words.text", {-1});
-    const std::int64_t s = std::ssize(numbers);
-    const auto ids = arrays.get<std::int32_t>("words.text_id", {s});
-    const auto ends = arrays.get<std::int64_t>("words.text_end", {s});
-    const auto word_heads = arrays.get<std::int16_t>("words.head", {-1});
-    const std::int64_t n = std::ssize(word_heads);
-    const auto texts = arrays.get<std::int32_t>("words.form_upos_relation", {n, 3});
-    const auto spans = arrays.get<std::int64_t>("words.bytes", {n, 2});
-    const auto flags = arrays.get<std::uint8_t>("words.flags", {n});
-    const auto sentence_numbers = arrays.get<std::int32_t>("words.sentence", {n});
-    const auto first_words =
-        arrays.get_within<std::int32_t>("words.first_word", {s}, 0, std::numeric_limits<std::int32_t>::max() - kMostWords);
-    const auto graph_ends = arrays.get<std::int64_t>("words.graph_end", {n});
-    const auto graph_heads = arrays.get<std::int16_t>("words.graph_head", {-1});
-    const auto graph_relations = arrays.get<std::int32_t>("words.graph_relation", {std::ssize(graph_heads)});
-    if (!std::ranges::is_sorted(graph_ends) ||
-        (n > 0 ? graph_ends.front() < 0 || graph_ends.back() != std::ssize(graph_heads) : !graph_heads.empty()))
-        arrays.throw_damaged("words.graph_end");
-    const bool ordered = std::ranges::is_sorted(ends) && std::ranges::is_sorted(numbers);
-    if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) arrays.throw_damaged("words.text_end");
-
-    for (std::int64_t k = 0; k < s; ++k) {
-        const auto text = static_cast<std::size_t>(k);
-        const std::int64_t first = k > 0 ? ends[text - 1] : 0;
-        const auto [place, is_new] = sentences_.try_emplace(numbers[text]);
-        if (!is_new) arrays.throw_damaged("words.text");
-        IndexedSentence& sentence = place->second;
-        sentence.id = strings.at(ids[text]);
-        sentence.first_word = first_words[text];
-        for (std::int64_t w = first; w < ends[text]; ++w) {
-            const auto at = static_cast<std::size_t>(w);
-            sentence.words.push_back({.form = strings.at(texts[3 * at]),
-                                      .upos = strings.at(texts[3 * at + 1]),
-                                      .xpos = {},
-                                      .relation = strings.at(texts[3 * at + 2]),
-                                      .head = word_heads[at],
-                                      .begin = spans[2 * at],
-                                      .end = spans[2 * at + 1],
-                                      .shares_span = (flags[at] & 1) != 0,
-                                      .sentence = sentence_numbers[at]});
-            sentence.read.push_back((flags[at] & 2) != 0);
-            for (std::int64_t a = at > 0 ? graph_ends[at - 1] : 0; a < graph_ends[at]; ++a) {
-                sentence.words.back().enhanced.push_back(
-                    {graph_heads[static_cast<std::size_t>(a)], strings.at(graph_relations[static_cast<std::size_t>(a)])});
-            }
-        }
-    }
-    for (const WordHeadArray& array : kWordHeadArrays) {
-        const auto all = arrays.get<std::int16_t>(array.name, {n, n_layers_, n_heads_});
-        auto at = all.begin();
-        for (auto& [number, sentence] : sentences_) {
-            const auto end = at + std::ssize(sentence.words) * heads();
-            (sentence.*array.values).assign(at, end);
-            at = end;
-        }
-    }
-    for (const auto& [number, sentence] : sentences_) check_sentences(arrays, sentence, heads());
-    const auto counts = arrays.get_within<std::int64_t>("words.counts", {3}, 0, kMostCounted);
-    counts_ = {counts[0], counts[1], counts[2]};
 }
 
 }  // namespace headlight::corpus

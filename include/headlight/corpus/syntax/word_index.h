@@ -3,7 +3,7 @@
 // syntax without the model.
 #pragma once
 
-#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/stored.h"
 #include "headlight/corpus/syntax/word_tokens.h"
 
 #include <cstdint>
@@ -49,7 +49,7 @@ IndexedWords indexed_words(const TextRun&);
 
 /// Accumulator "words" of a treebank. A sentence that no chunk holds whole, or a text of more than 32,767 words, is left out and
 /// counted.
-class WordIndex final : public Accumulator {
+class WordIndex final : public Stored<WordIndex> {
 public:
     WordIndex(std::int64_t n_layers, std::int64_t n_heads, bool causal)
         : n_layers_(n_layers), n_heads_(n_heads), causal_(causal) {}
@@ -73,14 +73,12 @@ public:
     };
     const Counts& counts() const noexcept { return counts_; }
 
-    std::unique_ptr<Accumulator> fresh() const override;
     std::unique_ptr<TextPatterns> patterns_of(const TextRun&) const override;
     void add(const TextRun&, TextPatterns*) override;
-    void merge(const Accumulator&) override;
-    void save(Arrays&) const override;
-    void load(const Arrays&) override;
 
 private:
+    void stored(Archive&) override;
+
     std::int64_t n_layers_, n_heads_;
     bool causal_;
     std::map<std::int64_t, IndexedSentence> sentences_;
