@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/store/text_store.h"
 
+#include "corpus/accumulate/archive.h"
 #include "headlight/base/error.h"
 #include "headlight/corpus/syntax/word_index.h"
 #include "headlight/io/hash.h"
@@ -100,36 +101,12 @@ Text text_of(std::string content, const std::string& meta_text, const fs::path& 
     return text;
 }
 
-void put_strings(Arrays& out, const std::string& name, const std::vector<std::string>& strings) {
-    std::vector<std::uint8_t> bytes;
-    std::vector<std::int64_t> ends;
-    for (const std::string& each : strings) {
-        bytes.insert(bytes.end(), each.begin(), each.end());
-        ends.push_back(static_cast<std::int64_t>(bytes.size()));
-    }
-    out.put<std::uint8_t>(name, {std::ssize(bytes)}, bytes);
-    out.put<std::int64_t>(name + "_ends", {std::ssize(ends)}, ends);
-}
-
 /// Ends that grow from 0 to `size`.
 void check_ends(const std::vector<std::int64_t>& ends, std::int64_t size, const fs::path& file, const std::string& item) {
     std::int64_t last = 0;
     for (const std::int64_t end : ends)
         if (end < std::exchange(last, end)) throw_damaged(file, item);
     if (last != size) throw_damaged(file, item);
-}
-
-std::vector<std::string> get_strings(const Arrays& in, const std::string& name, const fs::path& file) {
-    const auto bytes = in.get<std::uint8_t>(name, {-1});
-    const auto ends = in.get<std::int64_t>(name + "_ends", {-1});
-    check_ends(ends, std::ssize(bytes), file, name);
-    std::vector<std::string> strings;
-    std::int64_t begin = 0;
-    for (const std::int64_t end : ends) {
-        strings.emplace_back(bytes.begin() + begin, bytes.begin() + end);
-        begin = end;
-    }
-    return strings;
 }
 
 bool has_tokens(const headlight::text::Encoding& encoding) {
@@ -232,8 +209,9 @@ Arrays arrays_of(const TextPart& part) {
         contents.push_back(text.text);
         metas.push_back(meta_of(text));
     }
-    put_strings(out, "texts.bytes", contents);
-    put_strings(out, "texts.meta", metas);
+    Archive texts(out);
+    texts.strings("texts.bytes", "texts.bytes_ends", contents);
+    texts.strings("texts.meta", "texts.meta_ends", metas);
     std::vector<std::int64_t> text, begin, end, ends;
     std::vector<std::int32_t> query, ids, first, last, words;
     std::vector<std::uint8_t> types;
@@ -268,8 +246,10 @@ Arrays arrays_of(const TextPart& part) {
 
 TextPart part_of(const Arrays& in, const fs::path& file) {
     TextPart part;
-    std::vector<std::string> contents = get_strings(in, "texts.bytes", file);
-    const std::vector<std::string> metas = get_strings(in, "texts.meta", file);
+    std::vector<std::string> contents, metas;
+    Archive texts(in);
+    texts.strings("texts.bytes", "texts.bytes_ends", contents);
+    texts.strings("texts.meta", "texts.meta_ends", metas);
     if (contents.size() != metas.size()) throw_damaged(file, "texts.meta");
     try {
         for (std::size_t i = 0; i < contents.size(); ++i) part.texts.push_back(text_of(std::move(contents[i]), metas[i], file));
