@@ -144,12 +144,6 @@ std::string saved_bytes(const Kind& accumulator) {
     return test::slurp(folder / "a.safetensors");
 }
 
-/// What another object reads from the arrays of this one must be saved as the same bytes.
-template <class Kind>
-void expect_readable_alone(const Kind& accumulator) {
-    EXPECT_TRUE(saved_bytes(Kind(saved_arrays(accumulator))) == saved_bytes(accumulator));
-}
-
 /// Shuffled texts over three parts, two of which go through a file, merged in another order: the bytes of one pass.
 inline void expect_the_same_bytes_in_any_order(const Runs& runs, const Accumulator& empty) {
     const std::unique_ptr<Accumulator> once = empty.fresh();

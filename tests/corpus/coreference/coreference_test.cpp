@@ -234,26 +234,5 @@ TEST(Coreference, WeightsAreThoseOfThePatterns) {
             }
 }
 
-TEST(Coreference, RefusesADamagedFile) {
-    const MentionIndex index = mention_runs().filled(MentionIndex(6, 8, true));
-    const Arrays sound = saved_arrays(index);
-    EXPECT_EQ(saved_bytes(MentionIndex::read(sound)), saved_bytes(index));
-    EXPECT_THROW(MentionIndex::read(Arrays()), Error);
-    const auto spoil = [&](const std::string& name, std::vector<std::int64_t> shape, auto value) {
-        Arrays arrays = sound;
-        auto values = arrays.get<decltype(value)>(name, shape);
-        values.back() = value;
-        shape.front() = sound.shape(name).front();
-        arrays.put<decltype(value)>(name, shape, values);
-        EXPECT_THROW(MentionIndex::read(arrays), Error) << name;
-    };
-    spoil("mentions.end", {-1}, std::int64_t{70});
-    spoil("mentions.key_end", {-1}, std::int64_t{-1});
-    spoil("mentions.task", {-1}, std::uint8_t{9});
-    spoil("mentions.asked", {-1}, std::uint8_t{1});
-    spoil("mentions.to", {-1, 6, 8}, std::int16_t{30});
-    spoil("mentions.chunk", {-1}, std::int64_t{0});
-}
-
 }  // namespace coreference_test
 }  // namespace headlight::corpus

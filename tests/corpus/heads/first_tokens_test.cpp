@@ -63,13 +63,6 @@ TEST(FirstTokens, AreTheSameBytesInAnyOrderAndOfTheTextsThatAreDrawn) {
     TextRun later = some_runs().text_run(0);
     later.begins = false;
     EXPECT_EQ(all.patterns_of(later), nullptr);
-
-    Arrays saved = saved_arrays(all);
-    EXPECT_TRUE(saved_bytes(FirstTokens(saved, 7)) == saved_bytes(all));
-    auto tokens = saved.get<std::int64_t>("variability.tokens", {-1});
-    tokens.front() = 11;
-    saved.put<std::int64_t>("variability.tokens", {std::ssize(tokens)}, tokens);
-    EXPECT_THROW(FirstTokens(saved, 7), Error);
 }
 
 // Identical texts do not vary; texts that attend to one of two keys, half of them each, do by exactly a half.

@@ -109,7 +109,6 @@ TEST(Agreement, AtAllTokensIsTheRefinementOfTheTexts) {
     const analyze::Refinement all = analyze::refinement(traces, {.all_memories = true});
     const std::vector<LayerAgreement> layers = layer_agreement(agreement, {0, 1, 2, 3, 4, 5});
     ASSERT_EQ(std::ssize(agreement.examples()), expected.tokens);
-    expect_readable_alone(agreement);
     for (std::size_t l = 0; l < layers.size(); ++l) {
         const analyze::LayerRefinement& e = expected.layers[l];
         EXPECT_NEAR(layers[l].active.mean, e.active, 1e-9);

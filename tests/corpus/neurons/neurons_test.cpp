@@ -41,7 +41,6 @@ TEST(Neurons, TriggersAndHistogramsAreThoseOfBruteForce) {
     const Runs& runs = short_texts();
     const Neurons neurons = runs.filled(Neurons(runs.config(), {.triggers = 3}));
     EXPECT_EQ(neurons.texts(), runs.size());
-    expect_readable_alone(neurons);
     for (const std::int64_t layer : {0, 5})
         for (const std::int64_t neuron : {0, 17, 333, 1023}) {
             const auto m = coefficients(runs, layer, neuron);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Stores whose files are damaged, deleted or replaced: never other numbers, never another library's message.
-#include "headlight/corpus/distances/head_distances.h"
 #include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/store/stored_corpus.h"
 #include "tests/corpus/runs.h"
@@ -113,17 +112,6 @@ TEST_F(DamagedStore, RefusesCountsThatNoStoreHas) {
         test::renew_checksum(manifest_);
         EXPECT_THAT(opening(), HasSubstr("The manifest does not fit its texts")) << value;
     }
-}
-
-/// As D1 of head distances: one number too large by what another is too small.
-TEST_F(DamagedStore, RefusesKeysThatCancelInTheirSum) {
-    std::map<std::string, std::string> metadata;
-    Arrays arrays = Arrays::read(merged_, {}, &metadata);
-    std::vector<std::int64_t> kept = arrays.get<std::int64_t>("distances.kept", {-1, 4});
-    kept[3] += 20'000'000;
-    kept[7] -= 20'000'000;
-    arrays.put<std::int64_t>("distances.kept", {std::ssize(kept) / 4, 4}, kept);
-    EXPECT_THAT(error_of([&] { HeadDistances{arrays}; }), HasSubstr("distances.kept"));
 }
 
 TEST_F(DamagedStore, KeptProbesAreRefusedByName) {

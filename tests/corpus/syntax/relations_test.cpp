@@ -94,27 +94,6 @@ TEST(WordIndex, LeavesOutWhatItCannotRead) {
     EXPECT_TRUE(index.sentences().empty());
 }
 
-TEST(WordIndex, RefusesADamagedFile) {
-    WordIndex index(6, 8, true);
-    for (std::int64_t i = 0; i < 3; ++i) treebank_runs().add(index, i);
-    const Arrays sound = saved_arrays(index);
-    WordIndex(6, 8, true).load(sound);
-    EXPECT_THROW(WordIndex(6, 4, true).load(sound), Error) << "another model";
-    const auto spoil = [&](const std::string& name, auto value) {
-        Arrays arrays = sound;
-        auto values = arrays.get<decltype(value)>(name, {-1});
-        values.back() = value;
-        arrays.put<decltype(value)>(name, {std::ssize(values)}, values);
-        WordIndex fresh(6, 8, true);
-        EXPECT_THROW(fresh.load(arrays), Error) << name;
-    };
-    spoil("words.string_ends", std::int64_t{1} << 40);
-    spoil("words.text_end", std::int64_t{7});
-    spoil("words.text_id", std::int32_t{-1});
-    spoil("words.head", std::int16_t{500});
-    spoil("words.text", std::int64_t{0});
-}
-
 /// What the reference found, by relation and direction.
 std::map<std::pair<std::string, ArcDirection>, json> expected_rows() {
     std::map<std::pair<std::string, ArcDirection>, json> rows;
