@@ -324,7 +324,8 @@ void Document::forget_tokens() {
     ViewOptions options = options_;
     for (auto& [view, values] : options.values)
         for (const figure::ViewOption& option : figure::view_spec(view).options)
-            if (option.token || option.name == "passage") values.erase(option.name);
+            if (const auto value = values.find(option.name); value != values.end() && (option.token || option.name == "passage"))
+                if (!option.next || value->second != "next") values.erase(value);  // "next" is each text's own
     std::erase_if(options.values, [](const auto& of_view) { return of_view.second.empty(); });
     set_options(options);
 }

@@ -34,6 +34,7 @@ TokenCandidates::TokenCandidates(Jobs& jobs, QObject* parent) : QObject(parent),
 
 void TokenCandidates::look(const TracePtr& trace, Position position) {
     trace_ = trace;
+    position_ = position;
     tokenizer_ = trace->tokenizer();
     config_ = trace->config();
     chances_.clear();
@@ -86,13 +87,23 @@ TokenReading::Entry TokenCandidates::entry(std::int64_t id) const {
     return e;
 }
 
-TokenReading TokenCandidates::read(const QString& typed) const {
+TokenReading TokenCandidates::read(const QString& typed, bool next) const {
     TokenReading found;
     if (!tokenizer_ || typed.isEmpty()) return found;
     const text::Tokenizer& tokenizer = *tokenizer_;
     const std::int64_t vocabulary = config_.vocab_size;
     const std::string text = typed.toStdString();
     std::string problem;
+    if (next && trace_ && typed == QStringLiteral("next") && !model::has_classes(config_)) {
+        try {
+            found.taken = {
+                entry(analyze::choose_target(config_, tokenizer, trace_->encoding(), position_, typed.toStdString()).id)};
+            found.note = QStringLiteral("the one in the text: ") + named(found.taken.front());
+        } catch (const Error& error) {
+            found.note = QString::fromStdString(error.facts().problem);
+        }
+        return found;
+    }
     try {
         found.taken = {entry(analyze::choose_output(config_, tokenizer, text).id)};
     } catch (const Error& error) {

@@ -42,7 +42,8 @@ public:
     void clear();
     /// Likeliest first; empty until they arrive.
     const std::vector<TokenReading::Entry>& likeliest() const { return likeliest_; }
-    TokenReading read(const QString& typed) const;
+    /// `next`: the word stands for the token that the text has there.
+    TokenReading read(const QString& typed, bool next = false) const;
 
 Q_SIGNALS:
     void arrived();
@@ -52,6 +53,7 @@ private:
 
     Jobs& jobs_;
     TracePtr trace_;  ///< looked at
+    Position position_{0};
     std::shared_ptr<const text::Tokenizer> tokenizer_;
     model::ModelConfig config_;
     std::unordered_map<std::int64_t, float> chances_;

@@ -18,6 +18,7 @@ namespace headlight::ui {
 
 namespace {
 
+const QString next_word = QStringLiteral("next");
 constexpr int chance_role = Qt::UserRole + 1, label_role = Qt::UserRole + 2;
 
 /// The token, and its probability at the right.
@@ -79,7 +80,8 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
       offered_(new QStandardItemModel(this)),
       committed_(value) {
     auto* column = new_column(this, {0, 0, 0, 0}, 3);
-    line_->setPlaceholderText(QStringLiteral("Text or id, ↓ for the likeliest"));
+    line_->setPlaceholderText(holds == Holds::target ? QStringLiteral("Text, id or next, ↓ for the likeliest")
+                                                     : QStringLiteral("Text or id, ↓ for the likeliest"));
     note_->setTextFormat(Qt::RichText);
     // By mouse alone: Tab goes to the next field, and with the keyboard one types the other spelling.
     note_->setTextInteractionFlags(Qt::LinksAccessibleByMouse);
@@ -117,17 +119,29 @@ TokenField::TokenField(const TokenCandidates& candidates, const QString& value, 
 
 void TokenField::offer() {
     offered_->clear();
-    for (const TokenReading::Entry& e : candidates_.likeliest()) {
+    const auto add = [this](const TokenReading::Entry& e) {
         auto* item = new QStandardItem(e.typed);
         item->setData(e.label, label_role);
         item->setData(e.chance, chance_role);
         item->setData(QStringLiteral("%1, %2").arg(e.label, e.chance), Qt::AccessibleTextRole);
         offered_->appendRow(item);
+    };
+    if (const TokenReading next = reading(next_word); holds_ == Holds::target && !next.taken.empty()) {
+        TokenReading::Entry entry = next.taken.front();
+        entry.label = QStringLiteral("next: ") + entry.label;
+        entry.typed = next_word;
+        add(entry);
+    }
+    for (TokenReading::Entry e : candidates_.likeliest()) {
+        if (holds_ == Holds::target && e.typed == next_word) e.typed = QString::number(e.id);  // the token of this name
+        add(e);
     }
 }
 
+TokenReading TokenField::reading(const QString& typed) const { return candidates_.read(typed, holds_ == Holds::target); }
+
 QStringList TokenField::parts() const {
-    if (holds_ == Holds::one || !line_->text().contains(u'|')) return {line_->text()};
+    if (holds_ != Holds::several || !line_->text().contains(u'|')) return {line_->text()};
     QStringList parts = line_->text().split(u'|');
     for (QString& part : parts) part = part.trimmed();
     return parts;
@@ -138,7 +152,7 @@ void TokenField::read() {
     QStringList notes;
     const QStringList all = parts();
     for (qsizetype i = 0; i < all.size(); ++i) {
-        const TokenReading found = candidates_.read(all[i]);
+        const TokenReading found = reading(all[i]);
         QString note = found.note.toHtmlEscaped();
         for (const TokenReading::Entry& e : found.other) {
             const QString name = QStringLiteral("%1 (%2)").arg(e.label.toHtmlEscaped()).arg(e.id);
@@ -154,7 +168,7 @@ void TokenField::read() {
 void TokenField::commit() {
     const QString text = line_->text();
     const QStringList all = parts();
-    const bool all_read = std::ranges::none_of(all, [&](const QString& part) { return candidates_.read(part).taken.empty(); });
+    const bool all_read = std::ranges::none_of(all, [&](const QString& part) { return reading(part).taken.empty(); });
     if (text == committed_ || (!text.isEmpty() && !all_read)) return;
     committed_ = text;
     Q_EMIT chosen(text);

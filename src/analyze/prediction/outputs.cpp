@@ -23,6 +23,19 @@ TokenChoice choose_output(const model::ModelConfig& c, const text::Tokenizer& to
     return {id, output_label(c, tokenizer, id), {}};
 }
 
+TokenChoice choose_target(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                          Position position, std::string_view typed, const std::string& option) {
+    if (typed != "next" || model::has_classes(c)) return choose_output(c, tokenizer, typed, option);
+    const std::int64_t at = position.value + (c.causal ? 1 : 0);
+    if (at >= encoding.size())
+        throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
+                     .item = option,
+                     .found = "next",
+                     .hint = "Name a token, or leave it out for the model's own prediction"});
+    const std::int64_t id = encoding.ids[static_cast<std::size_t>(at)];
+    return {id, output_label(c, tokenizer, id), {}};
+}
+
 Position output_position(const trace::Trace& trace) {
     return Position(model::class_position(trace.config(), trace.encoding().ids).value_or(trace.tokens() - 1));
 }

@@ -61,10 +61,7 @@ struct ImportanceCommand : Analysis {
                                              : analyze::InputVectors::automatic;
         const model::ModelConfig& config = loaded.model->config();
         const Position p = position_of(where, position, config, encoding.ids);
-        if (target == "next" && !model::has_classes(config))
-            asked.target = next_of(loaded, encoding);
-        else if (!target.empty())
-            asked.target = typed_output(config, *loaded.tokenizer, target, "--target", console);
+        if (!target.empty()) asked.target = typed_target(config, *loaded.tokenizer, encoding, p, target, "--target", console);
         if (!neutral.empty()) asked.neutral = typed_token(*loaded.tokenizer, config.vocab_size, neutral, "--blank", console);
         asked.source = source_of(loaded);
         const analyze::Importance r =
@@ -84,14 +81,6 @@ struct ImportanceCommand : Analysis {
         if (r.neutral >= 0) found.fact("blanked_out_by", label(r.neutral));
         found.fact("permutations", options.permutations).fact("seed", options.seed);
         return found;
-    }
-
-    std::int64_t next_of(const Loaded& loaded, const text::Encoding& encoding) const {
-        const std::int64_t at = position + (loaded.model->config().causal ? 1 : 0);
-        if (at < encoding.size()) return encoding.ids[static_cast<std::size_t>(at)];
-        throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
-                     .item = "--target next",
-                     .hint = "Name a token, or leave --target out for the model's own prediction"});
     }
 };
 

@@ -290,7 +290,8 @@ void note_height(const Request& request, figure::Figure& figure, const Console& 
 void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Console& console) {
     for (const auto& [name, typed] : o.request.values) {
         const figure::ViewOption* option = figure::view_spec(o.request.view).option(name);
-        if (option && option->token && !typed.empty() && trace.tokenizer() && !model::reads_pictures(trace.config()))
+        if (option && option->token && !(option->next && typed == "next") && !typed.empty() && trace.tokenizer() &&
+            !model::reads_pictures(trace.config()))
             typed_output(trace.config(), *trace.tokenizer(), typed, "--" + name, console);
     }
 }

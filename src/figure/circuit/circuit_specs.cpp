@@ -3,7 +3,6 @@
 #include "figure/circuit/composition_graph.h"
 #include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
-#include "headlight/model/classes.h"
 #include "headlight/trace/edits.h"
 
 namespace headlight::figure {
@@ -130,22 +129,17 @@ std::vector<ViewSpec> circuit_view_specs() {
         {.id = "importance",
          .title = "Importance",
          .needs = {.query = true, .chosen = true},
-         .options =
-             {text_option(
-                  "target", "Predicted token",
-                  "importance: the predicted token, by id or text, or class; next: the one in the text; default: the most probable one",
-                  "next, text or id"),
-              flag("no-blank-out", "Without blank-out", "importance: leave out blank-out, which takes one pass a token"),
-              flag("long-texts", "Blank-out and shuffles on long texts",
-                   "importance: also where the position reads more than 128 tokens; takes a pass each"),
-              integer_option("shuffles", "Shuffles", "importance: of each layer's weights; 0: none", "20", 0, 10000)},
+         .options = {target_option(
+                         "target", "Predicted token",
+                         "importance: the predicted token, by id or text, or class; next: the one in the text; default: the most "
+                         "probable one"),
+                     flag("no-blank-out", "Without blank-out", "importance: leave out blank-out, which takes one pass a token"),
+                     flag("long-texts", "Blank-out and shuffles on long texts",
+                          "importance: also where the position reads more than 128 tokens; takes a pass each"),
+                     integer_option("shuffles", "Shuffles", "importance: of each layer's weights; 0: none", "20", 0, 10000)},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 // The last token that is not special: the prediction for an encoder's [SEP] is of no interest.
-                 std::int64_t last = trace->tokens() - 1;
-                 while (last > 0 && trace->encoding().special[static_cast<std::size_t>(last)]) --last;
-                 const auto read = model::class_position(trace->config(), trace->encoding().ids);
-                 const Position position = s.query.value_or(Position(read.value_or(last)));
+                 const Position position = s.query.value_or(default_position(*trace, "importance"));
                  return importance_view(std::move(trace), position,
                                         {.target = text_value(s, "target"),
                                          .blank_out = !flag_value(s, "no-blank-out"),

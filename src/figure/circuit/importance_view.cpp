@@ -35,13 +35,7 @@ QString quoted_output(const trace::Trace& trace, std::int64_t id) {
 
 std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
     if (typed.empty()) return std::nullopt;
-    if (typed != "next" || model::has_classes(trace.config()))
-        return analyze::choose_output(trace.config(), *trace.tokenizer(), typed, "target").id;
-    const std::int64_t at = position.value + (trace.config().causal ? 1 : 0);
-    if (at < trace.tokens()) return trace.encoding().ids[static_cast<std::size_t>(at)];
-    throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
-                 .item = "target",
-                 .hint = "Name a token, or leave it out for the model's own prediction"});
+    return analyze::choose_target(trace.config(), *trace.tokenizer(), trace.encoding(), position, typed, "--target").id;
 }
 
 TableSection token_section(const trace::Trace& trace, const analyze::Importance& r, const Part& part) {

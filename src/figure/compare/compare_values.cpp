@@ -59,14 +59,6 @@ std::optional<double> number_of(const Table::Cell& cell) {
     return std::nullopt;
 }
 
-/// The position that a view reads where none is pinned.
-Position default_position(const trace::Trace& trace, const std::string& view) {
-    if (const auto read = model::class_position(trace.config(), trace.encoding().ids)) return Position(*read);
-    std::int64_t last = trace.tokens() - 1;
-    while (view == "importance" && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
-    return Position(last);
-}
-
 /// The head that a row is about.
 std::optional<HeadId> head_of(const Table& table, const std::vector<Table::Cell>& cells) {
     const auto cell = [&](const char* name) {

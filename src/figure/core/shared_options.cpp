@@ -16,6 +16,11 @@ ViewOption text_option(const char* name, const char* title, const char* help, co
 ViewOption token_option(const char* name, const char* title, const char* help) {
     return {.name = name, .kind = OptionKind::text, .title = title, .help = help, .token = true};
 }
+ViewOption target_option(const char* name, const char* title, const char* help) {
+    ViewOption option = token_option(name, title, help);
+    option.next = true;
+    return option;
+}
 ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
     return {
         .name = name, .kind = OptionKind::integer, .title = title, .help = help, .initial = initial, .low = low, .high = high};

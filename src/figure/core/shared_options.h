@@ -14,6 +14,8 @@ ViewOption flag(const char* name, const char* title, const char* help);
 ViewOption text_option(const char* name, const char* title, const char* help, const char* example = "");
 /// Names one token of the vocabulary; token_value() reads it.
 ViewOption token_option(const char* name, const char* title, const char* help);
+/// The same, or "next": what a prediction is asked about (analyze::choose_target).
+ViewOption target_option(const char* name, const char* title, const char* help);
 ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high);
 ViewOption number_option(const char* name, const char* title, const char* help, const char* initial, double low, double high);
 /// Of an enum with a table: its words and titles are the choices.

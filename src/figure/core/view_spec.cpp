@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/intervention/compare/comparison.h"
+#include "headlight/model/classes.h"
 #include "headlight/model/outline.h"
 
 #include <algorithm>
@@ -158,6 +159,14 @@ const ViewSpec& view_spec(std::string_view id) {
 }
 
 const std::string& view_id(std::size_t n) { return view_specs()[n].id; }
+
+Position default_position(const trace::Trace& trace, std::string_view view) {
+    if (const auto read = model::class_position(trace.config(), trace.encoding().ids)) return Position(*read);
+    std::int64_t last = trace.tokens() - 1;
+    // What an encoder predicts at its [SEP] is of no interest.
+    while (view == "importance" && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
+    return Position(last);
+}
 
 std::string choice_title(const ViewOption& option, std::string_view value) {
     const bool of_corpus = option.measure && analyze::is_of_corpus(value);

@@ -331,8 +331,12 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     EXPECT_EQ(shortened->table().rows.size(), static_cast<std::size_t>(longer->tokens())) << "files have every token";
     EXPECT_EQ(shortened->table().columns.size(), 8u + 6u);
     EXPECT_LT(shortened->layout({900, 600}, {}, {}).height(), 40 * 30 + 600) << "the listed ones can be read";
-    EXPECT_THROW(importance_view(trace, Position(16), {.target = "next"}, {}), Error);
-    EXPECT_THROW(importance_view(trace, Position(3), {.target = "two words"}, {}), Error);
+    for (const auto& [position, target] : {std::pair<std::int64_t, const char*>{16, "next"}, {3, "two words"}}) try {
+            importance_view(trace, Position(position), {.target = target}, {});
+            ADD_FAILURE() << target;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().item, "--target");
+        }
 }
 
 TEST(CircuitViews, AreInTheListAndPaintEveryText) {

@@ -83,6 +83,48 @@ TEST_F(OptionsTest, AFieldOffersTheLikeliestTokensAndSaysWhatIsMeant) {
     options.close();
 }
 
+TEST_F(OptionsTest, TheTargetOfImportanceIsATokenOrTheOneInTheText) {
+    ASSERT_TRUE(show_view("importance"));
+    OptionsPopover& options = open();
+    const trace::Trace& trace = *window.document().trace();
+    auto* line = qobject_cast<QLineEdit*>(options.field("target"));
+    auto* field = line ? qobject_cast<TokenField*>(line->parentWidget()) : nullptr;
+    ASSERT_TRUE(field);
+    const auto stored = [&] {
+        const auto& values = window.document().options().values;
+        return values.contains("importance") ? values.at("importance").at("target") : std::string();
+    };
+    line->setText(QStringLiteral("next"));
+    EXPECT_TRUE(field->note().text().contains(QStringLiteral("No token comes after"))) << field->note().text().toStdString();
+    QTest::keyClick(line, Qt::Key_Return);
+    EXPECT_EQ(stored(), "") << "of the last position";
+    options.close();
+
+    window.document().selection().pin_query(Position(4), false);
+    ASSERT_TRUE(settle());
+    OptionsPopover& again = open();
+    line = qobject_cast<QLineEdit*>(again.field("target"));
+    field = qobject_cast<TokenField*>(line->parentWidget());
+    line->setText(QStringLiteral("nurse about"));
+    EXPECT_TRUE(field->note().text().contains(QStringLiteral("more than one token"))) << field->note().text().toStdString();
+    QTest::keyClick(line, Qt::Key_Return);
+    EXPECT_EQ(stored(), "") << "what names no token is not taken";
+    line->setText(QStringLiteral("next"));
+    EXPECT_TRUE(field->note().text().contains(QString::number(trace.encoding().ids[5]))) << field->note().text().toStdString();
+    EXPECT_EQ(line->completer()->model()->index(0, 0).data(Qt::EditRole), QStringLiteral("next"));
+    QTest::keyClick(line, Qt::Key_Return);
+    EXPECT_EQ(stored(), "next");
+    again.close();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    EXPECT_TRUE(canvas().shown());
+    ASSERT_TRUE(retype(QStringLiteral("A wholly different sentence of other words")));
+    EXPECT_EQ(stored(), "next") << "each text has its own";
+    window.document().edit_options([](ViewOptions& o) { o.values["importance"]["target"] = " nurse"; });
+    ASSERT_TRUE(retype(QStringLiteral("Cold rain fell upon grey hills")));
+    EXPECT_EQ(stored(), "") << "a token was chosen for its text";
+}
+
 TEST_F(OptionsTest, AClosedPopoverKeepsNoOldRun) {
     open().close();
     const std::weak_ptr<const trace::Trace> before = window.document().trace();

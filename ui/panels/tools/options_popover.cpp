@@ -2,7 +2,6 @@
 #include "ui/panels/tools/options_popover.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
-#include "headlight/analyze/prediction/outputs.h"
 #include "ui/canvas/recipe.h"
 #include "ui/style/real_field.h"
 #include "ui/style/token_field.h"
@@ -76,7 +75,7 @@ void OptionsPopover::build(const View& view) {
     if (std::ranges::any_of(spec.options, &ViewOption::token) && document_.trace()) {
         const Recipe recipe = recipe_for(document_, view, document_.selection().get());
         const auto& trace = document_.trace()->across_texts() ? document_.run_trace() : document_.trace();
-        candidates_.look(trace, recipe.state.query.value_or(analyze::output_position(*trace)));
+        candidates_.look(trace, recipe.state.query.value_or(figure::default_position(*trace, view)));
     }
     body_ = new QWidget;
     body_->setProperty("role", "clear");
@@ -237,7 +236,8 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
         }
         case OptionKind::text: {
             if (option.token) {
-                auto* token = new TokenField(candidates_, QString::fromUtf8(value));
+                auto* token = new TokenField(candidates_, QString::fromUtf8(value),
+                                             option.next ? TokenField::Holds::target : TokenField::Holds::one);
                 connect(token, &TokenField::chosen, this,
                         [this, name = option.name](const QString& text) { set_value(name, text.toStdString()); });
                 add_row(token, &token->line());

@@ -20,6 +20,11 @@ std::string output_label(const trace::Trace&, std::int64_t id);
 TokenChoice choose_output(const model::ModelConfig&, const text::Tokenizer&, std::string_view typed,
                           const std::string& option = {});
 
+/// What a prediction at `position` is asked about: choose_output(), or "next", the token that the text has there (of a causal
+/// model the one behind the position, else the one at it). A class may have that name.
+TokenChoice choose_target(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding&, Position position,
+                          std::string_view typed, const std::string& option = {});
+
 /// The row of the logits that a question reads where none is chosen: that of the class, else the last one.
 Position output_position(const trace::Trace&);
 

@@ -31,6 +31,7 @@ struct ViewOption {
     double low = 0, high = 0;    ///< of a number; both 0: any
     bool slider = false;         ///< a number with a slider above the view
     bool token = false;          ///< a text that names one token: by id, as the vocabulary writes it, or as running text
+    bool next = false;           ///< of a token: also the word "next", the one that the text has there
     std::string example{};       ///< of a text, shown in the empty field
     bool plain_default = false;  ///< the window need not say that it has its default
 };
@@ -103,6 +104,9 @@ std::span<const ViewSpec> view_specs();
 const ViewSpec* find_view(std::string_view id) noexcept;
 /// Error names the nearest.
 const ViewSpec& view_spec(std::string_view id);
+
+/// The position that a view of a prediction reads where none is pinned.
+Position default_position(const trace::Trace&, std::string_view view);
 
 /// The title of one of its choices; that of a corpus begins with the word.
 std::string choice_title(const ViewOption&, std::string_view value);
