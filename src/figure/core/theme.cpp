@@ -82,9 +82,17 @@ const Theme& Theme::dark_theme() {
 }
 
 QColor head_color(const Theme& theme, HeadPalette palette, std::int64_t index) {
-    const auto wrap = [index](std::size_t n) { return static_cast<std::size_t>(index % static_cast<std::int64_t>(n)); };
-    if (palette == HeadPalette::category10) return theme.heads[wrap(theme.heads.size())];
-    return rgb(theme.dark ? okabe_dark[wrap(okabe_dark.size())] : okabe_light[wrap(okabe_light.size())]);
+    const auto n = static_cast<std::int64_t>(palette == HeadPalette::category10 ? theme.heads.size() : okabe_light.size());
+    const auto place = static_cast<std::size_t>(index % n);
+    const QColor color =
+        palette == HeadPalette::category10 ? theme.heads[place] : rgb(theme.dark ? okabe_dark[place] : okabe_light[place]);
+    // The hues again, but darker, lighter, and darkest: of 32 heads no two look alike.
+    switch (index / n % 4) {
+        case 1: return draw::blended(color, Qt::black, 0.4);
+        case 2: return draw::blended(color, Qt::white, 0.6);
+        case 3: return draw::blended(color, Qt::black, 0.65);
+        default: return color;
+    }
 }
 
 QColor text_on(const Theme& theme, const QColor& background) {

@@ -9,6 +9,7 @@
 #include <QRawFont>
 #include <QTextLayout>
 
+#include <array>
 #include <cmath>
 
 namespace headlight::figure {
@@ -69,11 +70,26 @@ TEST(Theme, InkZeroIsNotTheCanvas) {
     EXPECT_NE(ramp_color(Ramp::ink, Theme::light(), 0), Theme::light().canvas);
 }
 
-TEST(Theme, HeadColoursWrapAround) {
-    const Theme& theme = Theme::light();
-    EXPECT_EQ(head_color(theme, HeadPalette::category10, 5).name(), "#8c564b");
-    EXPECT_EQ(head_color(theme, HeadPalette::category10, 15).name(), "#8c564b");
-    EXPECT_EQ(head_color(theme, HeadPalette::okabe_ito, 8), head_color(theme, HeadPalette::okabe_ito, 0));
+/// CIE L*, a*, b*.
+std::array<double, 3> lab(const QColor& c) {
+    const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+    const auto root = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16 / 116.0; };
+    const double r = linear(c.redF()), g = linear(c.greenF()), b = linear(c.blueF());
+    const double x = root((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047), y = root(0.2126 * r + 0.7152 * g + 0.0722 * b),
+                 z = root((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883);
+    return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
+}
+
+TEST(Theme, HeadsOfALayerHaveDifferentColours) {
+    EXPECT_EQ(head_color(Theme::light(), HeadPalette::category10, 5).name(), "#8c564b");
+    for (const Theme* theme : {&Theme::light(), &Theme::dark_theme()})
+        for (const HeadPalette palette : {HeadPalette::category10, HeadPalette::okabe_ito})
+            for (int i = 1; i < 32; ++i)
+                for (int j = 0; j < i; ++j) {
+                    const auto a = lab(head_color(*theme, palette, i)), b = lab(head_color(*theme, palette, j));
+                    const double distance = std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+                    EXPECT_GE(distance, i < 12 ? 18 : 8) << "heads " << j << " and " << i;
+                }
 }
 
 TEST(Theme, TextOnAColouredBoxHasContrast) {

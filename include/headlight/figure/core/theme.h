@@ -18,7 +18,7 @@ struct Theme {
     QColor accent, accent_soft;
     QColor on_accent;           ///< text on the accent
     QColor positive, negative;  ///< ends of the signed scale (blue, orange)
-    std::vector<QColor> heads;  ///< ten, used modulo
+    std::vector<QColor> heads;  ///< ten hues; more heads have them darker or lighter
 
     static const Theme& light();
     static const Theme& dark_theme();
