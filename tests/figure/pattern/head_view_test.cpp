@@ -392,5 +392,58 @@ TEST(HeadLayout, RowsStayReadableAndColumnsApart) {
         }
 }
 
+TEST(HeadLayout, SquaresOfHeadsStandInLinesOfAboutOneLength) {
+    const std::vector<double> widths(9, 60);
+    const auto in_lines = [&](std::int64_t heads, double width) {
+        std::map<double, int> lines;
+        const HeadLayout l = head_layout(widths, widths, heads, 52, {width, 0});
+        for (std::int64_t h = 0; h < heads; ++h) ++lines[l.square(h).top()];
+        std::vector<int> counts;
+        for (const auto& [top, count] : lines) counts.push_back(count);
+        return counts;
+    };
+    const double column = 85 / 25.4 * 96;  // a journal's
+    EXPECT_EQ(in_lines(8, column), std::vector{8});
+    EXPECT_EQ(in_lines(12, column), (std::vector{6, 6})) << "not nine and three";
+    EXPECT_EQ(in_lines(12, 884), std::vector{12});
+    for (const std::int64_t heads : {1, 5, 9, 16, 25, 32, 64})
+        for (const double width : {200.0, column, 480.0, 884.0}) {
+            const auto lines = in_lines(heads, width);
+            const auto [least, most] = std::ranges::minmax(lines);
+            EXPECT_LE(most - least, int(lines.size()) - 1 + (heads < 8 ? 3 : 0)) << heads << " in " << width;
+        }
+}
+
+TEST(HeadLayout, WeightsOfSeveralHeadsStandUnderTheLetters) {
+    const std::vector<double> widths(40, 60);
+    for (const double height : {300.0, 1000.0, 1100.0, 2000.0}) {
+        const HeadLayout l = head_layout(widths, widths, 12, 52, {884, height});
+        const QRectF box = l.key_box(3), strip = l.strip(box);
+        const double baseline = draw::centred_baseline(box.center().y(), ui_font(l.token_size));
+        EXPECT_GE(strip.top(), baseline + 1.5) << l.row_height << ": only the tails of letters may touch it";
+        EXPECT_GE(strip.height(), 3);
+        EXPECT_LE(strip.bottom(), l.key_box(4).top()) << l.row_height;
+    }
+}
+
+/// The colour says which head a block is of, and nothing hides the text.
+TEST(HeadView, APinWithSeveralHeadsLeavesTheTextAlone) {
+    const HeadViewData data = synthetic::heads(6, 12, [](int, int, int j) { return j == 0 ? 1.F : 0.F; });
+    const auto figure = head_figure(data);
+    Style style;
+    Selection selection;
+    selection.heads.clear();
+    for (std::int64_t h = 0; h < 12; ++h) selection.heads.emplace_back(h);
+    const QSizeF size = figure->layout({884, 600}, style, selection);
+    const auto key = [&] {
+        const QImage image = painted_part(*figure, size, QRectF(QPointF(), size), style, selection);
+        const QRect box = figure->row_of_key(Position(0))->toRect();
+        return image.copy(box.adjusted(9, 4, -4, -8));
+    };
+    const QImage before = key();
+    selection.pinned_queries = {Position(4)};
+    EXPECT_EQ(key(), before);
+}
+
 }  // namespace head_view_test
 }  // namespace headlight::figure

@@ -11,6 +11,24 @@ constexpr double tallest_row = 33, lowest_row = 20;
 constexpr double narrowest_gap = 120, widest_gap = 720;
 constexpr double narrowest_column = 104, widest_column = 190;
 constexpr double number_room = 46;
+constexpr std::int64_t fewest_squares = 4;  ///< in a line
+
+struct Squares {
+    double width, pitch;
+    std::int64_t fit;  ///< in a line
+};
+/// As wide as their numbers look best in, or close together where that saves a line; lines of about one length.
+Squares squares(std::int64_t heads, double room) {
+    const auto of = [room](double width, double pitch) {
+        return Squares{width, pitch,
+                       std::max(fewest_squares, static_cast<std::int64_t>(std::floor((room + pitch - width) / pitch)))};
+    };
+    const auto lines = [heads](const Squares& s) { return std::max<std::int64_t>(1, (heads + s.fit - 1) / s.fit); };
+    Squares chosen = of(24, 30);
+    if (const Squares close = of(20, 23); heads <= 100 && lines(close) < lines(chosen)) chosen = close;  // two digits
+    chosen.fit = std::max(fewest_squares, (heads + lines(chosen) - 1) / lines(chosen));
+    return chosen;
+}
 
 double column(const std::vector<double>& widths) {
     const double widest = widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end());
@@ -26,8 +44,14 @@ std::int64_t HeadLayout::row_at(double y, std::int64_t count) const {
 
 QRectF HeadLayout::square(std::int64_t head) const {
     const auto line = head / squares_per_line, place = head % squares_per_line;
-    return {squares_x + static_cast<double>(place) * square_pitch_x, 18 + static_cast<double>(line) * square_pitch_y,
-            square_width, square_height};
+    return {squares_x + static_cast<double>(place) * square_pitch, 18 + static_cast<double>(line) * square_pitch_y, square_width,
+            square_height};
+}
+
+QRectF HeadLayout::strip(const QRectF& box) const {
+    // Rows that are close leave no room under the letters inside of their boxes.
+    const double height = row_height > 26 ? 5 : 3, below = row_height > 26 ? 0 : 1;
+    return {box.left(), box.bottom() + below - height, box.width(), height};
 }
 
 HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths, std::int64_t heads,
@@ -39,9 +63,10 @@ HeadLayout head_layout(const std::vector<double>& query_widths, const std::vecto
 
     l.squares_x = std::ceil(HeadLayout::margin + title_width + 22);
     const double room = available.width() - HeadLayout::margin - l.squares_x;
-    l.squares_per_line = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>((room + HeadLayout::square_pitch_x - HeadLayout::square_width) / HeadLayout::square_pitch_x), 4,
-        std::max<std::int64_t>(heads, 4));
+    const Squares squares_fit = squares(heads, room);
+    l.square_width = squares_fit.width;
+    l.square_pitch = squares_fit.pitch;
+    l.squares_per_line = squares_fit.fit;
     const auto lines = std::max<std::int64_t>(1, (heads + l.squares_per_line - 1) / l.squares_per_line);
     l.header_height = 70 + static_cast<double>(lines - 1) * HeadLayout::square_pitch_y;
 

@@ -14,7 +14,7 @@ namespace headlight::figure {
 /// y of the header's and legend's parts counts from the visible area's top and bottom (they stay while rows scroll).
 struct HeadLayout {
     static constexpr double margin = 16;
-    static constexpr double square_width = 24, square_height = 18, square_pitch_x = 30, square_pitch_y = 24;
+    static constexpr double square_height = 18, square_pitch_y = 24;
 
     std::int64_t queries = 0, keys = 0, heads = 0;
     double row_height = 33, box_height = 26;
@@ -22,7 +22,7 @@ struct HeadLayout {
     double left_x = margin, column_width = 104, key_width = 104;
     double line_x0 = 0, line_x1 = 0;       ///< ends of the lines
     double right_x = 0, number_right = 0;  ///< key boxes; right edge of the numbers
-    double squares_x = 0;
+    double squares_x = 0, square_width = 24, square_pitch = 30;
     std::int64_t squares_per_line = 1;
     double header_height = 70, legend_height = 56;
     QSizeF size;
@@ -35,6 +35,8 @@ struct HeadLayout {
     std::int64_t row_at(double y, std::int64_t count) const;
     QRectF query_box(std::int64_t row) const { return {left_x, row_y(row) - box_height / 2, column_width, box_height}; }
     QRectF key_box(std::int64_t row) const { return {right_x, row_y(row) - box_height / 2, key_width, box_height}; }
+    /// Of the box of a token: where the weights of several heads stand, each in its own part, below the text.
+    QRectF strip(const QRectF& box) const;
     /// Relative to the visible area's top.
     QRectF square(std::int64_t head) const;
 };

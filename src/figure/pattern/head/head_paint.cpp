@@ -225,7 +225,8 @@ HeadFigure::Rows HeadFigure::rows_of(const Frame& f) const {
 }
 
 void HeadFigure::paint_boxes(const Frame& f, bool on_keys, Rows rows, const std::vector<Eigen::VectorXf>& strengths) const {
-    // BertViz: one box a head on each opposite token, its width divided by the active heads, its opacity the weight.
+    // BertViz: one box a head on each opposite token, its width divided by the active heads, its opacity the weight. Those of
+    // several heads stand under the token's text, which no one colour would suit.
     const auto count = static_cast<double>(f.drawn.active.size());
     f.painter.setRenderHint(QPainter::Antialiasing, count == 1);  // neighbouring boxes meet on a pixel's edge
     for (std::size_t a = 0; a < f.drawn.active.size(); ++a) {
@@ -235,7 +236,7 @@ void HeadFigure::paint_boxes(const Frame& f, bool on_keys, Rows rows, const std:
         for (Eigen::Index j = rows.first; j < std::min<Eigen::Index>(rows.last, strength.size()); ++j) {
             const QRectF whole = on_keys ? layout_.key_box(j) : layout_.query_box(j);
             if (strength[j] < least_opacity || !whole.intersects(f.visible)) continue;
-            QRectF part = whole;
+            QRectF part = count == 1 ? whole : layout_.strip(whole);
             part.setWidth(whole.width() / count);
             part.translate(part.width() * static_cast<double>(a), 0);
             if (count == 1)
