@@ -5,8 +5,11 @@
 #include "headlight/figure/core/figure.h"
 
 #include <QImage>
+#include <QPaintEngine>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace headlight::figure {
 
@@ -28,6 +31,55 @@ inline QImage painted(Figure& figure, QSizeF canvas, const Style& style = {}, co
     const QSizeF size = figure.layout(canvas, style, selection);
     return painted_part(figure, size * ratio, QRectF({}, size), style, selection, ratio);
 }
+
+/// Keeps where texts stand, of figures that write text as text: a vector file of nothing else.
+class TextBoxes final : public QPaintDevice {
+public:
+    TextBoxes(QSize size) : size_(size), engine_(*this) {}
+    QPaintEngine* paintEngine() const override { return &engine_; }
+    std::vector<std::pair<QString, QRectF>> boxes;
+
+protected:
+    int metric(PaintDeviceMetric of) const override {
+        switch (of) {
+            case PdmWidth: return size_.width();
+            case PdmHeight: return size_.height();
+            case PdmDpiX:
+            case PdmDpiY:
+            case PdmPhysicalDpiX:
+            case PdmPhysicalDpiY: return 96;
+            case PdmDepth: return 32;
+            case PdmDevicePixelRatio: return 1;
+            case PdmDevicePixelRatioScaled: return int(devicePixelRatioFScale());
+            default: return 0;
+        }
+    }
+
+private:
+    class Engine final : public QPaintEngine {
+    public:
+        Engine(TextBoxes& device) : QPaintEngine(AllFeatures), device_(device) {}
+        bool begin(QPaintDevice*) override { return true; }
+        bool end() override { return true; }
+        void updateState(const QPaintEngineState& now) override {
+            if (now.state() & DirtyTransform) transform_ = now.transform();
+        }
+        void drawPixmap(const QRectF&, const QPixmap&, const QRectF&) override {}
+        void drawPolygon(const QPointF*, int, PolygonDrawMode) override {}
+        void drawPath(const QPainterPath&) override {}
+        void drawTextItem(const QPointF& at, const QTextItem& item) override {
+            const QRectF box(at.x(), at.y() - item.ascent(), item.width(), item.ascent() + item.descent());
+            device_.boxes.emplace_back(item.text(), transform_.mapRect(box));
+        }
+        Type type() const override { return SVG; }
+
+    private:
+        TextBoxes& device_;
+        QTransform transform_;
+    };
+    QSize size_;
+    mutable Engine engine_;
+};
 
 /// Calls visit(hit) for points of an area, `dx` and `dy` apart.
 template <class Visit>

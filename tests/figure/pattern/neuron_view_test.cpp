@@ -116,6 +116,51 @@ TEST(NeuronView, ColumnsDoNotOverlapAndEndInsideTheWidth) {
             }
 }
 
+/// A vertical bar, a narrow window or a longer token takes room from the vectors and the gaps, and never cuts the last column.
+TEST(NeuronView, ColumnsCloseUpBeforeTheyAreCut) {
+    for (const double positions : {0.0, 40.0})
+        for (const double token : {30.0, 90.0, 400.0}) {
+            const auto data = sample::neuron({.d_head = 32, .slope = 0.25});
+            double strip = 0;
+            for (double width = 640; width < 1300; ++width) {
+                const NeuronLayout at = neuron_layout(data, width, token, false, positions);
+                ASSERT_LE(at.width, width + 1e-6) << "positions " << positions << ", token " << token;
+                expect_columns_apart(at, 50, true);
+                EXPECT_GE(at.strip_width, 56);
+                EXPECT_NEAR(at.strip_width, strip, strip > 0 ? 3 : 1e9) << "no jump at " << width;
+                strip = at.strip_width;
+            }
+        }
+}
+
+/// Its lines are told apart by where they are drawn: none over another, and all of them inside of what is in sight.
+TEST(NeuronView, TheFooterIsReadableInANarrowPane) {
+    auto data = sample::neuron({.d_head = 32, .slope = 0.25});
+    data.model = "a-model-with-a-rather-long-name-of-many-words-instruct";
+    for (const double width : {400.0, 640.0, 884.0, 1180.0}) {
+        NeuronFigure figure(data, {});
+        const Style style;
+        const QSizeF size = figure.layout({width, 500}, style, {});
+        EXPECT_LE(size.width(), std::max(width, 640.0));
+        for (const double left : {0.0, size.width() - width}) {
+            TextBoxes seen(size.toSize());
+            QPainter painter(&seen);
+            figure.paint(painter, QRectF(left, 0, width, size.height()), style, {});
+            painter.end();
+            std::vector<QRectF> boxes;
+            for (const auto& [text, box] : seen.boxes)
+                if (box.top() > size.height() - figure.places().footer_height) boxes.push_back(box);
+            ASSERT_GE(boxes.size(), 6u);
+            for (std::size_t i = 0; i < boxes.size(); ++i) {
+                EXPECT_GE(boxes[i].left(), left) << width;
+                EXPECT_LE(boxes[i].right(), left + width) << width;
+                EXPECT_LE(boxes[i].bottom(), size.height()) << width;
+                for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(boxes[i].intersects(boxes[j])) << width << ": " << i << " " << j;
+            }
+        }
+    }
+}
+
 TEST(NeuronView, AFileOfOneColumnOfAJournalHasTypeThatCanBeRead) {
     constexpr double column = 85 / 25.4 * 96;
     const auto data = sample::neuron({.d_head = 64, .slope = 0.25});

@@ -28,7 +28,7 @@ Hit NeuronFigure::hit_test(QPointF point, const Style& style, const Selection&) 
     Hit hit;
     hit.head = data_.view.head;
     const double shift = style.exporting ? 0 : std::max(0.0, seen_top_ - NeuronLayout::sticky_top);
-    const double footer = std::min(at_.height, seen_bottom_) - NeuronLayout::footer_height;
+    const double footer = std::min(at_.height, seen_bottom_) - at_.footer_height;
     const auto slot = at_.slot_at(point.x());
     const auto dimension = slot ? order_[static_cast<std::size_t>(*slot)] : -1;
     const double band = NeuronLayout::band_top + shift;
@@ -46,7 +46,7 @@ Hit NeuronFigure::hit_test(QPointF point, const Style& style, const Selection&) 
         }
         return hit;
     }
-    if (point.y() >= footer && point.y() <= footer + NeuronLayout::footer_height) {
+    if (point.y() >= footer && point.y() <= footer + at_.footer_height) {
         hit.kind = Hit::Kind::legend;
         hit.tip = QStringLiteral("a number x is drawn with the opacity tanh(|x| / %1), a product with tanh(|x| / %2)")
                       .arg(vector_divisor_)

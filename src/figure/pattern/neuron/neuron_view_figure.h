@@ -30,6 +30,7 @@ private:
     void paint_row(QPainter&, std::int64_t key, const Style&, const Selection&) const;
     void paint_numbers(QPainter&, std::int64_t key, double baseline, bool strong, const Style&) const;
     void paint_top(QPainter&, double shift, const Style&, const Selection&) const;
+    void lay_out_footer(double room);
     void paint_footer(QPainter&, double top, const Style&) const;
     void paint_strip(QPainter&, double x, double top, double height, const float* values, double divisor, const Style&) const;
     draw::Label label_of(std::int64_t position) const;
@@ -50,8 +51,13 @@ private:
     double vector_divisor_ = 4, product_divisor_ = 4;
     int digits_ = 2;
     NeuronLayout at_;
-    /// Top and bottom of what was last painted: where the parts that stay in sight lie for a hit.
-    mutable double seen_top_ = 0, seen_bottom_ = 0;
+    struct Footer {
+        double bar_x = 0, bar_width = 0, text_x = 0;
+        QStringList left, right;  ///< lines at text_x, and up to the right edge
+        bool stays = false;       ///< in sight where the figure is wider than the canvas
+    } footer_;
+    /// Edges of what was last painted: where the parts that stay in sight lie for a hit.
+    mutable double seen_left_ = 0, seen_top_ = 0, seen_bottom_ = 0;
 };
 
 QString neuron_description(bool expanded);

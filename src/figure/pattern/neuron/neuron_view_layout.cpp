@@ -125,45 +125,88 @@ std::optional<std::int64_t> NeuronLayout::slot_at(double x) const {
     return std::nullopt;
 }
 
+namespace {
+
+/// How close the columns stand: 0 as close as their numbers allow, 1 as on a narrow canvas, 2 as on a roomy one.
+class Spacing {
+public:
+    Spacing(const NeuronViewData& data, double token_text, double positions_width, double looseness)
+        : looseness_(looseness),
+          token_x(NeuronLayout::margin + 14),
+          strip_gap(of(10, 18, 24)),
+          to_dot(of(52, 66, 84)),
+          to_position(of(64, 62, 74)),
+          to_score(of(52, 60, 76)),
+          bar_gap(of(8, 14, 16)),
+          bar_width(of(24, 56, 100)),
+          to_value(of(50, 56, 74)),
+          to_weighted(of(44, 98, 112)),
+          right(of(24, 28, 60)),
+          token_width(std::clamp(token_text, 48.0, of(64, 96, 160)) + positions_width),
+          key_x(std::max(token_x + token_width + of(10, 10, 16), of(90, 104, 118))),
+          of_parts(std::max(0.0, static_cast<double>(data.view.parts.size()) - 1) * to_position) {
+        const auto terms = static_cast<double>(data.view.terms.size()) + (data.has_position() ? 1 : 0);
+        behind_strips = to_dot + of_parts + terms * to_position + to_score + bar_gap + bar_width + to_weight + weight_width +
+                        to_value + to_weighted + right;
+    }
+    /// Without the vectors.
+    double numbers() const { return key_x + strip_gap + behind_strips; }
+
+private:
+    double of(double tight, double narrow, double wide) const {
+        return looseness_ < 1 ? tight + (narrow - tight) * looseness_ : narrow + (wide - narrow) * (looseness_ - 1);
+    }
+    double looseness_;
+
+public:
+    static constexpr double to_weight = 6, weight_width = 38;
+    double token_x, strip_gap, to_dot, to_position, to_score, bar_gap, bar_width, to_value, to_weighted, right, token_width,
+        key_x, of_parts, behind_strips = 0;
+};
+
+}  // namespace
+
 NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, double token_text, bool compact,
                            double positions_width) {
+    constexpr double tight_strip = 56, narrow_strip = 110, narrow = 860, roomy = 1180;
     NeuronLayout at;
     at.rows = data.rows();
     at.dimensions = data.d_head();
     at.compact = compact;
-    // Distances of a narrow and of a roomy canvas; what is left over widens the strips.
-    const double roomy = std::clamp((available_width - 860) / (1180 - 860), 0.0, 1.0);
-    const auto between = [roomy](double narrow, double wide) { return narrow + (wide - narrow) * roomy; };
-    at.token_x = NeuronLayout::margin + 14;
-    const auto space = [&](double in_file, double narrow, double wide) { return compact ? in_file : between(narrow, wide); };
-    const double strip_gap = space(10, 18, 24), to_dot = space(52, 66, 84), to_position = space(64, 62, 74),
-                 to_score = space(52, 60, 76), bar_gap = space(8, 14, 16), to_value = space(50, 56, 74),
-                 to_weighted = space(44, 98, 112), right = compact ? 24 : between(12, 44) + 16;
-    at.token_width = std::clamp(token_text, 48.0, compact ? 64.0 : between(96, 160)) + positions_width;
-    at.key_x = std::max(at.token_x + at.token_width + between(10, 16), space(90, 104, 118));
-    at.bar_width = space(24, 56, 100);
-    const double weight = 6 + 38;
-    const auto terms = static_cast<double>(data.view.terms.size()), parts = static_cast<double>(data.view.parts.size());
-    const double of_parts = std::max(0.0, parts - 1) * to_position;
-    const double columns = strip_gap + to_dot + of_parts + (data.has_position() ? to_position : 0) + terms * to_position +
-                           to_score + bar_gap + at.bar_width + weight + to_value + to_weighted + right;
+    const auto spaced = [&](double looseness) { return Spacing(data, token_text, positions_width, looseness); };
+    const auto looseness = [&] {
+        if (compact) return 0.0;
+        const double tight_width = spaced(0).numbers() + 2 * tight_strip, narrow_width = spaced(1).numbers() + 2 * narrow_strip;
+        if (available_width < narrow_width)
+            return std::clamp((available_width - tight_width) / (narrow_width - tight_width), 0.0, 1.0);
+        return 1 + std::clamp((available_width - narrow) / (roomy - narrow), 0.0, 1.0);
+    };
+    // What is left over widens the vectors.
+    const auto room_of_strip = [&](const Spacing& s) { return (available_width - s.numbers()) / 2; };
+    double loose = looseness();
+    if (loose > 1 && room_of_strip(spaced(loose)) < narrow_strip) loose = 1;  // with more columns than most models have
+    const Spacing s = spaced(loose);
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
-    at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, compact ? 56.0 : 110.0, most);
+    at.token_x = s.token_x;
+    at.token_width = s.token_width;
+    at.key_x = s.key_x;
+    at.bar_width = s.bar_width;
+    at.strip_width = std::clamp(room_of_strip(s), tight_strip, most);
 
-    at.product_x = at.key_x + at.strip_width + strip_gap;
+    at.product_x = at.key_x + at.strip_width + s.strip_gap;
     for (std::size_t i = 0; i < data.view.parts.size(); ++i)
-        at.parts_right.push_back(at.product_x + at.strip_width + to_dot + to_position * static_cast<double>(i));
-    at.dot_right = at.product_x + at.strip_width + to_dot + of_parts;
-    at.position_right = at.dot_right + (data.has_position() ? to_position : 0);
+        at.parts_right.push_back(at.product_x + at.strip_width + s.to_dot + s.to_position * static_cast<double>(i));
+    at.dot_right = at.product_x + at.strip_width + s.to_dot + s.of_parts;
+    at.position_right = at.dot_right + (data.has_position() ? s.to_position : 0);
     for (std::size_t i = 0; i < data.view.terms.size(); ++i)
-        at.terms_right.push_back(at.position_right + static_cast<double>(i + 1) * to_position);
-    at.score_right = (at.terms_right.empty() ? at.position_right : at.terms_right.back()) + to_score;
-    at.bar_x = at.score_right + bar_gap;
-    at.weight_x = at.bar_x + at.bar_width + 6;
-    at.value_right = at.weight_x + 38 + to_value;
-    at.weighted_right = at.value_right + to_weighted;
-    at.width = at.weighted_right + right;
-    at.height = NeuronLayout::rows_top + double(at.rows) * NeuronLayout::row_height + 14 + NeuronLayout::footer_height;
+        at.terms_right.push_back(at.position_right + static_cast<double>(i + 1) * s.to_position);
+    at.score_right = (at.terms_right.empty() ? at.position_right : at.terms_right.back()) + s.to_score;
+    at.bar_x = at.score_right + s.bar_gap;
+    at.weight_x = at.bar_x + at.bar_width + Spacing::to_weight;
+    at.value_right = at.weight_x + Spacing::weight_width + s.to_value;
+    at.weighted_right = at.value_right + s.to_weighted;
+    at.width = at.weighted_right + s.right;
+    at.height = NeuronLayout::rows_top + double(at.rows) * NeuronLayout::row_height + 14 + at.footer_height;
     return at;
 }
 

@@ -68,9 +68,10 @@ struct NeuronLayout {
     double value_right = 0, weighted_right = 0;
     std::int64_t rows = 0, dimensions = 0;
     bool compact = false;  ///< of a file as narrow as a journal's column: shorter names and vectors
+    double footer_height = least_footer;
 
     static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, band_top = 58, band_height = 40;
-    static constexpr double heading_baseline = 128, rows_top = 142, row_height = 30, footer_height = 64;
+    static constexpr double heading_baseline = 128, rows_top = 142, row_height = 30, least_footer = 64;
 
     QRectF row(std::int64_t) const;
     /// Row under a height; nothing above the first or below the last.
@@ -79,8 +80,8 @@ struct NeuronLayout {
     /// Slot (place in the order, not dimension) under an x in the key or the product strip.
     std::optional<std::int64_t> slot_at(double x) const;
 };
-/// `token_text` is the width of the longest label; the columns close up when the canvas is narrow, and `compact`
-/// ones are as close as their numbers allow. `positions_width`: what positions beside the tokens take.
+/// `token_text` is the width of the longest label; the columns close up when the canvas is narrow, until they are as close as
+/// their numbers allow; `compact` ones are so from the beginning. `positions_width`: what positions beside the tokens take.
 NeuronLayout neuron_layout(const NeuronViewData&, double available_width, double token_text, bool compact = false,
                            double positions_width = 0);
 

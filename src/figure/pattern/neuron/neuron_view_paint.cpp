@@ -41,17 +41,19 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style& style, const Selectio
         if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
     at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page,
                         draw::positions_width(data_.labels, font));
-    seen_top_ = 0;
+    lay_out_footer(std::min(available.width(), at_.width));
+    seen_left_ = seen_top_ = 0;
     seen_bottom_ = at_.height;
     return {at_.width, at_.height};
 }
 
 void NeuronFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const bool whole = style.exporting;
+    seen_left_ = whole ? 0 : exposed.left();
     seen_top_ = whole ? 0 : exposed.top();
     seen_bottom_ = whole ? at_.height : std::min(exposed.bottom(), at_.height);
     const double shift = std::max(0.0, seen_top_ - NeuronLayout::sticky_top);
-    const double footer = std::min(at_.height, seen_bottom_) - NeuronLayout::footer_height;
+    const double footer = std::min(at_.height, seen_bottom_) - at_.footer_height;
     painter.setRenderHint(QPainter::Antialiasing);
 
     const QRectF keys(0, NeuronLayout::rows_top - 4 + shift, at_.width, footer - NeuronLayout::rows_top + 4 - shift);
@@ -161,8 +163,10 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
-               QStringLiteral("why %1“%2” (%3) attends where it does")
-                   .arg(data_.words.across ? QStringLiteral("target ") : QString(), query, QString::number(view.query.value)),
+               draw::elided(
+                   QStringLiteral("why %1“%2” (%3) attends where it does")
+                       .arg(data_.words.across ? QStringLiteral("target ") : QString(), query, QString::number(view.query.value)),
+                   note, at_.width - NeuronLayout::margin - after),
                note, theme.muted);
 
     painter.save();
@@ -182,7 +186,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
                        .arg(view.content)
                        .arg(data_.d_head() - view.content)
                        .arg(dot_heading(view.scale, data_.d_head()));
-    draw::text(painter, {at_.product_x, baseline}, numbers, small, theme.muted);
+    const double group = group_note().isEmpty() ? 0 : draw::text_width(group_note(), small) + 16;
+    draw::text(painter, {at_.product_x, baseline}, draw::elided(numbers, small, at_.weighted_right - at_.product_x - group),
+               small, theme.muted);
     draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
 
     const double y = NeuronLayout::heading_baseline;
@@ -190,7 +196,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
         draw::text(painter, {x, y}, text, note_font(), theme.muted, align);
     };
     column(at_.token_x - 6, data_.words.across ? QStringLiteral("source token") : QStringLiteral("key token"), draw::Align::left);
-    column(at_.key_x, at_.compact ? QStringLiteral("k") : QStringLiteral("key vector  k"), draw::Align::left);
+    const auto width_of = [](const char* text) { return draw::text_width(QString::fromUtf8(text), note_font()); };
+    column(at_.key_x, width_of("key vector  k") > at_.strip_width ? QStringLiteral("k") : QStringLiteral("key vector  k"),
+           draw::Align::left);
     const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
     for (std::size_t i = 0; i < view.parts.size(); ++i)
@@ -201,20 +209,59 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
         column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));
     column(at_.score_right, QStringLiteral("= score"));
     column(at_.bar_x, QStringLiteral("softmax"), draw::Align::left);
-    column(at_.value_right, at_.compact ? QStringLiteral("|v|") : QStringLiteral("|value|"));
-    column(at_.weighted_right, at_.compact ? QStringLiteral("w · |v|") : QStringLiteral("weight · |value|"));
+    const bool names = width_of("|value|") + 8 <= at_.value_right - at_.bar_x - width_of("softmax") &&
+                       width_of("weight · |value|") + 8 <= at_.weighted_right - at_.value_right;
+    column(at_.value_right, names ? QStringLiteral("|value|") : QStringLiteral("|v|"));
+    column(at_.weighted_right, names ? QStringLiteral("weight · |value|") : QStringLiteral("w · |v|"));
     rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, 137, theme.line);
     painter.restore();
+}
+
+void NeuronFigure::lay_out_footer(double room) {
+    const auto number = [](double x) { return QString::number(x, 'g', 3); };
+    const bool same = vector_divisor_ == product_divisor_;
+    const QStringList colours = {same ? QStringLiteral("colour: tanh of the number / %1").arg(number(vector_divisor_))
+                                      : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
+                                            .arg(number(vector_divisor_), number(product_divisor_)),
+                                 QStringLiteral("a row’s products add up to q·k")};
+    QStringList facts;
+    if (data_.view.sink > 0)
+        facts << QStringLiteral("sink: %1 of the softmax goes to no key")
+                     .arg(draw::weight_text(static_cast<double>(data_.view.sink)));
+    QStringList of_model{QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()};
+    if (at_.compact) of_model.erase(of_model.begin(), of_model.begin() + 2);  // the line below a file has them
+    for (const QString& fact : of_model)
+        if (!fact.isEmpty()) facts << fact;
+    QStringList right{facts.join(QStringLiteral(" · "))};
+    if (const auto masked = data_.masked(); masked > 0)
+        right << (masked == 1 ? QStringLiteral("1 later token is masked")
+                              : QStringLiteral("%1 later tokens are masked").arg(masked));
+    const auto widest = [](const QStringList& lines) {
+        double width = 0;
+        for (const QString& line : lines) width = std::max(width, draw::text_width(line, note_font()));
+        return width;
+    };
+    footer_ = {at_.key_x, std::min(at_.strip_width, 200.0), at_.product_x, colours, right, false};
+    const double end = NeuronLayout::margin + 8;
+    if (room < at_.width - 0.5 || widest(colours) + 24 + widest(right) > at_.width - end - at_.product_x) {
+        // One below the other, and from the left edge of what is in sight.
+        footer_ = {at_.token_x, 100, at_.token_x + 100 + 20, {}, {}, true};
+        for (const QStringList& lines : {colours, right})
+            for (const QString& line : lines) footer_.left += wrapped(line, note_font(), room - end - footer_.text_x);
+    }
+    const double before = at_.footer_height;
+    at_.footer_height = NeuronLayout::least_footer + 16.0 * double(std::max<qsizetype>(0, footer_.left.size() - 2));
+    at_.height += at_.footer_height - before;
 }
 
 void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont tick = ui_font(10.5);
-    painter.fillRect(QRectF(0, top, at_.width, NeuronLayout::footer_height), theme.canvas);
+    painter.fillRect(QRectF(0, top, at_.width, at_.footer_height), theme.canvas);
     rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, top, theme.line);
 
-    const double width = std::min(at_.strip_width, 200.0), end = 2 * vector_divisor_;
-    const QRectF bar(at_.key_x, top + 12, width, 10);
+    const double shift = footer_.stays ? seen_left_ : 0, end = 2 * vector_divisor_;
+    const QRectF bar(shift + footer_.bar_x, top + 12, footer_.bar_width, 10);
     QLinearGradient gradient(bar.topLeft(), bar.topRight());
     for (int i = 0; i <= 40; ++i)
         // Blended, not transparent: a gradient with alpha becomes an image in PDF.
@@ -225,30 +272,15 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
     draw::text(painter, {bar.left(), top + 36}, number(-end), tick, theme.muted);
     draw::text(painter, {bar.center().x(), top + 36}, QStringLiteral("0"), tick, theme.muted, draw::Align::center);
     draw::text(painter, {bar.right(), top + 36}, number(end), tick, theme.muted, draw::Align::right);
-
-    const bool same = vector_divisor_ == product_divisor_;
-    draw::text(painter, {at_.product_x, top + 21},
-               same ? QStringLiteral("colour: tanh of the number / %1").arg(number(vector_divisor_))
-                    : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
-                          .arg(number(vector_divisor_), number(product_divisor_)),
-               note_font(), theme.muted);
-    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(), theme.muted);
-
-    const double right = at_.width - NeuronLayout::margin - 8;
-    QStringList facts;
-    if (data_.view.sink > 0)
-        facts << QStringLiteral("sink: %1 of the softmax goes to no key")
-                     .arg(draw::weight_text(static_cast<double>(data_.view.sink)));
-    QStringList of_model{QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()};
-    if (at_.compact) of_model.erase(of_model.begin(), of_model.begin() + 2);  // the line below a file has them
-    for (const QString& fact : of_model)
-        if (!fact.isEmpty()) facts << fact;
-    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.muted, draw::Align::right);
-    if (const auto masked = data_.masked(); masked > 0)
-        draw::text(
-            painter, {right, top + 37},
-            masked == 1 ? QStringLiteral("1 later token is masked") : QStringLiteral("%1 later tokens are masked").arg(masked),
-            note_font(), theme.muted, draw::Align::right);
+    const auto lines = [&](const QStringList& all, double x, draw::Align align) {
+        double y = top + 21;
+        for (const QString& line : all) {
+            draw::text(painter, {x, y}, line, note_font(), theme.muted, align);
+            y += 16;
+        }
+    };
+    lines(footer_.left, shift + footer_.text_x, draw::Align::left);
+    lines(footer_.right, at_.width - NeuronLayout::margin - 8, draw::Align::right);
 }
 
 }  // namespace headlight::figure
