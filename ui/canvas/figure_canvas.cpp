@@ -190,7 +190,11 @@ void FigureCanvas::update_scroll_bars() {
         bar->setPageStep(room);
         bar->setSingleStep(24);
     };
-    set(horizontalScrollBar(), content_.width() * style_.zoom + 2 * margin_.width(), view.width());
+    // Also when a vertical bar has just taken some of the room.
+    auto* across = horizontalScrollBar();
+    const bool at_end = figure_ && figure_->begins_at_right() && across->value() == across->maximum();
+    set(across, content_.width() * style_.zoom + 2 * margin_.width(), view.width());
+    if (at_end) across->setValue(across->maximum());
     set(verticalScrollBar(), content_.height() * style_.zoom + 2 * margin_.height(), view.height());
 }
 

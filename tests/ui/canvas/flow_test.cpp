@@ -11,6 +11,24 @@ namespace headlight::ui {
 
 using figure::Hit;
 
+/// The vertical bar takes its room from the layers, of which the last ones are in sight.
+TEST_F(WindowTest, TheLastLayerStaysInSightWhenAVerticalBarComes) {
+    ASSERT_TRUE(show_view("lens"));
+    ASSERT_TRUE(trigger(Command::split));
+    window.resize(1200, 900);
+    const QScrollBar &across = *canvas().horizontalScrollBar(), &down = *canvas().verticalScrollBar();
+    ASSERT_TRUE(wait_for([&] { return across.maximum() > 0 && down.maximum() == 0; }));
+    ASSERT_EQ(across.value(), across.maximum());
+    const int before = across.maximum();
+    window.resize(1200, 480);
+    ASSERT_TRUE(wait_for([&] { return down.maximum() > 0 && across.maximum() > before; }));
+    EXPECT_EQ(across.value(), across.maximum());
+    canvas().horizontalScrollBar()->setValue(3);
+    window.resize(1200, 460);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(across.value(), 3) << "where the reader has scrolled to";
+}
+
 TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) {
     ASSERT_TRUE(show_view("contribution-graph"));
     ASSERT_TRUE(window.tool_row().slider().isVisible());
