@@ -39,6 +39,36 @@ TEST_F(WindowTest, TheMosaicKeepsTheHeightItWasGivenAndTheSelectedHeadInSight) {
     QSettings().remove(QStringLiteral("heads/mosaic_share"));
 }
 
+TEST_F(WindowTest, TheLineBetweenMosaicAndFinderCanBeDraggedAsFarAsTheCellsGo) {
+    HeadsPanel& panel = window.heads_panel();
+    QSplitter& splitter = panel.splitter();
+    QWidget* handle = splitter.handle(1);
+    const auto* rule = handle->findChild<QFrame*>();
+    ASSERT_TRUE(rule);
+    const QPoint line = rule->geometry().center();
+    ASSERT_TRUE(handle->rect().contains(line));
+    const int before = splitter.sizes()[0];
+    const auto drag = [&](int by) {  // from the line that is seen
+        QWidget* pressed = handle->childAt(line) ? handle->childAt(line) : handle;
+        ASSERT_EQ(pressed->testAttribute(Qt::WA_TransparentForMouseEvents) ? handle : pressed, handle);
+        QTest::mousePress(handle, Qt::LeftButton, {}, line);
+        QTest::mouseMove(handle, line + QPoint(0, by / 2));
+        QTest::mouseMove(handle, line + QPoint(0, by - by / 2));
+        QTest::mouseRelease(handle, Qt::LeftButton, {}, line + QPoint(0, by));
+    };
+    drag(-60);
+    EXPECT_LT(splitter.sizes()[0], before - 20);
+    drag(2000);
+    FigureCanvas& mosaic = panel.mosaic();
+    ASSERT_TRUE(wait_for([&] { return splitter.sizes()[0] >= before - 2; }));
+    const QRectF last = *mosaic.shown()->place_of_head({Layer(5), Head(0)});
+    EXPECT_LT(mosaic.viewport()->height() - last.bottom(), 70) << "the legend, and no hole below it";
+    EXPECT_GT(panel.splitter().sizes()[1], 200) << "the list has the rest";
+    ASSERT_TRUE(trigger(Command::reset_panels));
+    EXPECT_NEAR(splitter.sizes()[0], before, 1);
+    EXPECT_FALSE(QSettings().contains(QStringLiteral("heads/mosaic_share")));
+}
+
 TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
     QDir(qEnvironmentVariable("XDG_CACHE_HOME") + QStringLiteral("/headlight/models")).removeRecursively();  // the kept probe
     HeadsPanel& panel = window.heads_panel();

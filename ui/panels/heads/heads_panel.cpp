@@ -166,11 +166,11 @@ void HeadsPanel::build_layout() {
     mosaic->setContentsMargins(0, 0, 6, 0);
     column->addLayout(mosaic, 1);
     column = part(finder_part_);
-    auto* line = new QHBoxLayout;  // under the handle, which is as tall as a pointer needs
+    // The line is in the middle of the handle, which is as tall as a pointer needs: one drags what one sees.
     auto* rule = new QFrame;
     rule->setProperty("role", "rule");
-    line->addWidget(rule);
-    column->addLayout(inset(line));
+    rule->setAttribute(Qt::WA_TransparentForMouseEvents);
+    new_column(splitter_->handle(1), {16, splitter_->handleWidth() / 2, 16, 0})->addWidget(rule, 0, Qt::AlignTop);
     column->addSpacing(6);
     auto* find = new QHBoxLayout;
     find->addWidget(role_label("title", QStringLiteral("Find heads")));
@@ -188,21 +188,25 @@ void HeadsPanel::build_layout() {
     column->addWidget(list_, 1);
 }
 
-/// Until the user drags the line the mosaic is as tall as its square cells, but leaves the finder a good part.
+/// Until the user drags the line the mosaic is as tall as its square cells, but leaves the finder a good part. It is never taller
+/// than they are, so that with few layers the list has the rest.
 void HeadsPanel::share_height() {
     const int all = splitter_->height() - splitter_->handleWidth();
     const auto& table = document_.finder().table();
     if (all <= 0 || !table) return;
     int top = int(std::lround(mosaic_share_ * splitter_->height()));
-    if (mosaic_share_ <= 0 && mosaic_->shown()) {
+    if (mosaic_->shown()) {
         mosaic_part_->layout()->activate();  // a note above the mosaic came or went
         const int titles = mosaic_part_->height() - mosaic_->height(), width = mosaic_->viewport()->width();
-        const double wanted = figure::mosaic_height(table->n_layers, table->n_heads, width);
-        top = std::min(int(std::ceil(wanted)) + titles, int(most_unasked * all));
-        // Cells are whole pixels high: no more than they take.
-        const QSizeF fitted = mosaic_->shown()->layout(QSizeF(width, std::max(1, top - titles)), mosaic_->style_in_use(),
-                                                       document_.selection().get());
-        top = std::min(top, int(std::ceil(fitted.height())) + titles);
+        const int most = int(std::ceil(figure::mosaic_height(table->n_layers, table->n_heads, width))) + titles;
+        mosaic_part_->setMaximumHeight(std::max(most, least_part));
+        if (mosaic_share_ <= 0) {
+            top = std::min(most, int(most_unasked * all));
+            // Cells are whole pixels high: no more than they take.
+            const QSizeF fitted = mosaic_->shown()->layout(QSizeF(width, std::max(1, top - titles)), mosaic_->style_in_use(),
+                                                           document_.selection().get());
+            top = std::min(top, int(std::ceil(fitted.height())) + titles);
+        }
     }
     splitter_->setSizes({top, all - top});
 }
