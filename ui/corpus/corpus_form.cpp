@@ -2,6 +2,7 @@
 #include "ui/corpus/corpus_form.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "ui/style/path_completion.h"
 #include "ui/style/real_field.h"
 #include "ui/style/widgets.h"
 
@@ -57,6 +58,8 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     texts_->setPlaceholderText(QStringLiteral("File or folder: .txt, .jsonl, .csv, .tsv, .conllu, also .gz and .zst"));
     texts_->setAccessibleName(QStringLiteral("Texts"));
     store_->setAccessibleName(QStringLiteral("Store"));
+    new PathCompletion(*texts_, {QStringLiteral("*")});
+    new PathCompletion(*store_, {});
     store_->setPlaceholderText(QStringLiteral("Folder for the results"));
     for (const auto& row : corpus::text_units) {
         unit_->addItem(QString::fromUtf8(row.title), QString::fromUtf8(row.word));

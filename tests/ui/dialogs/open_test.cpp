@@ -3,6 +3,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tensor_list.h"
+#include "ui/style/path_completion.h"
 
 #include <QDir>
 #include <QSettings>
@@ -222,6 +223,65 @@ TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().views().left, "lens");
     EXPECT_TRUE(window.tool_row().tab("lens").isVisible());
+}
+
+TEST(PathCompletion, GoesAsFarAsAllThatFitsAgrees) {
+    QTemporaryDir root;
+    const QDir dir(root.path());
+    for (const char* folder : {"models/mini-lm", "models/mini-gpt", "other", "models/.hidden"})
+        ASSERT_TRUE(dir.mkpath(QLatin1String(folder)));
+    for (const char* file : {"models/big.gguf", "models/big.txt"})
+        ASSERT_TRUE(write_file(dir.filePath(QLatin1String(file)), "x"));
+    const QStringList weights{QStringLiteral("*.gguf")};
+    const auto at = [&](const char* path) { return dir.filePath(QLatin1String(path)); };
+    EXPECT_EQ(complete_path(at("mo"), weights).text, at("models/"));
+    const Completion two = complete_path(at("models/m"), weights);
+    EXPECT_EQ(two.text, at("models/mini-"));
+    EXPECT_EQ(two.fits, (QStringList{QStringLiteral("mini-gpt/"), QStringLiteral("mini-lm/")}));
+    EXPECT_EQ(complete_path(at("models/b"), weights).text, at("models/big.gguf"));
+    EXPECT_EQ(complete_path(at("models/b"), {}).text, at("models/b")) << "folders alone";
+    EXPECT_EQ(complete_path(at("models/"), weights).fits.size(), 3) << "without what is hidden";
+    EXPECT_EQ(complete_path(at("models/.h"), weights).text, at("models/.hidden/"));
+    EXPECT_EQ(complete_path(at("none/x"), weights).text, at("none/x"));
+    EXPECT_TRUE(complete_path(QStringLiteral("~"), {}).text.startsWith(QDir::homePath()));
+}
+
+TEST(ModelChooser, TabCompletesPathsAndNames) {
+    QTemporaryDir root;
+    for (const char* name : {"models/small-a", "models/small-b"}) {
+        const QString folder = root.filePath(QLatin1String(name));
+        ASSERT_TRUE(QDir().mkpath(folder));
+        ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("models/gpt2/config.json"), folder + QStringLiteral("/config.json")));
+    }
+    Jobs jobs;
+    ModelChooser chooser(jobs, {});
+    chooser.show();
+    ASSERT_TRUE(wait_for([&] { return jobs.idle() && chooser.table().rowCount() > 0; }));
+    QLineEdit& field = chooser.filter();
+    field.setFocus();
+    ASSERT_TRUE(wait_for([&] { return field.hasFocus(); }));
+    const auto tab = [&] { QTest::keyClick(chooser.focusWidget(), Qt::Key_Tab); };
+    QTest::keyClicks(&field, root.path() + QStringLiteral("/mo"));
+    tab();
+    EXPECT_EQ(field.text(), root.filePath(QStringLiteral("models/")));
+    tab();
+    EXPECT_EQ(field.text(), root.filePath(QStringLiteral("models/small-")));
+    EXPECT_TRUE(field.hasFocus());
+    QTest::keyClicks(&field, QStringLiteral("b"));
+    tab();
+    EXPECT_EQ(field.text(), root.filePath(QStringLiteral("models/small-b/")));
+    QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    QTest::keyClick(&field, Qt::Key_Return);
+    ASSERT_EQ(chosen.size(), 1);
+    EXPECT_EQ(chosen[0][0].toString(), root.filePath(QStringLiteral("models/small-b"))) << "not what is marked in the list";
+
+    chooser.show();
+    field.setText(QStringLiteral("nov"));
+    field.setFocus();
+    tab();
+    EXPECT_EQ(field.text(), QStringLiteral("novella-7m"));
+    tab();
+    EXPECT_FALSE(field.hasFocus()) << "no trap";
 }
 
 }  // namespace open_test
