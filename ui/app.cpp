@@ -8,6 +8,7 @@
 #include "ui/dialogs/file_dialogs.h"
 #include "ui/panels/prompt/memory_popover.h"
 #include "ui/style/appearance.h"
+#include "ui/style/fit_windows.h"
 #include "ui/window/main_window.h"
 
 #include <QApplication>
@@ -83,21 +84,16 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     BusGuard guard;  // outlives the window, whose jobs read files until they end
     take_stored_memory_budget();
     repair_file_dialogs(application);
+    new FitWindows(application);
     MainWindow window(options.load);
     application.window = &window;
     QObject::connect(&guard, &BusGuard::lost, &window,
                      [&](const QString& file) { window.lose_model(facts_of_lost(file.toStdString())); });
     const QSettings settings;
     const QByteArray geometry = settings.value(QStringLiteral("window/geometry")).toByteArray();
-    if (geometry.isEmpty() || !window.restoreGeometry(geometry)) {
-        constexpr QSize frame(16, 48);  // a guess, so that nothing jumps when the frame is there
-        const QSize room = window.screen()->availableGeometry().size() - frame;
-        window.resize(QSize(1440, 900).boundedTo(room));
-    }
+    if (geometry.isEmpty() || !window.restoreGeometry(geometry)) window.resize(1440, 900);
     window.restore_panels(settings.value(QStringLiteral("window/body")).toByteArray());
     window.show();
-    constexpr int framed_ms = 250;  // window managers add their frame after the window is shown
-    QTimer::singleShot(framed_ms, &window, &MainWindow::fit_to_screen);
     // The window first, the model behind it.
     QTimer::singleShot(0, &window, [&] { start_document(window, options); });
     const int code = application.exec();

@@ -111,14 +111,7 @@ void MainWindow::build() {
     centre_split_->addWidget(right_);
     edits_ = new EditsPanel(*document_, *jobs_);
     edits_->hide();
-    stacked_ = new QSplitter(Qt::Vertical);
-    stacked_->setHandleWidth(1);
-    stacked_->setChildrenCollapsible(false);
-    centre_split_->setMinimumHeight(120);
-    stacked_->addWidget(centre_split_);
-    stacked_->addWidget(edits_);
-    stacked_->setStretchFactor(0, 1);
-    stacked_->setStretchFactor(1, 0);
+    stacked_ = new StackedViews(centre_split_, edits_);
     middle->addWidget(stacked_, 1);
 
     body_ = new QSplitter(Qt::Horizontal);
@@ -275,7 +268,7 @@ void MainWindow::show_views() {
 /// As wide and as high as at the first start.
 void MainWindow::reset_panels() {
     body_->setSizes({heads_width, std::max(420, width() - heads_width - inspector_width), inspector_width});
-    stacked_->setSizes({std::max(240, stacked_->height() - edits_->sizeHint().height()), edits_->sizeHint().height()});
+    stacked_->reset();
     heads_->reset_share();
 }
 
@@ -535,16 +528,6 @@ void MainWindow::reopen_last() {
     } catch (const std::exception& error) {
         show_failure({QStringLiteral("Reopening what was open"), facts_of(error)});
     }
-}
-
-void MainWindow::fit_to_screen() {
-    if (!screen() || isMaximized() || isFullScreen()) return;
-    const QRect room = screen()->availableGeometry();
-    const QSize frame = frameGeometry().size() - size();
-    resize(size().boundedTo(room.size() - frame));
-    const QRect now = frameGeometry();
-    move(std::clamp(now.left(), room.left(), std::max(room.left(), room.right() + 1 - now.width())),
-         std::clamp(now.top(), room.top(), std::max(room.top(), room.bottom() + 1 - now.height())));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

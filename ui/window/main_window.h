@@ -21,6 +21,7 @@
 #include "ui/window/command_palette.h"
 #include "ui/window/context_menus.h"
 #include "ui/window/folding_menu_bar.h"
+#include "ui/window/stacked_views.h"
 
 #include <QFileSystemWatcher>
 #include <QMainWindow>
@@ -76,8 +77,6 @@ public:
     void reopen_last();
     /// Offers that, unless it is what a start shows anyway.
     void offer_reopening();
-    /// Inside the screen with its frame, whose size is known once the window is on it.
-    void fit_to_screen();
     /// Adds a line to the edits and opens their panel; `number`: the number at its end is to be chosen.
     void add_edit(const QString& words, bool number);
     /// Adds a recipe's edits in the place of those that are there.
@@ -194,7 +193,8 @@ private:
     NoticeBar* notice_;
     ViewPane *left_, *right_;
     EditsPanel* edits_;
-    QSplitter *body_, *centre_split_, *stacked_;  ///< stacked: views above edits
+    QSplitter *body_, *centre_split_;
+    StackedViews* stacked_;  ///< views above edits
     FoldingMenuBar* menus_;
     QMenu* recent_ = nullptr;
     QString recovering_;     ///< the model of a lost session that is to be shown; empty: of none

@@ -52,7 +52,7 @@ ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across, boo
     at.across = across;
     const bool groups = shape.group_size() > 1;
     at.left = across && groups ? 84 : 54;
-    if (available.width() < 640) at.legend_height = 58;  // two lines
+    if (available.width() < 740) at.legend_height = 58;  // two lines
     at.top = !across && groups ? 96 : 80;
     const double room_x = available.width() - at.left - ModelLayout::margin;
     const double room_y = available.height() - at.top - at.legend_height - 12;
