@@ -3,9 +3,30 @@
 #pragma once
 
 #include "cli/options.h"
+#include "cli/result_file.h"
 #include "headlight/base/fields.h"
 
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <initializer_list>
+#include <string_view>
+
 namespace headlight::cli {
+
+/// A number of this type within the range of the field, which --help shows.
+template <class T>
+CLI::Validator number_check(const Field& field) {
+    return CLI::Validator(
+        [field](std::string& typed) {
+            T number{};
+            const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+            const bool whole = error == std::errc() && end == typed.data() + typed.size();
+            return whole && in_range(field, number) ? std::string()
+                                                    : "expected " + expected_number<T>(field) + ", found " + typed;
+        },
+        range_words(field));
+}
 
 /// An option for each field, in their order. The request must outlive the definition's parsing.
 template <class Request>
@@ -27,29 +48,53 @@ void add_fields(Definition& definition, Request& request) {
         } else if constexpr (is_number<T>) {
             CLI::Option* option = add_value(definition, field.option(), value, help, type);
             if (field.empty.empty()) option->capture_default_str();
-            if (field.bounded()) {
-                const auto bound = [](double limit) { return static_cast<T>(limit); };
-                option->check(CLI::Range(bound(field.low), bound(field.high)));
-            }
+            option->check(number_check<T>(field));
         } else {
-            const std::string named = field.type.empty() ? "TEXT" : std::string(field.type);
+            const std::string named = !field.type.empty()               ? std::string(field.type)
+                                      : field.kind == FieldKind::file   ? "FILE"
+                                      : field.kind == FieldKind::folder ? "FOLDER"
+                                      : field.kind == FieldKind::token  ? "TOKEN"
+                                                                        : "TEXT";
             CLI::Option* option = field.kind == FieldKind::file ? add_path(definition, field.option(), value, help, named)
                                   : field.kind == FieldKind::folder
                                       ? add_path(definition, field.option(), value, help, named, ValueKind::folder)
                                       : add_value(definition, field.option(), value, help, named);
-            if constexpr (std::is_same_v<T, Strings>) option->allow_extra_args(false);
+            if constexpr (std::is_same_v<T, Strings>)
+                option->allow_extra_args(false);
+            else if (!value.empty())
+                option->capture_default_str();
         }
     });
 }
 
-/// UsageError for an option that the others make mean nothing.
+/// UsageError for an option that is given although the others make it mean nothing.
 template <class Request>
-void require_relevant(const Request& request) {
+void require_relevant(const CLI::App& app, const Request& request) {
     try {
-        check_relevant(request);
+        check_relevant(request, [&](const Field& field) { return app.count(field.option()) > 0; });
     } catch (const Error& error) {
         throw UsageError(error.what());
     }
+}
+
+/// A fact under its key for each field that is relevant and not empty, but for those named.
+template <class Request>
+void add_facts(Result& result, const Request& request, std::initializer_list<std::string_view> without = {}) {
+    describe(request, [&](const Field& field, const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if (!field.relevant || std::ranges::find(without, field.name) != without.end()) return;
+        if constexpr (std::is_same_v<T, Strings>) {
+            for (const std::string& each : value) result.fact(field.key(), each);
+        } else if constexpr (std::is_floating_point_v<T>) {
+            result.fact(field.key(), double{value});
+        } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::uint64_t>) {
+            result.fact(field.key(), value);
+        } else if constexpr (is_number<T>) {
+            result.fact(field.key(), static_cast<std::int64_t>(value));
+        } else if (std::string words = field_words(value); !words.empty()) {
+            result.fact(field.key(), field.kind == FieldKind::file ? std::filesystem::path(words).filename().string() : words);
+        }
+    });
 }
 
 }  // namespace headlight::cli

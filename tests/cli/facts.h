@@ -18,7 +18,7 @@ inline nlohmann::json read_result(const std::filesystem::path& file) {
     EXPECT_FALSE(result.at("facts").empty());
     static const std::regex number(R"([-−]?[0-9][0-9.,]*(e[-+]?[0-9]+)?( ?%)?|yes|no|true|false)");
     for (const auto& [name, value] : result["facts"].items())
-        EXPECT_FALSE(name != "version" && value.is_string() && std::regex_match(value.get<std::string>(), number))
+        EXPECT_FALSE(!name.ends_with("version") && value.is_string() && std::regex_match(value.get<std::string>(), number))
             << name << ": " << value;
     return result;
 }

@@ -2,6 +2,7 @@
 // Every field of every request travels through every dialect: its option, the words that make a result again, and JSON.
 #include "cli/fields.h"
 #include "headlight/figure/map/map_request.h"
+#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/fields_json.h"
 #include "headlight/model/generate.h"
 #include "support/error_of.h"
@@ -56,7 +57,7 @@ Request parsed(std::vector<std::string> line) {
 
 template <class Request>
 class Requests : public testing::Test {};
-using Described = testing::Types<figure::MapRequest, model::GenerateOptions>;
+using Described = testing::Types<figure::MapRequest, intervention::SweepRequest, model::GenerateOptions>;
 TYPED_TEST_SUITE(Requests, Described);
 
 /// The requests that differ from the default in one field each, and one that differs in all.
@@ -130,8 +131,13 @@ TYPED_TEST(Requests, RefuseFieldsThatMeanNothing) {
             if (field.name == name) relevant = field.relevant;
         });
         if (name == "all" || relevant) continue;
-        EXPECT_THAT(test::error_of([&, &request = request] { check_relevant(request); }), HasSubstr("--" + name + " is for "))
+        const auto given = [&name = name](const Field& field) { return field.name == name; };
+        EXPECT_THAT(test::error_of([&, &request = request] { check_relevant(request, given); }),
+                    HasSubstr("--" + name + " is for "))
             << name;
+        TypeParam reset = request;
+        reset_fields(reset, [](const Field& field) { return !field.relevant; });
+        EXPECT_EQ(io::fields_json(reset), io::fields_json(TypeParam())) << name;
         for (const auto& [changed, words] : changed_fields(request))
             EXPECT_NE(changed, name) << "is written though it means nothing";
     }

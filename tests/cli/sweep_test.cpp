@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/npz.h"
 #include "tests/cli/facts.h"
 #include "tests/cli/program.h"
@@ -144,13 +143,6 @@ TEST(SweepCommand, CrossAttentionHasTheSourcesTokens) {
     EXPECT_THAT(test::slurp(csv), testing::Not(HasSubstr("\"k\"")));
     done(run("v_by_position", svg));
     EXPECT_THAT(test::slurp(svg), testing::AllOf(HasSubstr("cross attention"), HasSubstr("--attention cross"), HasSubstr(">k<")));
-}
-
-/// The table of fields, which the window's page, its sessions and its commands have, has the names of the options.
-TEST(SweepCommand, HasAnOptionForEveryFieldOfARequest) {
-    const Outcome help = headlight({"sweep", "--help"});
-    for (const intervention::FieldWords& field : intervention::field_words({}))
-        EXPECT_THAT(help.out, HasSubstr("  --" + field.name + " ")) << field.name;
 }
 
 TEST(SweepCommand, MeansOverAFileAndExperts) {

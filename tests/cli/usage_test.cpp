@@ -118,10 +118,10 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
         WrongCall{"NegativeSize",
                   {"generate", "novella-7m", "--text", "x", "--temperature", "-1"},
-                  "expected a number from 0 on, found -1"},
+                  "expected a number from 0 to 1000, found -1"},
         WrongCall{"NegativeCount",
                   {"generate", "novella-7m", "--text", "x", "--top-k", "2.5"},
-                  "expected a whole number from 0 on, found 2.5"},
+                  "expected a whole number from 0 to 1000000, found 2.5"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
 

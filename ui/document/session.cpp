@@ -273,42 +273,9 @@ void read_map(const json& j, MapPage& p, const std::filesystem::path& file) {
     p.look.single = read_head(j, "head", "The session's map does not name a head", file);
 }
 
-/// Of a field of a sweep.
-std::string sweep_key(std::string name) {
-    std::ranges::replace(name, '-', '_');
-    return name;
-}
-
-json sweep_json(const intervention::SweepRequest& request) {
-    json object;
-    intervention::visit_fields(request, [&](const char* name, const auto& value) {
-        const std::string key = sweep_key(name);
-        if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
-            object[key] = enum_word(value);
-        else
-            object[key] = value;
-    });
-    return object;
-}
-
 intervention::SweepRequest sweep_of(const json& j, const std::filesystem::path& file) {
     intervention::SweepRequest request;
-    intervention::visit_fields(request, [&](const char* name, auto& value) {
-        const std::string field = sweep_key(name);
-        const char* key = field.c_str();
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_enum_v<T>) {
-            read_enum(j, key, value, file);
-        } else if constexpr (std::is_floating_point_v<T>) {
-            read_number(j, key, value, 0, 1e6, file);
-        } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-            auto number = static_cast<double>(value);
-            read_number(j, key, number, 0, std::numeric_limits<int>::max(), file);
-            value = static_cast<T>(number);
-        } else {
-            read(j, key, value);
-        }
-    });
+    io::read_fields(j, request, file);
     return request;
 }
 
@@ -340,9 +307,9 @@ std::string to_json(const Session& s) {
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
         {"map", map_json(s.map)},
     };
-    if (s.sweep) document["sweep"] = sweep_json(*s.sweep);
+    if (s.sweep) document["sweep"] = io::fields_json(*s.sweep);
     if (const auto& kept = s.sweep_numbers)
-        document["sweep_numbers"] = {{"request", sweep_json(kept->asked)}, {"lines", *kept->lines}};
+        document["sweep_numbers"] = {{"request", io::fields_json(kept->asked)}, {"lines", *kept->lines}};
     if (!s.state.prompt.image.isEmpty()) document["image"] = s.state.prompt.image.toStdString();
     return document.dump(2) + "\n";
 }

@@ -3,6 +3,8 @@
 
 #include "ui/style/real_field.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace headlight::ui {
@@ -12,6 +14,28 @@ QString words(std::string_view text) { return QString::fromUtf8(text.data(), sta
 
 }  // namespace
 
+QString strings_line(const Strings& strings, char between) {
+    QStringList parts;
+    for (const std::string& each : strings) parts << QString::fromStdString(each);
+    return parts.join(between == ' ' ? QStringLiteral(" ") : QString(QLatin1Char(between)) + u' ');
+}
+
+Strings strings_of(const QString& line, char between) {
+    Strings out;
+    for (const QString& part : line.split(QLatin1Char(between), Qt::SkipEmptyParts))
+        if (!part.trimmed().isEmpty()) out.push_back(part.trimmed().toStdString());
+    return out;
+}
+
+void take_indices(const QString& line, bool checked, Indices& value) {
+    const QString text = QString(line).remove(u' ');
+    try {
+        value = text.isEmpty() ? Indices() : index_list(text.toStdString());
+    } catch (const Error&) {
+        if (checked) throw;
+    }
+}
+
 FormRows::FormRows(Irrelevant irrelevant, QWidget* parent)
     : QWidget(parent), rows_(new QFormLayout(this)), irrelevant_(irrelevant) {
     rows_->setContentsMargins(0, 0, 0, 0);
@@ -20,9 +44,26 @@ FormRows::FormRows(Irrelevant irrelevant, QWidget* parent)
 
 QWidget* FormRows::row(std::string_view name) const { return findChild<QWidget*>(words(name), Qt::FindDirectChildrenOnly); }
 
+bool FormRows::uses(const Field& field) const { return field.relevant && !left_out_.contains(field.name); }
+
+void FormRows::offer(std::string_view name, bool on) {
+    if (on)
+        left_out_.erase(name);
+    else
+        left_out_.insert(name);
+}
+
 void FormRows::show_relevant(const Field& field) {
-    if (irrelevant_ == Irrelevant::hidden) return rows_->setRowVisible(row(field.name), field.relevant);
-    row(field.name)->setEnabled(field.relevant);
+    if (irrelevant_ == Irrelevant::hidden) return rows_->setRowVisible(row(field.name), uses(field));
+    row(field.name)->setEnabled(uses(field));
+}
+
+void FormRows::insert_row(int at, QWidget* label, QWidget& field) { rows_->insertRow(at, label, &field); }
+
+int FormRows::place_of(std::string_view name) const {
+    int at = -1;
+    rows_->getWidgetPosition(row(name), &at, nullptr);
+    return at;
 }
 
 void FormRows::add_row(const Field& field, QWidget& widget, bool titled) {
@@ -54,6 +95,7 @@ QSpinBox* FormRows::add_count(const Field& field) {
     const double most = static_cast<double>(std::numeric_limits<int>::max());
     box->setRange(static_cast<int>(field.low), static_cast<int>(field.bounded() ? std::min(field.high, most) : most));
     box->setSpecialValueText(words(field.empty));
+    box->setGroupSeparatorShown(true);
     box->setKeyboardTracking(false);
     connect(box, &QSpinBox::valueChanged, this, &FormRows::changed);
     add_row(field, *box);
@@ -62,7 +104,9 @@ QSpinBox* FormRows::add_count(const Field& field) {
 
 QDoubleSpinBox* FormRows::add_number(const Field& field) {
     auto* box = new RealField;
-    box->setDecimals(4);
+    constexpr int kDecimals = 4;
+    box->setDecimals(field.low > 0 ? std::max(kDecimals, static_cast<int>(std::ceil(-std::log10(field.low)))) : kDecimals);
+    box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
     box->setRange(field.bounded() ? field.low : -1e9, field.bounded() ? field.high : 1e9);
     box->setSpecialValueText(words(field.empty));
     box->setKeyboardTracking(false);

@@ -14,6 +14,7 @@
 #include <QSpinBox>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,12 @@ namespace headlight::ui {
 /// What becomes of a row whose field means nothing as the others are.
 enum class Irrelevant { hidden, disabled };
 
+/// Strings in one line with this character between them, and a space after it unless it is one.
+QString strings_line(const Strings&, char between);
+Strings strings_of(const QString& line, char between);
+/// "0, 2, 5-7"; the error is index_list()'s, unless lists that cannot be read are left as they are.
+void take_indices(const QString& line, bool checked, Indices&);
+
 /// The widgets of a form, by the names of their fields.
 class FormRows : public QWidget {
     Q_OBJECT
@@ -29,12 +36,20 @@ public:
     explicit FormRows(Irrelevant, QWidget* parent = nullptr);
     /// nullptr: the form has no such row.
     QWidget* row(std::string_view name) const;
+    /// A row that is not offered, whatever the other fields are: the model has no use for it. `name` is a literal.
+    void offer(std::string_view name, bool on);
+    /// Whether the field is asked for: it is relevant and offered.
+    bool uses(const Field&) const;
 
 Q_SIGNALS:
     void changed();
 
 protected:
     void show_relevant(const Field&);
+    /// A row of the page's own, in front of the row `at`; without a label it takes the whole width.
+    void insert_row(int at, QWidget* label, QWidget& field);
+    int place_of(std::string_view name) const;
+    void show_row(QWidget& field, bool on) { rows_->setRowVisible(&field, on); }
     QCheckBox* add_switch(const Field&);
     QComboBox* add_choice(const Field&);
     QSpinBox* add_count(const Field&);
@@ -45,19 +60,23 @@ private:
     void add_row(const Field&, QWidget&, bool titled = true);
     QFormLayout* rows_;
     Irrelevant irrelevant_;
+    std::set<std::string_view> left_out_;
 };
 
 template <class Request>
 class Form : public FormRows {
 public:
     /// Has a row for every field but for those named, which the page shows elsewhere.
+    /// Lists that are typed: whether one that cannot be read is an error, or keeps what it was.
+    enum class Lists { checked, readable };
+
     explicit Form(std::vector<std::string_view> without = {}, Irrelevant irrelevant = Irrelevant::hidden,
                   QWidget* parent = nullptr)
         : FormRows(irrelevant, parent), without_(std::move(without)) {
         describe(request_, [this](const Field& field, auto& value) {
             if (has(field)) add(field, value);
         });
-        connect(this, &FormRows::changed, this, [this] { read_into(request_), follow_relevance(); });
+        connect(this, &FormRows::changed, this, [this] { read_into(request_, Lists::readable), follow(); });
         show(request_);
     }
 
@@ -65,23 +84,46 @@ public:
         const QSignalBlocker quiet(this);
         request_ = request;
         describe(request_, [this](const Field& field, const auto& value) {
-            if (has(field)) put(*row(field.name), value);
+            if (has(field)) put(*row(field.name), field, value);
         });
-        follow_relevance();
+        put_own(request_);
+        follow();
     }
-    void read_into(Request& request) const {
-        describe(request, [this](const Field& field, auto& value) {
-            if (has(field)) take(*row(field.name), value);
+    /// Errors: a list that cannot be read.
+    void read_into(Request& request, Lists lists = Lists::checked) const {
+        describe(request, [this, lists](const Field& field, auto& value) {
+            if (has(field)) take(*row(field.name), field, value, lists);
         });
+        take_own(request);
+    }
+    /// What is shown, without fields that are not asked for: they have the values of `defaults`.
+    Request asked(Lists lists = Lists::checked, const Request& defaults = {}) const {
+        Request out = request_;
+        read_into(out, lists);
+        reset_fields(
+            out, [this](const Field& field) { return !uses(field); }, defaults);
+        return out;
     }
 
-private:
-    bool has(const Field& field) const { return std::ranges::find(without_, field.name) == without_.end(); }
-    void follow_relevance() {
+protected:
+    /// Fields without a row here, in the page's own rows.
+    virtual void put_own(const Request&) {}
+    virtual void take_own(Request&) const {}
+    virtual void show_own(const Request&) {}
+
+    /// Shows the rows that are relevant now.
+    void follow() {
         describe(request_, [this](const Field& field, const auto&) {
             if (has(field)) show_relevant(field);
         });
+        show_own(request_);
     }
+
+private:
+    static constexpr char separator(const Field& field) {
+        return field.kind == FieldKind::names ? ' ' : field.kind == FieldKind::token ? '|' : ';';
+    }
+    bool has(const Field& field) const { return std::ranges::find(without_, field.name) == without_.end(); }
 
     template <class T>
     void add(const Field& field, const T&) {
@@ -98,7 +140,7 @@ private:
         }
     }
     template <class T>
-    static void put(QWidget& to, const T& value) {
+    static void put(QWidget& to, const Field& field, const T& value) {
         if constexpr (std::is_same_v<T, bool>)
             static_cast<QCheckBox&>(to).setChecked(value);
         else if constexpr (std::is_enum_v<T>)
@@ -111,11 +153,13 @@ private:
             static_cast<QDoubleSpinBox&>(to).setValue(value);
         else if constexpr (std::is_same_v<T, QString>)
             static_cast<QLineEdit&>(to).setText(value);
+        else if constexpr (std::is_same_v<T, Strings>)
+            static_cast<QLineEdit&>(to).setText(strings_line(value, separator(field)));
         else
-            static_cast<QLineEdit&>(to).setText(QString::fromStdString(value));
+            static_cast<QLineEdit&>(to).setText(QString::fromStdString(field_words(value)));
     }
     template <class T>
-    static void take(const QWidget& from, T& value) {
+    static void take(const QWidget& from, const Field& field, T& value, Lists lists) {
         if constexpr (std::is_same_v<T, bool>)
             value = static_cast<const QCheckBox&>(from).isChecked();
         else if constexpr (std::is_enum_v<T>)
@@ -126,6 +170,10 @@ private:
             value = static_cast<const QDoubleSpinBox&>(from).value();
         else if constexpr (std::is_same_v<T, QString>)
             value = static_cast<const QLineEdit&>(from).text();
+        else if constexpr (std::is_same_v<T, Strings>)
+            value = strings_of(static_cast<const QLineEdit&>(from).text(), separator(field));
+        else if constexpr (std::is_same_v<T, Indices>)
+            take_indices(static_cast<const QLineEdit&>(from).text(), lists == Lists::checked, value);
         else
             value = static_cast<const QLineEdit&>(from).text().toStdString();
     }

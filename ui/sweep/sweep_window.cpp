@@ -28,10 +28,10 @@ constexpr int kFrameMs = 200, kTypingMs = 500, kMergingMs = 700;
 
 /// The one field in which they differ; none: several do, as when a sweep is asked from the window.
 std::optional<std::size_t> changed_field(const SweepRequest& a, const SweepRequest& b) {
-    const std::vector<FieldWords> x = field_words(a), y = field_words(b);
+    const auto x = fields_of(a), y = fields_of(b);
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < x.size(); ++i)
-        if (x[i] != y[i] && std::exchange(found, i)) return std::nullopt;
+        if (x[i].words != y[i].words && std::exchange(found, i)) return std::nullopt;
     return found;
 }
 
@@ -215,7 +215,7 @@ void SweepWindow::follow_window() {
     const PromptText &text = document_.prompt(), &other = document_.options().other.prompt;
     const bool two = document_.model().model && document_.model().model->part(model::Stack::encoder);
     const auto input = reads_pictures(document_.model()) ? &PromptText::image : &PromptText::text;
-    form_->follow(text.*input, document_.options().other.on ? other.*input : QString(), two ? text.pair : QString());
+    form_->follow_texts(text.*input, document_.options().other.on ? other.*input : QString(), two ? text.pair : QString());
 }
 
 void SweepWindow::look_at_request() {

@@ -26,8 +26,8 @@
 
 namespace headlight {
 
-/// What a string holds: forms and completion of command lines differ by it.
-enum class FieldKind { text, lines, token, file, folder };
+/// What a string holds: forms and completion of command lines differ by it. Names have no spaces.
+enum class FieldKind { text, lines, token, names, file, folder };
 
 struct Field {
     std::string_view name;     ///< "noise-scale": the option --noise-scale; the key "noise_scale" of JSON
@@ -104,12 +104,15 @@ std::string field_words(const T& value) {
     }
 }
 
-/// The one text for numbers out of range, whichever dialect they come from.
-inline ErrorFacts out_of_range(const Field& field, const std::string& found) {
-    return {.problem = "The value is out of range",
-            .item = field.option(),
-            .expected = field_words(field.low) + " to " + field_words(field.high),
-            .found = found};
+/// "1 to 1000"; empty: any.
+inline std::string range_words(const Field& field) {
+    return field.bounded() ? field_words(field.low) + " to " + field_words(field.high) : std::string();
+}
+/// The one text for what a number may be, whichever dialect it comes from: "a whole number from 1 to 1000".
+template <class T>
+std::string expected_number(const Field& field) {
+    const std::string kind = std::is_integral_v<T> ? "a whole number" : "a number", range = range_words(field);
+    return range.empty() ? kind : kind + " from " + range;
 }
 template <class T>
 bool in_range(const Field& field, const T& value) {
@@ -156,21 +159,26 @@ OptionWords changed_fields(const Request& request, const Request& defaults = {})
     return out;
 }
 
-/// Error for the first field that is set although the others make it mean nothing.
-template <class Request>
-void check_relevant(const Request& request, const Request& defaults = {}) {
-    const std::vector<FieldValue> now = fields_of(request), before = fields_of(defaults);
-    for (std::size_t i = 0; i < now.size(); ++i)
-        if (!now[i].field.relevant && now[i].words != before[i].words)
-            throw Error(now[i].field.option() + " is for " + std::string(now[i].field.only));
+/// Error for the first field that is `given` (a function of the field) although the others make it mean nothing.
+template <class Request, class Given>
+void check_relevant(const Request& request, const Given& given) {
+    describe(request, [&](const Field& field, const auto&) {
+        if (!field.relevant && given(field)) throw Error(field.option() + " is for " + std::string(field.only));
+    });
 }
 
-/// Error for the first number out of its range.
-template <class Request>
-void check_ranges(const Request& request) {
-    describe(request, [](const Field& field, const auto& value) {
-        if constexpr (is_number<std::decay_t<decltype(value)>>)
-            if (!in_range(field, value)) throw Error(out_of_range(field, field_words(value)));
+/// Fields of which `which` is true get the values of `defaults`.
+template <class Request, class Which>
+void reset_fields(Request& request, const Which& which, const Request& defaults = {}) {
+    std::size_t i = 0;
+    describe(request, [&](const Field& field, auto& value) {
+        std::size_t k = 0;
+        describe(defaults, [&, at = i](const Field&, const auto& other) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(other)>>)
+                if (k == at && which(field)) value = other;
+            ++k;
+        });
+        ++i;
     });
 }
 

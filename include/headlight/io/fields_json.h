@@ -53,7 +53,7 @@ void read_fields(const nlohmann::json& object, Request& request, const std::file
                 const double least = field.bounded() ? field.low : static_cast<double>(std::numeric_limits<T>::lowest());
                 const double most = field.bounded() ? field.high : static_cast<double>(std::numeric_limits<T>::max());
                 if (!(number >= least && number <= most))
-                    throw wrong("The session has a number out of range", key, field_words(least) + " to " + field_words(most));
+                    throw wrong("The session has a number out of range", key, expected_number<T>(field));
                 value = static_cast<T>(number);
             } else {
                 value = object.at(key).template get<T>();

@@ -16,6 +16,7 @@ namespace headlight::cli {
 namespace {
 
 struct GenerateArguments {
+    CLI::App* app = nullptr;
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -69,7 +70,7 @@ std::string dumped(const nlohmann::ordered_json& root) {
 }
 
 int run(const GenerateArguments& options, const Console& console) {
-    require_relevant(options.generate);
+    require_relevant(*options.app, options.generate);
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
     const bool encodes = loaded.model->part(model::Stack::encoder) != nullptr;
     if (options.text.has_pair() && !encodes) throw UsageError("--pair: a continuation has one text");
@@ -117,6 +118,7 @@ int run(const GenerateArguments& options, const Console& console) {
 
 Action define_generate(Definition& definition, const Frontend&) {
     auto options = std::make_shared<GenerateArguments>();
+    options->app = definition.app.get();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_chat(definition);

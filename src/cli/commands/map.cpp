@@ -21,6 +21,7 @@ namespace headlight::cli {
 namespace {
 
 struct MapArguments {
+    CLI::App* app = nullptr;
     ModelArgument model;
     ComputeOptions compute;
     std::string cache;
@@ -124,7 +125,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
         throw UsageError("Give --texts FILE, --text TEXT or, for models that read pictures, --image FILE");
     std::optional<Offscreen> offscreen;  // Qt decodes pictures, too
     if (arguments.is_picture() || !arguments.image.empty()) offscreen.emplace();
-    require_relevant(request);
+    require_relevant(*arguments.app, request);
     const map::MapOptions& options = request.options;
     std::vector<corpus::Text> texts;
     if (arguments.image.empty()) texts = texts_of(request, console);
@@ -182,6 +183,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
 
 Action define_map(Definition& definition, const Frontend&) {
     auto o = std::make_shared<MapArguments>();
+    o->app = definition.app.get();
     o->model.add(definition);
     CLI::App& app = *definition.app;
     CLI::Option* texts = add_path(definition, "--texts", o->request.texts,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/intervention/sweep/sweep.h"
+#include "cli/fields.h"
 #include "cli/offscreen.h"
 #include "cli/picture_options.h"
 #include "cli/result_file.h"
@@ -13,6 +13,7 @@
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/figure/sweep/sweep_figure.h"
+#include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/intervention/tasks/task_pairs.h"
 
 #include <algorithm>
@@ -32,7 +33,6 @@ struct SweepArguments {
     ComputeOptions compute;
     SweepRequest asked;
     std::string image, corrupt_image;  ///< in place of texts
-    std::string layers, heads;
     bool forecast = false, resume = false;
     PictureOptions picture;
     ResultFile out;
@@ -41,43 +41,14 @@ struct SweepArguments {
     bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
-void check_unused(const SweepArguments& a) {
-    const SweepOptions& o = a.asked.options;
-    const bool ablates = o.ablation != Ablation::none, one = a.asked.pairs.empty() && o.noise.empty();
-    refuse_unused(
-        *a.app,
-        {{"--answer", o.metric == Metric::kl || o.metric == Metric::loss, "the metric reads no answer"},
-         {"--wrong", o.metric != Metric::logit_diff, "only the metric logit-diff reads a wrong answer"},
-         {"--position", o.metric == Metric::loss, "the loss is that of the whole text"},
-         {"--direction", ablates, "an ablation has one text"},
-         {"--effect", !o.to.empty(), "with --to the effect is that of the path"},
-         {"--by-name", !has_position(o.grid), "the site has no positions"},
-         {"--at", a.asked.pairs.empty() && !uses_places(a.asked),
-          "nothing reads the names: give --by-name, --noise or --position"},
-         {"--heads", !has_head(o.grid), "the site has no heads"},
-         {"--noise-scale", o.noise.empty(), "there is no --noise"},
-         {"--noise-draws", o.noise.empty(), "there is no --noise"},
-         {"--over", o.ablation != Ablation::mean && o.ablation != Ablation::resample, "it is for --ablate mean and resample"},
-         {"--per-position", o.ablation != Ablation::mean || a.asked.over.empty(), "it is for --ablate mean with --over FILE"},
-         {"--donors", o.ablation != Ablation::resample, "it is for --ablate resample"},
-         {"--draws", one, "one pair has no interval"},
-         {"--seed", one && o.ablation != Ablation::resample, "nothing is drawn"}});
-}
-
 void check(const SweepArguments& a) {
     if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT, --image FILE or --pairs FILE");
-    if (!a.asked.pairs.empty() &&
-        !(a.asked.answers.empty() && a.asked.wrong.empty() && a.asked.corrupt.empty() && a.asked.places.empty()))
-        throw UsageError("--pairs: texts, answers and named positions are those of the file");
-    const bool noise = !a.asked.options.noise.empty();
-    if (noise && !a.asked.corrupt.empty()) throw UsageError("--noise: the corrupt text is the clean one with noise (--corrupt)");
-    if (a.asked.options.ablation == Ablation::none && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
+    const bool patches = a.asked.options.ablation == Ablation::none, noise = !a.asked.options.noise.empty();
+    require_relevant(*a.app, a.asked);
+    if (!a.corrupt_image.empty() && !patches) throw UsageError("--corrupt-image is for patching: an ablation has one picture");
+    if (patches && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
         throw UsageError(a.image.empty() ? "Give --corrupt TEXT to patch, --noise, or --ablate"
                                          : "Give --corrupt-image FILE to patch, or --ablate");
-    if (a.asked.options.ablation != Ablation::none && !a.asked.corrupt.empty())
-        throw UsageError(a.image.empty() ? "--ablate: there is no second text (--corrupt)"
-                                         : "--ablate: there is no second picture (--corrupt-image)");
-    check_unused(a);
     if (a.resume && a.out.path.empty()) throw UsageError("--resume: name the file that the sweep writes (--out)");
     if (a.forecast || a.resume || a.out.path.empty()) return;
     if (std::filesystem::exists(a.unfinished()))
@@ -133,8 +104,6 @@ int run(SweepArguments a, const Console& console) {
     check(a);
     if (!a.forecast) a.out.check();
     SweepOptions& o = a.asked.options;
-    if (!a.layers.empty()) o.layers = parse_index_list(a.layers, "--layers");
-    if (!a.heads.empty()) o.heads = parse_index_list(a.heads, "--heads");
     o.memory = std::min(o.memory, memory_budget() / 4);
     const Loaded loaded = load_model(a.model, a.compute, console);
     check_kind(a, loaded.model->config());
@@ -158,25 +127,14 @@ int run(SweepArguments a, const Console& console) {
         return 0;
     }
     Result result{.table = table_of(found), .facts = facts_of(*loaded.model)};
-    result.fact("site", std::string(enum_word(o.grid))).fact("metric", std::string(enum_word(o.metric)));
-    if (o.ablation == Ablation::none)
-        result.fact("direction", std::string(enum_word(o.direction)));
-    else
-        result.fact("ablation", std::string(enum_word(o.ablation)));
-    result.fact("effect", std::string(enum_word(found.options.effect)));
-    if (o.attention != model::Stack::decoder) result.fact("attention", std::string(enum_word(o.attention)));
-    for (const std::string& receiver : o.to) result.fact("to", receiver);
-    if (o.method != Method::exact) result.fact("method", std::string(enum_word(o.method)));
-    if (!o.noise.empty()) result.fact("noise", o.noise).fact("noise_scale", o.noise_scale).fact("noise_draws", o.noise_draws);
-    if (!a.asked.over.empty())
-        result.fact("over", std::filesystem::path(a.asked.over).filename().string()).fact("per_position", o.per_position);
-    if (o.ablation == Ablation::resample) result.fact("donors", o.donors);
+    SweepRequest described = a.asked;
+    described.options.effect = found.options.effect;
+    add_facts(result, described, {"pairs", "clean", "corrupt", "answer", "wrong", "position"});
     if (const std::string& at = a.asked.position; at != "END") {
         const bool is_name = at.find_first_not_of("0123456789") != std::string::npos;
         is_name ? result.fact("position", at) : result.fact("position", std::int64_t{pairs.front().clean.end});
     }
-    if (!a.asked.target.empty()) result.fact("target", a.asked.target);
-    result.fact("window", o.window).fact("pairs", std::ssize(pairs));
+    result.fact("pairs", std::ssize(pairs));
     if (a.asked.pairs.empty()) {
         result.fact(a.image.empty() ? "clean" : "image", a.asked.clean);
         if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
@@ -189,8 +147,6 @@ int run(SweepArguments a, const Console& console) {
     }
     result.fact("clean_metric", found.clean_mean());
     if (!found.corrupt.empty()) result.fact("corrupt_metric", found.corrupt_mean());
-    // Draws of one text's noise are pairs of the result.
-    if (found.effects.size() > 1) result.fact("bootstrap_draws", o.bootstrap.draws).fact("seed", o.bootstrap.seed);
     result.notes(found.notes, console);
     a.out.write(result, console);
     if (!a.out.path.empty()) std::filesystem::remove(a.unfinished());
@@ -203,62 +159,11 @@ Action define_sweep(Definition& definition, const Frontend&) {
     auto options = std::make_shared<SweepArguments>();
     options->app = definition.app.get();
     options->model.add(definition);
-    CLI::Option* clean = add_value(definition, "--clean", options->asked.clean, "the text with the right answer", "TEXT");
-    CLI::Option* corrupt =
-        add_value(definition, "--corrupt", options->asked.corrupt, "the same with what is asked about changed", "TEXT");
+    add_fields(definition, options->asked);
     CLI::Option* image =
-        add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer")
-            ->excludes(clean)
-            ->excludes(corrupt);
+        add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer");
+    for (const char* text : {"--clean", "--corrupt", "--pairs"}) image->excludes(definition.app->get_option(text));
     add_path(definition, "--corrupt-image", options->corrupt_image, "another one, to patch from or into")->needs(image);
-    add_path(definition, "--pairs", options->asked.pairs,
-             "pairs of texts with answers, one JSON object a line; or a task of check-tasks: ioi, greater-than, induction …");
-    add_value(definition, "--target", options->asked.target,
-              "encoder-decoder models: what the decoder reads; the other texts are the encoder's", "TEXT");
-    add_value(definition, "--answer", options->asked.answers,
-              "the right next token, with its leading space, or the class of a picture; several: repeat it", "TOKEN")
-        ->allow_extra_args(false);
-    add_value(definition, "--wrong", options->asked.wrong, "the wrong one, for logit-diff", "TOKEN")->allow_extra_args(false);
-    definition.add_enum("--site", options->asked.options.grid, "what is edited, cell by cell");
-    definition.add_enum("--metric", options->asked.options.metric, "what is measured");
-    add_value(definition, "--position", options->asked.position,
-              "where the answer is read: END, a token's number, a named position", "POSITION")
-        ->capture_default_str();
-    add_value(definition, "--at", options->asked.places,
-              "names a position of --clean: subject=\"The Eiffel Tower\", or its tokens: subject=1-4", "NAME=PLACE")
-        ->allow_extra_args(false);
-    definition.app->add_flag("--by-name", options->asked.options.by_name,
-                             "positions are the named ones (END is one), as for pairs of unequal length");
-    definition.add_enum("--direction", options->asked.options.direction,
-                        "denoise: run the corrupt text with parts of the clean run; noise: the other way round");
-    definition.add_enum("--ablate", options->asked.options.ablation, "edit the clean text alone");
-    definition.add_enum("--attention", options->asked.options.attention,
-                        "encoder-decoder models: whose heads and patterns are edited");
-    definition.add_enum("--effect", options->asked.options.effect,
-                        "total; direct: other heads keep their outputs; both: one against the other, as a scatter");
-    add_value(definition, "--to", options->asked.options.to,
-              "only the path through these queries, keys or values: L5H7.k; several: repeat it", "HEAD.SITE")
-        ->allow_extra_args(false);
-    definition.add_enum("--method", options->asked.options.method,
-                        "exact; attribution: estimates from one backward pass; both: also the error of the estimates");
-    add_count(definition, "--window", options->asked.options.window, "layers edited at once, around each layer", 1, 1000, "W");
-    add_value(definition, "--layers", options->layers, "only these: 0,2,5-7", "LIST");
-    add_value(definition, "--heads", options->heads, "only these: 0,2,5-7", "LIST");
-    add_value(definition, "--noise", options->asked.options.noise,
-              "causal tracing: the corrupt text is the clean one with noise on the embeddings of this named place (--at)",
-              "NAME");
-    add_number(definition, "--noise-scale", options->asked.options.noise_scale,
-               "standard deviation of the noise, in those of the place's embeddings", 1e-6, 1e6, "X");
-    add_count(definition, "--noise-draws", options->asked.options.noise_draws, "how often noise is drawn, for each text", 1,
-              1000);
-    add_path(definition, "--over", options->asked.over,
-             "--ablate mean, resample: texts (the files of pictures) in place of the pairs' clean ones, one a line");
-    definition.app->add_flag("--per-position", options->asked.options.per_position,
-                             "--over: the mean position by position, of texts that have the length of the clean one");
-    add_count(definition, "--donors", options->asked.options.donors, "texts that --ablate resample draws from, at most", 1, 1000);
-    add_count(definition, "--draws", options->asked.options.bootstrap.draws, "resamples of the pairs for intervals", 100,
-              1'000'000);
-    add_seed(definition, options->asked.options.bootstrap.seed, "of resamples and donors");
     definition.app->add_flag("--forecast", options->forecast, "print what it will cost and stop");
     definition.app->add_flag("--resume", options->resume,
                              "go on with a sweep that was stopped or killed, from FILE.unfinished beside --out FILE");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/base/enum_table.h"
+#include "headlight/base/fields.h"
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/model/config.h"
@@ -15,7 +16,7 @@
 
 namespace headlight::figure {
 
-using CommandOptions = std::vector<std::pair<std::string, std::string>>;  ///< names and values; of a switch it is empty
+using CommandOptions = OptionWords;
 
 std::string number_word(double);
 /// The value of an option as it is typed; of a switch whether it is on.

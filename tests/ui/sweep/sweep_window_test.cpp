@@ -76,7 +76,7 @@ TEST_F(SweepPage, EveryEdgeOfWhatIsSelected) {
 
 TEST_F(SweepPage, StoppingKeepsTheCellsAndGoesOn) {
     window.action(Command::sweep_heads).trigger();
-    choose_value(form().site(), Grid::head_every_by_position);
+    choose_value(form().choice("site"), Grid::head_every_by_position);
     form().edit().setCurrentIndex(1);
     QString corrupt = form().clean().toPlainText();
     form().corrupt().setPlainText(corrupt.replace(QStringLiteral("The"), QStringLiteral("A")));
@@ -103,9 +103,9 @@ TEST_F(SweepPage, WhatCannotBeSweptSaysWhy) {
     ASSERT_TRUE(wait_for([&] { return page().forecast().text().contains(QStringLiteral("more than one token")); }));
     EXPECT_FALSE(page().start_button().isEnabled());
     form().answer().clear();
-    form().layers().setText(QStringLiteral("7-x"));
+    form().line("layers").setText(QStringLiteral("7-x"));
     ASSERT_TRUE(wait_for([&] { return page().forecast().text().contains(QStringLiteral("7-x")); }));
-    form().layers().setText(QStringLiteral("0-1"));
+    form().line("layers").setText(QStringLiteral("0-1"));
     ASSERT_TRUE(wait_for([&] { return page().forecast().text().startsWith(QStringLiteral("16 cells")); }));
     EXPECT_TRUE(page().start_button().isEnabled());
 }
@@ -133,8 +133,8 @@ TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
     form().edit().setCurrentIndex(1);
     QString corrupt = form().clean().toPlainText();
     form().corrupt().setPlainText(corrupt.replace(QStringLiteral("nurse"), QStringLiteral("king")));
-    form().to().setText(QStringLiteral("L4H5.k  L5H0.q"));
-    EXPECT_FALSE(form().effect().isVisible()) << "the way to the logits is another one";
+    form().line("to").setText(QStringLiteral("L4H5.k  L5H0.q"));
+    EXPECT_FALSE(form().choice("effect").isVisible()) << "the way to the logits is another one";
     ASSERT_TRUE(sweep());
     const intervention::SweepRequest asked = form().request();
     EXPECT_EQ(asked.options.to, (std::vector<std::string>{"L4H5.k", "L5H0.q"}));
@@ -143,7 +143,7 @@ TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
     expect_shown(expected);
     EXPECT_EQ(expected.results.back().effect, 0) << "a head behind the receivers";
     EXPECT_TRUE(page().command().contains(QStringLiteral("--to L4H5.k --to L5H0.q"))) << page().command().toStdString();
-    form().to().setText(QStringLiteral("L4H5.x"));
+    form().line("to").setText(QStringLiteral("L4H5.x"));
     ASSERT_TRUE(wait_for([&] { return page().forecast().text().contains(QStringLiteral("L4H5.x")); }));
     EXPECT_FALSE(page().start_button().isEnabled());
 }
@@ -151,11 +151,11 @@ TEST_F(SweepPage, TheWayThroughQueriesKeysAndValues) {
 TEST_F(SweepPage, ASessionKeepsWhatIsAsked) {
     form().edit().setCurrentIndex(0);
     form().corrupt().setPlainText(QStringLiteral("Another text"));
-    choose_value(form().site(), Grid::q_by_position);
-    form().layers().setText(QStringLiteral("0-2,4"));
-    form().to().setText(QStringLiteral("L5H1.v"));
+    choose_value(form().choice("site"), Grid::q_by_position);
+    form().line("layers").setText(QStringLiteral("0-2,4"));
+    form().line("to").setText(QStringLiteral("L5H1.v"));
     form().answer().setText(QStringLiteral("·she"));
-    form().window_size().setValue(3);
+    form().count("window").setValue(3);
     const Session saved = window.session();
     ASSERT_TRUE(saved.sweep);
     EXPECT_TRUE(saved.sweep->clean.empty()) << "the window's text, which the page follows";
@@ -239,8 +239,8 @@ TEST_F(SweepPage, ASessionKeepsNoMoreNumbersThanTheLimit) {
     for (int i = 0; i < 40; ++i) words += QStringLiteral(" and");
     form().clean().setPlainText(words);
     form().edit().setCurrentIndex(form().edit().findText(QStringLiteral("Knock out"), Qt::MatchStartsWith));
-    choose_value(form().site(), Grid::pattern_by_edge);
-    choose_value(form().method(), intervention::Method::attribution);
+    choose_value(form().choice("site"), Grid::pattern_by_edge);
+    choose_value(form().choice("method"), intervention::Method::attribution);
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     ASSERT_GT(page().result()->computed, 20'000);
     ASSERT_TRUE(wait_for([&] { return page().message().text().contains(QStringLiteral("does not keep so many numbers")); }))
@@ -251,7 +251,7 @@ TEST_F(SweepPage, ASessionKeepsNoMoreNumbersThanTheLimit) {
 }
 
 TEST_F(SweepPage, ASessionKeepsTheCellsOfAStoppedSweep) {
-    choose_value(form().site(), Grid::head_every_by_position);
+    choose_value(form().choice("site"), Grid::head_every_by_position);
     page().start_button().click();
     ASSERT_TRUE(wait_for([&] { return page().result() && page().result()->computed > 0; }));
     page().stop_button().click();
@@ -311,14 +311,15 @@ TEST_F(SweepPage, EveryFieldTravels) {
          .corrupt = corrupt,
          .options = {.grid = Grid::z, .metric = Metric::rank, .method = Method::graddrop, .to = {"L5H1.v"}}}};
     std::map<std::string, int> changed;
-    const std::vector<FieldWords> usual = field_words({});
+    const auto defaults = fields_of(SweepRequest());
     for (SweepRequest asked : all) {
         asked.options.memory = SweepOptions().memory;
-        const std::vector<FieldWords> words = field_words(asked);
-        for (std::size_t i = 0; i < words.size(); ++i) changed[words[i].name] += words[i] != usual[i];
-        SCOPED_TRACE(words[4].values.front() + " " + words[10].values.front());
+        const auto fields = fields_of(asked);
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            changed[std::string(fields[i].field.name)] += fields[i].words != defaults[i].words;
+        SCOPED_TRACE(testing::PrintToString(changed_fields(asked)));
         form().set_request(asked);
-        EXPECT_EQ(field_words(form().request()), words);
+        EXPECT_EQ(changed_fields(form().request()), changed_fields(asked));
         EXPECT_EQ(form().request(), asked);
         const Session saved = window.session();
         EXPECT_EQ(session_from_json(to_json(saved), "a.headlight"), saved);
@@ -328,11 +329,8 @@ TEST_F(SweepPage, EveryFieldTravels) {
         page().undo_stack().redo();
         EXPECT_EQ(page().request(), kept);
         const std::string command = figure::sweep_command(*window.document().model().model, asked, "float32", {}, "svg");
-        for (std::size_t i = 0; i < words.size(); ++i) {
-            if (words[i] != usual[i]) {
-                EXPECT_NE(command.find(" --" + words[i].name), std::string::npos) << command;
-            }
-        }
+        for (const auto& [name, value] : changed_fields(asked))
+            EXPECT_NE(command.find(" --" + name), std::string::npos) << command;
     }
     for (const auto& [name, count] : changed) {
         if (name != "target" && name != "attention") {
@@ -344,18 +342,18 @@ TEST_F(SweepPage, EveryFieldTravels) {
 /// What fields ask for alone is hidden elsewhere, and edits that a site does not have cannot be chosen.
 TEST_F(SweepPage, FieldsThatDoNotApplyAreNotAskedFor) {
     form().edit().setCurrentIndex(0);
-    form().noise().setText(QStringLiteral("who"));
-    EXPECT_TRUE(form().noise_draws().isVisible());
-    EXPECT_EQ(form().noise_scale().text(), QStringLiteral("3"));
+    form().line("noise").setText(QStringLiteral("who"));
+    EXPECT_TRUE(form().count("noise-draws").isVisible());
+    EXPECT_EQ(static_cast<QDoubleSpinBox*>(form().row("noise-scale"))->text(), QStringLiteral("3"));
     EXPECT_FALSE(form().corrupt().isVisible()) << "it is the clean text with noise";
-    EXPECT_FALSE(form().attention().isVisible()) << "a model with one attention";
+    EXPECT_FALSE(form().choice("attention").isVisible()) << "a model with one attention";
     form().edit().setCurrentIndex(2);
-    EXPECT_FALSE(form().noise().isVisible());
+    EXPECT_FALSE(form().line("noise").isVisible());
     EXPECT_TRUE(form().request().options.noise.empty());
     const auto enabled = [&](int row) { return form().edit().model()->flags(form().edit().model()->index(row, 0)); };
     EXPECT_FALSE(enabled(6) & Qt::ItemIsEnabled) << "forbidding, of heads";
     EXPECT_EQ(form().edit().itemData(6, Qt::ToolTipRole).toString(), QStringLiteral("Only experts can be forbidden and forced"));
-    choose_value(form().site(), Grid::expert);
+    choose_value(form().choice("site"), Grid::expert);
     EXPECT_TRUE(enabled(6) & Qt::ItemIsEnabled);
 }
 
@@ -374,9 +372,9 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
     };
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));
     form().edit().setCurrentIndex(0);
-    form().places().setText(QStringLiteral("who=The nurse"));
-    form().noise().setText(QStringLiteral("who"));
-    form().noise_draws().setValue(3);
+    form().line("at").setText(QStringLiteral("who=The nurse"));
+    form().line("noise").setText(QStringLiteral("who"));
+    form().count("noise-draws").setValue(3);
     ASSERT_TRUE(sweep());
     EXPECT_EQ(page().result()->effects.size(), 3u);
     compare(form().request());
@@ -399,14 +397,14 @@ TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));
     form().corrupt().setPlainText(QStringLiteral("The king said that she"));
     form().edit().setCurrentIndex(0);
-    choose_value(form().method(), intervention::Method::graddrop);
+    choose_value(form().choice("method"), intervention::Method::graddrop);
     sweep_as_the_engine();
     EXPECT_GE(page().result()->results.front().effect, 0) << "a size";
     EXPECT_TRUE(page().command().contains(QStringLiteral("--method graddrop"))) << page().command().toStdString();
 
     ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/mixtral")));
-    form().method().setCurrentIndex(0);
-    choose_value(form().site(), Grid::expert);
+    form().choice("method").setCurrentIndex(0);
+    choose_value(form().choice("site"), Grid::expert);
     for (const int row : {6, 7}) {
         form().edit().setCurrentIndex(row);
         sweep_as_the_engine();
@@ -425,7 +423,7 @@ TEST_F(SweepPage, ATaskAsAScatterOfTotalAgainstDirectEffects) {
     EXPECT_EQ(titles.filter(QStringLiteral("mask")).size(), 0) << "this model fills in no mask";
     menu->actions().at(titles.indexOf(QStringLiteral("Induction (16 pairs)")))->trigger();
     form().edit().setCurrentIndex(0);
-    form().effect().setCurrentIndex(2);
+    form().choice("effect").setCurrentIndex(2);
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     EXPECT_EQ(form().request().pairs, "induction");
     const auto expected = run_sweep(window.document().model().model, page().sweep()->pairs(), form().request().options);
@@ -455,9 +453,9 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     ASSERT_EQ(window.document().edits().lines.size(), 1u);
     EXPECT_EQ(window.document().edits().lines.front().words, QStringLiteral("zero L1H2"));
     form().edit().setCurrentIndex(0);
-    EXPECT_FALSE(form().noise().isVisible());
+    EXPECT_FALSE(form().line("noise").isVisible());
     form().corrupt().setPlainText(fixtures + QStringLiteral("pictures/scene.png"));
-    choose_value(form().site(), Grid::resid_pre);
+    choose_value(form().choice("site"), Grid::resid_pre);
     sweep_as_the_engine();
     EXPECT_TRUE(page().command().contains(QStringLiteral("--corrupt-image "))) << page().command().toStdString();
     // Means over a list of pictures, whose lines are read from its folder.
@@ -476,11 +474,11 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
 /// The page of an encoder-decoder model: its cross attention is swept as the command line does.
 TEST_F(SweepPage, TheCrossAttentionOfAnEncoderDecoder) {
     ASSERT_TRUE(opened(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/encoder_decoders/t5")));
-    EXPECT_TRUE(form().attention().isVisible());
-    EXPECT_FALSE(form().noise().isVisible());
-    choose_value(form().metric(), intervention::Metric::kl);
-    choose_value(form().attention(), model::Stack::cross);
-    EXPECT_EQ(form().attention().count(), 2) << "sweeps edit the decoder";
+    EXPECT_TRUE(form().choice("attention").isVisible());
+    EXPECT_FALSE(form().line("noise").isVisible());
+    choose_value(form().choice("metric"), intervention::Metric::kl);
+    choose_value(form().choice("attention"), model::Stack::cross);
+    EXPECT_EQ(form().choice("attention").count(), 2) << "sweeps edit the decoder";
     const intervention::SweepRequest asked = form().request();
     EXPECT_EQ(asked.options.attention, model::Stack::cross);
     const Session saved = window.session();
@@ -488,23 +486,23 @@ TEST_F(SweepPage, TheCrossAttentionOfAnEncoderDecoder) {
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     expect_shown(intervention::run_sweep(window.document().model().model, page().sweep()->pairs(), asked.options));
     EXPECT_TRUE(page().command().contains(QStringLiteral("--attention cross")));
-    choose_value(form().site(), Grid::neuron);
-    EXPECT_FALSE(form().attention().isVisible()) << "a cross attention has no neurons";
+    choose_value(form().choice("site"), Grid::neuron);
+    EXPECT_FALSE(form().choice("attention").isVisible()) << "a cross attention has no neurons";
     EXPECT_EQ(form().request().options.attention, model::Stack::decoder);
 }
 
 TEST_F(SweepPage, ItsFieldsAreUndone) {
     const intervention::SweepRequest first = page().request();
-    QTest::keyClicks(&form().layers(), QStringLiteral("0-2"));
+    QTest::keyClicks(&form().line("layers"), QStringLiteral("0-2"));
     EXPECT_EQ(page().undo_stack().count(), 1) << "letters typed are one step";
-    choose_value(form().site(), Grid::mlp_out);
+    choose_value(form().choice("site"), Grid::mlp_out);
     form().clean().setPlainText(QStringLiteral("My own text"));
     const intervention::SweepRequest last = page().request();
     EXPECT_EQ(page().undo_stack().count(), 3);
     QTest::keyClick(&form().clean(), Qt::Key_Z, Qt::ControlModifier);
     EXPECT_EQ(form().clean().toPlainText(), window.document().prompt().text);
     EXPECT_TRUE(page().request().clean.empty()) << "it follows the window again";
-    QTest::keyClick(&form().layers(), Qt::Key_Z, Qt::ControlModifier);
+    QTest::keyClick(&form().line("layers"), Qt::Key_Z, Qt::ControlModifier);
     EXPECT_EQ(page().request().options.grid, Grid::z);
     page().undo_stack().undo();
     EXPECT_EQ(page().request(), first);
