@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every field of every request travels through every dialect: its option, the words that make a result again, and JSON.
 #include "cli/fields.h"
+#include "headlight/analyze/sparsity/sparsity.h"
 #include "headlight/figure/map/map_request.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/fields_json.h"
@@ -57,7 +58,8 @@ Request parsed(std::vector<std::string> line) {
 
 template <class Request>
 class Requests : public testing::Test {};
-using Described = testing::Types<figure::MapRequest, intervention::SweepRequest, model::GenerateOptions>;
+using Described =
+    testing::Types<analyze::SparsityOptions, figure::MapRequest, intervention::SweepRequest, model::GenerateOptions>;
 TYPED_TEST_SUITE(Requests, Described);
 
 /// The requests that differ from the default in one field each, and one that differs in all.

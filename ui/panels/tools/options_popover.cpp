@@ -86,6 +86,7 @@ void OptionsPopover::build(const View& view) {
     grid->setColumnStretch(1, 1);
     for (const ViewOption& option : spec.options) add_own(*grid, option);
     if (spec.needs.pattern) add_weighting(*grid);
+    show_relevant();
     grid->setRowStretch(grid->rowCount(), 1);
     QScrollArea* area = scroll_area(body_);
     layout()->addWidget(area);
@@ -100,6 +101,23 @@ void OptionsPopover::build(const View& view) {
 
 void OptionsPopover::set_value(const std::string& option, const std::string& value) {
     document_.edit_options([&](ViewOptions& o) { set_view_value(o, view_, option, value); });
+    show_relevant();
+}
+
+void OptionsPopover::show_relevant() {
+    const figure::ViewSpec& spec = figure::view_spec(view_);
+    figure::ViewState state;
+    state.view = view_;
+    for (const ViewOption& option : spec.options) state.values[option.name] = view_value(document_.options(), view_, option);
+    for (const ViewOption& option : spec.options) {
+        QWidget* named = field(option.name);
+        if (!named || !option.relevant) continue;
+        const bool on = option.relevant(state);
+        QWidget* row = named->parentWidget() == body_ ? named : named->parentWidget();  // a number next to its slider
+        row->setEnabled(on);
+        for (QLabel* label : body_->findChildren<QLabel*>())
+            if (label->buddy() == named) label->setEnabled(on);
+    }
 }
 
 void OptionsPopover::add_choice(QGridLayout& grid, const QString& title,

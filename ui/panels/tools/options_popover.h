@@ -32,6 +32,8 @@ private:
     void add_choice(QGridLayout&, const QString& title, const std::vector<std::pair<QString, std::function<void()>>>&,
                     int chosen);
     void set_value(const std::string& option, const std::string& value);
+    /// Options that change nothing, as the others are, cannot be edited.
+    void show_relevant();
 
     Document& document_;
     TokenCandidates candidates_;

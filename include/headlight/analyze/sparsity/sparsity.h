@@ -6,10 +6,12 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/table.h"
 #include "headlight/base/enum_table.h"
+#include "headlight/base/fields.h"
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace headlight::analyze {
@@ -39,6 +41,31 @@ struct SparsityOptions {
     std::int64_t budget = 64;  ///< keys of topk
     bool operator==(const SparsityOptions&) const = default;
 };
+template <class Options, class Visit>
+requires std::is_same_v<std::remove_const_t<Options>, SparsityOptions>
+void describe(Options& o, const Visit& field) {
+    using enum SparseScheme;
+    constexpr double kMost = 1 << 20;
+    const bool blocks = o.scheme == nsa, first = o.scheme == sinks, last = blocks || first || o.scheme == window;
+    field(Field{"scheme", "Scheme", "which keys a query reads"}, o.scheme);
+    field(Field{"block", "Compressed block", "nsa: keys of a compressed block"}.within(1, kMost).when(blocks, "--scheme nsa"),
+          o.block);
+    field(Field{"stride", "Stride", "nsa: keys from one compressed block to the next"}.within(1, kMost).when(blocks,
+                                                                                                             "--scheme nsa"),
+          o.stride);
+    field(Field{"select", "Selected block", "nsa: keys of a selected block"}.within(1, kMost).when(blocks, "--scheme nsa"),
+          o.select);
+    field(Field{"top", "Selected blocks", "nsa: selected blocks, the first and two local ones among them"}.within(3, kMost).when(
+              blocks, "--scheme nsa"),
+          o.top);
+    field(Field{"window", "Window", "nsa, window, sinks: the last keys"}.within(1, kMost).when(last,
+                                                                                               "--scheme nsa, window and sinks"),
+          o.window);
+    field(Field{"sinks", "Sinks", "sinks: the first keys"}.within(1, kMost).when(first, "--scheme sinks"), o.sinks);
+    field(Field{"budget", "Largest keys", "topk: keys with the largest weights of a row"}.within(1, kMost).when(o.scheme == topk,
+                                                                                                                "--scheme topk"),
+          o.budget);
+}
 /// Error names the option that is out of range: all at least 1, `stride` at most `block`, `top` at least 3.
 void check(const SparsityOptions&);
 

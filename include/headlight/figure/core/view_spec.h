@@ -34,6 +34,8 @@ struct ViewOption {
     bool next = false;           ///< of a token: also the word "next", the one that the text has there
     std::string example{};       ///< of a text, shown in the empty field
     bool plain_default = false;  ///< the window need not say that it has its default
+    /// Whether it changes anything, as the other options are; empty: always.
+    std::function<bool(const ViewState&)> relevant{};
 };
 
 /// Which parts of the selection and of the common options make another figure necessary. What is only painted into a
