@@ -67,6 +67,7 @@ struct Command {
     std::array<std::string_view, 2> examples;
     Action (*define)(Definition&, const Frontend&);
     std::string_view alias{};  ///< an earlier name of an analysis, which scripts may use: "dla"
+    std::string_view view{};   ///< the view that draws an analysis; empty: that of its name, if there is one
 };
 
 /// Every subcommand, in the order of --help. The window is `window_command`: it has no name.

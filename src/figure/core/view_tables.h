@@ -9,7 +9,7 @@ namespace headlight::figure {
 std::vector<ViewSpec> pattern_view_specs();       ///< head, matrix, model, neuron
 std::vector<ViewSpec> picture_view_specs();       ///< picture
 std::vector<ViewSpec> focus_view_specs();         ///< focus, focus-1 to -10
-std::vector<ViewSpec> heads_view_specs();         ///< head-scatter, clark-kinds, clark-entropy
+std::vector<ViewSpec> heads_view_specs();         ///< head-scatter, clark-kinds, clark-entropy, clark-gradients
 std::vector<ViewSpec> rollout_view_specs();       ///< aggregate, rollout and flow: maps and paths
 std::vector<ViewSpec> prediction_view_specs();    ///< lens, mlp, attribution, refinement, predictions
 std::vector<ViewSpec> contribution_view_specs();  ///< contribution-graph, drivers, neuron-map, experts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Clark et al. 2019, figures 2 and 4: attention to kinds of tokens and its entropy, by layer (sections 3.2 and 3.3).
+// Clark et al. 2019, figures 2 to 4: attention to kinds of tokens, its gradients and its entropy, by layer (sections 3.1 to 3.3).
 #include "figure/plot/axes.h"
 #include "figure/plot/plot_data.h"
 #include "headlight/base/numbers.h"
@@ -84,12 +84,12 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
     panel.series.push_back(std::move(dots));
 }
 
-plot::Panel layer_panel(const HeadTable& table, const QString& title, const QString& label) {
+plot::Panel layer_panel(std::int64_t layers, const QString& title, const QString& label) {
     plot::Panel panel;
     panel.title = title;
     panel.x.label = QStringLiteral("layer");
     panel.x.integer = true;
-    panel.x.low = 0, panel.x.high = static_cast<double>(std::max<std::int64_t>(table.n_layers - 1, 0));
+    panel.x.low = 0, panel.x.high = static_cast<double>(std::max<std::int64_t>(layers - 1, 0));
     panel.y.label = label;
     panel.y.from_zero = true;
     return panel;
@@ -130,7 +130,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     constexpr std::array markers{plot::Marker::disc, plot::Marker::triangle_up, plot::Marker::square};
     QStringList missing, none;
     for (const Group& group : groups) {
-        plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
+        plot::Panel panel = layer_panel(table->n_layers, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
         *panel.x.low -= 0.2, *panel.x.high += 0.2;  // room for the dots beside the outer layers
         for (std::size_t k = 0; k < group.kinds.size(); ++k) {
             const Kind& kind = group.kinds[k];
@@ -163,6 +163,48 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     return plot::plot_figure(std::move(out));
 }
 
+std::unique_ptr<Figure> clark_gradients(const analyze::AttentionGradient& of) {
+    using Role = Color::Role;
+    const struct {
+        const char *group, *name;
+        Role color;
+        plot::Marker marker;
+    } kinds[] = {{"first", "first token", Role::clark_red, plot::Marker::disc},
+                 {"special", "other special tokens", Role::clark_blue, plot::Marker::triangle_up},
+                 {"punctuation", "periods and commas", Role::clark_purple, plot::Marker::square},
+                 {"other", "other tokens", Role::clark_grey, plot::Marker::triangle_right}};
+    plot::PlotData out;
+    out.view = "clark-gradients";
+    out.title = QStringLiteral("Gradients of the loss by layer");
+    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"),
+                                       QStringLiteral("loss %1 nats over %2 predicted tokens")
+                                           .arg(draw::number_text(of.loss, 3), draw::count_text(of.predicted))});
+    out.focus_fades = out.focus_in_files = false;
+    out.columns = {"layer", "head", "keys", "mean_abs_gradient"};
+    plot::Panel panel = layer_panel(of.gradient.front().rows(), QString(), QStringLiteral("mean |∂ loss / ∂ attention|, nats"));
+    *panel.x.low -= 0.3, *panel.x.high += 0.3;  // room for the dots next to the outer layers
+    QStringList missing;
+    double aside = -0.21;
+    for (const auto& kind : kinds) {
+        const auto group = static_cast<std::size_t>(std::ranges::find(of.groups, kind.group) - of.groups.begin());
+        const QString name = QString::fromUtf8(kind.name);
+        if (of.group_tokens.at(group) == 0)
+            missing << name;
+        else
+            add_dots(panel, of.gradient.at(group), name, kind.color, true, QStringLiteral(" nats"), aside, kind.marker);
+        aside += 0.14;
+    }
+    out.panels.push_back(std::move(panel));
+    if (!missing.isEmpty()) out.note = QStringLiteral("Not in this text: %1.").arg(missing.join(QStringLiteral(", ")));
+    out.description =
+        QStringLiteral(
+            "How much the loss changes with a weight of attention, by the kind of token that the weight is on: mean over its pairs "
+            "of the absolute gradient. Where it is small, more attention to these tokens would not change the outputs: the heads "
+            "rest there.") +
+        source + QStringLiteral(", figure 3.");
+    return plot::plot_figure(std::move(out));
+}
+
 double uniform_entropy(std::int64_t tokens, bool causal) {
     if (!causal) return tokens > 0 ? std::log(static_cast<double>(tokens)) : kNaN;
     double sum = 0;
@@ -184,7 +226,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
         const auto* values = first_of(*table, ids);
         if (!values) return false;
         plot::Panel& panel =
-            out.panels.emplace_back(layer_panel(*table, QString::fromUtf8(title), QStringLiteral("entropy (nats)")));
+            out.panels.emplace_back(layer_panel(table->n_layers, QString::fromUtf8(title), QStringLiteral("entropy (nats)")));
         add_dots(panel, *values, QStringLiteral("head"), Color::Role::clark_blue, true, QStringLiteral(" nats"));
         if (baseline && std::isfinite(uniform))
             panel.references.push_back({QStringLiteral("uniform attention"), uniform, {Color::Role::muted}, false, true});
@@ -192,7 +234,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
     };
     const bool any = add({"entropy"}, "from all tokens", true);
     if (!any)
-        out.panels.emplace_back(layer_panel(*table, {}, QStringLiteral("entropy (nats)"))).empty =
+        out.panels.emplace_back(layer_panel(table->n_layers, {}, QStringLiteral("entropy (nats)"))).empty =
             QStringLiteral("one token: no query counts");
     if (!add({"entropy_cls"}, "from [CLS]", true) && any)
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");

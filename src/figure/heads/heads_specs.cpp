@@ -6,6 +6,7 @@
 #include "headlight/base/numbers.h"
 #include "headlight/corpus/heads/corpus_heads.h"
 #include "headlight/figure/heads/head_plots.h"
+#include "headlight/trace/edits.h"
 
 #include <algorithm>
 
@@ -62,6 +63,37 @@ std::string without_numbers(const trace::Trace& trace) {
     return trace.overview().numbers ? "" : "This run kept no overview of the heads.";
 }
 
+struct GradientKey {
+    bool operator==(const GradientKey&) const = default;
+};
+
+/// Cached with the run: it costs a backward pass.
+std::shared_ptr<const analyze::AttentionGradient> gradients_of(const trace::Trace& trace, const CancelToken& cancel,
+                                                               const Progress& progress) {
+    return trace.results().get(
+        GradientKey{},
+        [&] {
+            const auto& encoder = trace.part(model::Stack::encoder);
+            return analyze::attention_gradient(*trace.model(), *trace.tokenizer(), trace.encoding(), 0, cancel, progress,
+                                               encoder ? std::optional(encoder->encoding()) : std::nullopt);
+        },
+        [](const analyze::AttentionGradient& of) {
+            return std::ssize(of.groups) * 2 * of.gradient.front().size() * static_cast<std::int64_t>(sizeof(double));
+        });
+}
+
+std::string without_gradients(const trace::Trace& trace) {
+    if (model::reads_pictures(trace.config())) return "The loss is that of the tokens of a text, and this model reads pictures.";
+    if (!trace::edits_of(trace).empty())
+        return "Gradients run the model by itself, without the edits of this run. Switch the edits off, or look at another view.";
+    if (trace.config().class_head.any())
+        return "The loss is that of the tokens of a text, and the logits of this model are of classes.";
+    if (!trace.config().has_unembedding)
+        return "This model has no unembedding, so it predicts no tokens and there is no loss. Attention can be seen in the other "
+               "views.";
+    return "";
+}
+
 }  // namespace
 
 std::vector<ViewSpec> heads_view_specs() {
@@ -99,6 +131,12 @@ std::vector<ViewSpec> heads_view_specs() {
         spec.missing = without_numbers;
         spec.filters = true;
     }
+    specs.push_back({.id = "clark-gradients",
+                     .title = "Gradients by layer",
+                     .make = [](TracePtr trace, const ViewState&, const CancelToken& cancel,
+                                const Progress& progress) { return clark_gradients(*gradients_of(*trace, cancel, progress)); },
+                     .missing = without_gradients,
+                     .filters = true});
     return specs;
 }
 

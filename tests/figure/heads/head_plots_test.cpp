@@ -100,6 +100,24 @@ TEST(ClarkKinds, WhatCannotBeAttendedToIsLeftOut) {
                                testing::HasSubstr("special tokens other than the first"), testing::HasSubstr("punctuation")));
 }
 
+TEST(ClarkGradients, AreThoseOfTheAnalysisByKindOfKey) {
+    analyze::AttentionGradient of;
+    of.loss = 2.5, of.predicted = 7;
+    of.groups = {"first", "special", "punctuation", "other"};
+    of.group_tokens = {1, 0, 2, 5};
+    for (double scale : {1.0, 2.0, 3.0, 4.0}) of.gradient.push_back(scale * MatrixXd{{0.25, 0.75}, {0.5, 0.125}});
+    const auto figure = clark_gradients(of);
+    const auto& data = data_of(*figure);
+    ASSERT_EQ(data.panels.size(), 1U);
+    const auto& series = data.panels[0].series;
+    ASSERT_EQ(series.size(), 6U) << "a line and dots for each kind that the text has";
+    EXPECT_EQ(series[0].y, (std::vector<double>{0.5, 0.3125}));
+    EXPECT_EQ(series[5].y, (std::vector<double>{1, 3, 2, 0.5}));
+    EXPECT_EQ(series[5].color.role, plot::Color::Role::clark_grey);
+    EXPECT_THAT(data.note.toStdString(), testing::HasSubstr("other special tokens"));
+    EXPECT_THAT(data.subtitle.toStdString(), testing::HasSubstr("loss 2.5"));
+}
+
 TEST(ClarkEntropy, TheDashedLineIsUniformOverWhatAQueryMaySee) {
     EXPECT_DOUBLE_EQ(uniform_entropy(4, false), std::log(4.0));
     EXPECT_DOUBLE_EQ(uniform_entropy(3, true), (std::log(2.0) + std::log(3.0)) / 2);

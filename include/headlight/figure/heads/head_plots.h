@@ -2,6 +2,7 @@
 // Figures that are plots with axes. Like views.h: each factory may be slow (call it from a worker).
 #pragma once
 
+#include "headlight/analyze/circuit/importance.h"
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/job.h"
@@ -47,6 +48,8 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>, s
 /// at. `uniform` in nats (uniform_entropy); NaN: the table's own
 /// measure, if it has it.
 std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const analyze::HeadTable>, double uniform, std::int64_t texts = 1);
+/// Clark 2019, figure 3: |d loss / d a_ij| of each head by what the key is, by layer.
+std::unique_ptr<Figure> clark_gradients(const analyze::AttentionGradient&);
 /// Mean over rows of ln of the number of keys a row may look at: ln n, in causal models mean of ln(i + 1) over i > 0.
 /// NaN for a causal text of one token.
 double uniform_entropy(std::int64_t tokens, bool causal);
