@@ -103,6 +103,13 @@ double share_within(const MeasuredRow& r, std::int64_t keys) {
     return weight_on(r.row.weights, {first, r.row.query + 1});
 }
 
+/// Weight on the other sentence of a pair, of queries that may attend to any of it.
+double share_other_sentence(const MeasuredRow& r) {
+    const model::KeyRange other = r.text.other_sentence(r.row.query);
+    const model::KeyRange legal{std::max(other.first, r.row.legal.first), std::min(other.last, r.row.legal.last)};
+    return legal.first < legal.last ? weight_on(r.row.weights, legal) : kSkipped;
+}
+
 constexpr const char *kKind = "What kind of head", *kWhere = "Where it attends", *kTokens = "Which tokens it attends to",
                      *kWidth = "How widely it attends", *kWrites = "What it writes", *kByValue = "Weighted by the values",
                      *kVectors = "Queries and keys";
@@ -250,6 +257,10 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
      own_text([](R r) { return share_within(r, 64); })},
     {"share_last_512", "share on the last 512 tokens", kWhere, kShare, "The same of 512: below 1, the head reads far back.",
      own_text([](R r) { return share_within(r, 512); })},
+    {"share_other_sentence", "share on the other sentence", kTokens, kShare,
+     "Mean over the queries of a sentence pair of sum_j a_ij over the tokens of the other sentence; special tokens are in neither, "
+     "and queries that may attend to none of them do not count (after Vig 2019, paraphrases).",
+     own_text(share_other_sentence)},
 });
 
 constexpr std::size_t index_of(std::string_view id) {
@@ -302,7 +313,7 @@ std::vector<std::int64_t> flagged(const std::vector<bool>& flags) {
 
 std::unique_ptr<const trace::HeadNumbers> measures_of(const trace::PatternShape& shape, const text::Tokenizer& tokenizer,
                                                       const text::Encoding& keys) {
-    return std::make_unique<GatheredMeasures>(MeasuredText(shape, keys.ids, keys.special, text::punctuation(tokenizer, keys)));
+    return std::make_unique<GatheredMeasures>(MeasuredText(shape, keys, text::punctuation(tokenizer, keys)));
 }
 
 [[maybe_unused]] const bool kGathered = trace::gather_head_numbers(measures_of);
@@ -322,14 +333,13 @@ std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& 
     return previous;
 }
 
-MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std::int64_t>& ids,
-                           const std::vector<bool>& special_flags, const text::Punctuation& punctuation)
+MeasuredText::MeasuredText(const trace::PatternShape& of, const text::Encoding& keys, const text::Punctuation& punctuation)
     : shape(of),
-      special(flagged(special_flags)),
+      special(flagged(keys.special)),
       starts_special(!special.empty() && special.front() == 0),
       framed(!of.causal && starts_special),
       separated(!of.causal && special.size() > (starts_special ? 1 : 0)),
-      is_separator(special_flags),
+      is_separator(keys.special),
       period_or_comma(flagged(punctuation.period_or_comma)),
       any_punctuation(flagged(punctuation.any)) {
     if (!is_separator.empty()) is_separator.front() = false;
@@ -337,12 +347,21 @@ MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std:
         uniform = uniform_with_first = std::log(static_cast<double>(shape.keys));
         return;
     }
-    const std::vector<std::int64_t> previous_same = previous_same_tokens(ids);
+    if (std::ranges::find(keys.sequence, 1) != keys.sequence.end()) {
+        sentence = keys.sequence;
+        for (std::int64_t i = 0; i < shape.queries; ++i) {
+            const std::int64_t of_token = sentence[static_cast<std::size_t>(i)];
+            if (of_token < 0) continue;
+            model::KeyRange& range = of_sentence.at(static_cast<std::size_t>(of_token));
+            range = {range.count() > 0 ? range.first : i, i + 1};
+        }
+    }
+    const std::vector<std::int64_t> previous_same = previous_same_tokens(keys.ids);
     copies = EarlierCopies(previous_same);
     using Kind = HeadExcess::Kind;
-    previous_token = {Kind::previous_token, shape, previous_same, special_flags};
-    duplicate_token = {Kind::duplicate_token, shape, previous_same, special_flags};
-    induction = {Kind::induction, shape, previous_same, special_flags};
+    previous_token = {Kind::previous_token, shape, previous_same, keys.special};
+    duplicate_token = {Kind::duplicate_token, shape, previous_same, keys.special};
+    induction = {Kind::induction, shape, previous_same, keys.special};
     double logs = 0;
     for (std::int64_t i = shape.first_counted; i < shape.queries; ++i)
         logs += std::log(static_cast<double>(shape.legal(i).count()));
@@ -350,6 +369,11 @@ MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std:
     const bool first_counts = shape.causal && shape.first_counted == 0;
     uniform_with_first = logs / n;
     uniform = !first_counts ? logs / n : shape.queries > 1 ? logs / (n - 1) : kNaN;
+}
+
+model::KeyRange MeasuredText::other_sentence(std::int64_t position) const {
+    const std::int64_t own = sentence.empty() ? -1 : sentence[static_cast<std::size_t>(position)];
+    return own < 0 ? model::KeyRange() : of_sentence.at(own == 0 ? 1 : 0);
 }
 
 std::size_t GatheredMeasures::size() const noexcept { return kMeasures.size(); }

@@ -4,7 +4,10 @@
 
 #include "analyze/heads/head_excess.h"
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/text/encoding.h"
 #include "headlight/trace/head_numbers.h"
+
+#include <array>
 
 namespace headlight::analyze {
 
@@ -27,8 +30,9 @@ std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& 
 
 /// What the measures ask of the text of a pattern's columns; of one's own text it is that of the rows as well.
 struct MeasuredText {
-    MeasuredText(const trace::PatternShape&, const std::vector<std::int64_t>& ids, const std::vector<bool>& special,
-                 const text::Punctuation&);
+    MeasuredText(const trace::PatternShape&, const text::Encoding&, const text::Punctuation&);
+    /// Positions of the sentence of a pair that the token at `position` is not in; none: it is in neither, or there is one text.
+    model::KeyRange other_sentence(std::int64_t position) const;
 
     trace::PatternShape shape;
     std::vector<std::int64_t> special;  ///< positions of special tokens
@@ -37,6 +41,8 @@ struct MeasuredText {
     bool framed = false, separated = false;
     std::vector<bool> is_separator;                              ///< [position]
     std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
+    std::vector<std::int64_t> sentence;                          ///< Encoding::sequence of each token of a pair; empty: one text
+    std::array<model::KeyRange, 2> of_sentence{};                ///< their tokens
     EarlierCopies copies;
     HeadExcess previous_token, duplicate_token, induction;
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows

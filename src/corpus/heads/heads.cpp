@@ -25,11 +25,12 @@ namespace {
 /// Indices of corpus_measures() in analyze::head_measures().
 const std::vector<std::size_t>& measure_indices() {
     static const std::vector<std::size_t> indices = [] {
-        // Of several texts, of the model alone, of queries and keys, which a run does not keep, or of texts longer than most of
-        // a corpus are.
-        const std::set<std::string> left_out = {"variability",   "probe_induction",    "probe_previous", "probe_duplicate",
-                                                "qk_norm_gap",   "qk_centre_distance", "qk_similarity",  "qk_weight_similarity",
-                                                "share_last_64", "share_last_512"};
+        // Of several texts, of the model alone, of queries and keys, which a run does not keep, of texts longer than most of a
+        // corpus are, or of pairs.
+        const std::set<std::string> left_out = {"variability",     "probe_induction",      "probe_previous",
+                                                "probe_duplicate", "qk_norm_gap",          "qk_centre_distance",
+                                                "qk_similarity",   "qk_weight_similarity", "share_last_64",
+                                                "share_last_512",  "share_other_sentence"};
         std::vector<std::size_t> out;
         const auto& all = analyze::head_measures();
         for (std::size_t m = 0; m < all.size(); ++m)

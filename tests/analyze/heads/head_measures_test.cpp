@@ -38,6 +38,7 @@ Example make_example(std::int64_t tokens, bool causal, unsigned seed, std::int64
     for (std::size_t i = 0; i < n; ++i) {
         e.ids.push_back(static_cast<std::int64_t>(random() % static_cast<unsigned>(vocabulary)));
         e.special.push_back(i == 0 || (!causal && i + 1 == n));
+        e.sequence.push_back(e.special.back() ? -1 : i < n / 2 ? 0 : 1);
         e.punctuation.period_or_comma.push_back(random() % 5 == 0);
         e.punctuation.any.push_back(e.punctuation.period_or_comma.back() || random() % 7 == 0);
         e.value_norms.push_back(static_cast<float>(random() % 1000) / 300.0F);
@@ -65,7 +66,9 @@ struct Results {
 
 trace::PatternFacts facts_of(const Example& e) {
     const trace::PatternShape shape{e.tokens(), e.tokens(), false, e.causal, e.window};
-    return {shape, std::make_unique<GatheredMeasures>(MeasuredText(shape, e.ids, e.special, e.punctuation))};
+    text::Encoding encoding;
+    encoding.ids = e.ids, encoding.special = e.special, encoding.sequence = e.sequence;
+    return {shape, std::make_unique<GatheredMeasures>(MeasuredText(shape, encoding, e.punctuation))};
 }
 
 Results run_blocks(const Example& e, std::int64_t block, bool backwards = false, bool short_rows = false) {
@@ -287,7 +290,8 @@ TEST_P(MeasuresOfFamilies, AreThoseOfThePatterns) {
                       .causal = c.causal,
                       .punctuation = text::punctuation(*trace->tokenizer(), trace->encoding()),
                       .window = model::window_of(c, layer),
-                      .value_norms = {norms.data_ptr<float>(), norms.data_ptr<float>() + norms.numel()}};
+                      .value_norms = {norms.data_ptr<float>(), norms.data_ptr<float>() + norms.numel()},
+                      .sequence = trace->encoding().sequence};
             SCOPED_TRACE(testing::Message() << "L" << layer << "H" << head);
             expect_equal(trace->head_numbers(Layer(layer), Head(head)), naive_measures(e), 2e-6);
             expect_equal(trace->head_numbers(Layer(layer), Head(head), true), naive_measures(e, true), 2e-6);

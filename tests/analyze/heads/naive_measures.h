@@ -24,8 +24,9 @@ struct Example {
     std::vector<float> pattern;  ///< [T, T]
     bool causal = true;
     text::Punctuation punctuation;
-    std::int64_t window = 0;         ///< 0: no limit
-    std::vector<float> value_norms;  ///< empty: not known
+    std::int64_t window = 0;               ///< 0: no limit
+    std::vector<float> value_norms;        ///< empty: not known
+    std::vector<std::int64_t> sequence{};  ///< of a pair
     std::int64_t tokens() const { return static_cast<std::int64_t>(ids.size()); }
     double p(std::int64_t i, std::int64_t j) const {
         return static_cast<double>(pattern[static_cast<std::size_t>(i * tokens() + j)]);
@@ -134,6 +135,14 @@ inline Measures naive_measures(const Example& e, bool with_first_row = false) {
             with_more[id] += 1;
             for (std::int64_t j = 0; j < last; ++j) s[id] += e.p(i, i - j);
         }
+        if (!e.sequence.empty() && e.sequence[static_cast<std::size_t>(i)] >= 0) {
+            double others = 0, weight = 0;
+            for (std::int64_t j = keys.first; j < keys.last; ++j)
+                if (e.sequence[static_cast<std::size_t>(j)] == 1 - e.sequence[static_cast<std::size_t>(i)])
+                    others += 1, weight += e.p(i, j);
+            with_more["share_other_sentence"] += others > 0 ? 1 : 0;
+            s["share_other_sentence"] += weight;
+        }
         s["weighted_value_norm"] += scaled;
         if (scaled > 0) {
             const auto norm = [&](std::int64_t j) { return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]); };
@@ -156,7 +165,8 @@ inline Measures naive_measures(const Example& e, bool with_first_row = false) {
         }
     }
     const double nan = std::nan("");
-    for (const char* id : {"share_last_64", "share_last_512"}) s[id] = with_more[id] > 0 ? s[id] / with_more[id] : nan;
+    for (const char* id : {"share_last_64", "share_last_512", "share_other_sentence"})
+        s[id] = with_more[id] > 0 ? s[id] / with_more[id] : nan;
     s["share_cls"] = framed ? s["share_first"] : nan;
     s["entropy_cls"] = framed ? s["entropy_cls"] : nan;
     if (e.causal || sep_rows == 0) {
