@@ -100,7 +100,9 @@ std::string footer_of(const Command& command) {
             line.resize(14, ' ');
             text += line + std::string(each.summary) + "\n";
         }
-        text += "\n";
+        text +=
+            "\nAn analysis or a view is a command too: headlight lens MODEL --text TEXT prints its numbers, --out lens.svg draws "
+            "it.\n\n";
     }
     if (const CommandGroup* group = group_called(command.name)) {
         text += std::string(group->title) + " (each has its own --help):\n";

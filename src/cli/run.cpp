@@ -5,11 +5,13 @@
 #include "headlight/base/facts_of.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/working_for.h"
+#include "headlight/figure/core/view_spec.h"
 
 #include <CLI/Error.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 
 namespace headlight::cli {
@@ -39,6 +41,36 @@ void put_command_first(std::vector<std::string>& words, const Frontend& frontend
     const bool two = group && at + 1 < words.size() && find(group->commands, words[at] + " " + words[at + 1]);
     const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);
     std::rotate(words.begin(), first, first + (two ? 2 : 1));
+}
+
+/// The value of "--out", given as one word or two; empty: there is none.
+std::string_view out_of(const std::vector<std::string>& words) {
+    constexpr std::string_view kOut = "--out";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i].starts_with(kOut) && words[i].substr(kOut.size(), 1) == "=") return std::string_view(words[i]).substr(6);
+        if (words[i] == kOut && i + 1 < words.size()) return words[i + 1];
+    }
+    return {};
+}
+
+/// A question by its name alone, "lens MODEL …": `analyze lens`, and for a picture or where only a view has that name `render
+/// --view lens`. A file or folder of that name is a model for the window, unless another word follows.
+void complete_question(std::vector<std::string>& words) {
+    if (words.empty() || find(commands(), words.front())) return;
+    const std::string name = words.front();
+    std::error_code ignored;
+    if (std::filesystem::exists(name, ignored) && (words.size() < 2 || words[1].starts_with('-'))) return;
+    const Command* analysis = find(analyses(), "analyze " + name);
+    const std::string view = analysis && !analysis->view.empty() ? std::string(analysis->view) : name;
+    const bool is_view = figure::find_view(view) != nullptr;
+    const std::string ending = std::filesystem::path(out_of(words)).extension().string();
+    const bool is_picture = ending == ".png" || ending == ".svg" || ending == ".pdf";
+    if (analysis && !(is_picture && is_view)) {
+        words.insert(words.begin(), "analyze");
+    } else if (is_view) {
+        words.front() = "render";
+        words.insert(words.end(), {"--view", view});
+    }
 }
 
 /// Removes the words that name a command and returns it; of a group two words.
@@ -116,6 +148,7 @@ std::string unexpected(const CLI::App& app, const Frontend& frontend) {
 std::string misspelt_command(const std::string& word) {
     std::vector<std::string> names;
     for (const Command& command : commands()) names.emplace_back(command.name);
+    for (const Command& analysis : analyses()) names.emplace_back(analysis_name(analysis));
     const std::string near = nearest(word, names);
     return near.empty() ? "" : "Unknown command " + word + "; did you mean headlight " + near + "?";
 }
@@ -165,6 +198,7 @@ int run_command(const Command& command, std::vector<std::string> words, const Fr
 int run(int argc, const char* const* argv, const Frontend& frontend) {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     if (!words.empty() && words.front().starts_with('-')) put_command_first(words, frontend);
+    complete_question(words);
     const Command& command = take_command(words);
     return run_command(command, std::move(words), frontend);
 }

@@ -80,7 +80,7 @@ void define_what(Definition& d, RenderArguments& o) {
     d.add_choice("--view", o.request.view, views, "what to draw")->required()->default_str("");
     add_index(d, "--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
     add_value(d, "--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)", "LIST");
-    add_index(d, "--query", o.query, "pin the query token, by position from 0");
+    add_index(d, "--query,--position", o.query, "pin the query token, by position from 0");
     add_index(d, "--key", o.key, "pin the key token, by position from 0");
     add_value(d, "--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)",
               "N|LAYER:N");
