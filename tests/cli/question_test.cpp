@@ -29,8 +29,8 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 TEST(Question, PrintsTheNumbersOfItsAnalysis) {
     EXPECT_EQ(done(headlight(joined({"lens"}, {"--top", "2"}))).out,
               done(headlight(joined({"analyze", "lens"}, {"--top", "2"}))).out);
-    EXPECT_EQ(done(headlight(joined({"dla"}, {"--position", "2"}))).out,
-              done(headlight(joined({"analyze", "attribution"}, {"--query", "2"}))).out)
+    EXPECT_EQ(done(headlight(joined({"dla"}, {"--token", " nurse", "--position", "2"}))).out,
+              done(headlight(joined({"analyze", "attribution"}, {"--token", " nurse", "--query", "2"}))).out)
         << "position and query are one option";
 }
 

@@ -206,6 +206,7 @@ void SweepForm::show_own(const SweepRequest& r) {
         edits->item(i)->setToolTip(why);
     }
     const bool cross = opened_.model && opened_.model->part(model::Stack::encoder) && of_cross_attention(o.grid);
+    offer("attention", cross);
     show_row(*row("attention"), cross);
     pairs_label_->setText(r.pairs.empty() ? QString() : QFileInfo(pairs_).fileName());
     pairs_label_->setToolTip(pairs_);
@@ -286,7 +287,6 @@ void SweepForm::fit(const OpenModel& opened) {
     pictures_ = reads_pictures(opened);
     opened_ = opened;
     offer("target", has_target);
-    offer("attention", has_target);
     for (const char* name : {"position", "at"}) offer(name, !has_target);
     offer("noise", !has_target && !pictures_);
     offer_tokens({}, {});

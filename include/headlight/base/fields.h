@@ -106,7 +106,12 @@ std::string field_words(const T& value) {
 
 /// "1 to 1000"; empty: any.
 inline std::string range_words(const Field& field) {
-    return field.bounded() ? field_words(field.low) + " to " + field_words(field.high) : std::string();
+    // 1000000, not 1e+06
+    const auto bound = [](double value) {
+        const auto whole = static_cast<std::int64_t>(value);
+        return static_cast<double>(whole) == value ? field_words(whole) : field_words(value);
+    };
+    return field.bounded() ? bound(field.low) + " to " + bound(field.high) : std::string();
 }
 /// The one text for what a number may be, whichever dialect it comes from: "a whole number from 1 to 1000".
 template <class T>
