@@ -30,9 +30,7 @@ void HeadAverages::add(const trace::Trace& trace) {
     tokens_.push_back(trace.tokens());
 }
 
-FirstPairs HeadAverages::first_pairs() const {
-    return {.causal = causal_};
-}
+FirstPairs HeadAverages::first_pairs() const { return {.causal = causal_}; }
 
 void HeadAverages::add_corner(const trace::Trace& trace) {
     const FirstPairs pairs = first_pairs();
