@@ -11,6 +11,7 @@
 #include "headlight/io/gguf.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
+#include "headlight/trace/edits.h"
 
 #include <algorithm>
 #include <optional>
@@ -24,16 +25,12 @@ std::int64_t Loaded::tokens() const {
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
 }
 
-std::int64_t Loaded::tokens_of(const std::string& text) const {
-    return tokenizer->encode(text, std::nullopt, prompt.add_special_tokens).size();
-}
-
 std::vector<StackTokens> stacks_of(const Loaded& loaded) {
     const model::Model& model = *loaded.model;
     std::vector<StackTokens> stacks;
     if (const auto& encoder = model.part(model::Stack::encoder)) {
-        const std::int64_t source = loaded.tokens_of(loaded.prompt.text);
-        stacks = {{encoder.get(), source, 0}, {&model, loaded.tokens_of(loaded.prompt.pair) + 2, source}};
+        const trace::Encodings read = trace::encodings_of(model, *loaded.tokenizer, loaded.prompt);
+        stacks = {{encoder.get(), read.source.size(), 0}, {&model, read.own.size(), read.source.size()}};
     } else {
         stacks = {{&model, loaded.tokens(), 0}};
     }

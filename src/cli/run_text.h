@@ -15,7 +15,6 @@ struct Loaded {
     intervention::Recipe recipe{};  ///< under which the prompt is run
     CancelToken cancel;
     std::int64_t tokens() const;
-    std::int64_t tokens_of(const std::string& text) const;  ///< of one text by itself
 };
 
 /// Model and tokenizer alone; the prompt stays empty.

@@ -27,6 +27,22 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string model_called(const std::string& name) { return test::fixture("encoder_decoders/") + name; }
+
+/// As many tokens as the decoder takes, with its start token: none of the three last lengths makes a file without tensors.
+TEST(EncoderDecoderTrace, OfTheLongestTargetHasItsTensors) {
+    const TempFolder folder;
+    for (int words = 38; words <= 40; ++words) {
+        std::string target = "a";
+        while (std::ssize(target) < 2 * words - 1) target += " a";
+        const std::string file = folder / "t.safetensors";
+        const auto made = headlight(
+            {"trace", model_called("bart"), "--text", "the cat", "--pair", target, "--capture", "logits", "--out", file});
+        if (made.code == 0)
+            EXPECT_EQ(io::TensorStore::open_file(file).tensors().size(), 1U) << words;
+        else
+            EXPECT_GT(words, 38) << made.err;
+    }
+}
 const std::string kSource = "the cat, the hat: the cat", kTarget = "die Katze, die";
 
 Outcome on(const std::string& model, const std::vector<std::string>& before, const std::vector<std::string>& behind) {
