@@ -50,7 +50,7 @@ struct SweepPlan {
     std::vector<std::int64_t> from{};                          ///< [position] in the other text, -1: not aligned
     std::vector<std::vector<std::int64_t>> position_rows{};    ///< of each place of the position axis
     std::vector<std::int64_t> source_from{};                   ///< likewise of the source, in a sweep of a cross attention
-    std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run
+    std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run; asked: what the metric depends on
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
     bool other_length = false;  ///< some position's partner in the other text (or its source) is another one
     std::vector<Receiver> receivers{};

@@ -120,8 +120,10 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
     variants.emplace(run_of(text, base_metric));
     plan.tokens = std::ssize(text.ids);
     plan.receivers = sweep.receivers;
-    plan.first_asked = base_metric.first();
-    plan.last_asked = base_metric.last();
+    // The mean of all rows stands in each of them.
+    const bool of_all = reads_mean(sweep.config());
+    plan.first_asked = of_all ? 0 : base_metric.first();
+    plan.last_asked = of_all ? plan.tokens : base_metric.last();
     if (o.metric == Metric::kl) {
         MetricReader clean(sweep.config(), pair, pair.clean, o.metric);
         base_metric.set_reference(patches(o) ? run_of(pair.clean, clean).logits() : variants->logits());

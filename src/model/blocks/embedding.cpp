@@ -38,9 +38,10 @@ at::Tensor capped(const ModelConfig& c, const at::Tensor& logits) {
 
 /// Every row of a text becomes their mean; single states, which are of no text, stay as they are.
 at::Tensor mean_rows(const Pass& pass, const at::Tensor& x) {
-    const auto mean = [](const at::Tensor& rows) { return rows.mean(-2, true).expand_as(rows); };
+    // Contiguous: rows that are one in memory are no matrix to a product.
+    const auto mean = [](const at::Tensor& rows) { return rows.mean(-2, true).expand_as(rows).contiguous(); };
     if (pass.stack) return mean(x.view({-1, pass.stack->tokens, x.size(-1)})).reshape_as(x);
-    if (!pass.pack) return pass.ids.defined() ? mean(x).contiguous() : x;
+    if (!pass.pack) return pass.ids.defined() ? mean(x) : x;
     std::vector<at::Tensor> texts;
     for (std::size_t i = 0; i < pass.pack->texts.size(); ++i) texts.push_back(mean(pass.pack->of_text(i, x)));
     return at::cat(texts);
