@@ -22,8 +22,8 @@ struct EditsCommand : Analysis {
         if (loaded.recipe.edits.empty()) throw UsageError("there is nothing to compare: give --edit WORDS or --recipe FILE");
         const auto sources = sources_of(loaded);
         const Position at = position >= 0 ? Position(position) : intervention::answer_position(*sources);
-        const auto found =
-            intervention::effects_of(*sources, loaded.recipe, at, token.id(loaded, console), loaded.cancel, console.progress());
+        const auto found = intervention::effects_of(*sources, loaded.recipe, at, token.id(loaded, console), {}, loaded.cancel,
+                                                    console.progress());
         console.clear_progress();
         Result out{.table = intervention::table_of(found), .facts = facts_of(*loaded.model)};
         out.fact("text", loaded.prompt.picture ? loaded.prompt.image : loaded.prompt.text);

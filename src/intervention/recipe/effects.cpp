@@ -28,7 +28,7 @@ Position answer_position(Sources& sources) {
 }
 
 RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, std::optional<std::int64_t> token,
-                         const CancelToken& cancel, const Progress& progress, std::optional<std::int64_t> against) {
+                         std::optional<std::int64_t> against, const CancelToken& cancel, const Progress& progress) {
     Sources::Internals& in = sources.internals();
     trace::require_unembedding(*in.model);
     if (at.value < 0 || at.value >= in.encodings.own.size())

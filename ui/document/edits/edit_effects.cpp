@@ -83,7 +83,7 @@ void EditEffects::start() {
                     const Position at =
                         asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
                     auto found = std::make_shared<Found>();
-                    found->effects = intervention::effects_of(*sources, recipe, at, token, cancel, progress, against);
+                    found->effects = intervention::effects_of(*sources, recipe, at, token, against, cancel, progress);
                     found->answer = label(found->effects.token);
                     if (against)
                         found->answer += QStringLiteral(" − ") + QString::fromStdString(text::token_label(tokenizer, *against));

@@ -34,8 +34,8 @@ struct RecipeEffects {
 Position answer_position(Sources&);
 /// Two runs for each edit that is on. Without a token the one that the unedited run predicts is watched. `against`: another
 /// token. Errors: as run_recipe(); a model without unembedding, a position that the text does not have.
-RecipeEffects effects_of(Sources&, const Recipe&, Position, std::optional<std::int64_t> token, const CancelToken& = {},
-                         const Progress& = {}, std::optional<std::int64_t> against = {});
+RecipeEffects effects_of(Sources&, const Recipe&, Position, std::optional<std::int64_t> token,
+                         std::optional<std::int64_t> against = {}, const CancelToken& = {}, const Progress& = {});
 
 /// Columns edit, on, logit_alone, log_probability_alone, logit_together, log_probability_together: changes against the unedited
 /// run.
