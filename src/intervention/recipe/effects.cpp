@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/intervention/recipe/words.h"
 #include "headlight/trace/saved.h"
+#include "intervention/recipe/log_probabilities.h"
 #include "intervention/recipe/selection.h"
 
 #include <algorithm>
@@ -15,10 +16,17 @@ at::Tensor row_of(const trace::Trace& run, Position at) {
     return trace::tensor_rows(run, {model::Hook::logits, Layer(0)}, at.value, 1)[0].to(at::kDouble);
 }
 
-Prediction prediction_of(const at::Tensor& logits, std::int64_t token, std::optional<std::int64_t> against) {
-    const auto logit = logits[token].item<double>();
-    return {logit, logits.log_softmax(0)[token].item<double>(), against ? logit - logits[*against].item<double>() : kNaN};
-}
+struct Watched {
+    const model::ModelConfig& config;
+    std::int64_t token;
+    std::optional<std::int64_t> against;
+
+    Prediction operator()(const at::Tensor& logits) const {
+        const auto logit = logits[token].item<double>();
+        return {logit, log_probabilities(config, logits)[token].item<double>(),
+                against ? logit - logits[*against].item<double>() : kNaN};
+    }
+};
 
 }  // namespace
 
@@ -38,7 +46,8 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
     RecipeEffects out{.token = 0, .position = at, .unedited = {}, .edits = {}};
     const at::Tensor usual = row_of(*in.plain(cancel, {}), at);
     out.token = token.value_or(usual.argmax().item<std::int64_t>());
-    out.unedited = prediction_of(usual, out.token, against);
+    const Watched prediction_of{in.model->config(), out.token, against};
+    out.unedited = prediction_of(usual);
     const trace::CapturePlan logits{.globs = {"logits"}, .overview = trace::no_overview};
     Recipe so_far = recipe;
     so_far.edits.clear();
@@ -49,10 +58,9 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
         so_far.edits.push_back(edit);
         Recipe alone = recipe;
         alone.edits = {edit};
-        effect.alone = prediction_of(row_of(*run_recipe(sources, alone, logits, cancel), at), out.token, against);
-        effect.together = so_far.edits.size() == 1
-                              ? effect.alone
-                              : prediction_of(row_of(*run_recipe(sources, so_far, logits, cancel), at), out.token, against);
+        effect.alone = prediction_of(row_of(*run_recipe(sources, alone, logits, cancel), at));
+        effect.together =
+            so_far.edits.size() == 1 ? effect.alone : prediction_of(row_of(*run_recipe(sources, so_far, logits, cancel), at));
     }
     return out;
 }

@@ -2,11 +2,12 @@
 #include "intervention/sweep/metric.h"
 
 #include "headlight/base/error.h"
+#include "intervention/recipe/log_probabilities.h"
 
 namespace headlight::intervention {
 
 MetricReader::MetricReader(const model::ModelConfig& c, const SweepPair& pair, const SweepText& run, Metric metric)
-    : metric_(metric), independent_(c.class_head.independent), answers_(pair.answers), first_(run.end), last_(run.end + 1) {
+    : config_(c), metric_(metric), answers_(pair.answers), first_(run.end), last_(run.end + 1) {
     const std::string word(enum_word(metric));
     if (metric != Metric::kl && metric != Metric::loss && pair.answers.empty())
         throw Error({.problem = "The metric " + word + " needs an answer",
@@ -33,11 +34,17 @@ MetricReader::MetricReader(const model::ModelConfig& c, const SweepPair& pair, c
     }
 }
 
-at::Tensor MetricReader::logs_of(const at::Tensor& logits) const {
-    return independent_ ? at::log_sigmoid(logits) : at::log_softmax(logits, 1);
-}
+void MetricReader::set_reference(const at::Tensor& logits) { reference_ = logits.to(at::kDouble)[0]; }
 
-void MetricReader::set_reference(const at::Tensor& logits) { reference_ = logs_of(logits.to(at::kDouble))[0]; }
+at::Tensor MetricReader::divergence(const at::Tensor& logits) const {
+    const at::Tensor clean = reference_.to(logits.device());
+    const auto part = [&](const at::Tensor& of_clean, const at::Tensor& of_run) {
+        const at::Tensor log = log_probabilities(config_, of_clean);
+        return (log.exp() * (log - log_probabilities(config_, of_run))).sum();
+    };
+    // Of a class that is there or not: the logit of its absence is minus its own, however sure the model is.
+    return config_.class_head.independent ? part(clean, logits) + part(-clean, -logits) : part(clean, logits);
+}
 
 at::Tensor MetricReader::tensor_of(const at::Tensor& logits) const {
     const at::Tensor all = logits.to(at::kDouble);
@@ -45,15 +52,9 @@ at::Tensor MetricReader::tensor_of(const at::Tensor& logits) const {
         const auto right = std::ssize(answers_), count = all.size(1);
         return all[0].narrow(0, 0, right).mean() - all[0].narrow(0, right, count - right).mean();
     }
-    const at::Tensor logs = logs_of(all);
+    if (metric_ == Metric::kl) return divergence(all[0]);
+    const at::Tensor logs = log_probabilities(config_, all);
     const auto indices = [&](const std::vector<std::int64_t>& ids) { return at::tensor(ids, at::kLong).to(logs.device()); };
-    if (metric_ == Metric::kl) {
-        const at::Tensor reference = reference_.to(logs.device());
-        const at::Tensor divergence = (reference.exp() * (reference - logs[0])).sum();
-        if (!independent_) return divergence;
-        const auto other = [](const at::Tensor& log) { return at::log1p(-log.exp()); };  // of the class not being there
-        return divergence + ((1 - reference.exp()) * (other(reference) - other(logs[0]))).sum();
-    }
     if (metric_ == Metric::loss) return -logs.gather(1, indices(next_).unsqueeze(1)).mean();
     const at::Tensor of_answers = logs[0].index_select(0, indices(answers_));
     if (metric_ == Metric::logprob) return of_answers.mean();

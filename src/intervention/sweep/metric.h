@@ -24,13 +24,13 @@ public:
     at::Tensor tensor_of(const at::Tensor& logits) const;  ///< with differentiable operators, but for the rank
 
 private:
-    at::Tensor logs_of(const at::Tensor& logits) const;  ///< log-probabilities: [row, column]
+    at::Tensor divergence(const at::Tensor& logits) const;  ///< of one row from the clean run's, in nats
 
+    const model::ModelConfig& config_;
     Metric metric_;
-    bool independent_;  ///< classes that do not exclude each other: sigmoids
     std::vector<std::int64_t> answers_, columns_, next_;
     std::int64_t first_ = 0, last_ = 0;
-    at::Tensor reference_;  ///< log P, [vocab] float64
+    at::Tensor reference_;  ///< the clean run's logits, [vocab] float64
 };
 
 }  // namespace headlight::intervention

@@ -13,6 +13,7 @@
 #include "headlight/trace/pictures.h"
 #include "headlight/trace/trace.h"
 #include "headlight/trace/variants.h"
+#include "intervention/recipe/log_probabilities.h"
 #include "intervention/recipe/over.h"
 #include "intervention/sweep/plan.h"
 
@@ -267,7 +268,7 @@ std::vector<SweepPair> read_pairs(const SweepReader& reader, const std::filesyst
 
 std::vector<double> answer_chances(const std::shared_ptr<const model::Model>& model, const SweepText& text) {
     const trace::Variants run(model, token_ids(text), {.first = text.end, .last = text.end + 1});
-    const at::Tensor chances = at::softmax(run.logits()[0].to(at::kDouble), 0).contiguous();
+    const at::Tensor chances = log_probabilities(model->config(), run.logits()[0].to(at::kDouble)).exp().contiguous();
     return {chances.data_ptr<double>(), chances.data_ptr<double>() + chances.numel()};
 }
 

@@ -3,9 +3,13 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "tests/intervention/recipe/edited.h"
+#include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace headlight::intervention {
 namespace effects_test {
@@ -33,6 +37,23 @@ TEST(Effects, AreThoseOfEachEditAloneAndOfAllUpToIt) {
         EXPECT_EQ(effects_of(sources, {}, Position(at), {}).token, output_of(f.plain())[at].argmax().item<std::int64_t>());
         EXPECT_THROW(effects_of(sources, recipe, Position(at + 1), token), Error);
     }
+}
+
+TEST(Effects, OfClassesThatDoNotExcludeEachOtherAreOfTheirSigmoids) {
+    const test::TempFolder folder;
+    std::filesystem::copy(fixture_folder("class_heads/bert"), folder.path());
+    nlohmann::json config = io::read_json(folder / "config.json");
+    config["problem_type"] = "multi_label_classification";
+    folder.write("config.json", config.dump());
+    const Fixture f(folder.path().string());
+    ASSERT_TRUE(f.config().class_head.independent);
+    Sources sources(f.model, f.tokenizer, f.prompt);
+    const RecipeEffects found = effects_of(sources, recipe_of({"zero L0H1"}), Position(0), 1, 2);
+    const auto log_sigmoid = [](double logit) { return -std::log1p(std::exp(-logit)); };
+    EXPECT_NEAR(found.unedited.log_probability, log_sigmoid(found.unedited.logit), 1e-12);
+    EXPECT_NEAR(found.edits[0].alone->log_probability, log_sigmoid(found.edits[0].alone->logit), 1e-12);
+    const at::Tensor row = output_of(f.plain())[0];
+    EXPECT_NEAR(found.unedited.difference, (row[1] - row[2]).item<double>(), 1e-12) << "against another class";
 }
 
 /// A run that shares layers with the unedited one has the measures of a whole run.
