@@ -403,7 +403,7 @@ std::vector<SweepPair> pairs_of(const SweepRequest& asked, const model::Model& m
         throw Error(ErrorFacts{.problem = "The answer of an encoder-decoder model follows what the decoder reads",
                                .item = "--position, --at",
                                .hint = "Give that text: --target"});
-    if (!asked.target.empty() && !has_cross_attention(c))
+    if (!asked.target.empty() && (!has_cross_attention(c) || c.class_head.any()))  // a classifier's decoder reads the source
         throw Error(ErrorFacts{.problem = "This model reads no second text", .item = "--target", .found = asked.target});
     if (!asked.pairs.empty())
         pairs = read_pairs(reader, asked.pairs, asked.position);

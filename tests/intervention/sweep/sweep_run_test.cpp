@@ -96,6 +96,17 @@ TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
     for (std::size_t i = 0; i < first.cells.size(); ++i) {
         if (first.results[i].state != CellState::computed) continue;
         EXPECT_EQ(first.results[i].effect, whole.effects[0][i]);
+TEST(SweepRequest, ATargetThatNothingReadsIsRefused) {
+    const SweepRequest asked{.clean = kText, .corrupt = kOther, .target = "the nurse", .answers = {"0"}, .wrong = {"1"}};
+    for (const char* name : {"class_heads/bart", "models/gpt2"}) {
+        const Fixture f(name);
+        EXPECT_THAT(test::error_of([&] { pairs_of(asked, *f.model, *f.tokenizer); }), testing::HasSubstr("no second text"))
+            << name;
+    }
+    const Fixture reads("encoder_decoders/t5");
+    EXPECT_NO_THROW(pairs_of(asked, *reads.model, *reads.tokenizer));
+}
+
         ++there;
     }
     EXPECT_EQ(there, first.computed);
