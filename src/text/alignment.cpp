@@ -97,4 +97,8 @@ std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& targe
     return align_with_ends(target, source, ends);
 }
 
+std::vector<std::int64_t> align_without_ends(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source) {
+    return align_replaced(target, source);
+}
+
 }  // namespace headlight::text

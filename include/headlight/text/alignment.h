@@ -27,4 +27,7 @@ std::vector<std::int64_t> align_positions(const std::vector<std::string>& target
 std::vector<std::int64_t> align_positions(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source,
                                           std::optional<TextEnds> ends = {});
 
+/// The same where no position is known to be one of the answer: no ends that must be partners.
+std::vector<std::int64_t> align_without_ends(const std::vector<std::int64_t>& target, const std::vector<std::int64_t>& source);
+
 }  // namespace headlight::text

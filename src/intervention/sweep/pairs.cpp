@@ -201,34 +201,47 @@ SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, 
     return with_end();
 }
 
-/// Positions of the second text are those of the first, aligned.
+/// Where the answer of the corrupt text is read that is read elsewhere than at END: at the same words where both texts have them,
+/// else where the clean text's position is aligned.
+std::int64_t end_in_corrupt(const SweepPair& pair, const std::string& position, const std::map<std::string, PlaceText>& words) {
+    const auto named = pair.corrupt.places.find(position);
+    if (words.contains(position) && named != pair.corrupt.places.end() && !named->second.empty()) return named->second.back();
+    const std::vector<std::int64_t> from = text::align_without_ends(pair.corrupt.ids, pair.clean.ids);
+    const auto at = std::ranges::find(from, pair.clean.end);
+    if (at == from.end())
+        throw Error(ErrorFacts{.problem = "The position of the answer has no counterpart in the corrupt text",
+                               .item = "--position",
+                               .found = position});
+    return at - from.begin();
+}
+
+/// Positions of the second text are those of the first, aligned as those of the sweep are.
 SweepPair sweep_pair(const SweepReader& reader, const std::string& clean, const std::string& corrupt,
                      const std::vector<std::string>& answers, const std::vector<std::string>& wrong, const std::string& position,
                      const std::map<std::string, PlaceText>& places, analyze::Digits digits) {
     SweepPair pair;
     pair.clean = sweep_text(reader, reader.encode(clean), clean, position, places);
+    if (!pair.clean.ids.empty() && (pair.clean.end < 0 || pair.clean.end >= std::ssize(pair.clean.ids)))
+        throw Error(ErrorFacts{.problem = "The position of the answer is not in the text",
+                               .item = "--position",
+                               .expected = "0 to " + std::to_string(std::ssize(pair.clean.ids) - 1),
+                               .found = std::to_string(pair.clean.end)});
     if (!corrupt.empty()) {
         std::map<std::string, PlaceText> words;
         for (const auto& [name, place] : places)
             if (!place.words.empty()) words.emplace(name, place);
         pair.corrupt = sweep_text(reader, reader.encode(corrupt), corrupt, "END", words, true);
-        const auto ends = position == "END" ? std::optional(text::TextEnds{pair.corrupt.end, pair.clean.end}) : std::nullopt;
-        const std::vector<std::int64_t> from = text::align_positions(pair.corrupt.ids, pair.clean.ids, ends);
+        if (position != "END") {
+            pair.corrupt.end = end_in_corrupt(pair, position, words);
+            pair.corrupt.places["END"] = {pair.corrupt.end};
+        }
+        const std::vector<std::int64_t> from = partners_in(pair.corrupt, pair.clean);
         // What stands at a position of the clean text stands where the corrupt one is aligned with it.
-        const auto aligned = [&](std::int64_t at) { return std::ranges::find(from, at) - from.begin(); };
         for (const auto& [name, rows] : pair.clean.places) {
             if (pair.corrupt.places.contains(name)) continue;
             std::vector<std::int64_t>& own = pair.corrupt.places[name];
             for (const std::int64_t row : rows)
-                if (const std::int64_t at = aligned(row); at < std::ssize(from)) own.push_back(at);
-        }
-        if (position != "END") {
-            pair.corrupt.end = aligned(pair.clean.end);
-            if (pair.corrupt.end == std::ssize(from))
-                throw Error(ErrorFacts{.problem = "The position of the answer has no counterpart in the corrupt text",
-                                       .item = "--position",
-                                       .found = position});
-            pair.corrupt.places["END"] = {pair.corrupt.end};
+                if (const auto at = std::ranges::find(from, row); at != from.end()) own.push_back(at - from.begin());
         }
     }
     for (const std::string& answer : answers) pair.answers.push_back(reader.answer_id(answer, digits));

@@ -2,6 +2,7 @@
 // Sweeps that stop and go on, and cells as lines of a recipe.
 #include "headlight/base/error.h"
 #include "headlight/intervention/sweep/cell_edit.h"
+#include "intervention/sweep/plan.h"
 #include "tests/intervention/recipe/edited.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
@@ -49,6 +50,34 @@ TEST(SweepRequest, OfAPictureNeedsClassesAndNamesThem) {
     EXPECT_THAT(why_not(f, placed), HasSubstr("no patch"));
 }
 
+/// The clean text's position 2 is x; the corrupt text's end is x too, with another end than the clean text's.
+TEST(SweepRequest, APositionIsAlignedByTheTokensWhereverTheTextsEnd) {
+    const Fixture f("models/gpt2");
+    const SweepRequest asked{
+        .clean = "vwxyz", .corrupt = "vwqx", .position = "2", .answers = {"a"}, .wrong = {"b"}, .places = {"w=1", "z=4"}};
+    const SweepPair pair = pairs_of(asked, *f.model, *f.tokenizer).front();
+    ASSERT_EQ(pair.clean.ids.size(), 5U);
+    EXPECT_EQ(pair.corrupt.end, 3);
+    using Rows = std::vector<std::int64_t>;
+    EXPECT_EQ(pair.corrupt.places, (std::map<std::string, Rows>{{"END", {3}}, {"w", {1}}, {"z", {}}}));
+    EXPECT_EQ(partners_in(pair.corrupt, pair.clean), (Rows{0, 1, -1, 2}));
+    SweepRequest far = asked;
+    far.position = "5";
+    EXPECT_THAT(test::error_of([&] { pairs_of(far, *f.model, *f.tokenizer); }),
+                testing::AllOf(testing::HasSubstr("not in the text"), testing::HasSubstr("0 to 4")));
+}
+
+/// Texts of one length, in which the word stands at two places.
+TEST(SweepRequest, ANamedPositionIsReadAtItsWordsInBothTexts) {
+    const Fixture f("models/gpt2");
+    const SweepRequest asked{
+        .clean = "vwxyq", .corrupt = "xvwyq", .position = "who", .answers = {"a"}, .wrong = {"b"}, .places = {"who=x"}};
+    const SweepPair pair = pairs_of(asked, *f.model, *f.tokenizer).front();
+    EXPECT_EQ(pair.clean.end, 2);
+    EXPECT_EQ(pair.corrupt.end, 0);
+    EXPECT_EQ(pair.corrupt.places.at("END"), std::vector<std::int64_t>{0});
+}
+
 /// What the page proposes as an answer can be given to the command line: also a byte alone, and the second of two like names.
 TEST(SweepRequest, EveryTokenHasAWordThatIsReadAsIt) {
     for (const char* name : {"models/gpt2", "models/llama-kv2", "models/bert", "models/vit"}) {
@@ -65,6 +94,17 @@ TEST(SweepRequest, EveryTokenHasAWordThatIsReadAsIt) {
         }
         EXPECT_EQ(named > 0, name != std::string("models/vit")) << "bytes alone, and continuations of words";
     }
+}
+
+TEST(SweepRequest, ATargetThatNothingReadsIsRefused) {
+    const SweepRequest asked{.clean = kText, .corrupt = kOther, .target = "the nurse", .answers = {"0"}, .wrong = {"1"}};
+    for (const char* name : {"class_heads/bart", "models/gpt2"}) {
+        const Fixture f(name);
+        EXPECT_THAT(test::error_of([&] { pairs_of(asked, *f.model, *f.tokenizer); }), testing::HasSubstr("no second text"))
+            << name;
+    }
+    const Fixture reads("encoder_decoders/t5");
+    EXPECT_NO_THROW(pairs_of(asked, *reads.model, *reads.tokenizer));
 }
 
 TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
@@ -96,17 +136,6 @@ TEST(SweepRun, StopsAndGoesOnWithTheSameNumbers) {
     for (std::size_t i = 0; i < first.cells.size(); ++i) {
         if (first.results[i].state != CellState::computed) continue;
         EXPECT_EQ(first.results[i].effect, whole.effects[0][i]);
-TEST(SweepRequest, ATargetThatNothingReadsIsRefused) {
-    const SweepRequest asked{.clean = kText, .corrupt = kOther, .target = "the nurse", .answers = {"0"}, .wrong = {"1"}};
-    for (const char* name : {"class_heads/bart", "models/gpt2"}) {
-        const Fixture f(name);
-        EXPECT_THAT(test::error_of([&] { pairs_of(asked, *f.model, *f.tokenizer); }), testing::HasSubstr("no second text"))
-            << name;
-    }
-    const Fixture reads("encoder_decoders/t5");
-    EXPECT_NO_THROW(pairs_of(asked, *reads.model, *reads.tokenizer));
-}
-
         ++there;
     }
     EXPECT_EQ(there, first.computed);
