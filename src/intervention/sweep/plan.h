@@ -52,7 +52,8 @@ struct SweepPlan {
     std::vector<std::int64_t> source_from{};                   ///< likewise of the source, in a sweep of a cross attention
     std::int64_t tokens = 0, first_asked = 0, last_asked = 0;  ///< of the text that is run; asked: what the metric depends on
     std::int64_t same = 0;                                     ///< leading positions at which both runs have the same tensors
-    bool other_length = false;  ///< some position's partner in the other text (or its source) is another one
+    bool other_length = false;  ///< partners are not position by position: texts (or their sources) that differ in length
+    bool shifted = false;       ///< some position's partner in the other text (or its source) is another position
     std::vector<Receiver> receivers{};
     Tensors own{};        ///< of the run that is edited: outputs of all heads and, in windows, what they read; for direct effects
     bool frozen = false;  ///< heads keep them, but for the edited ones

@@ -186,7 +186,7 @@ std::vector<double> SweepRun::Internals::directs_of(const PairWork& work, const 
 /// What a pair has before its first pass.
 void SweepRun::Internals::begin_pair(std::size_t pair, const PairWork& work, const CancelToken& cancel) {
     if (!std::isnan(base[pair])) return;
-    BegunPair begun{.base = work.base, .other = work.other, .shifted = work.plan.other_length};
+    BegunPair begun{.base = work.base, .other = work.other, .shifted = work.plan.shifted};
     if (has_beside())
         begun.beside = sweep.options().effect == Effect::both ? directs_of(work, cancel) : estimates_of(pair, work, cancel);
     if (file) {
@@ -421,7 +421,7 @@ SweepResult SweepRun::result() const {
     note_gap(r, in.pairs);
     note_cells(r, in.pairs);
     if (shifted && in.sweep.config().positions == model::Positions::learned)
-        r.notes.push_back("The texts have unequal lengths: the stream carries the other text's learned positions along");
+        r.notes.push_back("Tokens have partners at other positions: the stream carries the other text's learned positions along");
     return r;
 }
 

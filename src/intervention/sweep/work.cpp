@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace headlight::intervention {
 namespace {
@@ -90,6 +91,12 @@ bool is_identity(const std::vector<std::int64_t>& from, std::size_t count) {
     return from.size() == count && std::ranges::all_of(from, [&](std::int64_t at) { return at == next++; });
 }
 
+bool has_shift(const std::vector<std::int64_t>& from) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+        if (from[i] >= 0 && std::cmp_not_equal(from[i], i)) return true;
+    return false;
+}
+
 /// The first token whose embedding has noise.
 std::int64_t first_noise(const SweepText& text) {
     const auto tokens = std::ssize(text.ids);
@@ -153,6 +160,7 @@ PairWork::PairWork(const Sweep& sweep, std::size_t index, const Tensors* means, 
             plan.source_from = text::align_positions(text.source, from.source);
             plan.other_length = plan.other_length || !is_identity(plan.source_from, from.source.size());
         }
+        plan.shifted = has_shift(plan.from) || has_shift(plan.source_from);
         if (sweep.config().causal && text.source == from.source)
             plan.same = std::min(std::ranges::mismatch(text.ids, from.ids).in1 - text.ids.begin(),
                                  std::min(first_noise(text), first_noise(from)));

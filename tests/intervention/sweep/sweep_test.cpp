@@ -439,6 +439,20 @@ TEST(Sweep, EndIsAlignedWithEnd) {
     EXPECT_EQ(result_at(stream, {Site::resid_pre, 0, -1, 8}).state, CellState::missing);
 }
 
+/// What stands behind the answer of one text alone moves nothing; another position of the answer moves its partner.
+TEST(Sweep, TheNoteOnLearnedPositionsIsForPartnersAtOtherPositions) {
+    const auto model = fixture("gpt2");
+    const auto note = testing::Contains(testing::HasSubstr("learned positions along"));
+    SweepPair longer = some_pair(*model);
+    longer.clean.ids.push_back(200);
+    EXPECT_THAT(run_sweep(model, {longer}, {.grid = Grid::resid_pre, .layers = {0}}).notes, testing::Not(note));
+    SweepPair moved = some_pair(*model);
+    moved.corrupt.end = 7;
+    const SweepResult r = run_sweep(model, {moved}, {.grid = Grid::resid_pre, .layers = {0}});
+    EXPECT_THAT(r.notes, note);
+    EXPECT_THAT(r.notes, testing::Not(testing::Contains(testing::HasSubstr("unequal"))));
+}
+
 /// A place one of whose positions has no partner is not known to change nothing.
 TEST(Sweep, APlaceWithAPositionWithoutAPartnerIsMissing) {
     const auto model = fixture("llama-kv2");
