@@ -48,7 +48,7 @@ void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size
 }
 
 /// The band (simultaneous intervals): mean +- q standard errors, q the level's quantile over draws of the largest |draw's mean -
-/// mean| / standard error of any cell.
+/// mean| / standard error of any cell. A cell with values of too few groups has neither, and does not widen those of others.
 void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
     const std::int64_t count = 1 + *std::ranges::max_element(groups);
     if (count < corpus::kLeastTexts) {

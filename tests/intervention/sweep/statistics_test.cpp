@@ -43,6 +43,18 @@ TEST(StandardError, OfRepeatedPairsIsThatOfOneOfEach) {
     EXPECT_GT(few.results[1].high, few.results[1].low);
 }
 
+TEST(Normalized, OfNoEffectIsZeroWithoutASign) {
+    SweepResult r;
+    r.cells.resize(1);
+    r.results.resize(1);
+    r.effects = {{0.0}};
+    r.clean = {1};
+    r.corrupt = {2};
+    summarise(r, std::vector<SweepPair>(1));
+    EXPECT_EQ(r.results[0].normalized, 0);
+    EXPECT_FALSE(std::signbit(r.results[0].normalized));
+}
+
 /// Draws of one text's noise share the text.
 TEST(StandardError, OfNoiseCountsTexts) {
     const auto model = testing_support::fixture("models/gpt2");
