@@ -42,7 +42,8 @@ void set_mean(SweepResult& r, const std::vector<std::int64_t>& groups, std::size
     // A size without a sign leads to no value.
     const bool has_sign = r.options.method != Method::graddrop;
     if (has_sign) out.value = base / count + out.effect;
-    if (has_sign && !r.corrupt.empty() && std::abs(gap / count) >= r.options.least_gap) out.normalized = sum / gap;
+    if (has_sign && !r.corrupt.empty() && std::abs(gap / count) >= r.options.least_gap)
+        out.normalized = sum / gap + 0.0;  // an effect of 0 over a negative gap is no -0
     out.agreeing = std::ranges::count_if(own, [&](double effect) { return effect * out.effect > 0; });
     out.stderr_ = standard_error(own, groups);
 }
@@ -73,7 +74,7 @@ void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
             SweepCellResult& cell = r.results[first + i];
             cell.low = intervals[i].low;
             cell.high = intervals[i].high;
-            if (!(cell.stderr_ > 0)) continue;
+            if (!(cell.stderr_ > 0) || std::isnan(cell.low)) continue;
             for (Eigen::Index d = 0; d < drawn.rows(); ++d)
                 if (const double t = std::abs(drawn(d, static_cast<Eigen::Index>(i)) - cell.effect) / cell.stderr_;
                     !std::isnan(t))
@@ -83,7 +84,7 @@ void set_intervals(SweepResult& r, const std::vector<std::int64_t>& groups) {
     std::ranges::sort(largest);
     const double q = corpus::quantile(largest, r.options.bootstrap.level);
     for (SweepCellResult& cell : r.results) {
-        if (std::isnan(cell.stderr_)) continue;
+        if (std::isnan(cell.stderr_) || std::isnan(cell.low)) continue;
         cell.band_low = cell.effect - q * cell.stderr_;
         cell.band_high = cell.effect + q * cell.stderr_;
     }

@@ -43,6 +43,30 @@ TEST(StandardError, OfRepeatedPairsIsThatOfOneOfEach) {
     EXPECT_GT(few.results[1].high, few.results[1].low);
 }
 
+/// Texts of which a word's place is alone in five: six pairs, and four that have nothing at the place.
+TEST(Intervals, OfACellNeedValuesOfFiveGroups) {
+    SweepResult r;
+    r.options = {.bootstrap = {.draws = 200}};
+    r.cells.resize(2);
+    r.results.resize(2);
+    r.complete = true;
+    std::vector<SweepPair> pairs(6);
+    for (int n = 0; n < 6; ++n) {
+        r.effects.push_back({0.5 * n, n < 4 ? 100.0 * n : kNaN});
+        r.clean.push_back(1);
+    }
+    SweepResult alone = r;
+    summarise(r, pairs);
+    EXPECT_EQ(r.results[1].pairs, 4);
+    EXPECT_GT(r.results[1].stderr_, 0);
+    for (const double bound : {r.results[1].low, r.results[1].high, r.results[1].band_low, r.results[1].band_high})
+        EXPECT_TRUE(std::isnan(bound));
+    alone.cells.resize(1);
+    alone.results.resize(1);
+    summarise(alone, pairs);
+    EXPECT_EQ(r.results[0].band_low, alone.results[0].band_low) << "the band is that of the other cells";
+}
+
 TEST(Normalized, OfNoEffectIsZeroWithoutASign) {
     SweepResult r;
     r.cells.resize(1);
