@@ -74,6 +74,8 @@ FileLock::FileLock(const std::filesystem::path& file, Kind kind, const std::stri
     }
 }
 
+bool FileLock::take_alone() noexcept { return fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
+
 FileLock::~FileLock() {
     if (fd_ >= 0) ::close(fd_);
 }

@@ -22,6 +22,10 @@ public:
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
 
+    /// Whether no other process has the lock, which is exclusive from then on; else it may be lost. False where nothing is
+    /// locked.
+    bool take_alone() noexcept;
+
 private:
     int fd_ = -1;
 };

@@ -209,20 +209,21 @@ public:
         : lock_(lock_file(store, name), kind, "Choose another folder for --out", cancel, [&] {
               if (!std::exchange(noted_, true) && note) note("waiting: another process runs this store");
           }) {}
+    bool take_alone() noexcept { return lock_.take_alone(); }
 
 private:
     bool noted_ = false;
     io::FileLock lock_;
 };
 
-/// What a run makes that fails before the first texts of a new store are written is removed again. Made before the locks, which
-/// make the folder.
+/// What a run makes that fails before the first texts of a new store are written is removed again, unless another part runs in
+/// it: `whole` is the lock of them all. Made before the locks, which make the folder.
 class NewStore {
 public:
     explicit NewStore(fs::path store) : store_(std::move(store)), new_(!is_store(store_)) {}
-    void remove_if_empty() const {
+    void remove_if_empty(StoreLock& whole) const {
         std::error_code ignored;
-        if (!new_ || fs::exists(store_ / part_name(0), ignored)) return;
+        if (!new_ || fs::exists(store_ / part_name(0), ignored) || !whole.take_alone()) return;
         fs::remove(store_ / "manifest.json", ignored);
         fs::remove(store_ / "texts", ignored);  // these two only if nothing is in them
         fs::remove_all(store_ / ".locks", ignored);
@@ -234,12 +235,12 @@ private:
     bool new_;
 };
 
-Manifest open_new_store(const NewStore& fresh, const CorpusRun& run, const CancelToken& cancel, const Progress& progress,
-                        const Note& note) {
+Manifest open_new_store(const NewStore& fresh, StoreLock& whole, const CorpusRun& run, const CancelToken& cancel,
+                        const Progress& progress, const Note& note) {
     try {
         return open_store(run.setup, cancel, progress, note);
     } catch (...) {
-        fresh.remove_if_empty();
+        fresh.remove_if_empty(whole);
         throw;
     }
 }
@@ -312,10 +313,10 @@ CorpusResult run_corpus(const CorpusRun& run, const CancelToken& cancel, const P
     if (run.stop_at && run.parts > 1) fail_stop_at_of_parts();
     const fs::path& store = run.setup.store;
     const NewStore fresh(store);
-    const StoreLock whole(store, "run", run.parts == 1 ? Kind::exclusive : Kind::shared, cancel, note);
+    StoreLock whole(store, "run", run.parts == 1 ? Kind::exclusive : Kind::shared, cancel, note);
     const StoreLock part(store, "part-" + std::to_string(run.part) + "-of-" + std::to_string(run.parts), Kind::exclusive, cancel,
                          note);
-    CorpusResult result{.manifest = open_new_store(fresh, run, cancel, progress, note), .done = {}, .missing_blocks = 0};
+    CorpusResult result{.manifest = open_new_store(fresh, whole, run, cancel, progress, note), .done = {}, .missing_blocks = 0};
     std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
     std::optional<Precision> precision;
     bool stopped = false;
@@ -357,7 +358,7 @@ CorpusResult run_corpus(const CorpusRun& asked, Team& team, const CancelToken& c
     if (team.rank() == 0) {
         const NewStore fresh(run.setup.store);
         lock.emplace(run.setup.store, "run", io::FileLock::Kind::exclusive, cancel, note);
-        result.manifest = open_new_store(fresh, run, cancel, progress, note);
+        result.manifest = open_new_store(fresh, *lock, run, cancel, progress, note);
         std::vector<std::int64_t> todo = blocks_to_run(run, result.manifest);
         plan.chunks = result.manifest.chunks_of(todo) / team.size();
         team.give_out(std::move(todo));

@@ -2,6 +2,7 @@
 // Stores whose files are damaged, deleted or replaced: never other numbers, never another library's message.
 #include "headlight/corpus/probe/probe.h"
 #include "headlight/corpus/store/stored_corpus.h"
+#include "headlight/io/file_lock.h"
 #include "tests/corpus/runs.h"
 #include "tests/support/checksums.h"
 
@@ -176,6 +177,24 @@ TEST(NewStore, OfARunWithoutTextsIsRemoved) {
     std::vector<std::string> left;
     for (const auto& each : fs::directory_iterator(folder / "kept")) left.push_back(each.path().filename());
     EXPECT_EQ(left, std::vector<std::string>{"notes.txt"}) << "what was there stays";
+}
+
+/// One of several processes that run parts of a store fails while another one still prepares its texts.
+TEST(NewStore, OfAnotherPartIsLeftAlone) {
+    const test::TempFolder folder;
+    CorpusRun run;
+    run.setup = run_setup(folder / "store", folder.write("a.txt", "\n\n"), {"heads"});
+    run.part = 1;
+    run.parts = 2;
+    const auto fails = [&] { EXPECT_THAT(error_of([&] { run_corpus(run); }), HasSubstr("no text")); };
+    {
+        const io::FileLock other(lock_file(run.setup.store, "run"), io::FileLock::Kind::shared, "", {}, {});
+        fails();
+        EXPECT_TRUE(fs::exists(lock_file(run.setup.store, "run")));
+    }
+    fs::remove_all(run.setup.store);
+    fails();
+    EXPECT_FALSE(fs::exists(run.setup.store)) << "nobody else runs in it";
 }
 
 TEST(StoreLocks, AreSharedAsTheUmaskSays) {
