@@ -282,10 +282,11 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const Cance
     StackRun first = pass;
     first.model = encoder;
     if (pass.unedited) first.unedited = pass.unedited->part(model::Stack::encoder).get();
-    const bool other_source = !pass.unedited || pass.unedited->text_a() != pass.prompt.text ||
+    first.encoding = source_of(pass.model->config(), *pass.tokenizer, pass.prompt);
+    // By its tokens: that of a classifier has both sentences.
+    const bool other_source = !first.unedited || first.unedited->encoding().ids != first.encoding.ids ||
                               !resolve_interventions(encoder->config(), pass.interventions, true).empty();
     if (other_source) pass.unedited = nullptr;
-    first.encoding = source_of(pass.model->config(), *pass.tokenizer, pass.prompt);
     const std::shared_ptr<const Trace> encoded =
         std::make_shared<const Trace>(run_stack(first, &pass.states, nullptr, cancel, progress));
 

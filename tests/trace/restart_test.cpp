@@ -72,6 +72,17 @@ TEST_P(RestartFamilies, GivesWhatAWholeRunGives) {
 INSTANTIATE_TEST_SUITE_P(EveryFixture, RestartFamilies, testing::ValuesIn(text_fixtures()),
                          [](const auto& p) { return test::case_name(p.param); });
 
+/// The same decoder's text behind another source, of which the typed text is the same: only what a template adds differs.
+TEST(Restart, SharesNothingBehindAnotherSource) {
+    Prompted opened("encoder_decoders/t5");
+    const auto unedited = run(opened.model, opened.tokenizer, opened.prompt);
+    opened.prompt.add_special_tokens = false;
+    const auto other = run(opened.model, opened.tokenizer, opened.prompt);
+    ASSERT_EQ(other->encoding().ids, unedited->encoding().ids);
+    ASSERT_NE(other->part(Stack::encoder)->encoding().ids, unedited->part(Stack::encoder)->encoding().ids);
+    opened.compare("decoder.blocks.1.hook_mlp_out", unedited);
+}
+
 Intervention half(const std::string& glob) {
     return {glob, [](HookPoint, const at::Tensor& t) { return t * 0.5; }};
 }
