@@ -65,9 +65,10 @@ ErrorFacts facts_of(const std::exception& error) {
                 .hint = "Use a shorter text or a smaller model, or let the program keep less (--memory)"};
     const std::string& file = file_at_hand();
     if (const auto* of_system = dynamic_cast<const std::system_error*>(&error)) {
+        // Others are of threads and locks: no file has a part in them.
         const auto* of_files = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
-        return {.problem = "The system refused an operation on a file",
-                .file = of_files ? of_files->path1().string() : file,
+        return {.problem = of_files ? "The system refused an operation on a file" : "The system refused an operation",
+                .file = of_files ? of_files->path1().string() : "",
                 .found = of_system->code().message()};
     }
     if (std::string problem = problem_of_library(error); !problem.empty())

@@ -14,6 +14,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace headlight {
@@ -72,6 +73,18 @@ TEST(FactsOf, WhatALackOfMemorySaysIsOneSentence) {
     EXPECT_EQ(facts_of(std::bad_alloc()).found, "");
     EXPECT_EQ(facts_of(std::runtime_error("The size is wrong\nframe #0: …")).problem, "The size is wrong");
     EXPECT_EQ(facts_of(Error(ErrorFacts{.problem = "no text", .hint = "Type one"})).hint, "Type one");
+}
+
+TEST(FactsOf, WhatTheSystemRefusesNamesAFileOnlyIfItIsOfOne) {
+    set_file_at_hand("store/merged.safetensors");
+    const ErrorFacts thread = facts_of(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+    EXPECT_EQ(thread.problem, "The system refused an operation");
+    EXPECT_EQ(thread.file, "");
+    EXPECT_FALSE(thread.found.empty());
+    const ErrorFacts file =
+        facts_of(std::filesystem::filesystem_error("x", "/a/b", std::make_error_code(std::errc::permission_denied)));
+    EXPECT_EQ(file.problem, "The system refused an operation on a file");
+    EXPECT_EQ(file.file, "/a/b");
 }
 
 TEST(FactsOf, KeepsTheStandardLibrarysWordsFromUsers) {
