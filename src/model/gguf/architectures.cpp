@@ -349,16 +349,21 @@ json bloom(const Meta& m) {
     return c;
 }
 
-json bert(const Meta& m) {
-    json c = base("BertModel", "bert");
+json bert_like(const Meta& m, std::string_view architecture, std::string_view type) {
+    json c = base(architecture, type);
     c["num_hidden_layers"] = m.integer("block_count");
     c["hidden_size"] = m.integer("embedding_length");
     c["num_attention_heads"] = m.integer("attention.head_count");
     c["intermediate_size"] = m.integer("feed_forward_length");
-    c["max_position_embeddings"] = m.tensor_size("position_embd.weight", 0);
     c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
     c["type_vocab_size"] = m.tensor_size("token_types.weight", 0);
     c["layer_norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-12);
+    return c;
+}
+
+json bert(const Meta& m) {
+    json c = bert_like(m, "BertModel", "bert");
+    c["max_position_embeddings"] = m.tensor_size("position_embd.weight", 0);
     return c;
 }
 

@@ -28,22 +28,11 @@ constexpr std::array kOlmo2 = std::to_array<TensorName>({
     {"blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm"},
 });
 
-constexpr std::array kStablelm = std::to_array<TensorName>({
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_layernorm.norms.@", Change::experts},  // a gain for each head
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_layernorm.norms.@", Change::experts},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm"},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
-});
+constexpr auto& kPlain = kLlamaNames<Change::none, Change::none, Change::none>;
+
+constexpr std::array kStablelm =
+    renamed(kPlain, {{"blk.#.attn_q_norm", "model.layers.#.self_attn.q_layernorm.norms.@", Change::experts},  // a gain a head
+                     {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_layernorm.norms.@", Change::experts}});
 
 constexpr std::array kGptNeox = std::to_array<TensorName>({
     {"token_embd", "gpt_neox.embed_in"},
@@ -171,21 +160,12 @@ json mpt(const Meta& m) {
 }
 
 json nomic_bert(const Meta& m) {
-    json c = base("NomicBertModel", "nomic_bert");
-    c["num_hidden_layers"] = m.integer("block_count");
-    c["hidden_size"] = m.integer("embedding_length");
-    c["num_attention_heads"] = m.integer("attention.head_count");
-    c["intermediate_size"] = m.integer("feed_forward_length");
+    json c = bert_like(m, "NomicBertModel", "nomic_bert");
     c["max_position_embeddings"] = m.integer("context_length");
-    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
-    c["type_vocab_size"] = m.tensor_size("token_types.weight", 0);
-    c["layer_norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-12);
     c["hidden_act"] = "silu";
     c["rope_theta"] = m.number("rope.freq_base", 1000.0);
     return c;
 }
-
-constexpr auto& kPlain = kLlamaNames<Change::none, Change::none, Change::none>;
 
 }  // namespace
 

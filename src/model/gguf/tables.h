@@ -5,6 +5,7 @@
 #include "model/gguf/architecture.h"
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -37,10 +38,21 @@ inline constexpr std::array kLlamaNames = std::to_array<TensorName>({
 });
 inline constexpr auto& kLlama = kLlamaNames<Change::rotate_q, Change::rotate_k, Change::none>;
 
+/// The same table with other rows for some of its tensors.
+template <std::size_t N, std::size_t Changed>
+constexpr std::array<TensorName, N> renamed(std::array<TensorName, N> names, const TensorName (&rows)[Changed]) {
+    for (const TensorName& row : rows)
+        for (TensorName& name : names)
+            if (name.gguf == row.gguf) name = row;
+    return names;
+}
+
 /// A config.json with nothing but the class and the model type.
 json base(std::string_view architecture, std::string_view type);
 /// Fields shared by all descendants of Llama.
 json llama_like(const Meta&, std::string_view architecture, std::string_view type);
+/// Fields shared by BERT and its descendants, without the number of positions.
+json bert_like(const Meta&, std::string_view architecture, std::string_view type);
 std::int64_t head_width_of(const Meta&);
 /// The rotated part of a head.
 double rotated_share(const Meta&);
