@@ -7,6 +7,7 @@
 #include "headlight/analyze/circuit/copy_suppression.h"
 #include "headlight/analyze/circuit/head_circuit.h"
 #include "headlight/analyze/circuit/importance.h"
+#include "headlight/analyze/columns.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/contribution/experts.h"
@@ -22,6 +23,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace headlight::analyze {
 namespace table_test {
@@ -69,6 +71,28 @@ TEST(Table, WritesGapsQuotesAndNumbersThatReadBack) {
               "\"columns\": [\"a\", \"b\", \"c\"],\n\"rows\": [\n[\"say \\\"no\\\"\", 0.1, null],\n[3, null, 0.1]\n]");
     EXPECT_THROW(check_rows(2'100'001, 5000), Error);
     EXPECT_NO_THROW(check_rows(2048 * 2049 / 2, 2048));
+}
+
+TEST(Columns, KeepNumbersGapsAndDefinitions) {
+    struct Row {
+        Layer layer;
+        bool own = false;
+        float share = 0;
+        std::optional<double> rest;
+    };
+    Columns<Row> columns{{"layer", &Row::layer, "of the model"},
+                         {"own", &Row::own},
+                         {"share", &Row::share},
+                         {"rest", &Row::rest},
+                         {"token", [](const Row& row) { return row.own ? "a" : "b"; }, "its text"},
+                         {"shared", 7},
+                         {"absent", 8, "left out", false}};
+    columns.add({"number", [](const Row&, std::int64_t number) { return number; }});
+    const Table table = columns.table({{Layer(3), true, 0.5F, {}}, {Layer(4), false, 0.25F, 2.0}});
+    EXPECT_EQ(csv_text(table), "layer,own,share,rest,token,shared,number\n3,1,0.5,,\"a\",7,0\n4,0,0.25,2,\"b\",7,1\n");
+    EXPECT_TRUE(std::holds_alternative<std::int64_t>(table.rows[0][1])) << "NPZ has whole numbers";
+    EXPECT_EQ(table.definitions,
+              (std::vector<std::pair<std::string, std::string>>{{"layer", "of the model"}, {"token", "its text"}}));
 }
 
 TEST(Table, NamedArraysAreRowMajor) {

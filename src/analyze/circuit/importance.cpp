@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/importance.h"
+#include "headlight/analyze/columns.h"
 #include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
@@ -327,76 +328,68 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
 
 Table table_of(const Importance& r, const text::Encoding& encoding, const std::optional<text::Encoding>& source,
                const text::Tokenizer& tokenizer) {
-    Table table;
-    table.columns = {"position",      "token_id",  "token",     "gradient_x_input",
-                     "gradient_norm", "blank_out", "attention", "value_weighted"};
-    table.definitions = {{"gradient_x_input", "a token's vector times the gradient of the target's probability"},
-                         {"gradient_norm", "length of that gradient"},
-                         {"blank_out", "target's probability minus the one with this token replaced"},
-                         {"attention", "from the position, mean over heads and layers"},
-                         {"value_weighted", "|sum over heads of weight v W_O|, mean over layers"}};
-    if (r.source > 0) {
-        table.columns.insert(table.columns.begin(), "text");
-        table.definitions.emplace_back("text", "whose token it is; of the source the attention is the cross attention");
-    }
-    for (Eigen::Index l = 0; l < r.attention.rows(); ++l) table.columns.push_back("attention_layer_" + std::to_string(l));
-    for (std::int64_t j = 0; j < r.tokens; ++j) {
-        const auto at = static_cast<std::size_t>(j);
-        const bool of_source = j < r.source;
-        const std::int64_t position = of_source ? j : j - r.source;
-        const std::int64_t id = (of_source ? *source : encoding).ids[static_cast<std::size_t>(position)];
-        std::vector<Table::Cell> row{position,
-                                     id,
-                                     text::token_label(tokenizer, id),
-                                     r.gradient_x_input[at],
-                                     r.gradient_norm[at],
-                                     r.blank_out[at],
-                                     r.attention.col(j).mean(),
-                                     r.value_weighted.col(j).mean()};
-        for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.emplace_back(r.attention(l, j));
-        if (r.source > 0) row.insert(row.begin(), std::string(of_source ? "source" : "target"));
-        table.add(std::move(row));
-    }
+    const auto of_source = [&](std::int64_t j) { return j < r.source; };
+    const auto position = [&](std::int64_t j) { return of_source(j) ? j : j - r.source; };
+    const auto id = [&](std::int64_t j) {
+        return (of_source(j) ? *source : encoding).ids[static_cast<std::size_t>(position(j))];
+    };
+    const auto at = [](const std::vector<double>& numbers) {
+        return [&](std::int64_t j) { return numbers[static_cast<std::size_t>(j)]; };
+    };
+    Columns<std::int64_t> columns{
+        {"text", [&](std::int64_t j) { return of_source(j) ? "source" : "target"; },
+         "whose token it is; of the source the attention is the cross attention", r.source > 0},
+        {"position", position},
+        {"token_id", id},
+        {"token", [&](std::int64_t j) { return text::token_label(tokenizer, id(j)); }},
+        {"gradient_x_input", at(r.gradient_x_input), "a token's vector times the gradient of the target's probability"},
+        {"gradient_norm", at(r.gradient_norm), "length of that gradient"},
+        {"blank_out", at(r.blank_out), "target's probability minus the one with this token replaced"},
+        {"attention", [&](std::int64_t j) { return r.attention.col(j).mean(); }, "from the position, mean over heads and layers"},
+        {"value_weighted", [&](std::int64_t j) { return r.value_weighted.col(j).mean(); },
+         "|sum over heads of weight v W_O|, mean over layers"}};
+    for (Eigen::Index l = 0; l < r.attention.rows(); ++l)
+        columns.add({"attention_layer_" + std::to_string(l), [&r, l](std::int64_t j) { return r.attention(l, j); }});
+    std::vector<std::int64_t> tokens(static_cast<std::size_t>(r.tokens));
+    std::iota(tokens.begin(), tokens.end(), std::int64_t{0});
+    Table table = columns.table(tokens);
     table.arrays = {named_array("attention_by_layer", r.attention), named_array("value_weighted_by_layer", r.value_weighted)};
     for (const NamedArray& array : table.arrays) table.definitions.emplace_back(array.name, "[layer, token], NPZ only");
     return table;
 }
 
 Table layers_table(const Importance& r) {
-    Table table;
-    table.columns = {"layer",        "measure",         "against",       "spearman",      "kendall",
-                     "shuffled_low", "shuffled_median", "shuffled_high", "largest_weight"};
-    table.definitions = {{"measure", "attention: mean over heads; value_weighted: |sum over heads of weight v W_O|"},
-                         {"against", "|gradient x input| or |blank-out|"},
-                         {"spearman", "rank correlation over the tokens"},
-                         {"kendall", "tau-b over the tokens"},
-                         {"shuffled_median", "total variation distance of the prediction after shuffling the layer's weights"}};
-    const bool two = !r.cross_layers.empty();
-    if (two) {
-        table.columns.insert(table.columns.begin(), "attention_to");
-        table.definitions.emplace_back(
-            "attention_to",
-            "source: the cross attention, over the source's tokens; target: the decoder's own, over the target's");
-    }
-    const auto add_layers = [&](const std::vector<LayerImportance>& layers, const char* to) {
+    struct Row : LayerImportance, Agreement {
+        std::size_t layer;
+        const char *to, *measure, *against;
+    };
+    std::vector<Row> rows;
+    const auto add = [&](const std::vector<LayerImportance>& layers, const char* to) {
         for (std::size_t l = 0; l < layers.size(); ++l) {
-            const LayerImportance& layer = layers[l];
-            const auto add = [&](const char* measure, const char* against, const Agreement& a) {
-                std::vector<Table::Cell> row{
-                    static_cast<std::int64_t>(l), std::string(measure),  std::string(against), a.spearman,          a.kendall,
-                    layer.shuffled_low,           layer.shuffled_median, layer.shuffled_high,  layer.largest_weight};
-                if (two) row.insert(row.begin(), std::string(to));
-                table.add(std::move(row));
-            };
-            add("attention", "gradient_x_input", layer.attention_gradient);
-            add("attention", "blank_out", layer.attention_blank);
-            add("value_weighted", "gradient_x_input", layer.weighted_gradient);
-            add("value_weighted", "blank_out", layer.weighted_blank);
+            const LayerImportance& of = layers[l];
+            rows.push_back({of, of.attention_gradient, l, to, "attention", "gradient_x_input"});
+            rows.push_back({of, of.attention_blank, l, to, "attention", "blank_out"});
+            rows.push_back({of, of.weighted_gradient, l, to, "value_weighted", "gradient_x_input"});
+            rows.push_back({of, of.weighted_blank, l, to, "value_weighted", "blank_out"});
         }
     };
-    add_layers(r.cross_layers, "source");
-    add_layers(r.layers, "target");
-    return table;
+    add(r.cross_layers, "source");
+    add(r.layers, "target");
+    return Columns<Row>{
+        {"attention_to", &Row::to,
+         "source: the cross attention, over the source's tokens; target: the decoder's own, over the target's",
+         !r.cross_layers.empty()},
+        {"layer", &Row::layer},
+        {"measure", &Row::measure, "attention: mean over heads; value_weighted: |sum over heads of weight v W_O|"},
+        {"against", &Row::against, "|gradient x input| or |blank-out|"},
+        {"spearman", &Row::spearman, "rank correlation over the tokens"},
+        {"kendall", &Row::kendall, "tau-b over the tokens"},
+        {"shuffled_low", &Row::shuffled_low, "10th percentile over the shuffles"},
+        {"shuffled_median", &Row::shuffled_median,
+         "total variation distance of the prediction after shuffling the layer's weights"},
+        {"shuffled_high", &Row::shuffled_high, "90th percentile over the shuffles"},
+        {"largest_weight", &Row::largest_weight, "of the mean over heads"}}
+        .table(rows);
 }
 
 }  // namespace headlight::analyze

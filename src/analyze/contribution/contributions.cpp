@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/contribution/contributions.h"
+#include "headlight/analyze/columns.h"
 
 #include "analyze/contribution/contribution_parts.h"
 #include "analyze/pattern/head_reader.h"
@@ -259,38 +260,35 @@ Eigen::MatrixXd cross_contribution_map(const trace::Trace& trace, HeadId id, con
 }
 
 Table table_of(const ContributionGraph& graph, const trace::Trace& trace) {
-    Table table{{"layer", "kind", "from", "to", "head", "contribution", "from_token", "to_token"}, {}};
-    table.definitions = {{"kind", "attention, residual (past the attention), mlp, mlp_residual (past the MLP)"},
-                         {"head", "of an attention edge; empty: the sum over its heads"},
-                         {"contribution", "max(|w| - |w - part|, 1e-5) by L1 norms, over the sum of all parts of w"}};
     const bool two = graph.source_layers > 0;
-    if (two) {
-        table.columns.insert(table.columns.begin(), "stack");
-        table.definitions[0].second +=
-            ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)";
-        table.definitions.emplace_back("stack",
-                                       "whose layer and positions they are; of a cross edge `from` is a position of the source");
-    }
     const auto token = [&](std::int64_t position, bool of_source) {
         return token_name(of_source ? trace.part(model::Stack::encoder)->labels() : trace.labels(), position);
     };
+    struct Row {
+        const ContributionEdge& edge;
+        std::optional<std::int64_t> head;
+        double part;
+    };
+    std::vector<Row> rows;
     for (const ContributionEdge& edge : graph.edges) {
-        const auto add = [&](Table::Cell head, double weight) {
-            std::vector<Table::Cell> row{edge.layer,
-                                         std::string(name_of(edge.kind)),
-                                         edge.from,
-                                         edge.to,
-                                         std::move(head),
-                                         weight,
-                                         token(edge.from, edge.in_encoder || edge.kind == EdgeKind::cross),
-                                         token(edge.to, edge.in_encoder)};
-            if (two) row.insert(row.begin(), std::string(edge.in_encoder ? "encoder" : "decoder"));
-            table.add(std::move(row));
-        };
-        add({}, edge.weight);
-        for (const auto& [head, weight] : edge.heads) add(head, weight);
+        rows.push_back({edge, {}, edge.weight});
+        for (const auto& [head, part] : edge.heads) rows.push_back({edge, head, part});
     }
-    return table;
+    return Columns<Row>{
+        {"stack", [](const Row& row) { return row.edge.in_encoder ? "encoder" : "decoder"; },
+         "whose layer and positions they are; of a cross edge `from` is a position of the source", two},
+        {"layer", [](const Row& row) { return row.edge.layer; }},
+        {"kind", [](const Row& row) { return name_of(row.edge.kind); },
+         std::string("attention, residual (past the attention), mlp, mlp_residual (past the MLP)") +
+             (two ? ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)" : "")},
+        {"from", [](const Row& row) { return row.edge.from; }},
+        {"to", [](const Row& row) { return row.edge.to; }},
+        {"head", &Row::head, "of an attention edge; empty: the sum over its heads"},
+        {"contribution", &Row::part, "max(|w| - |w - part|, 1e-5) by L1 norms, over the sum of all parts of w"},
+        {"from_token",
+         [&](const Row& row) { return token(row.edge.from, row.edge.in_encoder || row.edge.kind == EdgeKind::cross); }},
+        {"to_token", [&](const Row& row) { return token(row.edge.to, row.edge.in_encoder); }}}
+        .table(rows);
 }
 
 }  // namespace headlight::analyze

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/columns.h"
 #include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
@@ -277,58 +278,50 @@ Matrix active_share(const trace::Trace& trace) {
 
 Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>& promoted, const trace::Trace& trace, Layer layer,
                Position position) {
-    Table table;
-    table.columns = {"neuron",    "coefficient",     "value_norm",      "contribution_norm", "top_token_id",
-                     "top_token", "top_probability", "bottom_token_id", "bottom_token"};
-    table.definitions = {{"coefficient", "m = act(x . k + b); gated: act(x . g) (x . u)"},
-                         {"value_norm", "|v|"},
-                         {"contribution_norm", "|m| |v|"},
-                         {"top_token", "likeliest of softmax(v E); a negative coefficient promotes the bottom token"},
-                         {"pre_activation", "x . k + b; gated: the gate"},
-                         {"up", "gated: the linear branch"},
-                         {"raises", "tokens that the memory promotes most here, the coefficient's sign included"},
-                         {"lowers", "tokens that it demotes most here"}};
     const bool experts = model::has_experts(trace.config(), layer.value);
-    if (experts) {
-        table.columns.insert(table.columns.end(), {"expert", "weight"});
-        table.definitions[0].second = "m = weight act(x . g) (x . u); 0 where the expert was not chosen";
-        table.definitions.emplace_back("expert", "that the neuron belongs to; -1: the shared one");
-    }
-    table.columns.insert(table.columns.end(), {"layer", "position", "pre_activation", "up", "raises", "lowers"});
     const bool adds = std::ranges::any_of(memories, [](const Memory& m) { return std::isfinite(m.adds); });
-    if (adds) {
-        table.columns.push_back("logit_contribution");
-        table.definitions.emplace_back(
-            "logit_contribution",
-            "what the memory adds to the logit of the likeliest next token (or of the one that was asked for), as in attribution");
-    }
     const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
-    const auto joined = [&](const std::vector<TokenScore>& tokens) {
-        std::string all;
-        for (const TokenScore& token : tokens) all += (all.empty() ? "" : "   ") + label(token.id);
-        return all;
+    // Gaps where it was not asked what the memories promote.
+    const auto promotes = [&](auto get) {
+        return [&promoted, get](const Memory&, std::int64_t i) {
+            return promoted.empty() ? Table::Cell() : cell_of(get(promoted[static_cast<std::size_t>(i)]));
+        };
     };
-    for (std::size_t i = 0; i < memories.size(); ++i) {
-        const Memory& m = memories[i];
-        std::vector<Table::Cell> row{m.neuron.value, m.coefficient, m.value_norm, m.contribution_norm};
-        if (promoted.empty()) {
-            row.resize(9);
-        } else {
-            const TokenScore &top = promoted[i].top.front(), &bottom = promoted[i].bottom.front();
-            row.insert(row.end(), {top.id, label(top.id), static_cast<double>(top.probability), bottom.id, label(bottom.id)});
-        }
-        if (experts) row.insert(row.end(), {m.expert, m.weight});
-        row.insert(row.end(), {layer.value, position.value, m.pre, m.up});
-        if (!promoted.empty()) {
-            const bool turned = m.coefficient < 0;
-            row.emplace_back(joined(turned ? promoted[i].bottom : promoted[i].top));
-            row.emplace_back(joined(turned ? promoted[i].top : promoted[i].bottom));
-        }
-        row.resize(table.columns.size() - (adds ? 1 : 0));
-        if (adds) row.emplace_back(m.adds);
-        table.add(std::move(row));
-    }
-    return table;
+    const auto list = [&](bool raised) {
+        return [&promoted, label, raised](const Memory& m, std::int64_t i) -> Table::Cell {
+            if (promoted.empty()) return {};
+            const Promoted& of = promoted[static_cast<std::size_t>(i)];
+            std::string all;
+            for (const TokenScore& token : (m.coefficient < 0) == raised ? of.bottom : of.top)
+                all += (all.empty() ? "" : "   ") + label(token.id);
+            return all;
+        };
+    };
+    return Columns<Memory>{
+        {"neuron", &Memory::neuron},
+        {"coefficient", &Memory::coefficient,
+         experts ? "m = weight act(x . g) (x . u); 0 where the expert was not chosen"
+                 : "m = act(x . k + b); gated: act(x . g) (x . u)"},
+        {"value_norm", &Memory::value_norm, "|v|"},
+        {"contribution_norm", &Memory::contribution_norm, "|m| |v|"},
+        {"top_token_id", promotes([](const Promoted& p) { return p.top.front().id; })},
+        {"top_token", promotes([=](const Promoted& p) { return label(p.top.front().id); }),
+         "likeliest of softmax(v E); a negative coefficient promotes the bottom token"},
+        {"top_probability", promotes([](const Promoted& p) { return p.top.front().probability; })},
+        {"bottom_token_id", promotes([](const Promoted& p) { return p.bottom.front().id; })},
+        {"bottom_token", promotes([=](const Promoted& p) { return label(p.bottom.front().id); })},
+        {"expert", &Memory::expert, "that the neuron belongs to; -1: the shared one", experts},
+        {"weight", &Memory::weight, "what the layer's router (or the shared expert's gate) weighs the expert with", experts},
+        {"layer", layer},
+        {"position", position},
+        {"pre_activation", &Memory::pre, "x . k + b; gated: the gate"},
+        {"up", &Memory::up, "gated: the linear branch"},
+        {"raises", list(true), "tokens that the memory promotes most here, the coefficient's sign included"},
+        {"lowers", list(false), "tokens that it demotes most here"},
+        {"logit_contribution", &Memory::adds,
+         "what the memory adds to the logit of the likeliest next token (or of the one that was asked for), as in attribution",
+         adds}}
+        .table(memories);
 }
 
 }  // namespace headlight::analyze

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/refinement.h"
+#include "headlight/analyze/columns.h"
 #include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
@@ -318,38 +319,24 @@ std::vector<std::vector<TokenReading>> token_readings(const trace::Trace& trace,
 }
 
 Table table_of(const Refinement& found) {
-    Table table;
-    table.columns = {"layer",
-                     "active",
-                     "agreement",
-                     "residual",
-                     "ffn",
-                     "composition",
-                     "zero_agreement",
-                     "residual_final",
-                     "residual_probability",
-                     "residual_probability_low",
-                     "residual_probability_median",
-                     "residual_probability_high",
-                     "value_agreement",
-                     "active_memories"};
-    table.definitions = {
-        {"active", "mean share of memories with m > 0"},
-        {"agreement", "top(r) = top(y) = top(o); r before the MLP, y its output, o = r + y"},
-        {"residual", "top(o) = top(r) only"},
-        {"ffn", "top(o) = top(y) only"},
-        {"composition", "top(o) is neither"},
-        {"zero_agreement", "no active memory's value has top(y); with --all-memories: no memory's at all"},
-        {"residual_final", "top(r) is the top token of the last layer's output"},
-        {"residual_probability", "probability of that token in r: mean, quartiles"},
-        {"value_agreement", "share of active memories whose value's top token followed their strongest trigger"}};
-    for (std::size_t l = 0; l < found.layers.size(); ++l) {
-        const LayerRefinement& x = found.layers[l];
-        table.add({static_cast<std::int64_t>(l), x.active, x.agreement, x.residual, x.ffn, x.composition, x.zero_agreement,
-                   x.residual_final, x.residual_probability, x.residual_probability_low, x.residual_probability_median,
-                   x.residual_probability_high, x.value_agreement, x.active_memories});
-    }
-    return table;
+    using Row = LayerRefinement;
+    return Columns<Row>{
+        {"layer", [](const Row&, std::int64_t number) { return number; }},
+        {"active", &Row::active, "mean share of memories with m > 0"},
+        {"agreement", &Row::agreement, "top(r) = top(y) = top(o); r before the MLP, y its output, o = r + y"},
+        {"residual", &Row::residual, "top(o) = top(r) only"},
+        {"ffn", &Row::ffn, "top(o) = top(y) only"},
+        {"composition", &Row::composition, "top(o) is neither"},
+        {"zero_agreement", &Row::zero_agreement, "no active memory's value has top(y); with --all-memories: no memory's at all"},
+        {"residual_final", &Row::residual_final, "top(r) is the top token of the last layer's output"},
+        {"residual_probability", &Row::residual_probability, "probability of that token in r: mean, quartiles"},
+        {"residual_probability_low", &Row::residual_probability_low},
+        {"residual_probability_median", &Row::residual_probability_median},
+        {"residual_probability_high", &Row::residual_probability_high},
+        {"value_agreement", &Row::value_agreement,
+         "share of active memories whose value's top token followed their strongest trigger"},
+        {"active_memories", &Row::active_memories, "memories that were active somewhere, of which value_agreement is a share"}}
+        .table(found.layers);
 }
 
 Table last_layer_table(const Refinement& found, const text::Tokenizer& tokenizer) {

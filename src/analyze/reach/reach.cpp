@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/reach/reach.h"
+#include "headlight/analyze/columns.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/pattern/row_sums.h"
@@ -228,43 +229,33 @@ Passage passage_called(const trace::Trace& trace, const std::string& typed) {
 }
 
 Table table_of(const Reach& r) {
-    Table table{{"layer", "head", "own_section", "previous_section", "earlier_sections", "middle", "passage", "passage_uniform",
-                 "passage_largest", "retrieval"},
-                {}};
-    table.definitions = {
-        {"own_section",
+    using Row = HeadReach;
+    Columns<Row> columns{
+        {"layer", [&](const Row&, std::int64_t n) { return n / r.n_heads; }},
+        {"head", [&](const Row&, std::int64_t n) { return n % r.n_heads; }},
+        {"own_section", &Row::own_section,
          "Mean over the queries, but the first of a causal model, of the share of a row's weight on the query's own paragraph."},
-        {"previous_section", "The same on the paragraph before it."},
-        {"earlier_sections", "The same on all before that."},
-        {"middle",
+        {"previous_section", &Row::previous_section, "The same on the paragraph before it."},
+        {"earlier_sections", &Row::earlier_sections, "The same on all before that."},
+        {"middle", &Row::middle,
          "Mean over queries with 100 keys or more of the share from a quarter to three quarters of the keys; uniform: 0.5."},
-        {"passage", "Mean over the queries behind the passage (of a bidirectional model, outside it) of the share on it."},
-        {"passage_uniform", "The same of uniform attention."},
-        {"passage_largest", "Share of these queries whose largest weight is on the passage."},
-        {"retrieval",
-         "Share of the passage's tokens that some query has its largest weight on whose next token is that token (after Wu et al. "
-         "2024)."}};
-    for (const std::int64_t d : r.distances) {
-        table.columns.push_back("distance_" + std::to_string(d));
-        table.definitions.emplace_back(
-            table.columns.back(), "Mean share on keys at this distance, before or behind the query, up to the next column's.");
-    }
-    for (std::int64_t d = 0; d < Reach::depths; ++d) {
-        table.columns.push_back("depth_" + std::to_string(100 * d / Reach::depths));
-        table.definitions.emplace_back(table.columns.back(), "Mean share on keys from this percentage of the row's keys on.");
-    }
+        {"passage", &Row::passage,
+         "Mean over the queries behind the passage (of a bidirectional model, outside it) of the share on it."},
+        {"passage_uniform", &Row::passage_uniform, "The same of uniform attention."},
+        {"passage_largest", &Row::passage_largest, "Share of these queries whose largest weight is on the passage."},
+        {"retrieval", &Row::retrieval,
+         "Share of the passage's tokens that some query has its largest weight on whose next token is that token (after Wu et "
+         "al. 2024)."}};
+    for (std::size_t d = 0; d < r.distances.size(); ++d)
+        columns.add({"distance_" + std::to_string(r.distances[d]), [d](const Row& head) { return head.by_distance[d]; },
+                     "Mean share on keys at this distance, before or behind the query, up to the next column's."});
+    for (std::size_t d = 0; d < Reach::depths; ++d)
+        columns.add({"depth_" + std::to_string(100 * d / Reach::depths), [d](const Row& head) { return head.by_depth[d]; },
+                     "Mean share on keys from this percentage of the row's keys on."});
+    Table table = columns.table(r.heads);
     NamedArray by_section{"by_section", {r.n_layers, r.n_heads, std::ssize(r.sections)}, {}};
-    for (std::size_t i = 0; i < r.heads.size(); ++i) {
-        const HeadReach& head = r.heads[i];
-        const auto n = static_cast<std::int64_t>(i);
-        std::vector<Table::Cell> row{n / r.n_heads,         n % r.n_heads, head.own_section, head.previous_section,
-                                     head.earlier_sections, head.middle,   head.passage,     head.passage_uniform,
-                                     head.passage_largest,  head.retrieval};
-        row.insert(row.end(), head.by_distance.begin(), head.by_distance.end());
-        row.insert(row.end(), head.by_depth.begin(), head.by_depth.end());
-        table.add(std::move(row));
-        for (const double share : head.by_section) by_section.values.push_back(static_cast<float>(share));
-    }
+    for (const Row& head : r.heads)
+        by_section.values.insert(by_section.values.end(), head.by_section.begin(), head.by_section.end());
     std::vector<std::int64_t> first;
     for (const TextSection& section : r.sections) first.push_back(section.first.value);
     table.arrays = {std::move(by_section), integer_array("section_first", std::move(first))};

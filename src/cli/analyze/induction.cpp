@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/columns.h"
 #include "headlight/analyze/heads/induction_probe.h"
 
 #include "cli/analyze/analyses.h"
@@ -27,38 +28,30 @@ struct InductionCommand : Analysis {
 
     analyze::Table table_of(const analyze::InductionProbe& found) const {
         const std::string masked = "Every fifth token of the second copy masked: mean over the masks of the weight on ";
-        struct Column {
-            const char* name;
-            const Eigen::MatrixXd* values;
-            std::string definition;
+        const auto score = [](const Eigen::MatrixXd& values) {
+            return [&](HeadId id) { return values(id.layer.value, id.head.value); };
         };
-        std::vector<Column> columns = {
-            {"probe_induction", &found.induction,
-             "Mean over the second copy of a_q,q-(n-1): the weight on what followed the token the first time (Olsson 2022)."},
-            {"probe_previous", &found.previous, "Mean over both copies of a_q,q-1."},
-            {"probe_duplicate", &found.duplicate,
-             "Mean over the second copy of a_q,q-n: the weight on the same token in the first copy."}};
-        if (found.masked_copy.size() > 0) {
-            columns.push_back({"probe_masked_copy", &found.masked_copy, masked + "the hidden token's place in the first copy."});
-            columns.push_back({"probe_masked_before", &found.masked_before, masked + "the place before it."});
-            columns.push_back({"probe_masked_after", &found.masked_after, masked + "the place after it."});
-        }
-        analyze::Table table{{"layer", "head"}, {}};
-        for (const Column& column : columns) {
-            table.columns.emplace_back(column.name);
-            table.definitions.emplace_back(column.name, column.definition);
-        }
-        table.definitions.emplace_back("ids", "The n random tokens of each sequence, which were repeated once.");
+        const bool with_masks = found.masked_copy.size() > 0;
+        std::vector<HeadId> heads;
         for (Eigen::Index layer = 0; layer < found.induction.rows(); ++layer)
-            for (Eigen::Index head = 0; head < found.induction.cols(); ++head) {
-                std::vector<analyze::Table::Cell> row{std::int64_t{layer}, std::int64_t{head}};
-                for (const Column& column : columns) row.emplace_back((*column.values)(layer, head));
-                table.add(std::move(row));
-            }
-        analyze::NamedArray ids{"ids", {probe.batch, probe.n}, {}};
+            for (Eigen::Index head = 0; head < found.induction.cols(); ++head) heads.push_back({Layer(layer), Head(head)});
+        analyze::Table table = analyze::Columns<HeadId>{
+            {"layer", &HeadId::layer},
+            {"head", &HeadId::head},
+            {"probe_induction", score(found.induction),
+             "Mean over the second copy of a_q,q-(n-1): the weight on what followed the token the first time (Olsson 2022)."},
+            {"probe_previous", score(found.previous), "Mean over both copies of a_q,q-1."},
+            {"probe_duplicate", score(found.duplicate),
+             "Mean over the second copy of a_q,q-n: the weight on the same token in the first copy."},
+            {"probe_masked_copy", score(found.masked_copy), masked + "the hidden token's place in the first copy.", with_masks},
+            {"probe_masked_before", score(found.masked_before), masked + "the place before it.", with_masks},
+            {"probe_masked_after", score(found.masked_after), masked + "the place after it.",
+             with_masks}}.table(heads);
+        table.definitions.emplace_back("ids", "The n random tokens of each sequence, which were repeated once.");
+        analyze::NamedArray tokens{"ids", {probe.batch, probe.n}, {}};
         for (const auto& sequence : found.ids)
-            for (const std::int64_t id : sequence) ids.integers.push_back(id);
-        table.arrays.push_back(std::move(ids));
+            for (const std::int64_t id : sequence) tokens.integers.push_back(id);
+        table.arrays.push_back(std::move(tokens));
         return table;
     }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/compare/match.h"
+#include "headlight/analyze/columns.h"
 
 #include "headlight/base/error.h"
 
@@ -108,23 +109,20 @@ std::vector<HeadMatch> match_heads(const HeadDistances& a, const HeadDistances& 
 }
 
 analyze::Table table_of(const std::vector<HeadMatch>& matches) {
-    analyze::Table table{
-        {"layer", "head", "partner_layer", "partner_head", "divergence", "nearest_layer", "nearest_head", "nearest_divergence"},
-        {}};
-    table.definitions = {{"partner", "of the second store: the one-to-one matching with the smallest sum of divergences"},
-                         {"divergence", "mean Jensen-Shannon divergence of the two at the kept queries, nats"},
-                         {"nearest", "the second store's nearest head, which another may be matched with"}};
-    for (const HeadMatch& m : matches) {
-        std::vector<analyze::Table::Cell> row{m.head.layer.value,   m.head.head.value,   {}, {}, {}, m.nearest.layer.value,
-                                              m.nearest.head.value, m.nearest_divergence};
-        if (m.matched) {
-            row[2] = m.partner.layer.value;
-            row[3] = m.partner.head.value;
-            row[4] = m.divergence;
-        }
-        table.add(std::move(row));
-    }
-    return table;
+    using Row = HeadMatch;
+    const auto matched = [](const Row& m, auto value) { return m.matched ? std::optional(value) : std::nullopt; };
+    return analyze::Columns<Row>{{"layer", [](const Row& m) { return m.head.layer; }},
+                                 {"head", [](const Row& m) { return m.head.head; }},
+                                 {"partner_layer", [=](const Row& m) { return matched(m, m.partner.layer); },
+                                  "of the second store: the one-to-one matching with the smallest sum of divergences"},
+                                 {"partner_head", [=](const Row& m) { return matched(m, m.partner.head); }},
+                                 {"divergence", [=](const Row& m) { return matched(m, m.divergence); },
+                                  "mean Jensen-Shannon divergence of the two at the kept queries, nats"},
+                                 {"nearest_layer", [](const Row& m) { return m.nearest.layer; },
+                                  "of the second store's nearest head, which another may be matched with"},
+                                 {"nearest_head", [](const Row& m) { return m.nearest.head; }},
+                                 {"nearest_divergence", &Row::nearest_divergence}}
+        .table(matches);
 }
 
 }  // namespace headlight::corpus

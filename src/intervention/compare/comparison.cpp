@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/intervention/compare/comparison.h"
+#include "headlight/analyze/columns.h"
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
@@ -229,37 +230,31 @@ ComparedHeads compare_heads(const RunPair& pair, const HeadPairs& heads, const C
 }
 
 analyze::Table table_of(const RunPair& pair, const ComparedHeads& compared, bool matched, bool measures) {
-    analyze::Table table{{"layer", "head", "js", "js_max", "tv", "z_cosine", "z_relative_l2"}, {}};
-    table.definitions = {
-        {"js",
+    using Row = HeadComparison;
+    analyze::Columns<Row> columns{
+        {"layer", [](const Row& each) { return each.head.layer; }},
+        {"head", [](const Row& each) { return each.head.head; }},
+        {"js", &Row::js,
          "mean Jensen-Shannon divergence of the attention rows of A and B that have a partner, nats; weight on tokens of one "
          "text alone counts as moved (0: equal, ln 2: nothing in common)"},
-        {"js_max", "the largest of these rows"},
-        {"tv", "mean total variation of these rows: the share of attention that moved"},
-        {"z_cosine", "mean cosine of the head's weighted values z in A and B"},
-        {"z_relative_l2", "mean |z_B - z_A| / |z_A|"}};
-    if (matched) table.columns.insert(table.columns.end(), {"partner_layer", "partner_head"});
-    std::vector<std::pair<Eigen::MatrixXd, Eigen::MatrixXd>> values;
+        {"js_max", &Row::js_max, "the largest of these rows"},
+        {"tv", &Row::tv, "mean total variation of these rows: the share of attention that moved"},
+        {"z_cosine", &Row::z_cosine, "mean cosine of the head's weighted values z in A and B"},
+        {"z_relative_l2", &Row::z_relative_l2, "mean |z_B - z_A| / |z_A|"},
+        {"partner_layer", [](const Row& each) { return each.partner.layer; }, {}, matched},
+        {"partner_head", [](const Row& each) { return each.partner.head; }, {}, matched}};
     if (measures) {
         const analyze::HeadTable a = analyze::head_table(*pair.a), b = analyze::head_table(*pair.b);
         for (std::size_t m = 0; m < a.measures.size(); ++m) {
             const Eigen::MatrixXd* other = b.find(a.measures[m].id);
             if (!other || a.values[m].array().isNaN().all() || other->array().isNaN().all()) continue;
-            table.columns.push_back(a.measures[m].id + "_difference");
-            table.definitions.emplace_back(table.columns.back(), "B - A: " + a.measures[m].definition);
-            values.emplace_back(a.values[m], *other);
+            const auto difference = [a = a.values[m], b = *other](const Row& each) {
+                return b(each.partner.layer.value, each.partner.head.value) - a(each.head.layer.value, each.head.head.value);
+            };
+            columns.add({a.measures[m].id + "_difference", difference, "B - A: " + a.measures[m].definition});
         }
     }
-    for (const HeadComparison& each : compared.heads) {
-        std::vector<analyze::Table::Cell> row{each.head.layer.value, each.head.head.value, each.js, each.js_max, each.tv,
-                                              each.z_cosine,         each.z_relative_l2};
-        if (matched) row.insert(row.end(), {each.partner.layer.value, each.partner.head.value});
-        for (const auto& [a, b] : values)
-            row.emplace_back(b(each.partner.layer.value, each.partner.head.value) -
-                             a(each.head.layer.value, each.head.head.value));
-        table.add(std::move(row));
-    }
-    return table;
+    return columns.table(compared.heads);
 }
 
 DifferenceMap difference_map(const RunPair& pair, HeadId head, HeadId partner, const CompareOptions& options) {
