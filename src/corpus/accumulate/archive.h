@@ -88,10 +88,10 @@ StoredField<Row, M, Element> within(std::int64_t least, M Row::*member, std::opt
     constexpr std::int64_t largest = std::integral<Element> ? static_cast<std::int64_t>(std::numeric_limits<Element>::max()) : 0;
     return {member, least, most.value_or(largest)};
 }
-/// Any number that the member holds.
+/// Any number that the member holds; of a string any byte.
 template <class Row, class M, class Element = typename ElementOf<M>::type>
 StoredField<Row, M, Element> field_of(M Row::*member) {
-    if constexpr (std::integral<Element> && sizeof(Element) < sizeof(std::int64_t))
+    if constexpr (std::integral<Element> && !std::same_as<Element, char> && sizeof(Element) < sizeof(std::int64_t))
         return within(std::numeric_limits<Element>::min(), member);
     else
         return {member, 0, 0, false};
@@ -260,7 +260,7 @@ private:
         const T* at = all.data();
         const auto load = [&](Row& row, const auto& field) {
             const std::int64_t n = count(row);
-            if (n > left) a_.in().throw_damaged(name, std::to_string(n) + " more", std::to_string(left));
+            if (n < 0 || n > left) a_.in().throw_damaged(name, std::to_string(n) + " more", std::to_string(left));
             field.load(row, at, at + n * size, a_.in(), name);
             left -= n, at += n * size;
         };

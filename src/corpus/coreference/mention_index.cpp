@@ -195,23 +195,23 @@ void MentionIndex::stored(Archive& a) {
     for (Counts& each : counts_) counts.insert(counts.end(), {&each.texts, &each.cases, &each.neither});
     a.counts("mentions.counts", {kMentionTasks, 3}, counts);
     a.rows("mentions.chunk", chunks_, [&](StoredRows<IndexedMentions>& chunk) {
-        using Chunk = IndexedMentions;
+        using Row = IndexedMentions;
         using Item = IndexedMention;
-        chunk.column<std::uint8_t>("mentions.task", {}, within(0, &Chunk::task, kMentionTasks - 1))
-            .ends("mentions.key_end", "mentions.key_bytes", &Chunk::key)
-            .ragged<std::uint8_t>("mentions.key_bytes", {}, &Chunk::key, [](const Chunk& c) { return std::ssize(c.key); })
-            .ends("mentions.end", "mentions.asked", &Chunk::mentions)
-            .each(&Chunk::mentions)
+        chunk.column<std::uint8_t>("mentions.task", {}, within(0, &Row::task, kMentionTasks - 1))
+            .ends("mentions.key_end", "mentions.key_bytes", &Row::key)
+            .ragged<std::uint8_t>("mentions.key_bytes", {}, &Row::key, [](const Row& c) { return std::ssize(c.key); })
+            .ends("mentions.end", "mentions.asked", &Row::mentions)
+            .each(&Row::mentions)
             .column<std::uint8_t>("mentions.asked", {}, within(0, &Item::asked))
             .column<std::int32_t>("mentions.chain_form_tokens", {}, &Item::chain, &Item::form, within(0, &Item::first_token),
                                   within(0, &Item::last_token))
             .column<std::int64_t>("mentions.bytes", {}, within(0, &Item::begin), within(0, &Item::end),
                                   within(0, &Item::head_begin), within(0, &Item::head_end));
-        const auto of_chains = [](const Chunk& c) { return c.task == MentionTask::chains ? asked_in(c) : 0; };
-        const auto questions = [](const Chunk& c) { return c.task == MentionTask::chains ? 0 : 1; };
-        chunk.ragged<std::int16_t>("mentions.to", {n_layers_, n_heads_}, within(-1, &Chunk::to), of_chains)
-            .ragged<std::int16_t>("mentions.to_weight", {n_layers_, n_heads_}, &Chunk::to_weight, of_chains)
-            .ragged<float>("mentions.names", {n_layers_, n_heads_, 2}, &Chunk::names, questions);
+        const auto of_chains = [](const Row& c) { return c.task == MentionTask::chains ? asked_in(c) : 0; };
+        const auto questions = [](const Row& c) { return c.task == MentionTask::chains ? 0 : 1; };
+        chunk.ragged<std::int16_t>("mentions.to", {n_layers_, n_heads_}, within(-1, &Row::to), of_chains)
+            .ragged<std::int16_t>("mentions.to_weight", {n_layers_, n_heads_}, &Row::to_weight, of_chains)
+            .ragged<float>("mentions.names", {n_layers_, n_heads_, 2}, &Row::names, questions);
     });
     for (const auto& [number, chunk] : chunks_)
         if (a.loads()) check_chunk(a.in(), chunk);
