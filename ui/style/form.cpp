@@ -58,7 +58,12 @@ void FormRows::show_relevant(const Field& field) {
     row(field.name)->setEnabled(uses(field));
 }
 
-void FormRows::insert_row(int at, QWidget* label, QWidget& field) { rows_->insertRow(at, label, &field); }
+void FormRows::insert_row(int at, QWidget* label, QWidget& field) {
+    if (label)
+        rows_->insertRow(at, label, &field);
+    else
+        rows_->insertRow(at, &field);
+}
 
 int FormRows::place_of(std::string_view name) const {
     int at = -1;

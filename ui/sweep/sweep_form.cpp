@@ -166,6 +166,7 @@ void SweepForm::build() {
     over->addWidget(choose_texts);
     for (QPushButton* button : {choose_pairs_, leave_pairs_, choose_texts}) button->setAutoDefault(false);
 
+    texts_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);  // what is left over stays below the last row
     insert_row(0, nullptr, *texts_);
     insert_row(place_of("target") + 1, nullptr, *files_);
     const auto in_front_of = [this](std::string_view name, const char* title, QWidget& field) {

@@ -141,8 +141,7 @@ TEST_F(WindowTest, TheListGoesToItsTopAfterAQuestion) {
     document().selection().focus_head(panel.model().heads().back());
     ASSERT_TRUE(wait_for([&] { return !at_top(); }));
     set_finder(QStringLiteral("layer < 5"));
-    ASSERT_TRUE(settle());
-    EXPECT_TRUE(at_top());
+    EXPECT_TRUE(wait_for(at_top));
 }
 
 TEST_F(WindowTest, TheFinderOffersHowToGoOn) {
