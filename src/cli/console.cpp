@@ -62,7 +62,8 @@ void Console::result(std::string_view text) const {
             .fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0
         };
         WorkingFor::token().throw_if_cancelled();
-        if (::poll(&out, 1, kMilliseconds) == 0) continue;
+        // After a signal too: the wait ends, and writing would go on waiting.
+        if (const int ready = ::poll(&out, 1, kMilliseconds); ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t put = ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)

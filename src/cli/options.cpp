@@ -35,7 +35,8 @@ std::string read_standard_input() {
             .fd = STDIN_FILENO, .events = POLLIN, .revents = 0
         };
         constexpr int kMilliseconds = 200;  // an interrupt between the check and the wait is seen then
-        if (::poll(&input, 1, kMilliseconds) == 0) continue;
+        // After a signal too: the wait ends, and reading would go on waiting.
+        if (const int ready = ::poll(&input, 1, kMilliseconds); ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
         if (got == 0) return text;
         if (got < 0 && errno == EINTR) continue;

@@ -159,7 +159,7 @@ TEST(RealField, PointAndCommaAreDecimalPointsOnAGermanDesktop) {
         field.setRange(0, largest);
         field.setDecimals(6);
         field.setValue(0.25);
-        EXPECT_EQ(field.text(), QStringLiteral("0.250000"));
+        EXPECT_EQ(field.text(), QStringLiteral("0.25")) << "without zeros that say nothing";
         for (const char* typed : {"0.5", "0,5"}) {
             field.setValue(0.25);
             field.selectAll();
