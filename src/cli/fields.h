@@ -83,8 +83,8 @@ void add_facts(Result& result, const Request& request, std::initializer_list<std
     describe(request, [&](const Field& field, const auto& value) {
         using T = std::decay_t<decltype(value)>;
         if (!field.relevant || std::ranges::find(without, field.name) != without.end()) return;
-        if constexpr (std::is_same_v<T, Strings>) {
-            for (const std::string& each : value) result.fact(field.key(), each);
+        if constexpr (std::is_same_v<T, Strings> || std::is_same_v<T, Indices>) {
+            for (const auto& each : value) result.fact(field.key(), each);
         } else if constexpr (std::is_floating_point_v<T>) {
             result.fact(field.key(), double{value});
         } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::uint64_t>) {
