@@ -143,6 +143,7 @@ TEST_F(SidesTest, AFigureOfBSaysWhatBIs) {
 }
 
 TEST_F(SidesTest, BIsNotComparedWithAnUnrelatedText) {
+    window.history().set_merging(0);  // on a fast machine the end of the comparison would be one step with its beginning
     compare();
     const ViewOptions before = document().options();
     EXPECT_FALSE(document().unrelated_b());
@@ -165,8 +166,7 @@ TEST_F(SidesTest, BIsNotComparedWithAnUnrelatedText) {
     window.tool_row().side().end_button().click();
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().has_other());
-    // What the view selects once B is gone may be a step of its own.
-    for (int step = 0; step < 3 && !document().has_other(); ++step) ASSERT_TRUE(trigger(Command::undo));
+    ASSERT_TRUE(trigger(Command::undo));
     EXPECT_TRUE(wait_for([&] { return document().beside() != nullptr; }));
 }
 
