@@ -186,7 +186,7 @@ void FigureCanvas::relayout() {
 void FigureCanvas::update_scroll_bars() {
     const QSize view = viewport()->size();
     const auto set = [](QScrollBar* bar, double content, int room) {
-        bar->setRange(0, std::max(0, int(std::ceil(content - room))));
+        bar->setRange(0, std::max(0, int(std::ceil(content - room - 0.01))));  // not by a rounding error
         bar->setPageStep(room);
         bar->setSingleStep(24);
     };

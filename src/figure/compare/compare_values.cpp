@@ -108,13 +108,13 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     of_a.side = Side::a;
     const ViewSpec& spec = view_spec(state.view);
     require_partners(beside, spec.needs, state, state_of_b(beside, state));
-    if (state.view == "neuron" && !of_a.query) of_a.query = default_position(*pair.a, state.view);  // else it has no scores
+    if (state.view == "neuron" && !of_a.query) of_a.query = default_position(*pair.a, spec);  // else it has no scores
     const std::string& option = compared.token_option;
     if (!option.empty() || !compared.positions.empty()) require_same_tokens(beside);
     QString of_token;
     if (!option.empty()) {
         if (text_value(of_a, option).empty()) {
-            if (!of_a.query) of_a.query = default_position(*pair.a, state.view);
+            if (!of_a.query) of_a.query = default_position(*pair.a, spec);
             of_a.values[option] = std::to_string(analyze::next_tokens(*pair.a, *of_a.query, 1).front().id);
         }
         // The "next" token of importance is each text's own.

@@ -160,11 +160,10 @@ const ViewSpec& view_spec(std::string_view id) {
 
 const std::string& view_id(std::size_t n) { return view_specs()[n].id; }
 
-Position default_position(const trace::Trace& trace, std::string_view view) {
+Position default_position(const trace::Trace& trace, const ViewSpec& spec) {
     if (const auto read = model::class_position(trace.config(), trace.encoding().ids)) return Position(*read);
     std::int64_t last = trace.tokens() - 1;
-    // What an encoder predicts at its [SEP] is of no interest.
-    while (view == "importance" && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
+    while (spec.skips_special && last > 0 && trace.encoding().special[static_cast<std::size_t>(last)]) --last;
     return Position(last);
 }
 

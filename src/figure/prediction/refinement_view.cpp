@@ -12,9 +12,9 @@ using plot::Color;
 using plot::Panel;
 using plot::Series;
 
-using Field = double LayerRefinement::*;
+using Member = double LayerRefinement::*;
 
-Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field) {
+Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Member field) {
     Series s;
     s.kind = kind;
     s.name = name;

