@@ -11,9 +11,9 @@ namespace headlight::corpus {
 namespace {
 
 /// Runs a store and reads what it merged.
-struct Stored {
-    Stored(const std::filesystem::path& store, const std::filesystem::path& texts, std::int64_t context = 512,
-           std::int64_t stride = 0) {
+struct OpenedStore {
+    OpenedStore(const std::filesystem::path& store, const std::filesystem::path& texts, std::int64_t context = 512,
+                std::int64_t stride = 0) {
         RunSetup setup = run_setup(store, texts, {"heads", "variability"});
         setup.options.context = context;
         setup.options.stride = stride;
@@ -29,7 +29,7 @@ struct Stored {
 TEST(CorpusHeads, AreThoseOfTheReference) {
     const nlohmann::json golden = golden_json("corpus_heads.json");
     const test::TempFolder folder;
-    const Stored stored(folder / "store", source_file("tests/fixtures/treebank/ewt-sentences.txt"));
+    const OpenedStore stored(folder / "store", source_file("tests/fixtures/treebank/ewt-sentences.txt"));
     ASSERT_EQ(stored.means.texts, 200);
     std::size_t compared = 0;
     for (const auto& [id, expected] : golden["measures"].items()) {
@@ -79,7 +79,7 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
     std::string text;
     for (int i = 0; i < 60; ++i)
         text += (i ? " " : "") + std::string(i % 3 ? "the doctor" : "she asked") + (i % 7 ? "" : ", and");
-    const Stored stored(folder / "store", folder.write("a.txt", text + "\n"), 60, 20);
+    const OpenedStore stored(folder / "store", folder.write("a.txt", text + "\n"), 60, 20);
     const auto tokens = built_in().tokenizer->encode(text).size();
     const auto entropy =
         static_cast<std::size_t>(std::ranges::find(stored.means.measures, "entropy") - stored.means.measures.begin());
@@ -94,7 +94,7 @@ TEST(CorpusHeads, CountTheQueriesOfAnOverlapOnce) {
         static_cast<std::size_t>(std::ranges::find(stored.means.measures, "value_norm") - stored.means.measures.begin());
     EXPECT_EQ(stored.means.rows[stored.means.index(value_norm, 0, 0)], tokens) << "values of context count once too";
     // The first layer's values are those of the tokens alone, whatever chunk they stand in.
-    const Stored whole(folder / "whole", folder / "a.txt");
+    const OpenedStore whole(folder / "whole", folder / "a.txt");
     for (std::int64_t h = 0; h < 8; ++h)
         EXPECT_NEAR(stored.means.by_query[stored.means.index(value_norm, 0, h)],
                     whole.means.by_query[whole.means.index(value_norm, 0, h)], 1e-5);
