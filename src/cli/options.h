@@ -93,6 +93,8 @@ CLI::Option* add_path(Definition& definition, const std::string& flag, Path& pat
     definition.kinds[option] = kind;
     return option;
 }
+/// The token that a question is about: views pin a query, analyses read a position.
+inline constexpr const char* kPosition = "--position,--query";
 /// Layers, positions and the like: a number from 0.
 inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value, const std::string& help,
                               const std::string& type = "N") {

@@ -6,6 +6,7 @@
 #include "headlight/base/nearest.h"
 #include "headlight/base/working_for.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/export/export.h"
 
 #include <CLI/Error.hpp>
 
@@ -25,6 +26,19 @@ const Command* find(std::span<const Command> in, const std::string& name) {
     return nullptr;
 }
 
+/// The analysis that a word names.
+const Command* analysis_called(const std::string& name) { return find(analyses(), "analyze " + name); }
+
+/// Whether the word there names an analysis or a view. A file or folder of that name is a model for the window, unless a word
+/// follows that is no option.
+bool is_question(const std::vector<std::string>& words, std::size_t at) {
+    const std::string& name = words[at];
+    if (find(commands(), name) || !(analysis_called(name) || figure::find_view(name))) return false;
+    std::error_code ignored;
+    const bool alone = at + 1 == words.size() || words[at + 1].starts_with('-');
+    return !alone || !std::filesystem::exists(name, ignored);
+}
+
 /// Moves options before a command's name behind it: "-q render M" becomes "render -q M". Which word is an option's value is
 /// decided by the options that the program's own help lists.
 void put_command_first(std::vector<std::string>& words, const Frontend& frontend) {
@@ -36,7 +50,7 @@ void put_command_first(std::vector<std::string>& words, const Frontend& frontend
         if (!option) return;
         at += option->get_expected_min() > 0 && equals == std::string::npos ? 2 : 1;
     }
-    if (at == 0 || at >= words.size() || !find(commands(), words[at])) return;
+    if (at == 0 || at >= words.size() || !(find(commands(), words[at]) || is_question(words, at))) return;
     const CommandGroup* group = group_called(words[at]);
     const bool two = group && at + 1 < words.size() && find(group->commands, words[at] + " " + words[at + 1]);
     const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);
@@ -54,20 +68,14 @@ std::string_view out_of(const std::vector<std::string>& words) {
 }
 
 /// A question by its name alone, "lens MODEL …": `analyze lens`, and for a picture or where only a view has that name `render
-/// --view lens`. A file or folder of that name is a model for the window, unless another word follows.
+/// --view lens`.
 void complete_question(std::vector<std::string>& words) {
-    if (words.empty() || find(commands(), words.front())) return;
-    const std::string name = words.front();
-    std::error_code ignored;
-    if (std::filesystem::exists(name, ignored) && (words.size() < 2 || words[1].starts_with('-'))) return;
-    const Command* analysis = find(analyses(), "analyze " + name);
-    const std::string view = analysis && !analysis->view.empty() ? std::string(analysis->view) : name;
-    const bool is_view = figure::find_view(view) != nullptr;
-    const std::string ending = std::filesystem::path(out_of(words)).extension().string();
-    const bool is_picture = ending == ".png" || ending == ".svg" || ending == ".pdf";
-    if (analysis && !(is_picture && is_view)) {
+    if (words.empty() || !is_question(words, 0)) return;
+    const Command* analysis = analysis_called(words.front());
+    const std::string view(analysis && !analysis->view.empty() ? analysis->view : words.front());
+    if (analysis && !(figure::find_view(view) && figure::is_picture(out_of(words)))) {
         words.insert(words.begin(), "analyze");
-    } else if (is_view) {
+    } else {
         words.front() = "render";
         words.insert(words.end(), {"--view", view});
     }

@@ -38,6 +38,10 @@ TEST(AnalyzeSparsity, WritesARowForEachHeadAndEveryScheme) {
             HasSubstr("stride"));
     const std::string bert = test::fixture("models/bert");
     EXPECT_EQ(headlight({"analyze", "sparsity", bert, "--text", text}).code, 1);
+    const std::vector<std::string> windows{built_in_model(), "--text", text, "--scheme", "window", "--block", "16"};
+    refused(headlight(joined({"analyze", "sparsity"}, windows)), 2, HasSubstr("--block is for --scheme nsa"));
+    refused(headlight(joined(joined({"render"}, windows), {"--view", "sparsity", "--out", "s.svg"})), 2,
+            HasSubstr("--block is for --scheme nsa"));
 }
 
 TEST(AnalyzeReach, MarksAPassageAndListsWhatAHeadMoves) {

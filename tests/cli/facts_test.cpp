@@ -26,6 +26,8 @@ TEST(Facts, OfASweepAreWhatItsCellsWereSubtractedFrom) {
     const auto& facts = sweep["facts"];
     EXPECT_EQ(facts["to"].get<std::vector<std::string>>(), (std::vector<std::string>{"L4H7.k", "L5H7.q"})) << "each of them";
     const auto& cell = sweep["rows"][0];
+    EXPECT_EQ(facts["effect"], "direct") << "that of a path";
+    EXPECT_EQ(facts["layers"], 0) << "a number";
     EXPECT_NEAR(facts["corrupt_metric"].get<double>(), cell[2].get<double>() - cell[3].get<double>(), 1e-6);
     EXPECT_NE(facts["clean_metric"].get<double>(), std::round(1000 * facts["clean_metric"].get<double>()) / 1000);
 }

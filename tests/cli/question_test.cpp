@@ -53,6 +53,11 @@ TEST(Question, DrawsItsViewIntoAPicture) {
     EXPECT_EQ(alone, test::slurp(folder / "render.csv")) << "a view has its data";
 }
 
+TEST(Question, MayFollowOptions) {
+    const auto quiet = headlight({"-q", "lens", "novella-7m", "--text", "The doctor asked the nurse.", "--top", "2"});
+    EXPECT_EQ(done(quiet).out, done(headlight(joined({"lens"}, {"--top", "2"}))).out);
+}
+
 TEST(Question, NamesWhatIsMissing) {
     refused(headlight(joined({"matrix"}, {})), 2, HasSubstr("--out is required"));
     refused(headlight(joined({"heads"}, {"--out", "heads.svg"})), 2, HasSubstr(".csv"));

@@ -66,7 +66,7 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (spec.opens_detail) state.detail = options.detail;
     if (const auto found = options.values.find(view); found != options.values.end())
-        state.values = figure::tidy(spec, found->second);
+        state.values = figure::in_use(spec, found->second);
     if (spec.needs.texts) state.batch = document.batch();
     const bool of_corpus =
         std::ranges::any_of(state.values, [](const auto& value) { return analyze::is_of_corpus(value.second); });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QDoubleSpinBox>
-#include <QLocale>
 
 namespace headlight::ui {
 
@@ -15,7 +14,11 @@ public:
         text.replace(u',', u'.');
         return QDoubleSpinBox::validate(text, position);
     }
-    QString textFromValue(double value) const override { return locale().toString(value, 'g', QLocale::FloatingPointShortest); }
+    QString textFromValue(double value) const override {
+        QString text = QDoubleSpinBox::textFromValue(value);
+        while (text.contains(u'.') && (text.endsWith(u'0') || text.endsWith(u'.'))) text.chop(1);
+        return text;
+    }
 };
 
 }  // namespace headlight::ui

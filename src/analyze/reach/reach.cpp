@@ -240,7 +240,7 @@ Table table_of(const Reach& r) {
         {"middle", &Row::middle,
          "Mean over queries with 100 keys or more of the share from a quarter to three quarters of the keys; uniform: 0.5."},
         {"passage", &Row::passage,
-         "Mean over the queries behind the passage (of a bidirectional model, outside it) of the share on it."},
+         "Mean over the queries after the passage (of a bidirectional model, outside it) of the share on it."},
         {"passage_uniform", &Row::passage_uniform, "The same of uniform attention."},
         {"passage_largest", &Row::passage_largest, "Share of these queries whose largest weight is on the passage."},
         {"retrieval", &Row::retrieval,
@@ -248,7 +248,7 @@ Table table_of(const Reach& r) {
          "al. 2024)."}};
     for (std::size_t d = 0; d < r.distances.size(); ++d)
         columns.add({"distance_" + std::to_string(r.distances[d]), [d](const Row& head) { return head.by_distance[d]; },
-                     "Mean share on keys at this distance, before or behind the query, up to the next column's."});
+                     "Mean share on keys at this distance, before or after the query, up to the next column's."});
     for (std::size_t d = 0; d < Reach::depths; ++d)
         columns.add({"depth_" + std::to_string(100 * d / Reach::depths), [d](const Row& head) { return head.by_depth[d]; },
                      "Mean share on keys from this percentage of the row's keys on."});

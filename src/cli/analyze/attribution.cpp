@@ -15,7 +15,7 @@ struct AttributionCommand : Analysis {
     CLI::Option* at = nullptr;
 
     void add(Definition& definition) {
-        at = add_index(definition, "--position,--query", position,
+        at = add_index(definition, kPosition, position,
                        "the token whose prediction is split, from 0; classifiers: by default the one that their head reads");
         token.add(definition, "the token whose logit is split")->required();
         minus.add(definition, "split the difference to this token's logit");

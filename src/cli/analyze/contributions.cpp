@@ -13,7 +13,7 @@ struct ContributionsCommand : Analysis {
     bool keep_sizes = false;
 
     void add(Definition& definition) {
-        add_index(definition, "--position,--query", position, "the token whose last state is followed back, from 0")->required();
+        add_index(definition, kPosition, position, "the token whose last state is followed back, from 0")->required();
         add_share(definition, "--threshold", threshold, "parts below this share are dropped");
         definition.app->add_flag("--keep-sizes", keep_sizes, "do not renormalise the remaining parts to sum to 1");
     }

@@ -15,7 +15,7 @@ struct DriversCommand : Analysis {
 
     void add(Definition& definition) {
         layer_option = add_index(definition, "--layer", layer, "the layer, from 0");
-        position_option = add_index(definition, "--position,--query", position, "the token, from 0");
+        position_option = add_index(definition, kPosition, position, "the token, from 0");
         add_index(definition, "--neuron", neuron, "what drives this neuron's pre-activation");
         add_index(definition, "--head", head, "which neurons this head drives");
         token.add(

@@ -12,8 +12,7 @@ struct EditsCommand : Analysis {
     TokenArgument token{"--token"};
 
     void add(Definition& definition) {
-        add_index(definition, "--position,--query", position,
-                  "where the prediction is read, from 0 (default: the last token, or the mask)");
+        add_index(definition, kPosition, position, "where the prediction is read, from 0 (default: the last token, or the mask)");
         token.add(definition, "the token that is watched (default: the likeliest of the unedited run)");
     }
 

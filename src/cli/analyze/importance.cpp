@@ -30,7 +30,7 @@ struct ImportanceCommand : Analysis {
 
     void add(Definition& definition) {
         where = add_value(
-            definition, "--position,--query", position,
+            definition, kPosition, position,
             "the token whose prediction is explained, from 0; classifiers: by default the one that their head reads", "P");
         add_value(definition, "--target", target,
                   "the predicted token, by id or text, or class; \"next\": the one in the text (default: the most probable one)",

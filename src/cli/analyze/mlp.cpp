@@ -18,7 +18,7 @@ struct MlpCommand : Analysis {
 
     void add(Definition& definition) {
         add_index(definition, "--layer", layer, "the layer, from 0")->required();
-        add_index(definition, "--position,--query", position, "the token, from 0")->required();
+        add_index(definition, kPosition, position, "the token, from 0")->required();
         add_index(definition, "--top", top, "memories to list, largest contribution first; 0: all")->capture_default_str();
         definition.app->add_flag("--gain", gain, "fold the final norm's gain into the values");
     }

@@ -15,7 +15,7 @@ struct RolloutCommand : Analysis {
         definition.app->add_flag("--flow", flow, "attention flow too: slow; for long texts with --query");
         add_index(definition, "--layer", layer, "only the map after this layer, from 0 (default: every layer)");
         add_index(definition, "--head", head, "only this head of each map's own layer, from 0 (default: mean of all)");
-        add_index(definition, "--query,--position", query, "only this query's row, from 0 (default: every token's)");
+        add_index(definition, kPosition, query, "only this query's row, from 0 (default: every token's)");
         definition.app->add_flag("--by-receptive-field", by_receptive_field,
                                  "causal models: divide by the result of uniform attention");
     }

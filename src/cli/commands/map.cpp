@@ -31,8 +31,6 @@ struct MapArguments {
     PictureOptions picture;
     ResultFile out;
     std::string image;  ///< a picture or a folder of them
-
-    bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
 std::vector<HeadId> chosen_heads(const MapArguments& a, const model::ModelConfig& c) {
@@ -124,7 +122,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
     if (!request.texts.empty() + !request.text.empty() + !arguments.image.empty() != 1)
         throw UsageError("Give --texts FILE, --text TEXT or, for models that read pictures, --image FILE");
     std::optional<Offscreen> offscreen;  // Qt decodes pictures, too
-    if (arguments.is_picture() || !arguments.image.empty()) offscreen.emplace();
+    if (figure::is_picture(arguments.out.path) || !arguments.image.empty()) offscreen.emplace();
     require_relevant(*arguments.app, request);
     const map::MapOptions& options = request.options;
     std::vector<corpus::Text> texts;
@@ -149,7 +147,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
     run.run(arguments.compute.threads, loaded.cancel, console.progress());
     console.clear_progress();
     const map::QueryKeyMap map = run.map();
-    if (arguments.is_picture()) {
+    if (figure::is_picture(arguments.out.path)) {
         for (const std::string& note : map.notes) console.note(note);
         console.note(counts_of(map) + summary(map));
         draw(arguments, loaded, map, console);

@@ -80,7 +80,7 @@ void define_what(Definition& d, RenderArguments& o) {
     d.add_choice("--view", o.request.view, views, "what to draw")->required()->default_str("");
     add_index(d, "--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
     add_value(d, "--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)", "LIST");
-    add_index(d, "--query,--position", o.query, "pin the query token, by position from 0");
+    add_index(d, kPosition, o.query, "pin the query token, by position from 0");
     add_index(d, "--key", o.key, "pin the key token, by position from 0");
     add_value(d, "--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)",
               "N|LAYER:N");
@@ -216,6 +216,9 @@ void check_view_options(const RenderArguments& o) {
     for (const auto& [name, value] : o.request.values)
         if (!spec.option(name)) refuse(name);
     figure::check_values(spec, o.request.values);
+    for (const auto& [name, value] : o.request.values)
+        if (const figure::ViewOption& option = *spec.option(name); option.relevant && !option.relevant(o.request))
+            throw UsageError("--" + name + " is for " + option.only);
     if (!spec.needs.pattern)
         figure::visit_pattern(o.request.pattern, [&](const figure::CommonOption& option, const auto&) {
             if (o.app->count(std::string("--") + option.flag) > 0) refuse(option.flag);
@@ -311,7 +314,7 @@ int render(const RenderArguments& o, const Console& console) {
     request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
     const auto figure = figure::make_figure(trace, request, interruptible());
-    if (!figure::is_data(figure::format_of(o.out))) note_height(request, *figure, console);
+    if (figure::is_picture(o.out)) note_height(request, *figure, console);
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
                           o.out);

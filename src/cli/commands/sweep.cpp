@@ -38,7 +38,6 @@ struct SweepArguments {
     ResultFile out;
 
     std::filesystem::path unfinished() const { return out.path + ".unfinished"; }
-    bool is_picture() const { return !out.path.empty() && !figure::is_data(figure::format_of(out.path)); }
 };
 
 void check(const SweepArguments& a) {
@@ -120,16 +119,15 @@ int run(SweepArguments a, const Console& console) {
     char took[48];
     std::snprintf(took, sizeof took, "swept in %.3f s", found.seconds);
     console.note(took);
-    if (a.is_picture()) {
+    if (figure::is_picture(a.out.path)) {
         for (const std::string& note : found.notes) console.note(note);
         draw(a, *loaded.model, found, console);
         std::filesystem::remove(a.unfinished());
         return 0;
     }
     Result result{.table = table_of(found), .facts = facts_of(*loaded.model)};
-    SweepRequest described = a.asked;
-    described.options.effect = found.options.effect;
-    add_facts(result, described, {"pairs", "clean", "corrupt", "answer", "wrong", "position"});
+    add_facts(result, a.asked, {"pairs", "clean", "corrupt", "answer", "wrong", "position", "effect"});
+    result.fact("effect", std::string(enum_word(found.options.effect)));  // that of a path is direct, whatever was asked for
     if (const std::string& at = a.asked.position; at != "END") {
         const bool is_name = at.find_first_not_of("0123456789") != std::string::npos;
         is_name ? result.fact("position", at) : result.fact("position", std::int64_t{pairs.front().clean.end});

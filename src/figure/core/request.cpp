@@ -44,7 +44,7 @@ void put_what(Options& out, const Request& r) {
     if (r.key) out.emplace_back("key", std::to_string(r.key->value));
     if (r.neuron && spec.needs.neuron)
         out.emplace_back("neuron", std::to_string(r.neuron->layer.value) + ":" + std::to_string(r.neuron->neuron.value));
-    for (const auto& [name, value] : tidy(spec, r.values))
+    for (const auto& [name, value] : in_use(spec, r.values))
         out.emplace_back(name, spec.option(name)->kind == OptionKind::flag ? "" : value);
 }
 

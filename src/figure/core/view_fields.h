@@ -27,6 +27,7 @@ std::vector<ViewOption> options_of(const std::string& view) {
         option.title = field.title;
         option.help = view + ": " + std::string(field.help);
         option.low = field.low, option.high = field.high;
+        option.only = field.only;
         if constexpr (std::is_same_v<T, bool>) {
             option.kind = OptionKind::flag;
         } else if constexpr (std::is_enum_v<T>) {

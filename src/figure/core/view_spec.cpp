@@ -202,6 +202,18 @@ ViewValues tidy(const ViewSpec& spec, const ViewValues& values) {
     return kept;
 }
 
+ViewValues in_use(const ViewSpec& spec, const ViewValues& values) {
+    ViewState state;
+    state.view = spec.id;
+    state.values = tidy(spec, values);
+    ViewValues used = state.values;
+    std::erase_if(used, [&](const auto& value) {
+        const ViewOption& option = *spec.option(value.first);
+        return option.relevant && !option.relevant(state);
+    });
+    return used;
+}
+
 void check_values(const ViewSpec& spec, const ViewValues& values) {
     for (const auto& [name, value] : values) {
         const ViewOption* option = spec.option(name);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace headlight::figure {
@@ -105,15 +106,34 @@ QByteArray xml_document(QString document) {
     return document.toUtf8();
 }
 
-Format format_of(const std::filesystem::path& path) {
+namespace {
+
+std::string extension_of(const std::filesystem::path& path) {
     std::string extension = path.extension().string();
     std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+    return extension;
+}
+
+std::optional<Format> known_format(const std::string& extension) {
     for (const auto& [known, format] : kFormats)
         if (extension == known) return format;
+    return std::nullopt;
+}
+
+}  // namespace
+
+Format format_of(const std::filesystem::path& path) {
+    const std::string extension = extension_of(path);
+    if (const auto format = known_format(extension)) return *format;
     throw Error({.problem = "The file's extension does not say a known format",
                  .file = path.string(),
                  .expected = ".png, .svg, .pdf, .csv, .npz or .json",
                  .found = extension.empty() ? "none" : extension});
+}
+
+bool is_picture(const std::filesystem::path& path) {
+    const auto format = known_format(extension_of(path));
+    return format && !is_data(*format);
 }
 
 void export_figure(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,

@@ -133,7 +133,7 @@ TEST(NeuronView, ColumnsCloseUpBeforeTheyAreCut) {
         }
 }
 
-/// Its lines are told apart by where they are drawn: none over another, and all of them inside of what is in sight.
+/// No line overlaps another, and all are inside what is in sight.
 TEST(NeuronView, TheFooterIsReadableInANarrowPane) {
     auto data = sample::neuron({.d_head = 32, .slope = 0.25});
     data.model = "a-model-with-a-rather-long-name-of-many-words-instruct";

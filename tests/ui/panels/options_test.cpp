@@ -160,6 +160,8 @@ TEST(RealField, PointAndCommaAreDecimalPointsOnAGermanDesktop) {
         field.setDecimals(6);
         field.setValue(0.25);
         EXPECT_EQ(field.text(), QStringLiteral("0.25")) << "without zeros that say nothing";
+        field.setValue(largest);
+        EXPECT_EQ(field.text(), largest == 1 ? QStringLiteral("1") : QStringLiteral("1000000"));
         for (const char* typed : {"0.5", "0,5"}) {
             field.setValue(0.25);
             field.selectAll();

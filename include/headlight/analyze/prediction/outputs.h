@@ -21,7 +21,7 @@ TokenChoice choose_output(const model::ModelConfig&, const text::Tokenizer&, std
                           const std::string& option = {});
 
 /// What a prediction at `position` is asked about: choose_output(), or "next", the token that the text has there (of a causal
-/// model the one behind the position, else the one at it). A class may have that name.
+/// model the one after the position, else the one at it). A class may have that name.
 TokenChoice choose_target(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding&, Position position,
                           std::string_view typed, const std::string& option = {});
 

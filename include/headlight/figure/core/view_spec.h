@@ -36,6 +36,7 @@ struct ViewOption {
     bool plain_default = false;  ///< the window need not say that it has its default
     /// Whether it changes anything, as the other options are; empty: always.
     std::function<bool(const ViewState&)> relevant{};
+    std::string only{};  ///< when it does: "--scheme nsa"
 };
 
 /// Which parts of the selection and of the common options make another figure necessary. What is only painted into a
@@ -122,6 +123,8 @@ double number_value(const ViewState&, std::string_view option);
 bool combines_heads(const ViewState&);
 /// Keeps only values that the view has and that differ from their default.
 ViewValues tidy(const ViewSpec&, const ViewValues&);
+/// Of those the ones that change the figure, as the others are.
+ViewValues in_use(const ViewSpec&, const ViewValues&);
 /// Error names the option and the offending value.
 void check_values(const ViewSpec&, const ViewValues&);
 

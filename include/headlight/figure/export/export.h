@@ -26,6 +26,8 @@ enum class Format { png, svg, pdf, csv, npz, json };
 constexpr bool is_data(Format format) { return format == Format::csv || format == Format::npz || format == Format::json; }
 /// From the extension; Error names the known ones.
 Format format_of(const std::filesystem::path&);
+/// Its extension is that of a picture; false for data and for unknown ones.
+bool is_picture(const std::filesystem::path&);
 
 /// Writes atomically. Byte-identical for equal input and version. Metadata (provenance) goes into every format.
 void export_figure(Figure&, const Selection&, const Provenance&, const ExportOptions&, const std::filesystem::path&,

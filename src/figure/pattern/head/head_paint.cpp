@@ -128,7 +128,7 @@ void HeadFigure::paint_legend(const Frame& f) const {
     QString what = data_.difference ? QStringLiteral("B − A of the weight")
                    : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
                           : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
-    constexpr double bar_width = 120, room_of_ends = 62;  // before and behind the bar
+    constexpr double bar_width = 120, room_of_ends = 62;  // before and after the bar
     if (HeadLayout::margin + draw::text_width(what, font) + bar_width + room_of_ends > layout_.size.width() - HeadLayout::margin)
         what = what.sliced(what.indexOf(u',') + 1).trimmed();  // what the opacity is; the lines speak for themselves
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
