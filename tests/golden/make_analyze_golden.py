@@ -199,8 +199,9 @@ def excesses(run, p, pairs, by_distance):
     return sums
 
 
-def measures(run, ids, special, texts, with_first_row=False):
-    """{measure: [layer, head]}; row 0 of causal models is left out unless asked for. texts: each token as written."""
+def measures(run, ids, special, texts, sentences, with_first_row=False):
+    """{measure: [layer, head]}; row 0 of causal models is left out unless asked for. texts: each token as written; sentences:
+    0, 1 or, of special tokens, None."""
     n, first = run.tokens, 1 if run.causal and not with_first_row else 0
     rows, keys = np.arange(first, n), np.arange(n)
     legal = keys + 1 if run.causal else np.full(n, n)  # keys that each query may look at
@@ -218,6 +219,8 @@ def measures(run, ids, special, texts, with_first_row=False):
     separated = not run.causal and separators.any()
     sought = {"induction_excess": behind & ~special[:, None], "duplicate_excess": copies & ~special[:, None],
               "previous_excess": keys[:, None] - 1 == keys[None, :]}
+    of = np.array([-1 if s is None else s for s in sentences])
+    other = (of[:, None] >= 0) & (of[None, :] == 1 - of[:, None]) & (keys[None, :] < legal[:, None])  # [query, key]
     table = {}
 
     def put(name, l, h, values):
@@ -247,6 +250,8 @@ def measures(run, ids, special, texts, with_first_row=False):
             put("argmax_self", l, h, p.argmax(-1)[rows] == rows)
             put("argmax_first", l, h, p.argmax(-1)[rows] == 0)
             put("variability", l, h, [])
+            if 1 in of:
+                put("share_other_sentence", l, h, [p[i, other[i]].sum() for i in rows if other[i].any()])
             update, stream, z = p @ data["v"][h] @ data["w_o"][h], data["resid_pre"], p @ data["v"][h]
             sizes = np.linalg.norm(update, axis=-1), np.linalg.norm(stream, axis=-1)
             put("update_magnitude", l, h, (sizes[0] / sizes[1])[rows])
@@ -398,9 +403,9 @@ def golden(folder, name):
         pairs = [(4, 5, 13, 4), (3, 0, 9, 8), (5, 7, 16, 0), (0, 2, 6, 6)] if case == "doctor" else \
             [(0, 0, n - 1, n // 2), (last, heads - 1, n // 2, 0), (last, heads // 2, n - 1, n - 1)]
         of = dict(text=text, pair=pair, ids=ids.tolist(), chains=[chain(run, *p) for p in pairs],
-                  neuron=neuron(run, *pairs[0][:3]), measures=measures(run, ids, special, texts))
+                  neuron=neuron(run, *pairs[0][:3]), measures=measures(run, ids, special, texts, encoded.sequence_ids))
         if built_in or name == "bert":
-            of["measures_with_first_row"] = measures(run, ids, special, texts, True)
+            of["measures_with_first_row"] = measures(run, ids, special, texts, encoded.sequence_ids, True)
             if not pair:
                 runs.append((run, of))
         if case in ("words", "tiny", "pair") and name in MAPS_OF:
