@@ -20,6 +20,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -146,6 +147,11 @@ public:
     void sums(const std::string& name, const Shape&, const std::vector<FixedSum*>&);
     /// Of queries or texts: from 0 to kMostCounted.
     void counts(const std::string& name, const Shape&, const std::vector<std::int64_t*>&);
+    /// [slot] how many items each has, at most `most`, and the items of all: `items(slot)` gives those of one,
+    /// `take(slot, i, item)` takes one of a file, describe(StoredRows<Item>&, name) lists the arrays.
+    template <class Item, class Items, class Take, class Describe>
+    void lists(const std::string& name, const Shape& slots, std::uint8_t most, const Items& items, const Take& take,
+               const Describe& describe);
     /// [bytes of all], [string] where each ends.
     void strings(const std::string& bytes, const std::string& ends, std::vector<std::string>&);
     /// The number of a chunk of the store, or from `least`.
@@ -247,14 +253,14 @@ public:
 private:
     template <class T, class Count, class... Fields>
     StoredRows& walk(const std::string& name, Shape shape, std::int64_t size, const Count& count, const Fields&... fields) {
-        std::vector<T> all;
         if (a_.saves()) {
+            std::vector<T> all;
             for (const Row* row : rows_) (field_of(fields).save(*row, all), ...);
             if (shape.front() < 0) shape.front() = std::ssize(all) / size;
             a_.out().template put<T>(name, shape, all);
         }
         if (!a_.loads()) return *this;
-        all = a_.in().template get<T>(name, shape);
+        const ArrayView<T> all = a_.in().template view<T>(name, shape);
         make(name);
         std::int64_t left = std::ssize(all) / size;  // each row's must fit, or two could cancel
         const T* at = all.data();
@@ -280,6 +286,30 @@ private:
     std::vector<Row*> rows_;
     std::function<std::vector<Row*>()> make_;
 };
+
+template <class Item, class Items, class Take, class Describe>
+void Archive::lists(const std::string& name, const Shape& slots, std::uint8_t most, const Items& items, const Take& take,
+                    const Describe& describe) {
+    const std::string in_use = name + ".in_use";
+    std::vector<Item> all;
+    std::vector<std::uint8_t> sizes;
+    if (loads()) sizes = in_->get_within<std::uint8_t>(in_use, slots, 0, most);
+    for (std::int64_t slot = 0; saves() && slot < product_of(slots); ++slot) {
+        const std::vector<Item> more = items(slot);
+        all.insert(all.end(), more.begin(), more.end());
+        sizes.push_back(static_cast<std::uint8_t>(more.size()));
+    }
+    if (saves()) out_->put<std::uint8_t>(in_use, slots, sizes);
+    StoredRows<Item> rows(*this, {-1}, all);
+    describe(rows, name);
+    if (!loads()) return;
+    const std::int64_t listed = std::reduce(sizes.begin(), sizes.end(), std::int64_t{0});
+    if (listed != std::ssize(all))
+        in_->throw_damaged(in_use, std::to_string(std::ssize(all)) + " in all", std::to_string(listed));
+    const Item* next = all.data();
+    for (std::int64_t slot = 0; slot < std::ssize(sizes); ++slot)
+        for (std::int64_t i = 0; i < sizes[static_cast<std::size_t>(slot)]; ++i) take(slot, i, *next++);
+}
 
 template <class Row, class Describe>
 void Archive::rows(const std::string& name, std::map<std::int64_t, Row>& rows, const Describe& describe) {

@@ -49,9 +49,9 @@ void Arrays::put(const std::string& name, std::vector<std::int64_t> shape, std::
                      .item = name,
                      .expected = shape_text(shape),
                      .found = std::to_string(values.size()) + " values"});
-    Array array{dtype_of<T>(), std::move(shape), std::vector<std::byte>(values.size_bytes())};
-    if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), values.size_bytes());
-    arrays_[name] = std::move(array);
+    const auto bytes = std::as_bytes(values);
+    const auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+    arrays_[name] = {dtype_of<T>(), std::move(shape), *copy, copy};
 }
 
 const Arrays::Array& Arrays::at(const std::string& name) const {
@@ -88,6 +88,16 @@ std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64
 }
 
 template <class T>
+ArrayView<T> Arrays::view(const std::string& name, const std::vector<std::int64_t>& shape) const {
+    require<T>(name, shape);
+    const Array& array = at(name);
+    if (reinterpret_cast<std::uintptr_t>(array.bytes.data()) % alignof(T) == 0)
+        return {{reinterpret_cast<const T*>(array.bytes.data()), array.bytes.size() / sizeof(T)}, array.owner};
+    const auto copy = std::make_shared<const std::vector<T>>(get<T>(name, shape));
+    return {*copy, copy};
+}
+
+template <class T>
 std::vector<T> Arrays::get_within(const std::string& name, const std::vector<std::int64_t>& shape, T least, T most) const {
     std::vector<T> values = get<T>(name, shape);
     for (const T value : values)
@@ -112,7 +122,8 @@ void Arrays::throw_damaged(const std::string& name, const std::string& expected,
 
 std::int64_t Arrays::bytes() const noexcept {
     std::int64_t sum = 0;
-    for (const auto& [name, array] : arrays_) sum += static_cast<std::int64_t>(array.bytes.size());
+    for (const auto& [name, array] : arrays_)
+        if (!array.mapped) sum += static_cast<std::int64_t>(array.bytes.size());
     return sum;
 }
 
@@ -128,15 +139,16 @@ Arrays Arrays::read(const std::filesystem::path& file, const std::string& hint, 
     arrays.file_ = file;
     arrays.hint_ = hint;
     for (const auto& [name, view] : store.tensors())
-        arrays.arrays_[name] = {view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}};
+        arrays.arrays_[name] = {view.dtype, view.shape, view.bytes, view.owner, true};
     if (metadata) *metadata = store.metadata();
     return arrays;
 }
 
-#define HEADLIGHT_ARRAY_TYPE(T)                                                                      \
-    template void Arrays::put<T>(const std::string&, std::vector<std::int64_t>, std::span<const T>); \
-    template void Arrays::require<T>(const std::string&, const std::vector<std::int64_t>&) const;    \
-    template std::vector<T> Arrays::get<T>(const std::string&, const std::vector<std::int64_t>&) const;
+#define HEADLIGHT_ARRAY_TYPE(T)                                                                         \
+    template void Arrays::put<T>(const std::string&, std::vector<std::int64_t>, std::span<const T>);    \
+    template void Arrays::require<T>(const std::string&, const std::vector<std::int64_t>&) const;       \
+    template std::vector<T> Arrays::get<T>(const std::string&, const std::vector<std::int64_t>&) const; \
+    template ArrayView<T> Arrays::view<T>(const std::string&, const std::vector<std::int64_t>&) const;
 HEADLIGHT_ARRAY_TYPE(float)
 HEADLIGHT_ARRAY_TYPE(double)
 HEADLIGHT_ARRAY_TYPE(std::int64_t)
@@ -150,6 +162,7 @@ HEADLIGHT_ORDERED_TYPE(float)
 HEADLIGHT_ORDERED_TYPE(std::int64_t)
 HEADLIGHT_ORDERED_TYPE(std::int32_t)
 HEADLIGHT_ORDERED_TYPE(std::int16_t)
+HEADLIGHT_ORDERED_TYPE(std::uint8_t)
 #undef HEADLIGHT_ORDERED_TYPE
 
 }  // namespace headlight::corpus

@@ -20,8 +20,8 @@ HeadTexts::HeadTexts(const Arrays& merged, const std::vector<std::int64_t>& text
     heads_ = shape.heads;
     const auto measures = std::ssize(measures_);
     const auto chunks = merged.get<std::int64_t>("heads.chunks", {-1});
-    values_ = merged.get<float>("heads.values", {std::ssize(chunks), measures, layers_, heads_});
-    rows_ = merged.get<std::int32_t>("heads.rows", {std::ssize(chunks), measures, layers_});
+    values_ = merged.view<float>("heads.values", {std::ssize(chunks), measures, layers_, heads_});
+    rows_ = merged.view<std::int32_t>("heads.rows", {std::ssize(chunks), measures, layers_});
     std::map<std::int64_t, std::int64_t> row_of;  // of a text
     for (const std::int64_t chunk : chunks) {
         if (chunk < 0 || chunk >= std::ssize(text_of_chunk))

@@ -25,6 +25,14 @@ constexpr std::int64_t kSideBins = kCoefficientBins / 2;
 constexpr std::int32_t kLowestBin = (127 - 8) << 2;  ///< exponent and two bits of the mantissa of 2^-8
 constexpr std::int32_t kFull = std::numeric_limits<std::int32_t>::max();
 
+constexpr std::int64_t kMostExamples = std::numeric_limits<std::uint8_t>::max();  ///< of a neuron and a kind
+
+/// A bin of a histogram that is not empty.
+struct BinCount {
+    std::uint8_t bin = 0;
+    std::int32_t count = 0;
+};
+
 float edge_of(std::int64_t side_bin) {
     return side_bin == 0 ? 0.0F : std::bit_cast<float>(static_cast<std::int32_t>((kLowestBin + side_bin) << 21));
 }
@@ -83,9 +91,9 @@ AccumulatorKind neurons_kind() {
 }
 
 Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : options_(options), first_{0} {
-    if (options.triggers < 1 || options.triggers > 255 || options.samples < 1)
+    if (std::min(options.triggers, options.samples) < 1 || std::max(options.triggers, options.samples) > kMostExamples)
         throw Error({.problem = "A neuron cannot keep that many examples",
-                     .expected = "1 to 255 triggers, at least 1 sample",
+                     .expected = "1 to 255 triggers, 1 to 255 samples",
                      .found = std::to_string(options.triggers) + " and " + std::to_string(options.samples)});
     for (std::int64_t l = 0; l < c.n_layers; ++l) first_.push_back(first_.back() + model::mlp_width(c, l));
     resize();
@@ -95,14 +103,9 @@ Neurons::Neurons(const Arrays& arrays, std::uint64_t seed)
     : options_{.seed = seed}, first_(arrays.get<std::int64_t>("neurons.first", {-1})) {
     if (first_.empty() || first_.front() != 0 || !std::ranges::is_sorted(first_))
         arrays.throw_damaged("neurons.first", "the first neuron of each layer");
-    arrays.require<float>("neurons.largest.value", {neurons(), -1});
-    arrays.require<float>("neurons.samples.value", {neurons(), kActivityLevels, -1});
-    options_.triggers = arrays.shape("neurons.largest.value")[1];
-    options_.samples = arrays.shape("neurons.samples.value")[2];
-    constexpr std::int64_t kMostSamples = 1 << 16;
-    if (options_.triggers < 1 || options_.triggers > 255 || options_.samples < 1 || options_.samples > kMostSamples)
-        arrays.throw_damaged("neurons.largest.value", "1 to 255 triggers and at least 1 sample",
-                             std::to_string(options_.triggers) + " and " + std::to_string(options_.samples));
+    const auto limits = arrays.get_within<std::int64_t>("neurons.limits", {2}, 1, kMostExamples);
+    options_.triggers = limits[0], options_.samples = limits[1];
+    arrays.require<std::uint8_t>("neurons.histogram.in_use", {neurons()});
     resize();
     load(arrays);
 }
@@ -281,33 +284,45 @@ std::vector<Trigger> Neurons::listed(const Extremes& best, std::int64_t r) const
 void Neurons::stored(Archive& a) {
     a.facts("neurons.first", first_);
     a.counts("neurons.counted", {2}, {&texts_, &tokens_});
-    const Shape bins{neurons(), kCoefficientBins};
-    if (a.saves()) a.out().put<std::int32_t>("neurons.histogram", bins, histogram_);
-    if (a.loads()) histogram_ = a.in().get_within<std::int32_t>("neurons.histogram", bins, 0, kFull);
-    const auto triggers = [&](const std::string& name, const Shape& shape, std::vector<Trigger>& rows) {
-        StoredRows<Trigger>(a, shape, rows)
-            .column<float>(name + ".value", {}, within(0, &Trigger::value))
-            .column<std::int32_t>(name + ".text", {}, a.chunk(&Trigger::text, -1))
-            .column<std::int32_t>(name + ".position", {}, within(-1, &Trigger::position))
+    if (!a.saves() && !a.loads()) return;
+    std::vector<std::int64_t> limits{options_.triggers, options_.samples};
+    a.facts("neurons.limits", limits);
+    // Lists: few texts leave most of them short and most bins empty.
+    const auto triggers = [&](StoredRows<Trigger>& rows, const std::string& name) {
+        rows.column<float>(name + ".value", {}, within(0, &Trigger::value))
+            .column<std::int32_t>(name + ".text", {}, a.chunk(&Trigger::text))
+            .column<std::int32_t>(name + ".position", {}, within(0, &Trigger::position))
             .column<std::int32_t>(name + ".next", {}, within(-1, &Trigger::next));
     };
-    for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)}) {
-        std::vector<Trigger> rows(best->triggers.size());
-        for (std::int64_t r = 0; a.saves() && r < neurons(); ++r)
-            std::ranges::copy(listed(*best, r), rows.begin() + r * options_.triggers);
-        triggers(name, {neurons(), options_.triggers}, rows);
-        if (!a.loads()) continue;
-        std::ranges::fill(best->in_use, std::uint8_t(0));
-        for (std::int64_t i = 0; i < std::ssize(rows); ++i)
-            if (const Trigger& trigger = rows[static_cast<std::size_t>(i)]; trigger.text >= 0)
-                offer_trigger(*best, i / options_.triggers, trigger);
-    }
-    triggers("neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
-    for (std::int64_t slot = 0; a.loads() && slot < neurons() * kActivityLevels; ++slot) {
-        const Trigger& last = samples_[static_cast<std::size_t>((slot + 1) * options_.samples - 1)];
-        largest_draw_[static_cast<std::size_t>(slot)] =
-            last.text < 0 ? std::numeric_limits<std::uint64_t>::max() : sample_draw(slot / kActivityLevels, last);
-    }
+    const auto count_at = [&](std::int64_t row, std::int64_t bin) -> std::int32_t& {
+        return histogram_[static_cast<std::size_t>(row * kCoefficientBins + bin)];
+    };
+    a.lists<BinCount>(
+        "neurons.histogram", {neurons()}, kCoefficientBins,
+        [&](std::int64_t row) {
+            std::vector<BinCount> counted;
+            for (std::int64_t bin = 0; bin < kCoefficientBins; ++bin)
+                if (const std::int32_t count = count_at(row, bin); count > 0)
+                    counted.push_back({static_cast<std::uint8_t>(bin), count});
+            return counted;
+        },
+        [&](std::int64_t row, std::int64_t, const BinCount& counted) { count_at(row, counted.bin) = counted.count; },
+        [](StoredRows<BinCount>& rows, const std::string& name) {
+            rows.column<std::uint8_t>(name + ".bin", {}, within(0, &BinCount::bin, kCoefficientBins - 1))
+                .column<std::int32_t>(name + ".count", {}, within(1, &BinCount::count));
+        });
+    for (const auto& [name, best] : {std::pair("neurons.largest", &largest_), std::pair("neurons.smallest", &smallest_)})
+        a.lists<Trigger>(
+            name, {neurons()}, options_.triggers, [&, best](std::int64_t row) { return listed(*best, row); },
+            [&, best](std::int64_t row, std::int64_t, const Trigger& trigger) { offer_trigger(*best, row, trigger); }, triggers);
+    a.lists<Trigger>(
+        "neurons.samples", {neurons(), kActivityLevels}, options_.samples, [&](std::int64_t slot) { return samples_in(slot); },
+        [&](std::int64_t slot, std::int64_t i, const Trigger& sample) {
+            samples_[static_cast<std::size_t>(slot * options_.samples + i)] = sample;
+            if (i + 1 == options_.samples)
+                largest_draw_[static_cast<std::size_t>(slot)] = sample_draw(slot / kActivityLevels, sample);
+        },
+        triggers);
 }
 
 std::int64_t Neurons::width(Layer layer) const {
@@ -337,7 +352,11 @@ std::vector<Trigger> Neurons::samples(Layer layer, Neuron neuron, std::int64_t l
         throw Error({.problem = "There is no such level of activity",
                      .expected = "0 to " + std::to_string(kActivityLevels - 1),
                      .found = std::to_string(level)});
-    const auto begin = samples_.begin() + (r * kActivityLevels + level) * options_.samples;
+    return samples_in(r * kActivityLevels + level);
+}
+
+std::vector<Trigger> Neurons::samples_in(std::int64_t slot) const {
+    const auto begin = samples_.begin() + slot * options_.samples;
     std::vector<Trigger> out(begin, begin + options_.samples);
     std::erase_if(out, [](const Trigger& t) { return t.text < 0; });
     return out;

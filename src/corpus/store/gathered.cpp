@@ -40,6 +40,16 @@ Gathered Gathered::fresh() const {
     return out;
 }
 
+std::vector<Gathered> Gathered::fresh_kinds() const {
+    std::vector<Gathered> out;
+    for (const auto& each : all_) {
+        Gathered alone;
+        alone.all_.push_back(each->fresh());
+        out.push_back(std::move(alone));
+    }
+    return out;
+}
+
 void Gathered::merge(const Gathered& other) {
     for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->merge(*other.all_[i]);
 }

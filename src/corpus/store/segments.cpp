@@ -208,17 +208,24 @@ Gathered gathered_in(const Segment& segment, const Manifest& manifest) {
 }
 
 Merged merge_segments(const std::vector<Segment>& segments, const Manifest& manifest, const Gathered& fresh) {
-    Gathered all = fresh.fresh();
     Merged out;
+    std::vector<Arrays> parts;
     for (const Segment& segment : segments) {
-        Gathered one = fresh.fresh();
-        one.load(read_arrays(segment.file, manifest, kDeleteSegment));
-        all.merge(one);
+        parts.push_back(read_arrays(segment.file, manifest, kDeleteSegment));
         out.blocks.insert(out.blocks.end(), segment.blocks.begin(), segment.blocks.end());
         out.chunks += segment.chunks;
     }
     std::ranges::sort(out.blocks);
-    all.save(out.arrays);
+    // One kind after the other: in memory are the arrays of the finished ones, and one kind twice.
+    for (const Gathered& kind : fresh.fresh_kinds()) {
+        Gathered all = kind.fresh();
+        for (const Arrays& part : parts) {
+            Gathered one = kind.fresh();
+            one.load(part);
+            all.merge(one);
+        }
+        all.save(out.arrays);
+    }
     out.arrays.set_chunks(manifest.chunks());
     return out;
 }

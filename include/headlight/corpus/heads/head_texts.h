@@ -41,8 +41,8 @@ private:
     std::vector<std::int64_t> row_;  ///< [chunk] its text's
     std::optional<FirstTokens> first_;
     std::vector<std::int64_t> first_row_;  ///< [text of first_] its row
-    std::vector<float> values_;            ///< [chunk, measure, layer, head]
-    std::vector<std::int32_t> rows_;       ///< [chunk, measure, layer]
+    ArrayView<float> values_;              ///< [chunk, measure, layer, head], in the file
+    ArrayView<std::int32_t> rows_;         ///< [chunk, measure, layer], in the file
 };
 
 }  // namespace headlight::corpus

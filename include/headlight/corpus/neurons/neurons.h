@@ -42,8 +42,8 @@ struct NeuronsOptions {
 };
 
 /// Covers every neuron of a model. A chunk's first token (an attention sink, whose coefficients dwarf all others) and tokens
-/// counted by an earlier chunk are left out. Memory and file: 3.3 kB per neuron with the default options (GPT-2 small 120 MB,
-/// Llama-2-7B 1.15 GB).
+/// counted by an earlier chunk are left out. Memory, and a file of many texts: 3.3 kB per neuron with the default options (GPT-2
+/// small 120 MB, Llama-2-7B 1.15 GB).
 class Neurons : public Stored<Neurons> {
 public:
     explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
@@ -90,6 +90,7 @@ private:
     void offer_trigger(Extremes&, std::int64_t row, const Trigger&) const;
     void offer_sample(std::int64_t slot, std::uint64_t draw, const Trigger&);
     std::uint64_t sample_draw(std::int64_t row, const Trigger&) const;
+    std::vector<Trigger> samples_in(std::int64_t slot) const;              ///< [row, level]
     std::vector<Trigger> listed(const Extremes&, std::int64_t row) const;  ///< best first
 
     NeuronsOptions options_;
