@@ -2,8 +2,8 @@
 #include "trace/recorder.h"
 
 #include "headlight/base/error.h"
+#include "model/arithmetic/on_cpu.h"
 #include "model/internals.h"
-#include "trace/on_cpu.h"
 
 #include <ATen/Parallel.h>
 
@@ -101,7 +101,7 @@ bool Recorder::wants(HookPoint point) const {
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end())
-        tensor = changed_on_cpu(tensor, [&](const at::Tensor& t) { return intervene(point, t, functions->second); });
+        tensor = model::changed_on_cpu(tensor, [&](const at::Tensor& t) { return intervene(point, t, functions->second); });
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || is_of_replaced(point, replaced_);
     if (keep) stored_[point] = tensor.to(at::kCPU);
     const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };

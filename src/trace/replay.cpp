@@ -6,9 +6,9 @@
 #include "headlight/base/numbers.h"
 #include "headlight/trace/edited.h"
 #include "headlight/trace/saved.h"
+#include "model/arithmetic/on_cpu.h"
 #include "model/run/stacked.h"
 #include "model/run/watch.h"
-#include "trace/on_cpu.h"
 #include "trace/recorder.h"
 #include "trace/stacked_variant.h"
 
@@ -23,7 +23,7 @@ using model::Hook;
 using model::HookPoint;
 
 at::Tensor changed_by(const std::vector<const HookFn*>& functions, HookPoint point, at::Tensor t) {
-    for (const HookFn* fn : functions) t = changed_on_cpu(t, [&](const at::Tensor& seen) { return (*fn)(point, seen); });
+    for (const HookFn* fn : functions) t = model::changed_on_cpu(t, [&](const at::Tensor& seen) { return (*fn)(point, seen); });
     return t;
 }
 
@@ -213,11 +213,15 @@ void replay_variants(const model::Model& model, const TokenIds& tokens, std::int
     const auto& encoder = model.part(model::Stack::encoder);
     const auto count = static_cast<std::int64_t>(variants.size());
     for (std::int64_t first = 0; first < count;) {
-        std::vector<model::Variant> some;
+        std::vector<Variant> some;
         std::int64_t rows = 0, last = first;
         for (; last < count; ++last) {
             const Variant& v = variants[static_cast<std::size_t>(last)];
-            some.push_back(stacked_variant(c, v));
+            for (const Edit& edit : v.edits)
+                if (!can_batch(edit.point.hook))
+                    throw Error(
+                        {.problem = "Variants of one pass cannot be edited at this hook", .item = name_of(edit.point, c)});
+            some.push_back(v);
             rows += model::rows_of(c, input, {position, position + 1}, some.back()) + static_cast<std::int64_t>(v.source.size());
             if (rows > model::rows_at_once(c) && last > first) {
                 some.pop_back();

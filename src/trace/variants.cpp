@@ -4,7 +4,6 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/saved.h"
-#include "trace/on_cpu.h"
 #include "trace/stacked_variant.h"
 
 #include <ATen/core/grad_mode.h>
@@ -44,18 +43,6 @@ TokenIds ids_of(const text::Encoding& encoding) { return {encoding.ids, encoding
 
 bool can_batch(model::Hook hook) noexcept { return model::can_stack(hook); }
 
-model::Variant stacked_variant(const model::ModelConfig& c, const Variant& v) {
-    model::Variant out{v.ids, v.source};
-    for (const Edit& edit : v.edits) {
-        if (!can_batch(edit.point.hook))
-            throw Error({.problem = "Variants of one pass cannot be edited at this hook", .item = name_of(edit.point, c)});
-        out.edits.push_back({edit.point, edit.first, [fn = edit.fn](HookPoint point, const at::Tensor& rows, std::int64_t first) {
-                                 return changed_on_cpu(rows, [&](const at::Tensor& t) { return fn(point, t, first); });
-                             }});
-    }
-    return out;
-}
-
 struct Variants::Internals {
     std::shared_ptr<const model::Model> model;
     TokenIds tokens;
@@ -72,8 +59,8 @@ struct Variants::Internals {
     std::int64_t row_bytes() const { return element() * (10 * config().d_model + 3 * config().d_mlp); }
     std::int64_t logit_bytes() const { return element() * 2 * (options.last - options.first) * logits.size(1); }
     /// Patterns are whole where an edit sees them.
-    std::int64_t bytes_of(const model::Variant& v, std::int64_t rows) const {
-        const bool whole = std::ranges::any_of(v.edits, [](const model::RowEdit& edit) {
+    std::int64_t bytes_of(const Variant& v, std::int64_t rows) const {
+        const bool whole = std::ranges::any_of(v.edits, [](const Edit& edit) {
             return edit.point.hook == model::Hook::pattern || edit.point.hook == model::Hook::attn_scores;
         });
         return rows * (row_bytes() + (whole ? 2 * element() * config().n_heads * std::ssize(tokens.ids) : 0)) + logit_bytes();
@@ -149,22 +136,21 @@ void Variants::run(const std::vector<Variant>& variants, const Take& take, const
             ++done;
             continue;
         }
-        const model::Variant stacked = stacked_variant(c, v);
-        const std::int64_t rows = model::rows_of(c, input, in_->asked(), stacked);
-        waiting.push_back({i, model::start_of(stacked).value, rows, in_->bytes_of(stacked, rows)});
+        const std::int64_t rows = model::rows_of(c, input, in_->asked(), v);
+        waiting.push_back({i, model::start_of(v).value, rows, in_->bytes_of(v, rows)});
     }
     // Variants of one beginning together: a pass in which few rows run through the first layers is a slow one.
     std::ranges::stable_sort(
         waiting, [](const Waiting& a, const Waiting& b) { return std::pair(a.layer, a.rows) < std::pair(b.layer, b.rows); });
     for (std::size_t first = 0; first < waiting.size();) {
-        std::vector<model::Variant> some;
+        std::vector<Variant> some;
         std::int64_t rows = 0, bytes = 0;
         std::size_t last = first;
         for (; last < waiting.size(); ++last) {
             rows += waiting[last].rows;
             bytes += waiting[last].bytes;
             if (last > first && (rows > model::rows_at_once(c) || bytes > in_->options.memory)) break;
-            some.push_back(stacked_variant(c, variants[static_cast<std::size_t>(waiting[last].index)]));
+            some.push_back(variants[static_cast<std::size_t>(waiting[last].index)]);
         }
         const std::int64_t layer0 = waiting[first].layer, layers = c.n_layers - layer0;
         const auto layer_done = [&](Layer layer) {
@@ -182,9 +168,7 @@ std::int64_t Variants::whole_cost() const { return in_->config().n_layers * std:
 
 std::int64_t Variants::cost(const Variant& v) const {
     if (is_alone(v)) return whole_cost();
-    const model::Variant stacked = stacked_variant(in_->config(), v);
-    return (in_->config().n_layers - model::start_of(stacked).value) *
-           model::rows_of(in_->config(), in_->input({}), in_->asked(), stacked);
+    return (in_->config().n_layers - model::start_of(v).value) * model::rows_of(in_->config(), in_->input({}), in_->asked(), v);
 }
 
 std::int64_t Variants::kept_bytes() const {

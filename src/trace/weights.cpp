@@ -3,14 +3,16 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/saved.h"
+#include "model/arithmetic/on_cpu.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
-#include "trace/on_cpu.h"
 
 #include <ATen/core/grad_mode.h>
 
 namespace headlight::trace {
 namespace {
+
+using model::on_cpu;
 
 void require_layer(const model::Model& model, Layer layer) {
     require_weights(model);

@@ -6,6 +6,7 @@
 #include "headlight/base/job.h"
 #include "headlight/model/hook_name.h"
 #include "headlight/model/model.h"
+#include "headlight/model/variant.h"
 #include "headlight/text/encoding.h"
 
 #include <ATen/ATen.h>
@@ -27,22 +28,8 @@ struct TokenIds {
 };
 TokenIds ids_of(const text::Encoding&);
 
-/// A change of one tensor in one pass, by rows, on the CPU: the function gets positions [first_row, first_row + n) of it, [n,
-/// ...] (scores and patterns [head, n, key], n queries), and returns what they become, of equal shape and type. It must not
-/// change what it is given, and may be called from several threads at once. Only the rows that a pass computes are shown, which
-/// are all from `first` on unless nobody reads the later ones.
-struct Edit {
-    model::HookPoint point{};
-    std::int64_t first = 0;  ///< positions (queries) before it stay as they are: a causal pass may leave them out
-    std::function<at::Tensor(model::HookPoint, const at::Tensor& rows, std::int64_t first_row)> fn{};
-};
-
-/// A text with other tokens (then nothing is added to their embeddings), another source, or edited tensors; edits of one tensor
-/// apply in their order.
-struct Variant {
-    std::vector<std::int64_t> ids{}, source{};  ///< of the text's lengths; empty: the text's own
-    std::vector<Edit> edits{};
-};
+using Edit = model::RowEdit;
+using model::Variant;
 
 /// True for hooks at which variants are edited in one pass: those of the layers, but the source's keys and values, the sinks'
 /// share and the terms of scores. Edits elsewhere take a pass of their own, from the beginning.

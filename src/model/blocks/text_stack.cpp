@@ -79,7 +79,7 @@ struct TextAttention {
             of_scores.empty() ? softmax_tile(in, t, tile, false) : mask_tile(in, t, tile);
             part(t).copy_(tile);
         });
-        for (const RowEdit* edit : of_scores) whole = edit->fn(scores, whole, text.first);
+        for (const RowEdit* edit : of_scores) whole = edited(*edit, scores, whole, text.first);
         if (!of_scores.empty()) {
             whole = whole.clone(at::MemoryFormat::Contiguous);
             for_tiles_of_rows(true, [&](const Tile& t) {
@@ -89,7 +89,7 @@ struct TextAttention {
             });
         }
         whole = whole.to(in.q.scalar_type());
-        for (const RowEdit* edit : of_pattern) whole = edit->fn(pattern, whole, text.first);
+        for (const RowEdit* edit : of_pattern) whole = edited(*edit, pattern, whole, text.first);
         for_tiles_of_rows(true, [&](const Tile& t) { mix_tile(t, part(t).contiguous(), v, factors, z); });
     }
 };

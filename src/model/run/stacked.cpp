@@ -34,7 +34,7 @@ public:
                 if (edit.point != point || edit.first >= text.last) continue;
                 if (!changed.defined()) changed = rows.clone(at::MemoryFormat::Contiguous);
                 at::Tensor own = changed.narrow(0, text.start, text.rows());
-                own.copy_(edit.fn(point, own, text.first));
+                own.copy_(edited(edit, point, own, text.first));
             }
         }
         return changed.defined() ? changed : rows;

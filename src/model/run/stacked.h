@@ -2,6 +2,8 @@
 // Many variants of one text in one pass. Internal to src/model and src/trace.
 #pragma once
 
+#include "headlight/model/variant.h"
+#include "model/arithmetic/on_cpu.h"
 #include "model/internals.h"
 #include "model/run/forward.h"
 
@@ -13,21 +15,10 @@ namespace headlight::model {
 
 struct Pass;
 
-/// A change of one tensor of the pass.
-struct RowEdit {
-    HookPoint point{};
-    std::int64_t first = 0;  ///< positions before it (queries, of scores and patterns) stay as they are
-    /// Of positions [first_row, first_row + n) of the text: [n, ...], scores and patterns [head, n, key]. Returns what they
-    /// become, a tensor of equal shape. Scores and patterns of several variants come from several threads.
-    std::function<at::Tensor(HookPoint, const at::Tensor& rows, std::int64_t first_row)> fn{};
-};
-
-/// A text with other tokens, another source, or changed tensors.
-struct Variant {
-    std::vector<std::int64_t> ids{};     ///< as many as the text has; empty: its own
-    std::vector<std::int64_t> source{};  ///< likewise of the encoder's text
-    std::vector<RowEdit> edits{};        ///< those of one tensor in their order
-};
+/// What a pass continues with. The edit sees the rows on the CPU.
+inline at::Tensor edited(const RowEdit& edit, HookPoint point, const at::Tensor& rows, std::int64_t first_row) {
+    return changed_on_cpu(rows, [&](const at::Tensor& t) { return edit.fn(point, t, first_row); });
+}
 
 /// False for tensors that a stack has no rows of: before and behind the layers, of the source, terms of the scores.
 bool can_stack(Hook) noexcept;

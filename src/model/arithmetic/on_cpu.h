@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-namespace headlight::trace {
+namespace headlight::model {
 
 inline at::Tensor on_cpu(const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; }
 
@@ -16,4 +16,4 @@ at::Tensor changed_on_cpu(const at::Tensor& t, const Fn& fn) {
     return changed.is_same(here) ? t : changed.to(t.device());
 }
 
-}  // namespace headlight::trace
+}  // namespace headlight::model
