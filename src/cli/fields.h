@@ -34,31 +34,33 @@ void add_fields(Definition& definition, Request& request) {
     describe(request, [&](const Field& field, auto& value) {
         using T = std::decay_t<decltype(value)>;
         CLI::App& app = *definition.app;
-        const std::string help(field.help), type = field.type.empty() ? "N" : std::string(field.type);
+        const std::string type = !field.type.empty() ? std::string(field.type) : std::is_floating_point_v<T> ? "X" : "N";
+        const std::string what = field.names_token() ? ": an id, text that is one token, or a class" : "";
+        const std::string help = std::string(field.help) + (std::is_same_v<T, std::string> ? what : "");
         if constexpr (std::is_enum_v<T>) {
-            definition.add_enum(field.option(), value, help);
+            definition.add_enum(field.options(), value, help);
         } else if constexpr (std::is_same_v<T, bool>) {
             app.add_flag_callback(
-                field.option(), [&value, on = !field.negated] { value = on; }, help);
+                field.options(), [&value, on = !field.negated] { value = on; }, help);
         } else if constexpr (std::is_same_v<T, Indices>) {
             app.add_option_function<std::string>(
-                   field.option(),
+                   field.options(),
                    [&value, option = field.option()](const std::string& typed) { value = parse_index_list(typed, option); }, help)
                 ->type_name("LIST");
         } else if constexpr (is_number<T>) {
-            CLI::Option* option = add_value(definition, field.option(), value, help, type);
+            CLI::Option* option = add_value(definition, field.options(), value, help, type);
             if (field.empty.empty()) option->capture_default_str();
             option->check(number_check<T>(field));
         } else {
             const std::string named = !field.type.empty()               ? std::string(field.type)
                                       : field.kind == FieldKind::file   ? "FILE"
                                       : field.kind == FieldKind::folder ? "FOLDER"
-                                      : field.kind == FieldKind::token  ? "TOKEN"
+                                      : field.names_token()             ? (std::is_same_v<T, std::string> ? "ID|TEXT" : "TOKEN")
                                                                         : "TEXT";
-            CLI::Option* option = field.kind == FieldKind::file ? add_path(definition, field.option(), value, help, named)
+            CLI::Option* option = field.kind == FieldKind::file ? add_path(definition, field.options(), value, help, named)
                                   : field.kind == FieldKind::folder
-                                      ? add_path(definition, field.option(), value, help, named, ValueKind::folder)
-                                      : add_value(definition, field.option(), value, help, named);
+                                      ? add_path(definition, field.options(), value, help, named, ValueKind::folder)
+                                      : add_value(definition, field.options(), value, help, named);
             if constexpr (std::is_same_v<T, Strings>)
                 option->allow_extra_args(false);
             else if (!value.empty())

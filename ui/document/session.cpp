@@ -222,10 +222,11 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     figure::visit_looks(o, Read{j, file});
     read_enum(j, "attention", o.attention, file);
     read(j, "view_options", o.values);
-    for (const auto& [view, values] : o.values) {
+    for (auto& [view, values] : o.values) {
         View known;
         read_view({{"view_options", view}}, "view_options", known, file);
         try {
+            values = figure::renamed(figure::view_spec(known), values);
             figure::check_values(figure::view_spec(known), values);
         } catch (const Error& error) {
             ErrorFacts facts = error.facts();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A request is what one asks of a command or a page. Its fields stand once, in a function found by its argument:
 //
-//     template <class R, class Visit>                       // R: SweepRequest or const SweepRequest
-//     void describe(R& r, const Visit& field) {
+//     // R: SweepRequest or const SweepRequest
+//     void describe(Describes<SweepRequest> auto& r, const auto& field) {
 //         field(Field{"window", "Window", "layers edited at once, around each layer"}.within(1, 1000), r.window);
 //     }
 //
@@ -26,8 +26,12 @@
 
 namespace headlight {
 
-/// What a string holds: forms and completion of command lines differ by it. Names have no spaces.
-enum class FieldKind { text, lines, token, names, file, folder };
+/// What a string holds: forms and completion of command lines differ by it. Names have no spaces. A target is a token, or "next":
+/// the one that the text has there. A measure is one of heads.
+enum class FieldKind { text, lines, token, target, measure, names, file, folder };
+
+template <class R, class Request>
+concept Describes = std::is_same_v<std::remove_const_t<R>, Request>;
 
 struct Field {
     std::string_view name;     ///< "noise-scale": the option --noise-scale; the key "noise_scale" of JSON
@@ -41,6 +45,9 @@ struct Field {
     std::string_view only{};   ///< when it is relevant: "--dims 3"
     bool always = false;       ///< changed_fields() has it even if it is the default
     bool negated = false;      ///< of a bool that is on by default: its option --no-NAME switches it off
+    bool asks = false;         ///< what is asked: an answer, a contrast, a position …; else how it is shown or computed
+    double slide_low = 0, slide_high = 0;  ///< of a number: ends of a slider in the window; both 0: it has none
+    std::string_view former{};             ///< an earlier name, which command lines and sessions still read
 
     constexpr Field within(double least, double most) const {
         return with([&](Field& f) { f.low = least, f.high = most; });
@@ -61,12 +68,24 @@ struct Field {
     constexpr Field written() const {
         return with([](Field& f) { f.always = true; });
     }
+    constexpr Field subject() const {
+        return with([](Field& f) { f.asks = true; });
+    }
+    constexpr Field slider(double least, double most) const {
+        return with([&](Field& f) { f.slide_low = least, f.slide_high = most; });
+    }
+    constexpr Field formerly(std::string_view n) const {
+        return with([&](Field& f) { f.former = n; });
+    }
     constexpr Field on() const {
         return with([](Field& f) { f.negated = true; });
     }
 
     bool bounded() const { return low != 0 || high != 0; }
+    bool names_token() const { return kind == FieldKind::token || kind == FieldKind::target; }
     std::string option() const { return "--" + flag(); }
+    /// All its names on the command line: "--permutations,--shuffles".
+    std::string options() const { return former.empty() ? option() : option() + ",--" + std::string(former); }
     std::string flag() const { return (negated ? "no-" : "") + std::string(name); }
     std::string key() const {
         std::string out(name);

@@ -26,9 +26,7 @@ struct GenerateOptions {
     std::vector<std::int64_t> end = {};     ///< tokens that end the text; the one that occurs is returned as the last
 };
 
-template <class Options, class Visit>
-requires std::is_same_v<std::remove_const_t<Options>, GenerateOptions>
-void describe(Options& o, const Visit& field) {
+void describe(Describes<GenerateOptions> auto& o, const auto& field) {
     const bool draws = o.temperature > 0;
     field(Field{"tokens", "Tokens", "maximum number of new tokens"}.within(1, 1 << 20), o.tokens);
     field(Field{"temperature", "Temperature", "sampling temperature; 0: always the likeliest token"}

@@ -5,6 +5,7 @@
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/heads/rank_correlation.h"
+#include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/weights.h"
@@ -324,6 +325,14 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     compare(Hook::pattern, q.source(), q.own(), out.layers);
     if (q.source() > 0) compare(Hook::cross_pattern, 0, q.source(), out.cross_layers);
     return out;
+}
+
+ImportanceOptions importance_asked(const model::ModelConfig& config, const text::Tokenizer& tokenizer,
+                                   const text::Encoding& encoding, Position position, const ImportanceRequest& asked) {
+    ImportanceOptions options{
+        .input = asked.input, .blank_out = !asked.no_blank_out, .permutations = asked.permutations, .seed = asked.seed};
+    if (!asked.target.empty()) options.target = choose_target(config, tokenizer, encoding, position, asked.target, "--target").id;
+    return options;
 }
 
 Table table_of(const Importance& r, const text::Encoding& encoding, const std::optional<text::Encoding>& source,

@@ -6,6 +6,7 @@
 #include "analyze/prediction/stream_paths.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/outputs.h"
+#include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights_in_parts.h"
 
@@ -274,6 +275,16 @@ Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const At
         }
     }
     return all / static_cast<double>(rows.size());
+}
+
+AttributionOptions logit_asked(const trace::Trace& trace, Position position, const LogitRequest& asked) {
+    const auto id = [&](const std::string& typed, const char* option) {
+        return choose_output(trace.config(), *trace.tokenizer(), typed, option).id;
+    };
+    AttributionOptions options{.token =
+                                   asked.token.empty() ? next_tokens(trace, position, 1).front().id : id(asked.token, "--token")};
+    if (!asked.minus.empty()) options.minus = id(asked.minus, "--minus");
+    return options;
 }
 
 Table table_of(const Decomposition& whole, HeadId head, const Eigen::VectorXd& sources, bool cross) {

@@ -271,6 +271,12 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
     return history;
 }
 
+LensOptions lens_asked(const model::ModelConfig& config, const text::Tokenizer& tokenizer, const LensRequest& asked) {
+    LensOptions options{.at = asked.at, .top = asked.top, .watch_text = asked.watch.empty()};
+    if (!asked.watch.empty()) options.watched = choose_output(config, tokenizer, asked.watch, "--watch").id;
+    return options;
+}
+
 Table table_of(const LogitLens& lens, const trace::Trace& trace, std::int64_t top) {
     Table table;
     table.columns = {"layer",        "position",           "rank",    "token_id",   "token",      "logit",

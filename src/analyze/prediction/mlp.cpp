@@ -276,6 +276,27 @@ Matrix active_share(const trace::Trace& trace) {
     return share;
 }
 
+MemoriesAnswer memories_of(const trace::Trace& trace, Layer layer, Position position, const MemoriesRequest& asked,
+                           const CancelToken& cancel, const Progress& progress) {
+    MemoriesAnswer out{.memories = memories(trace, layer, position, 0), .promoted = {}, .logit = {}};
+    cancel.throw_if_cancelled();
+    out.active = std::ranges::count_if(out.memories, [](const Memory& m) { return m.coefficient > 0; });
+    if (splits_logits(trace.config())) {
+        out.logit = logit_asked(trace, position, asked.logit);
+        const std::vector<double> adds = neuron_parts(trace, position, *out.logit, layer);
+        for (Memory& m : out.memories) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
+        if (asked.order == MemoryOrder::logit)
+            std::ranges::stable_sort(out.memories, std::ranges::greater(), [](const Memory& m) { return std::abs(m.adds); });
+    }
+    if (asked.top > 0) out.memories.resize(std::min(out.memories.size(), static_cast<std::size_t>(asked.top)));
+    if (!unembeds_stream(trace.config())) return out;
+    std::vector<Neuron> neurons;
+    for (const Memory& m : out.memories) neurons.push_back(m.neuron);
+    out.promoted = promoted_tokens(*trace.model(), layer, neurons, {.top = promoted_listed, .gain = asked.gain, .watched = {}},
+                                   cancel, progress);
+    return out;
+}
+
 Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>& promoted, const trace::Trace& trace, Layer layer,
                Position position) {
     const bool experts = model::has_experts(trace.config(), layer.value);

@@ -3,6 +3,7 @@
 // derived from Analysis with its own options and a run() (docs/adding-an-analysis.md).
 #pragma once
 
+#include "cli/fields.h"
 #include "cli/open_or_run.h"
 #include "cli/result_file.h"
 #include "cli/token_option.h"
@@ -95,6 +96,16 @@ Action define_analysis(Definition& definition, unsigned inputs, std::vector<std:
     };
 }
 
+/// Notes how the tokens of a described request were understood; errors: one that does not exist. "next" is each text's own.
+template <class Request>
+void note_tokens(const Request& request, const Loaded& loaded, const Console& console) {
+    describe(request, [&](const Field& field, const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+            if (field.names_token() && !value.empty() && !(field.kind == FieldKind::target && value == "next"))
+                typed_output(loaded.model->config(), *loaded.tokenizer, value, field.option(), console);
+    });
+}
+
 /// An option that names a token: an id, or text that is one token; of a classifier a class.
 struct TokenArgument {
     std::string name;  ///< "--token"
@@ -114,12 +125,11 @@ struct TokenArgument {
     }
 };
 
-/// A position that was given, or where a classifier's head reads its classes.
+/// A position that was given, or where a classifier's head reads its classes, or the last one.
 inline Position position_of(const CLI::Option* option, std::int64_t given, const model::ModelConfig& config,
                             const std::vector<std::int64_t>& ids) {
     if (option->count() > 0) return Position(given);
-    if (const auto read = model::class_position(config, ids)) return Position(*read);
-    throw UsageError(option->get_name() + " is required");
+    return Position(model::class_position(config, ids).value_or(std::ssize(ids) - 1));
 }
 
 inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }

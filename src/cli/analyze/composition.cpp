@@ -8,17 +8,16 @@ namespace headlight::cli {
 namespace {
 
 struct CompositionCommand : Analysis {
-    bool fold = false;
+    analyze::CompositionRequest asked;
 
-    void add(Definition& definition) {
-        definition.app->add_flag("--fold-norms", fold, "multiply the norms' gains (and centring) into the matrices");
-    }
+    void add(Definition& definition) { add_fields(definition, asked); }
 
     Result run(const Console& console) const {
         const Weights weights = load_model_alone(console);
-        const auto scores = analyze::composition_scores(*weights.model, fold, weights.cancel, console.progress());
+        const auto scores = analyze::composition_scores(*weights.model, asked.fold_norms, weights.cancel, console.progress());
         Result found{.table = analyze::table_of(analyze::composed_pairs(scores)), .facts = facts_of(*weights.model)};
-        return std::move(found.fact("fold_norms", fold));
+        add_facts(found, asked);
+        return found;
     }
 };
 

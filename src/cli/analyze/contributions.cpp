@@ -9,23 +9,24 @@ namespace {
 
 struct ContributionsCommand : Analysis {
     std::int64_t position = 0;
-    double threshold = 0.04;
-    bool keep_sizes = false;
+    analyze::ContributionRequest asked;
+    CLI::Option* at = nullptr;
 
     void add(Definition& definition) {
-        add_index(definition, kPosition, position, "the token whose last state is followed back, from 0")->required();
-        add_share(definition, "--threshold", threshold, "parts below this share are dropped");
-        definition.app->add_flag("--keep-sizes", keep_sizes, "do not renormalise the remaining parts to sum to 1");
+        at =
+            add_index(definition, kPosition, position, "the token whose last state is followed back, from 0 (default: the last)");
+        add_fields(definition, asked);
     }
 
     Result run(const Console& console) const {
         const Run run = run_text(console);
+        const Position p(at->count() > 0 ? position : run.trace->tokens() - 1);
         const analyze::ContributionGraph graph =
-            analyze::contribution_graph(*run.trace, Position(position), {.threshold = threshold, .renormalise = !keep_sizes},
+            analyze::contribution_graph(*run.trace, p, {.threshold = asked.least_share, .renormalise = !asked.keep_sizes},
                                         run.loaded.cancel, console.progress());
         Result found = result(*run.trace, analyze::table_of(graph, *run.trace));
-        found.fact("position", position).fact("threshold", threshold);
-        return std::move(found.fact("renormalised", !keep_sizes));
+        found.fact("position", p.value).fact("threshold", asked.least_share);
+        return std::move(found.fact("renormalised", !asked.keep_sizes));
     }
 };
 

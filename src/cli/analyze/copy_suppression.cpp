@@ -9,38 +9,34 @@ namespace {
 
 struct CopySuppressionCommand : Analysis {
     std::int64_t layer = -1, head = -1;
-    analyze::CopySuppressionOptions options;
-    bool explained = false;
+    analyze::CopySuppressionRequest asked;
 
     void add(Definition& definition) {
         add_index(definition, "--layer", layer, "with --head: only this head");
         add_index(definition, "--head", head, "with --layer: only this head");
-        add_share(definition, "--threshold", options.threshold, "pairs with more attention than this");
-        definition.app->add_flag("--explained", explained, "one row a head: how much of it is copy suppression, by ablation");
-        add_share(definition, "--kept-share", options.kept_share,
-                  "with --explained: share of a destination's sources that may stay");
+        add_fields(definition, asked);
     }
 
     Result run(const Console& console) const {
         if ((layer < 0) != (head < 0)) throw UsageError("--layer and --head name one head: give both or none");
-        refuse_unused(*cli_app, {{"--kept-share", !explained, "it is for --explained"}});
+        require_relevant(*cli_app, asked);
         const Run run = run_text(console);
-        analyze::CopySuppressionOptions asked = options;
-        asked.of_source = run.trace->across_texts();
-        const trace::Trace& stream = asked.of_source ? *run.whole : *run.trace;
+        const analyze::CopySuppressionOptions options = asked.options(run.trace->across_texts());
+        const trace::Trace& stream = options.of_source ? *run.whole : *run.trace;
         const auto only = layer < 0 ? std::nullopt : std::optional(HeadId{Layer(layer), Head(head)});
         analyze::Table table =
-            explained ? explained_table(stream, only, asked, run.loaded.cancel, console.progress())
-                      : analyze::table_of(analyze::suppressed_pairs(stream, only, asked, run.loaded.cancel, console.progress()),
-                                          *run.trace);
-        Result found = result(explained ? stream : *run.trace, std::move(table));
+            asked.explained
+                ? explained_table(stream, only, options, run.loaded.cancel, console.progress())
+                : analyze::table_of(analyze::suppressed_pairs(stream, only, options, run.loaded.cancel, console.progress()),
+                                    *run.trace);
+        Result found = result(asked.explained ? stream : *run.trace, std::move(table));
         found.fact("threshold", options.threshold);
-        if (explained) found.fact("kept_share", options.kept_share);
+        if (asked.explained) found.fact("kept_share", options.kept_share);
         return found;
     }
 
     static analyze::Table explained_table(const trace::Trace& trace, std::optional<HeadId> only,
-                                          const analyze::CopySuppressionOptions& asked, const CancelToken& cancel,
+                                          const analyze::CopySuppressionOptions& options, const CancelToken& cancel,
                                           const Progress& progress) {
         const model::ModelConfig& c = trace.config();
         std::vector<analyze::SuppressionExplained> heads;
@@ -48,7 +44,7 @@ struct CopySuppressionCommand : Analysis {
             const HeadId id{Layer(i / c.n_heads), Head(i % c.n_heads)};
             if (only && *only != id) continue;
             if (progress) progress({"Ablating", "head", i, c.n_layers * c.n_heads});
-            heads.push_back(analyze::suppression_explained(trace, id, asked, cancel));
+            heads.push_back(analyze::suppression_explained(trace, id, options, cancel));
         }
         return analyze::table_of(heads);
     }

@@ -21,7 +21,7 @@ struct DriversCommand : Analysis {
         token.add(
             definition,
             "which neurons write this token's direction (needs no text); with --position: and which heads drive them there");
-        definition.app->add_flag("--up", up, "of a gated MLP: the linear branch instead of the gate");
+        definition.app->add_flag("--up", up, std::string(analyze::kUpBranch.help));
         add_count(definition, "--top", top, "neurons to list", 1, 100000000);
         add_count(definition, "--drivers", heads, "with --token and --position: heads to list for each neuron", 1, 1000000);
     }

@@ -17,12 +17,10 @@ struct FocusCommand : Analysis {
     void add(Definition& definition) {
         add_index(definition, "--layer", layer, "the layer, from 0")->required();
         add_index(definition, "--head", head, "the head, from 0")->required();
-        CLI::Option* rank = add_index(definition, "--sort-idx", sort_idx,
-                                      "which target of each query: 0 the one with the largest score, 1 the second (default: 0)");
+        CLI::Option* rank =
+            add_index(definition, analyze::kSortIdx.option(), sort_idx, std::string(analyze::kSortIdx.help) + " (default: 0)");
         definition.app->add_flag("--all-targets", all_targets, "every target of every query")->excludes(rank);
-        definition.app->add_flag("--five-terms", focus.five_terms, "separate terms for the keys' bias");
-        definition.app->add_flag("--absolute", focus.absolute_positions,
-                                 "ALiBi from the first token (m j) instead of from the query (-m (i - j))");
+        add_fields(definition, focus);
     }
 
     Result run(const Console& console) const {

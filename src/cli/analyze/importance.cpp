@@ -23,50 +23,37 @@ std::optional<text::Encoding> source_of(const Loaded& loaded) {
 
 struct ImportanceCommand : Analysis {
     std::int64_t position = 0;
-    std::string target, rows = "tokens", input = "auto", neutral;
-    bool no_blank_out = false;
+    std::string rows = "tokens", neutral;
     CLI::Option* where = nullptr;
-    analyze::ImportanceOptions options;
+    analyze::ImportanceRequest asked;
 
     void add(Definition& definition) {
         where = add_value(
             definition, kPosition, position,
-            "the token whose prediction is explained, from 0; classifiers: by default the one that their head reads", "P");
-        add_value(definition, "--target", target,
-                  "the predicted token, by id or text, or class; \"next\": the one in the text (default: the most probable one)",
-                  "ID|TEXT");
+            "the token whose prediction is explained, from 0 (default: the last; classifiers: the one their head reads)", "P");
         definition.add_choice("--rows", rows, {"tokens", "layers"},
                               "a row a token, or a row a layer with correlations and the permutation test");
-        definition.add_choice("--input", input, {"auto", "embedding", "stream"},
-                              "vectors of gradient x input; auto: the stream where a norm follows the embedding");
         add_value(definition, "--blank", neutral, "what a token is replaced by (default: mask, unknown, padding or end token)",
                   "ID|TEXT");
-        definition.app->add_flag("--no-blank-out", no_blank_out, "leave out blank-out, which takes one pass a token");
-        add_count(definition, "--permutations", options.permutations, "shuffles of each layer's weights, with --rows layers", 0,
-                  1000000);
-        add_seed(definition, options.seed, "of the shuffles");
+        add_fields(definition, asked);
     }
 
     Result run(const Console& console) const {
         refuse_unused(*cli_app, {{"--permutations", rows == "tokens", "it is for --rows layers"},
                                  {"--seed", rows == "tokens", "it is for --rows layers"},
-                                 {"--blank", no_blank_out, "nothing is blanked out"}});
+                                 {"--blank", asked.no_blank_out, "nothing is blanked out"}});
         const Loaded loaded = load(console);
         const text::Encoding encoding = encoding_of(loaded);
-        analyze::ImportanceOptions asked = options;
-        asked.blank_out = !no_blank_out;
-        if (rows == "tokens") asked.permutations = 0;  // that table does not show them
-        asked.input = input == "stream"      ? analyze::InputVectors::stream
-                      : input == "embedding" ? analyze::InputVectors::embedding
-                                             : analyze::InputVectors::automatic;
+        note_tokens(asked, loaded, console);
         const model::ModelConfig& config = loaded.model->config();
         const Position p = position_of(where, position, config, encoding.ids);
-        if (!target.empty()) asked.target = typed_target(config, *loaded.tokenizer, encoding, p, target, "--target", console);
-        if (!neutral.empty()) asked.neutral = typed_token(*loaded.tokenizer, config.vocab_size, neutral, "--blank", console);
-        asked.source = source_of(loaded);
+        analyze::ImportanceOptions options = analyze::importance_asked(config, *loaded.tokenizer, encoding, p, asked);
+        if (rows == "tokens") options.permutations = 0;  // that table does not show them
+        if (!neutral.empty()) options.neutral = typed_token(*loaded.tokenizer, config.vocab_size, neutral, "--blank", console);
+        options.source = source_of(loaded);
         const analyze::Importance r =
-            analyze::importance(*loaded.model, *loaded.tokenizer, encoding, p, asked, loaded.cancel, console.progress());
-        Result found{.table = rows == "tokens" ? analyze::table_of(r, encoding, asked.source, *loaded.tokenizer)
+            analyze::importance(*loaded.model, *loaded.tokenizer, encoding, p, options, loaded.cancel, console.progress());
+        Result found{.table = rows == "tokens" ? analyze::table_of(r, encoding, options.source, *loaded.tokenizer)
                                                : analyze::layers_table(r),
                      .facts = facts_of(*loaded.model)};
         const auto label = [&](std::int64_t id) { return text::token_label(*loaded.tokenizer, id); };
@@ -76,10 +63,10 @@ struct ImportanceCommand : Analysis {
             .fact("target_id", r.target)
             .fact("target", analyze::output_label(config, *loaded.tokenizer, r.target));
         found.fact("probability", r.probability);
-        found.fact("input", r.input == analyze::InputVectors::stream ? "stream" : "embedding");
+        found.fact("input", std::string(enum_word(r.input)));
         found.fact("position_is_masked", r.masked);
         if (r.neutral >= 0) found.fact("blanked_out_by", label(r.neutral));
-        found.fact("permutations", options.permutations).fact("seed", options.seed);
+        found.fact("permutations", asked.permutations).fact("seed", asked.seed);
         return found;
     }
 };

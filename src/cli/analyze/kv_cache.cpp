@@ -9,33 +9,32 @@
 namespace headlight::cli {
 namespace {
 
+/// Types of the keys and values by name, for --cache-dtype.
+constexpr std::pair<const char*, double> kTypes[] = {{"float16", 2}, {"bfloat16", 2}, {"float32", 4}, {"fp8", 1}, {"int4", 0.5}};
+
 struct KvCacheCommand : Analysis {
-    std::string contexts, type = "float16";
+    std::string type = "float16";
     analyze::KvCacheOptions options;
 
     void add(Definition& definition) {
-        add_value(definition, "--context", contexts, "tokens in the cache: 4096,32768 (default: powers of two)", "LIST");
-        const auto number = [&](const char* flag, std::int64_t& value, const char* help) {
-            add_value(definition, flag, value, help, "N")->check(CLI::PositiveNumber);
-        };
-        number("--batch", options.batch, "texts at the same time");
-        definition.add_choice("--cache-dtype", type, {"float16", "bfloat16", "float32", "fp8", "int4"},
-                              "type of the keys and values in the cache");
-        number("--groups", options.groups, "key/value heads of GQA (default: the model's, or a quarter of its heads)");
-        number("--latent", options.latent, "width of MLA's latent (default: the model's, or 4 times the width of a head)");
-        add_index(definition, "--rotary", options.rotary,
-                  "width of MLA's rotary key (default: the model's, or half the width of a head)");
+        add_fields(definition, options);
+        std::vector<std::string> words;
+        for (const auto& [word, bytes] : kTypes) words.emplace_back(word);
+        definition.add_choice("--cache-dtype", type, words, "--cache-bytes by the name of the type")
+            ->excludes(definition.app->get_option("--cache-bytes"));
     }
 
     Result run(const Console&) const {
         analyze::KvCacheOptions asked = options;
-        asked.bytes_per_element = type == "float32" ? 4 : type == "fp8" ? 1 : type == "int4" ? 0.5 : 2;
-        if (!contexts.empty()) asked.contexts = parse_index_list(contexts, "--context");
+        const bool named = cli_app->count("--cache-bytes") == 0;
+        if (named) asked.bytes_per_element = std::ranges::find(kTypes, type, [](const auto& t) { return t.first; })->second;
         const model::ModelConfig config = model::read_config(model.folder());
         const analyze::KvCache cache = analyze::kv_cache(config, asked);
         Result found{.table = analyze::table_of(cache), .facts = {{"model", config.name}, {"version", std::string(version())}}};
         found.fact("n_layers", config.n_layers).fact("n_heads", config.n_heads).fact("n_kv_heads", config.n_kv_heads);
-        return std::move(found.fact("d_head", config.d_head).fact("cache_dtype", type).fact("batch", cache.batch));
+        found.fact("d_head", config.d_head);
+        found.fact("cache_dtype", named ? Fact(type) : Fact(asked.bytes_per_element));
+        return std::move(found.fact("batch", cache.batch));
     }
 };
 

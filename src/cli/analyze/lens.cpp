@@ -8,29 +8,22 @@ namespace headlight::cli {
 namespace {
 
 struct LensCommand : Analysis {
-    analyze::StreamPlace at = analyze::StreamPlace::resid_post;
-    std::string tuned;
-    std::int64_t top = 10;
-    TokenArgument watch{"--watch"};
+    analyze::LensRequest asked;
 
-    void add(Definition& definition) {
-        definition.add_enum("--at", at, "which state of each layer is read");
-        add_count(definition, "--top", top, "tokens to list for each state", 1, 100000);
-        add_path(definition, "--tuned", tuned,
-                 "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of each layer N");
-        watch.add(definition, "a token to list in every state");
-    }
+    void add(Definition& definition) { add_fields(definition, asked); }
 
     Result run(const Console& console) const {
         const Loaded loaded = load(console);
-        analyze::require_unembedding(loaded.model->config(), "The logit lens");
-        analyze::LensOptions options{.at = at, .top = top, .watched = watch.id(loaded, console)};
-        if (!tuned.empty()) options.tuned = analyze::TunedLens::load(tuned, loaded.model->config());
+        const model::ModelConfig& config = loaded.model->config();
+        analyze::require_unembedding(config, "The logit lens");
+        note_tokens(asked, loaded, console);
+        analyze::LensOptions options = analyze::lens_asked(config, *loaded.tokenizer, asked);
+        if (!asked.tuned.empty()) options.tuned = analyze::TunedLens::load(asked.tuned, config);
         const auto trace = run_loaded(loaded, hooks_alone(), console);
         const analyze::LogitLens lens = analyze::logit_lens(*trace, options, loaded.cancel, console.progress());
-        Result found = result(*trace, analyze::table_of(lens, *trace, top));
-        found.fact("at", std::string(enum_word(at)));
-        if (options.tuned) found.fact("tuned_lens", tuned);
+        Result found = result(*trace, analyze::table_of(lens, *trace, asked.top));
+        found.fact("at", std::string(enum_word(asked.at)));
+        if (options.tuned) found.fact("tuned_lens", asked.tuned);
         return found;
     }
 };

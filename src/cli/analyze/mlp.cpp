@@ -13,41 +13,30 @@ namespace headlight::cli {
 namespace {
 
 struct MlpCommand : Analysis {
-    std::int64_t layer = 0, position = 0, top = 20;
-    bool gain = false;
+    std::int64_t layer = 0, position = 0;
+    analyze::MemoriesRequest asked;
 
     void add(Definition& definition) {
         add_index(definition, "--layer", layer, "the layer, from 0")->required();
         add_index(definition, kPosition, position, "the token, from 0")->required();
-        add_index(definition, "--top", top, "memories to list, largest contribution first; 0: all")->capture_default_str();
-        definition.app->add_flag("--gain", gain, "fold the final norm's gain into the values");
+        add_fields(definition, asked);
     }
 
     Result run(const Console& console) const {
         const Run run = run_text(console);
-        auto found = analyze::memories(*run.trace, Layer(layer), Position(position), top);
-        std::optional<std::int64_t> token;
-        if (analyze::splits_logits(run.trace->config())) {
-            token = analyze::next_tokens(*run.trace, Position(position), 1).front().id;
-            const std::vector<double> adds =
-                analyze::neuron_parts(*run.trace, Position(position), {.token = *token}, Layer(layer));
-            for (analyze::Memory& m : found) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
-        }
-        std::vector<analyze::Promoted> promoted;
-        if (analyze::unembeds_stream(run.trace->config())) {
-            std::vector<Neuron> neurons;
-            for (const analyze::Memory& m : found) neurons.push_back(m.neuron);
-            promoted =
-                analyze::promoted_tokens(*run.trace->model(), Layer(layer), neurons,
-                                         {.top = analyze::promoted_listed, .gain = gain}, run.loaded.cancel, console.progress());
-            console.clear_progress();
-        } else {
+        const trace::Trace& trace = *run.trace;
+        note_tokens(asked.logit, run.loaded, console);
+        const analyze::MemoriesAnswer found =
+            analyze::memories_of(trace, Layer(layer), Position(position), asked, run.loaded.cancel, console.progress());
+        console.clear_progress();
+        if (!analyze::unembeds_stream(trace.config()))
             console.note("this model has no unembedding: what the memories promote is left empty");
-        }
-        Result out = result(*run.trace, analyze::table_of(found, promoted, *run.trace, Layer(layer), Position(position)));
+        Result out = result(trace, analyze::table_of(found.memories, found.promoted, trace, Layer(layer), Position(position)));
         out.fact("layer", layer).fact("position", position);
-        if (token) out.fact("token", output_fact(run.loaded.model->config(), *run.loaded.tokenizer, *token));
-        return std::move(out.fact("gain", gain ? "final norm's gain folded in" : "none"));
+        const auto name = [&](std::int64_t id) { return output_fact(trace.config(), *run.loaded.tokenizer, id); };
+        if (found.logit) out.fact("token", name(found.logit->token));
+        if (found.logit && found.logit->minus) out.fact("minus", name(*found.logit->minus));
+        return std::move(out.fact("gain", asked.gain ? "final norm's gain folded in" : "none"));
     }
 };
 

@@ -9,11 +9,12 @@ namespace {
 
 struct PredictionsCommand : Analysis {
     static constexpr std::int64_t most = 100000;
-    std::int64_t count = 1, position = 0;
-    CLI::Option *top = nullptr, *mask = nullptr;
+    std::int64_t position = 0;
+    analyze::PredictionsRequest asked;
+    CLI::Option* mask = nullptr;
 
     void add(Definition& definition) {
-        top = add_count(definition, "--top", count, "candidates to list; classifiers: all classes by default", 1, most);
+        add_fields(definition, asked);
         mask = add_index(definition, "--mask", position, "masked-word models: mask this token and list its candidates");
     }
 
@@ -25,13 +26,13 @@ struct PredictionsCommand : Analysis {
         const auto trace = run_loaded(loaded, {.globs = {"logits"}, .overview = trace::no_overview}, console);
         if (model::has_classes(loaded.model->config())) {
             if (mask->count() > 0) throw UsageError("--mask: this model fills in no masked token, it is a " + head_word(loaded));
-            Result out =
-                result(*trace, analyze::table_of(analyze::class_predictions(*trace, top->count() > 0 ? count : most), *trace));
+            const std::int64_t classes = cli_app->count("--top") > 0 ? asked.top : most;  // all of them by default
+            Result out = result(*trace, analyze::table_of(analyze::class_predictions(*trace, classes), *trace));
             return std::move(out.fact("head", head_word(loaded)));
         }
         if (mask->count() == 0)
-            return result(*trace, analyze::table_of(analyze::predictions(*trace, count), *trace->tokenizer()));
-        const analyze::MaskedCandidates found = analyze::masked_candidates(*trace, Position(position), count, loaded.cancel);
+            return result(*trace, analyze::table_of(analyze::predictions(*trace, asked.top), *trace->tokenizer()));
+        const analyze::MaskedCandidates found = analyze::masked_candidates(*trace, Position(position), asked.top, loaded.cancel);
         Result out = result(*trace, analyze::table_of(found, *trace->tokenizer()));
         out.fact("masked", position).fact("log_probability", found.log_probability);
         return std::move(out.fact("rank", found.rank));

@@ -12,8 +12,7 @@ struct ReachCommand : Analysis {
     std::int64_t moved = 0, layer = -1, head = -1;
 
     void add(Definition& definition) {
-        add_value(definition, "--passage", passage,
-                  "a needle: FIRST-LAST by position, or words of the text; how much every head reads of it", "PASSAGE");
+        add_value(definition, "--passage", passage, std::string(analyze::kPassage.help), "PASSAGE");
         add_count(definition, "--moved", moved, "with --layer and --head: list the N pairs of tokens that the head moves most", 0,
                   1'000'000);
         add_index(definition, "--layer", layer, "of --moved");

@@ -10,14 +10,12 @@ namespace {
 
 struct RefinementCommand : Analysis {
     std::string texts;
-    bool unembedding = false, no_values = false, all_memories = false, with_first = false, changes = false;
+    bool changes = false;
+    analyze::RefinementRequest asked;
 
     void add(Definition& definition) {
         add_path(definition, "--texts", texts, "a file with one text a line");
-        definition.app->add_flag("--unembedding", unembedding, "read vectors with the unembedding only, without the final norm");
-        definition.app->add_flag("--no-values", no_values, "skip results that need the top token of every value");
-        definition.app->add_flag("--all-memories", all_memories, "zero agreement over all memories, not only active ones");
-        definition.app->add_flag("--with-first", with_first, "count each text's first token");
+        add_fields(definition, asked);
         definition.app->add_flag("--changes", changes, "list the tokens whose prediction the last MLP changed");
     }
 
@@ -39,20 +37,14 @@ struct RefinementCommand : Analysis {
             }
         }
         const model::ModelConfig& config = loaded.model->config();
-        const analyze::Refinement found =
-            analyze::refinement(runs,
-                                {.read_out = unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model,
-                                 .values = !no_values,
-                                 .all_memories = all_memories,
-                                 .skip_first = !with_first},
-                                loaded.cancel, console.progress());
+        const analyze::Refinement found = analyze::refinement(runs, asked.options(), loaded.cancel, console.progress());
         Result out{.table = changes ? analyze::last_layer_table(found, *loaded.tokenizer) : analyze::table_of(found),
                    .facts = texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
         out.fact("texts", std::ssize(runs)).fact("tokens", found.tokens);
-        out.fact("read_out", unembedding        ? "unembedding alone"
+        out.fact("read_out", asked.unembedding  ? "unembedding alone"
                              : config.post_norm ? "norm after the layer's sum and unembedding"
                                                 : "final norm and unembedding");
-        return std::move(out.fact("first_token", with_first || model::reads_pictures(config) ? "counted" : "left out"));
+        return std::move(out.fact("first_token", asked.with_first || model::reads_pictures(config) ? "counted" : "left out"));
     }
 };
 

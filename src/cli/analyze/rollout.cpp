@@ -14,14 +14,15 @@ struct RolloutCommand : Analysis {
     void add(Definition& definition) {
         definition.app->add_flag("--flow", flow, "attention flow too: slow; for long texts with --query");
         add_index(definition, "--layer", layer, "only the map after this layer, from 0 (default: every layer)");
-        add_index(definition, "--head", head, "only this head of each map's own layer, from 0 (default: mean of all)");
+        add_index(definition, "--last-head,--head", head,
+                  "only this head of each map's own layer, from 0 (default: mean of all)");
         add_index(definition, kPosition, query, "only this query's row, from 0 (default: every token's)");
-        definition.app->add_flag("--by-receptive-field", by_receptive_field,
-                                 "causal models: divide by the result of uniform attention");
+        definition.app->add_flag(analyze::kByReceptiveField.option(), by_receptive_field,
+                                 std::string(analyze::kByReceptiveField.help));
     }
 
     Result run(const Console& console) const {
-        if (flow && head >= 0) throw UsageError("--flow goes through all heads together: leave out --head");
+        if (flow && head >= 0) throw UsageError("--flow goes through all heads together: leave out --last-head");
         const Run run = run_text(console);
         const trace::Trace& trace = *run.trace;
         const analyze::RolloutOptions options{.head = head_of(head),

@@ -92,22 +92,45 @@ void define_what(Definition& d, RenderArguments& o) {
     figure::visit_pattern(o.request.pattern, Define{d});
 }
 
-/// Options of single views, each once.
+/// What --help says of an option: the views that have it, and what it is for them.
+std::string help_of(const std::string& option) {
+    std::vector<std::pair<std::string, std::string>> uses;  // help, views
+    for (const figure::ViewSpec& spec : figure::view_specs())
+        if (const figure::ViewOption* own = spec.option(option)) {
+            const auto same = std::ranges::find(uses, own->help, &std::pair<std::string, std::string>::first);
+            if (same == uses.end())
+                uses.emplace_back(own->help, spec.id);
+            else
+                same->second += ", " + spec.id;
+        }
+    std::string help;
+    for (const auto& [what, views] : uses) help += (help.empty() ? "" : "; ") + views + ": " + what;
+    return help;
+}
+
+/// Options of single views, each once, under every name that no common option has.
 void define_view_options(Definition& d, RenderArguments& o) {
+    const auto free = [&](const std::string& name) { return !name.empty() && !d.app->get_option_no_throw("--" + name); };
     for (const figure::ViewSpec& spec : figure::view_specs())
         for (const figure::ViewOption& option : spec.options) {
-            const std::string flag = "--" + option.name;
-            if (d.app->get_option_no_throw(flag)) continue;
+            if (!free(option.name)) continue;
+            const std::string flag = "--" + option.name + (free(option.former) ? ",--" + option.former : "");
+            const std::string help = help_of(option.name);
             const auto take = [&o, name = option.name](const std::string& value) { o.request.values[name] = value; };
             if (option.kind == figure::OptionKind::flag) {
                 d.app->add_flag_callback(
-                    flag, [take] { take("1"); }, option.help);
+                    flag, [take] { take("1"); }, help);
                 continue;
             }
-            CLI::Option* added = d.app->add_option_function<std::string>(flag, take, option.help);
-            if (!option.initial.empty()) added->default_str(option.initial);
+            CLI::Option* added = d.app->add_option_function<std::string>(flag, take, help);
+            const bool one_default = std::ranges::all_of(figure::view_specs(), [&](const figure::ViewSpec& other) {
+                const figure::ViewOption* same = other.option(option.name);
+                return !same || same->initial == option.initial;
+            });
+            if (!option.initial.empty() && one_default) added->default_str(option.initial);
             added->type_name(option.kind == figure::OptionKind::integer  ? "N"
                              : option.kind == figure::OptionKind::number ? "X"
+                             : option.token                              ? "ID|TEXT"
                                                                          : "TEXT");
             if (option.kind != figure::OptionKind::choice) continue;
             std::vector<std::string> words;

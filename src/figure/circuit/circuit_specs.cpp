@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/circuit/circuit_views.h"
 #include "figure/circuit/composition_graph.h"
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
 #include "headlight/trace/edits.h"
+
+#include <algorithm>
 
 namespace headlight::figure {
 namespace {
@@ -25,16 +27,10 @@ std::shared_ptr<const analyze::CompositionScores> scores_of(const model::Model& 
         });
 }
 
-ViewOption fold_option() {
-    return flag("fold-norms", "Norm gains multiplied in",
-                "head-circuit, composition: multiply the norms' gains (and centring) into the matrices");
-}
-
-ViewOption embedding_option() {
-    ViewOption option =
-        choice("embedding", "A token is", "head-circuit: what stands for a token in the tables", analyze::TokenVectors::stream);
-    option.choices.pop_back();  // the unembedding stands for no token that is read
-    return option;
+std::vector<ViewOption> circuit_options() {
+    std::vector<ViewOption> options = options_of<CircuitViewOptions>();
+    std::ranges::find(options, "embedding", &ViewOption::name)->choices.pop_back();  // W_U stands for no token that is read
+    return options;
 }
 
 std::string no_direct_path(const trace::Trace& trace) {
@@ -81,72 +77,41 @@ std::vector<ViewSpec> circuit_view_specs() {
         {.id = "head-circuit",
          .title = "Head circuit",
          .needs = {.focus = true},
-         .options = {fold_option(), embedding_option(),
-                     flag("diagonal", "Ranks over the whole vocabulary",
-                          "head-circuit: where every token stands in its own row")},
+         .options = circuit_options(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return head_circuit_view(std::move(trace), s.focus(),
-                                          {.fold_norms = flag_value(s, "fold-norms"),
-                                           .diagonal = flag_value(s, "diagonal"),
-                                           .tokens = choice_value<analyze::TokenVectors>(s, "embedding")},
-                                          cancel, progress);
+                 return head_circuit_view(std::move(trace), s.focus(), request_of<CircuitViewOptions>(s), cancel, progress);
              },
          .missing = no_tokens},
         {.id = "composition",
          .title = "Composition",
-         .options = {{.name = "kinds",
-                      .kind = OptionKind::choice,
-                      .title = "Kinds",
-                      .help = "composition: which input of the later head reads",
-                      .initial = "all",
-                      .choices = {{"all", "Q, K and V"}, {"q", "Q composition"}, {"k", "K composition"}, {"v", "V composition"}}},
-                     number_option("least", "Least score", "composition: arcs with a lower score are left out", "0", 0, 1),
-                     integer_option("arcs", "Arcs", "composition: how many of the strongest are drawn", "60", 1, 5000),
-                     fold_option()},
+         .options = options_of<CompositionOptions>(),
          .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
                     const Progress& progress) -> std::unique_ptr<Figure> {
-             const std::string kinds = text_value(s, "kinds");
-             const auto has = [&](const char* kind) { return kinds == "all" || kinds == kind; };
-             return std::make_unique<CompositionGraph>(scores_of(*trace->model(), flag_value(s, "fold-norms"), cancel, progress),
-                                                       CompositionOptions{.kinds = {has("q"), has("k"), has("v")},
-                                                                          .threshold = number_value(s, "least"),
-                                                                          .most = integer_value(s, "arcs")});
+             const auto options = request_of<CompositionOptions>(s);
+             return std::make_unique<CompositionGraph>(scores_of(*trace->model(), options.asked.fold_norms, cancel, progress),
+                                                       options);
          }},
         {.id = "copy-suppression",
          .title = "Copy suppression",
          .across_texts = true,
          .needs = {.focus = true},
-         .options = {number_option("attention-above", "Attention above", "copy-suppression: pairs with more attention than this",
-                                   "0.1", 0, 1),
-                     flag("explained", "Explained fraction", "copy-suppression: how much of the head it is, by ablation")},
+         .options = options_of<analyze::CopySuppressionRequest>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return copy_suppression_view(std::move(trace), s.focus(), number_value(s, "attention-above"),
-                                              flag_value(s, "explained"), cancel, progress);
+                 return copy_suppression_view(std::move(trace), s.focus(), request_of<analyze::CopySuppressionRequest>(s), cancel,
+                                              progress);
              },
          .missing = no_direct_path},
         {.id = "importance",
          .title = "Importance",
          .skips_special = true,
          .needs = {.query = true, .chosen = true},
-         .options = {target_option(
-                         "target", "Predicted token",
-                         "importance: the predicted token, by id or text, or class; next: the one in the text; default: the most "
-                         "probable one"),
-                     flag("no-blank-out", "Without blank-out", "importance: leave out blank-out, which takes one pass a token"),
-                     flag("long-texts", "Blank-out and shuffles on long texts",
-                          "importance: also where the position reads more than 128 tokens; takes a pass each"),
-                     integer_option("shuffles", "Shuffles", "importance: of each layer's weights; 0: none", "20", 0, 10000)},
+         .options = options_of<ImportanceViewOptions>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  const Position position = s.query.value_or(default_position(*trace, view_spec("importance")));
-                 return importance_view(std::move(trace), position,
-                                        {.target = text_value(s, "target"),
-                                         .blank_out = !flag_value(s, "no-blank-out"),
-                                         .permutations = integer_value(s, "shuffles"),
-                                         .long_texts = flag_value(s, "long-texts")},
-                                        cancel, progress);
+                 return importance_view(std::move(trace), position, request_of<ImportanceViewOptions>(s), cancel, progress);
              },
          .missing = no_prediction},
     };

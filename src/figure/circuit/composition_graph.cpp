@@ -30,7 +30,7 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& sco
                                            std::optional<HeadId> of) {
     std::vector<CompositionArc> arcs;
     for (const Composition kind : all_kinds) {
-        if (!o.kinds[static_cast<std::size_t>(kind)]) continue;
+        if (!o.has(kind)) continue;
         for (std::int64_t a = 0; a < scores.n_layers * scores.n_heads; ++a)
             for (std::int64_t b = (a / scores.n_heads + 1) * scores.n_heads; b < scores.n_layers * scores.n_heads; ++b) {
                 const HeadId from{Layer(a / scores.n_heads), Head(a % scores.n_heads)},
@@ -199,7 +199,7 @@ void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const
                theme.text);
     double x = 16;
     for (const Composition kind : all_kinds) {
-        if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
+        if (!options_.has(kind)) continue;
         painter.setPen(QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
         painter.drawLine(QPointF(x, 37), QPointF(x + 18, 37));
         const QString label = kind_name(kind) + QStringLiteral(" composition");
@@ -254,7 +254,7 @@ Table CompositionGraph::table() const { return analyze::table_of(arcs_); }
 std::vector<NamedArray> CompositionGraph::arrays() const {
     std::vector<NamedArray> all;
     for (const Composition kind : all_kinds) {
-        if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
+        if (!options_.has(kind)) continue;
         const auto& values = scores_->values[static_cast<std::size_t>(kind)];
         all.push_back({kind_name(kind).toLower().toStdString(),
                        {scores_->n_layers, scores_->n_heads, scores_->n_layers, scores_->n_heads},

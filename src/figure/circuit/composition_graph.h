@@ -14,11 +14,30 @@ namespace headlight::figure {
 
 using CompositionArc = analyze::ComposedPair;
 
+/// Which input of the later head reads.
+enum class ComposedKinds { all, q, k, v };
+inline constexpr EnumRow<ComposedKinds> composed_kinds[] = {{ComposedKinds::all, "all", "Q, K and V"},
+                                                            {ComposedKinds::q, "q", "Q composition"},
+                                                            {ComposedKinds::k, "k", "K composition"},
+                                                            {ComposedKinds::v, "v", "V composition"}};
+constexpr const auto& enum_rows(ComposedKinds) { return composed_kinds; }
+
 struct CompositionOptions {
-    std::array<bool, 3> kinds = {true, true, true};  ///< Q, K, V
-    double threshold = 0;                            ///< arcs with a lower score are left out
-    std::int64_t most = 60;                          ///< and only so many, the strongest
+    ComposedKinds kinds = ComposedKinds::all;
+    double threshold = 0;    ///< arcs with a lower score are left out
+    std::int64_t most = 60;  ///< and only so many, the strongest
+    analyze::CompositionRequest asked{};
+
+    bool has(analyze::Composition kind) const {
+        return kinds == ComposedKinds::all || static_cast<int>(kinds) == static_cast<int>(kind) + 1;
+    }
 };
+void describe(Describes<CompositionOptions> auto& r, const auto& field) {
+    field(Field{"kinds", "Kinds", "which input of the later head reads"}.subject(), r.kinds);
+    field(Field{"least", "Least score", "arcs with a lower score are left out"}.within(0, 1), r.threshold);
+    field(Field{"arcs", "Arcs", "how many of the strongest are drawn"}.within(1, 5000), r.most);
+    describe(r.asked, field);
+}
 
 /// Strongest first; of equals the earlier head first.
 std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores&, const CompositionOptions&,

@@ -21,11 +21,12 @@ QString suppression_text(double share) {
 
 }  // namespace
 
-std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double threshold, bool explained,
+std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, const analyze::CopySuppressionRequest& asked,
                                               const CancelToken& cancel, const Progress& progress) {
-    const analyze::CopySuppressionOptions options{.threshold = threshold, .of_source = trace->across_texts()};
+    const analyze::CopySuppressionOptions options = asked.options(trace->across_texts());
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
-    std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel, progress);
+    const std::vector<analyze::SuppressedPair> found = analyze::suppressed_pairs(*run, id, options, cancel, progress);
+    std::vector<analyze::SuppressedPair> pairs = found;
     std::ranges::stable_sort(pairs, {}, &analyze::SuppressedPair::logit_change);
     const auto low = std::ranges::count_if(pairs, [](const auto& p) { return p.rank < 10; });
 
@@ -36,9 +37,9 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     section.note = QStringLiteral(
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
                        "the head lowers most.")
-                       .arg(draw::count_text(std::ssize(pairs)), draw::number_text(threshold, 2),
+                       .arg(draw::count_text(std::ssize(pairs)), draw::number_text(asked.attention_above, 2),
                             pairs.empty() ? QStringLiteral("none") : suppression_text(double(low) / double(pairs.size())));
-    if (explained) {
+    if (asked.explained) {
         const analyze::SuppressionExplained e = analyze::suppression_explained(*run, id, options, cancel);
         section.note +=
             std::isfinite(e.explained)
@@ -61,7 +62,8 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         table_column(ColumnKind::bar, "pair_logit_change", "by this source", "what this source alone adds of it"),
         table_column(ColumnKind::number, "rank", "rank", "tokens whose logit the head lowers more; 0: the most suppressed", 0)};
     section.columns[4].group = section.columns[5].group = 1;
-    section.empty = QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
+    section.empty =
+        QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(asked.attention_above, 2));
     for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_pairs))) {
         TableRow& row = section.rows.emplace_back();
         row.query = p.destination;
@@ -81,7 +83,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         "Pairs that the head attends to, by what it does to the logit of the key's token. A head that suppresses copies "
         "attends to tokens that the model is about to say again (predicted rank near 0) and lowers their logit more than any "
         "other (rank near 0). McDougall et al. 2023, Copy Suppression.");
-    data.table = [pairs, trace] { return analyze::table_of(pairs, *trace); };
+    data.table = [found, trace] { return analyze::table_of(found, *trace); };
     return table_figure(std::move(data));
 }
 

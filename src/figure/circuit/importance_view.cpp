@@ -33,11 +33,6 @@ QString quoted_output(const trace::Trace& trace, std::int64_t id) {
     return u'“' + QString::fromStdString(analyze::output_label(trace, id)) + u'”';
 }
 
-std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
-    if (typed.empty()) return std::nullopt;
-    return analyze::choose_target(trace.config(), *trace.tokenizer(), trace.encoding(), position, typed, "--target").id;
-}
-
 TableSection token_section(const trace::Trace& trace, const analyze::Importance& r, const Part& part) {
     TableSection section;
     section.title = QStringLiteral("What the prediction at %1 depends on")
@@ -114,7 +109,7 @@ TableSection shortened(TableSection section) {
     return section;
 }
 
-TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o, const Part& part) {
+TableSection layer_section(const analyze::Importance& r, const analyze::ImportanceOptions& o, const Part& part) {
     TableSection section;
     section.title = part.source ? QStringLiteral("Can cross attention tell?") : QStringLiteral("Can attention tell?");
     section.note = QStringLiteral("Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
@@ -168,20 +163,18 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
 
 std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const ImportanceViewOptions& asked,
                                         const CancelToken& cancel, const Progress& progress) {
-    ImportanceViewOptions o = asked;
+    analyze::ImportanceOptions o =
+        analyze::importance_asked(trace->config(), *trace->tokenizer(), trace->encoding(), position, asked.asked);
     const auto& encoder = trace->part(model::Stack::encoder);
     const std::int64_t read = (trace->config().causal ? position.value + 1 : trace->tokens()) + (encoder ? encoder->tokens() : 0);
-    const bool without_passes = read > most_passes && !o.long_texts;
+    if (encoder) o.source = encoder->encoding();
+    const bool without_passes = read > most_passes && !asked.long_texts;
     if (without_passes) {
         o.blank_out = false;
         o.permutations = 0;
     }
-    const analyze::Importance r = analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), position,
-                                                      {.target = target_of(*trace, position, o.target),
-                                                       .source = encoder ? std::optional(encoder->encoding()) : std::nullopt,
-                                                       .blank_out = o.blank_out,
-                                                       .permutations = o.permutations},
-                                                      cancel, progress);
+    const analyze::Importance r =
+        analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), position, o, cancel, progress);
     TableData data;
     data.view = "importance";
     data.title = QStringLiteral("What the prediction at %1 depends on")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows of the list of views for two runs, and the differences of the other rows.
 #include "figure/compare/compare_views.h"
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
 #include "headlight/analyze/heads/head_table.h"
 
@@ -12,71 +12,71 @@ namespace {
 
 namespace iv = headlight::intervention;
 
-ViewOption without_first_option() {
-    return flag("without-first", "Without the first key",
-                "compare-*: leave out the first key, on which much attention rests, and renormalise the others");
+struct CompareHeadsRequest {
+    std::string by = "js";
+    iv::CompareOptions asked{};
+};
+void describe(Describes<CompareHeadsRequest> auto& r, const auto& field) {
+    field(Field{"by", "Heads by", "the distance, or the measure whose difference heads are sorted by"}
+              .as(FieldKind::measure)
+              .subject(),
+          r.by);
+    describe(r.asked, field);
 }
 
-iv::CompareOptions compare_options(const ViewState& state) { return {.without_first = flag_value(state, "without-first")}; }
-
-ViewOption by_option() {
-    ViewOption option{.name = "by",
-                      .kind = OptionKind::choice,
-                      .title = "Heads by",
-                      .help = "compare-heads: the distance, or the measure whose difference heads are sorted by",
-                      .initial = "js",
-                      .choices = {{"js", "JS of attention"},
-                                  {"js_max", "largest JS of a row"},
-                                  {"tv", "attention that moved"},
-                                  {"z_cosine", "cosine of z"},
-                                  {"z_relative_l2", "change of z"}}};
-    for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
-    return option;
+std::vector<ViewOption> compare_heads_options() {
+    std::vector<ViewOption> options = options_of<CompareHeadsRequest>();
+    offer_measures(options.front(), {{"js", "JS of attention"},
+                                     {"js_max", "largest JS of a row"},
+                                     {"tv", "attention that moved"},
+                                     {"z_cosine", "cosine of z"},
+                                     {"z_relative_l2", "change of z"}});
+    options.front().measure = false;  // none of a corpus
+    return options;
 }
 
 }  // namespace
 
 std::vector<ViewSpec> compare_view_specs() {
-    return {{.id = "compare-heads",
-             .title = "Heads that differ",
-             .basis = Basis::patterns,
-             .across_texts = true,
-             .overview = {.pooled = false},
-             .options = {by_option(), without_first_option()},
-             .make =
-                 [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                     return compare_heads_view(*s.beside, text_value(s, "by"), compare_options(s), cancel, progress);
-                 },
-             .compares = true},
-            {.id = "compare-maps",
-             .title = "Differences of all heads",
-             .basis = Basis::patterns,
-             .across_texts = true,
-             .options = {without_first_option()},
-             .make = [](const TracePtr&, const ViewState& s, const CancelToken& cancel,
-                        const Progress&) { return compare_maps_view(*s.beside, compare_options(s), s.view, cancel); },
-             .filters = true,
-             .compares = true},
-            {.id = "compare-head",
-             .title = "One head in A and B",
-             .basis = Basis::patterns,
-             .across_texts = true,
-             .needs = {.focus = true},
-             .options = {without_first_option()},
-             .make = [](const TracePtr&, const ViewState& s, const CancelToken&,
-                        const Progress&) { return compare_head_view(*s.beside, s.focus(), compare_options(s)); },
-             .compares = true},
-            {.id = "compare-layers",
-             .title = "Layers that are alike",
-             .options = {choice("similarity", "Similarity", "compare-layers: how streams are compared", iv::Similarity::cka),
-                         flag("with-first", "With position 0", "compare-layers: include position 0")},
-             .make =
-                 [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                     const iv::LayerOptions options{.kind = choice_value<iv::Similarity>(s, "similarity"),
-                                                    .with_first = flag_value(s, "with-first")};
-                     return compare_layers_view(*s.beside, options, cancel, progress);
-                 },
-             .compares = true}};
+    return {
+        {.id = "compare-heads",
+         .title = "Heads that differ",
+         .basis = Basis::patterns,
+         .across_texts = true,
+         .overview = {.pooled = false},
+         .options = compare_heads_options(),
+         .make =
+             [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 const auto [by, asked] = request_of<CompareHeadsRequest>(s);
+                 return compare_heads_view(*s.beside, by, asked, cancel, progress);
+             },
+         .compares = true},
+        {.id = "compare-maps",
+         .title = "Differences of all heads",
+         .basis = Basis::patterns,
+         .across_texts = true,
+         .options = options_of<iv::CompareOptions>(),
+         .make = [](const TracePtr&, const ViewState& s, const CancelToken& cancel,
+                    const Progress&) { return compare_maps_view(*s.beside, request_of<iv::CompareOptions>(s), s.view, cancel); },
+         .filters = true,
+         .compares = true},
+        {.id = "compare-head",
+         .title = "One head in A and B",
+         .basis = Basis::patterns,
+         .across_texts = true,
+         .needs = {.focus = true},
+         .options = options_of<iv::CompareOptions>(),
+         .make = [](const TracePtr&, const ViewState& s, const CancelToken&,
+                    const Progress&) { return compare_head_view(*s.beside, s.focus(), request_of<iv::CompareOptions>(s)); },
+         .compares = true},
+        {.id = "compare-layers",
+         .title = "Layers that are alike",
+         .options = options_of<iv::LayerOptions>(),
+         .make =
+             [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 return compare_layers_view(*s.beside, request_of<iv::LayerOptions>(s), cancel, progress);
+             },
+         .compares = true}};
 }
 
 void add_differences(std::vector<ViewSpec>& specs) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Differences of views that are not of patterns.
 #include "figure/compare/compare_views.h"
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
+#include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/outputs.h"
@@ -195,8 +196,8 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     require_same_tokens(beside);
     const iv::RunPair& pair = *beside.pair;
     if (pair.a->config().n_layers != pair.b->config().n_layers) (void)iv::same_heads(pair);  // the error names both
-    const auto watched = token_value(*pair.a, state, "watch");
-    const analyze::LensOptions options{.at = choice_value<analyze::StreamPlace>(state, "at")};
+    const analyze::LensOptions options =
+        analyze::lens_asked(pair.a->config(), *pair.a->tokenizer(), request_of<LensViewOptions>(state).asked);
     MatrixViewData data;
     std::vector<std::vector<float>> rows;
     for (std::int64_t u = 0; u < std::ssize(pair.queries.to); ++u) {
@@ -204,7 +205,7 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
         if (partner < 0) continue;
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading", "token", u, std::ssize(pair.queries.to)});
-        const std::int64_t id = watched ? *watched : analyze::next_tokens(*pair.a, Position(u), 1).front().id;
+        const std::int64_t id = options.watched ? *options.watched : analyze::next_tokens(*pair.a, Position(u), 1).front().id;
         const auto of_a = analyze::lens_history(*pair.a, Position(u), {id}, options),
                    of_b = analyze::lens_history(*pair.b, Position(partner), {id}, options);
         std::vector<float>& row = rows.emplace_back();

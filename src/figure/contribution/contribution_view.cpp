@@ -124,13 +124,14 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
     const TracePtr stream = trace->across_texts() ? trace::whole_of(trace) : trace;
     ContributionGraphData data;
     data.chosen = edge_name(options.edge);
-    data.keep_sizes = options.keep_sizes;
+    data.keep_sizes = options.asked.keep_sizes;
     data.across = trace->across_texts();
     data.graph = stream->results().get(
-        GraphKey{target, options.threshold, options.keep_sizes},
+        GraphKey{target, options.asked.least_share, options.asked.keep_sizes},
         [&] {
             return analyze::contribution_graph(
-                *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel,
+                *stream, target,
+                {.threshold = options.asked.least_share, .renormalise = !options.asked.keep_sizes, .from_layer = 0}, cancel,
                 progress);
         },
         bytes_of_graph);

@@ -2,6 +2,7 @@
 // What drives a neuron: the attribution figure of its pre-activation, and tables of the neurons that the shown head drives
 // and of those that promote a token.
 #include "figure/contribution/contribution_views.h"
+#include "figure/core/shared_options.h"
 #include "figure/prediction/attribution_view.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
@@ -148,7 +149,8 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.parts.push_back(downstream_table(*trace, head, position));
     step(2);
     // Except with narrow embeddings behind a separate head (ALBERT, ELECTRA): there W_U does not read the stream.
-    if (analyze::unembeds_stream(c)) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
+    if (analyze::unembeds_stream(c))
+        parts.parts.push_back(promoting_table(*trace, token_called(*trace, options.promotes, "--promotes"), position));
     return stacked_figure(std::move(parts));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
@@ -9,47 +10,11 @@
 
 namespace headlight::figure {
 
-ViewOption flag(const char* name, const char* title, const char* help) { return {.name = name, .title = title, .help = help}; }
-ViewOption text_option(const char* name, const char* title, const char* help, const char* example) {
-    return {.name = name, .kind = OptionKind::text, .title = title, .help = help, .example = example};
-}
-ViewOption token_option(const char* name, const char* title, const char* help) {
-    return {.name = name, .kind = OptionKind::text, .title = title, .help = help, .token = true};
-}
-ViewOption target_option(const char* name, const char* title, const char* help) {
-    ViewOption option = token_option(name, title, help);
-    option.next = true;
-    return option;
-}
-ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
-    return {
-        .name = name, .kind = OptionKind::integer, .title = title, .help = help, .initial = initial, .low = low, .high = high};
-}
-ViewOption number_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
-    return {.name = name, .kind = OptionKind::number, .title = title, .help = help, .initial = initial, .low = low, .high = high};
-}
-
-ViewOption sums_option() {
-    return flag("sums", "Sums of rows and columns", "bars with the sums of rows and columns beside the map");
-}
-
-ViewOption aggregate_option() {
-    ViewOption option{.name = "aggregate",
-                      .kind = OptionKind::choice,
-                      .title = "Combine heads",
-                      .help =
-                          "head, matrix: several heads as one; model: one more column with a layer's heads combined, one more "
-                          "row with the layers combined",
-                      .initial = "none",
-                      .choices = {{"none", "Each head"}},
-                      .plain_default = true};
-    for (const auto& row : analyze::aggregates) option.choices.emplace_back(row.word, std::string(row.title) + " of the heads");
-    return option;
-}
-
-ViewOption layers_option() {
-    return text_option("layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)",
-                       "0,2-4 or all");
+void offer_measures(ViewOption& option, std::vector<std::pair<std::string, std::string>> first) {
+    option.kind = OptionKind::choice;
+    option.measure = true;
+    option.choices = std::move(first);
+    for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
 }
 
 bool combines_heads(const ViewState& state) { return view_spec(state.view).option("aggregate") && aggregate_of(state); }
@@ -86,7 +51,10 @@ std::vector<HeadId> chosen_heads(const trace::Trace& trace, const ViewState& sta
 }
 
 std::optional<std::int64_t> token_value(const trace::Trace& trace, const ViewState& state, const char* option) {
-    const std::string typed = text_value(state, option);
+    return token_called(trace, text_value(state, option), option);
+}
+
+std::optional<std::int64_t> token_called(const trace::Trace& trace, const std::string& typed, const char* option) {
     if (typed.empty()) return std::nullopt;
     return analyze::choose_output(trace.config(), *trace.tokenizer(), typed, std::string("--") + option).id;
 }

@@ -13,21 +13,26 @@
 namespace headlight::figure {
 
 template <class Request>
-Request request_of(const ViewState&);
+Request request_of(const ViewState&, Request defaults = {});
 
-/// An option for each field, in their order. --help names the view, whose option it is.
+/// Makes it a choice among measures of heads; `first` stand before them.
+void offer_measures(ViewOption&, std::vector<std::pair<std::string, std::string>> first = {});
+
+/// An option for each field, in their order.
 template <class Request>
-std::vector<ViewOption> options_of(const std::string& view) {
+std::vector<ViewOption> options_of(const Request& defaults = {}) {
     std::vector<ViewOption> out;
-    const Request defaults;
     describe(defaults, [&](const Field& field, const auto& value) {
         using T = std::decay_t<decltype(value)>;
         ViewOption& option = out.emplace_back();
-        option.name = field.name;
+        option.name = field.flag();
+        option.former = field.former;
         option.title = field.title;
-        option.help = view + ": " + std::string(field.help);
+        option.help = field.help;
         option.low = field.low, option.high = field.high;
         option.only = field.only;
+        option.slider_low = field.slide_low, option.slider_high = field.slide_high;
+        option.subject = field.asks;
         if constexpr (std::is_same_v<T, bool>) {
             option.kind = OptionKind::flag;
         } else if constexpr (std::is_enum_v<T>) {
@@ -37,15 +42,19 @@ std::vector<ViewOption> options_of(const std::string& view) {
             option.kind = std::is_integral_v<T> ? OptionKind::integer : OptionKind::number;
         } else {
             option.kind = OptionKind::text;
-            option.token = field.kind == FieldKind::token;
+            option.list = std::is_same_v<T, Indices>;
+            option.token = field.names_token();
+            option.next = field.kind == FieldKind::target;
             option.example = field.empty;
+            if (field.kind == FieldKind::measure) offer_measures(option);
         }
         if constexpr (!std::is_same_v<T, bool>) option.initial = field_words(value);
-        option.relevant = [name = std::string(field.name)](const ViewState& state) {
+        if (field.only.empty()) return;
+        option.relevant = [name = option.name, defaults](const ViewState& state) {
             bool relevant = true;
-            const Request now = request_of<Request>(state);
+            const Request now = request_of<Request>(state, defaults);
             describe(now, [&](const Field& f, const auto&) {
-                if (f.name == name) relevant = f.relevant;
+                if (f.flag() == name) relevant = f.relevant;
             });
             return relevant;
         };
@@ -55,17 +64,18 @@ std::vector<ViewOption> options_of(const std::string& view) {
 
 /// The request that the state's options make. The values are those that check_values() accepts.
 template <class Request>
-Request request_of(const ViewState& state) {
-    Request request;
+Request request_of(const ViewState& state, Request request) {
     describe(request, [&](const Field& field, auto& value) {
         using T = std::decay_t<decltype(value)>;
-        const std::string text = text_value(state, field.name);
+        const std::string text = text_value(state, field.flag());
         if constexpr (std::is_same_v<T, bool>)
-            value = !text.empty();
+            value = text.empty() == field.negated;
         else if constexpr (std::is_enum_v<T>)
             value = enum_value<T>(text).value();
         else if constexpr (is_number<T>)
             std::from_chars(text.data(), text.data() + text.size(), value);
+        else if constexpr (std::is_same_v<T, Indices>)
+            value = text.empty() ? Indices() : headlight::index_list(text);
         else
             value = text;
     });

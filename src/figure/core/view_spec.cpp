@@ -4,6 +4,7 @@
 #include "figure/core/view_tables.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/base/index_list.h"
 #include "headlight/base/nearest.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "headlight/model/classes.h"
@@ -103,8 +104,14 @@ std::string expectation(const ViewOption& option, const std::string& value) {
             }
             return "one of " + words;
         }
-        case OptionKind::flag:
-        case OptionKind::text: break;
+        case OptionKind::text:
+            try {
+                if (option.list && !value.empty()) (void)index_list(value);
+            } catch (const Error&) {
+                return "numbers and ranges like 0,2-4";
+            }
+            break;
+        case OptionKind::flag: break;
     }
     return {};
 }
@@ -191,6 +198,15 @@ std::int64_t integer_value(const ViewState& state, std::string_view option) {
 
 double number_value(const ViewState& state, std::string_view option) {
     return parsed<double>(text_value(state, option)).value_or(0);
+}
+
+ViewValues renamed(const ViewSpec& spec, ViewValues values) {
+    for (const ViewOption& option : spec.options)
+        if (auto former = option.former.empty() ? decltype(values.extract("")){} : values.extract(option.former)) {
+            former.key() = option.name;
+            values.insert(std::move(former));
+        }
+    return values;
 }
 
 ViewValues tidy(const ViewSpec& spec, const ViewValues& values) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows of the list of views for heads by their measures.
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
 #include "headlight/analyze/heads/model_probe.h"
 #include "headlight/base/numbers.h"
@@ -15,13 +15,14 @@ namespace {
 
 using analyze::HeadTable;
 
-ViewOption measure_option(const char* name, const char* title, const char* help, const char* initial, bool color) {
-    ViewOption option{
-        .name = name, .kind = OptionKind::choice, .title = title, .help = help, .initial = initial, .measure = true};
-    if (color) option.choices = {{"behaviour", "what the head mostly does"}};
-    option.choices.insert(option.choices.end(), {{"layer", "layer"}, {"head", "head"}});
-    for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
-    return option;
+std::vector<ViewOption> scatter_options() {
+    std::vector<ViewOption> options = options_of<HeadScatterOptions>();
+    for (ViewOption& option : options) {
+        std::vector<std::pair<std::string, std::string>> first{{"layer", "layer"}, {"head", "head"}};
+        if (option.name == "color") first.insert(first.begin(), {"behaviour", "what the head mostly does"});
+        offer_measures(option, std::move(first));
+    }
+    return options;
 }
 
 /// A measure of the random-token probe, which has to be run first.
@@ -100,14 +101,11 @@ std::vector<ViewSpec> heads_view_specs() {
     std::vector<ViewSpec> specs = {
         {.id = "head-scatter",
          .title = "Heads by two measures",
-         .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
-                     measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
-                     measure_option("color", "Colour", "head-scatter: what the colour shows", "layer", true)},
+         .options = scatter_options(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 return head_scatter(
-                     table_of(trace, s, cancel, progress),
-                     {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
+                 return head_scatter(table_of(trace, s, cancel, progress),
+                                     request_of<HeadScatterOptions>(s, {.texts = texts_of(s)}));
              }},
         {.id = "clark-kinds",
          .title = "Attention to kinds of tokens",

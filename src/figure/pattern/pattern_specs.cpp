@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/shared_options.h"
+#include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
+#include "figure/pattern/pattern_requests.h"
 #include "figure/rollout/rollout_views.h"
 
 namespace headlight::figure {
@@ -29,8 +30,8 @@ std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelTok
 }
 
 std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
-    if (flag_value(s, "parts")) return score_parts_view(std::move(trace), ids_of(s), cancel);
-    const bool sums = flag_value(s, "sums");
+    const auto [combined, sums, parts] = request_of<MatrixRequest>(s);
+    if (parts) return score_parts_view(std::move(trace), ids_of(s), cancel);
     const auto together = aggregate_of(s);
     if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums, cancel);
     const std::vector<HeadId> of = chosen_heads(*trace, s);
@@ -38,16 +39,15 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
 }
 
 ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {
-    ModelViewOptions options{.cells = choice_value<ModelViewOptions::Cells>(state, "cells"),
-                             .mean = flag_value(state, "mean"),
-                             .detail = state.detail,
-                             .together = aggregate_of(state)};
-    const auto list = [&](const char* option, std::int64_t count) {
-        const std::string text = text_value(state, option);
-        return text.empty() ? std::vector<std::int64_t>{} : index_list(text, count, std::string("--") + option);
+    const auto request = request_of<ModelRequest>(state);
+    ModelViewOptions options{
+        .cells = request.cells, .mean = request.mean, .detail = state.detail, .together = aggregate_of(state)};
+    const auto list = [](const std::string& text, std::int64_t count, const char* option) {
+        return text.empty() ? std::vector<std::int64_t>{} : index_list(text, count, option);
     };
-    for (const std::int64_t layer : list("layers", trace.config().n_layers)) options.layers.emplace_back(layer);
-    for (const std::int64_t h : list("over-heads", trace.config().n_heads)) options.heads.emplace_back(h);
+    for (const std::int64_t layer : list(request.combined.layers, trace.config().n_layers, "--layers"))
+        options.layers.emplace_back(layer);
+    for (const std::int64_t h : list(request.over_heads, trace.config().n_heads, "--over-heads")) options.heads.emplace_back(h);
     return options;
 }
 
@@ -62,7 +62,7 @@ std::vector<ViewSpec> pattern_view_specs() {
          .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
-         .options = {aggregate_option(), layers_option()},
+         .options = options_of<CombinedHeads>(),
          .make = head,
          .quick = few_weights,
          .filters = true},
@@ -72,9 +72,7 @@ std::vector<ViewSpec> pattern_view_specs() {
          .basis = Basis::patterns,
          .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
-         .options = {aggregate_option(), layers_option(), sums_option(),
-                     flag("parts", "Parts of the score",
-                          "matrix: scores before the softmax and the parts that they are the sum of, in place of weights")},
+         .options = options_of<MatrixRequest>(),
          .make = matrix,
          .quick = few_weights},
         {.id = "model",
@@ -85,11 +83,7 @@ std::vector<ViewSpec> pattern_view_specs() {
          .opens_detail = true,
          .needs = {.pattern = true},
          .overview = {.numbers = false},
-         .options = {choice("cells", "Cells", "model view: what a cell holds", ModelViewOptions::Cells::automatic),
-                     flag("mean", "Maps pooled by mean", "model view: pool by mean instead of maximum"), aggregate_option(),
-                     layers_option(),
-                     text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)",
-                                 "0,2-4 or all")},
+         .options = options_of<ModelRequest>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  const ModelViewOptions options = model_options(*trace, s);
@@ -107,13 +101,12 @@ std::vector<ViewSpec> pattern_view_specs() {
          .tab = true,
          .across_texts = true,
          .needs = {.focus = true, .query = true, .hover = true},
-         .options = {flag("sorted", "Numbers by contribution", "neuron view: dimensions by contribution instead of by index"),
-                     flag("collapsed", "Without the vectors", "neuron view: without the vectors")},
+         .options = options_of<NeuronViewOptions>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
-                 const NeuronViewOptions options{.sorted = flag_value(s, "sorted"),
-                                                 .expanded = s.query && !flag_value(s, "collapsed")};
-                 const Position query = s.query.value_or(Position(trace->tokens() - 1));
+                 auto options = request_of<NeuronViewOptions>(s);
+                 options.collapsed |= !s.query;
+                 const Position query = pinned_or_last(*trace, s);
                  return neuron_view(std::move(trace), s.focus(), query, options);
              },
          .quick = [](const trace::Trace& trace,

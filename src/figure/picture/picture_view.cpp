@@ -68,7 +68,7 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
     for (const text::TokenLabel& label : trace->labels()) data.names_of_tokens.push_back(QString::fromStdString(label.text));
     data.axes = analyze::pattern_axes(*trace, used);
     data.weight_name = rollout ? QStringLiteral("share of what the patch gave") : weight_name(used, *trace);
-    data.reveal = view.reveal;
+    data.reveal = view.over == PictureViewOptions::Over::reveal;
     add_panels(data, *trace, heads, used, view.what, cancel);
     data.title = rollout ? QStringLiteral("Rollout over the picture, up to layer %1").arg(layer.value)
                          : QStringLiteral("Layer %1 over the picture").arg(layer.value);

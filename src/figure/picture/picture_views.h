@@ -12,7 +12,7 @@ namespace headlight::figure {
 
 struct PictureViewOptions {
     enum class What { heads, mean, max, rollout } what = What::heads;
-    bool reveal = false;  ///< patches are covered where they get little, in place of a colour over them
+    enum class Over { colour, reveal } over = Over::colour;  ///< reveal: patches are covered where they get little
 };
 inline constexpr EnumRow<PictureViewOptions::What> picture_panels[] = {
     {PictureViewOptions::What::heads, "heads", "Each head"},
@@ -20,6 +20,17 @@ inline constexpr EnumRow<PictureViewOptions::What> picture_panels[] = {
     {PictureViewOptions::What::max, "max", "Maximum of the heads"},
     {PictureViewOptions::What::rollout, "rollout", "Rollout"}};
 constexpr const auto& enum_rows(PictureViewOptions::What) { return picture_panels; }
+inline constexpr EnumRow<PictureViewOptions::Over> over_pictures[] = {
+    {PictureViewOptions::Over::colour, "colour", "A colour"},
+    {PictureViewOptions::Over::reveal, "reveal", "Only what is attended to"}};
+constexpr const auto& enum_rows(PictureViewOptions::Over) { return over_pictures; }
+void describe(Describes<PictureViewOptions> auto& r, const auto& field) {
+    field(Field{"of", "Panels", "a panel for each head, or one of their mean, their maximum, or the rollout up to the layer"}
+              .subject(),
+          r.what);
+    field(Field{"over", "Over the picture", "weights as a colour over the grey picture, or as how much of the picture is seen"},
+          r.over);
+}
 
 /// A panel for each head (or one for all of them together): how much `query` attends to each patch. The rows of all queries
 /// are there, so that another one can be pointed at. Error when the model did not read a picture.

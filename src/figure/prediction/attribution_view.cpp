@@ -256,7 +256,7 @@ std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId hea
     AttributionViewData data;
     data.of_cross = shown->across_texts();
     analyze::require_unembedding(c, "Attribution to a logit");
-    const analyze::AttributionOptions wanted = split_logit(*trace, position, options.token, options.minus);
+    const analyze::AttributionOptions wanted = analyze::logit_asked(*trace, position, options.asked);
     data.split = analyze::attribution(*trace, position, wanted);
     data.heads = data.split.heads(c);
     data.cross = data.split.cross_heads(c);
@@ -267,7 +267,7 @@ std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId hea
         if (part.component == analyze::Component::attn_bias) data.attn_biases[part.layer] = part.value;
     }
     data.head = head;
-    data.mlp = options.mlp;
+    if (options.mlp >= 0) data.mlp = Layer(options.mlp);
     data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted)
                                  : analyze::head_sources(*trace, head, position, wanted);
     data.target = logit_name(*trace, wanted);
@@ -286,11 +286,12 @@ constexpr std::int64_t most_neurons = 12;
 TableData neurons_table(const analyze::AttributionOptions& asked, const std::vector<analyze::Contribution>& neurons,
                         const AttributionViewOptions& options, const trace::Trace& trace, Position position) {
     TableSection section;
-    section.title = options.mlp ? QStringLiteral("Neurons of the MLP of layer %1").arg(options.mlp->value)
-                                : QStringLiteral("Neurons of all layers");
+    const bool one_layer = options.mlp >= 0;
+    section.title =
+        one_layer ? QStringLiteral("Neurons of the MLP of layer %1").arg(options.mlp) : QStringLiteral("Neurons of all layers");
     section.note = QStringLiteral("By what each adds to the logit of %1, largest amount first.").arg(logit_name(trace, asked));
     section.hint = QStringLiteral("Click one to follow it in the MLP view and in Drivers") +
-                   (options.mlp ? QStringLiteral(".") : QStringLiteral(", an MLP above for the neurons of its layer."));
+                   (one_layer ? QStringLiteral(".") : QStringLiteral(", an MLP above for the neurons of its layer."));
     section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
                        table_column(ColumnKind::bar, "contribution", "adds to the logit",
                                     "coefficient times value, through the final norm, as every part above"),
@@ -316,20 +317,21 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
     step(0);
     auto split = attribution_figure(shown, head, position, options);
     const TracePtr trace = trace::whole_of(shown);
-    const analyze::AttributionOptions asked = split_logit(*trace, position, options.token, options.minus);
-    if (options.mlp && options.mlp->value >= trace->config().n_layers)
+    const analyze::AttributionOptions asked = analyze::logit_asked(*trace, position, options.asked);
+    const auto layer = options.mlp < 0 ? std::nullopt : std::optional(Layer(options.mlp));
+    if (options.mlp >= trace->config().n_layers)
         throw Error({.problem = "There is no such layer",
                      .item = "--mlp",
                      .expected = "0 to " + std::to_string(trace->config().n_layers - 1) + ", or -1 for every layer",
-                     .found = std::to_string(options.mlp->value)});
+                     .found = std::to_string(options.mlp)});
     step(1);
-    const auto neurons = analyze::largest_neurons(*trace, position, asked, options.mlp, most_neurons);
+    const auto neurons = analyze::largest_neurons(*trace, position, asked, layer, most_neurons);
     StackedParts parts;
     parts.view = "attribution";
     parts.title = split->title();
     parts.description = split->description();
     parts.fits_first = true;
-    parts.opened = options.mlp ? 1 : 0;
+    parts.opened = layer ? 1 : 0;
     parts.table = [table = split->table(), neurons]() mutable {
         Table out = table;
         for (const analyze::Contribution& part : neurons)

@@ -20,6 +20,7 @@ struct TunedKey {
 
 struct LensKey {
     analyze::StreamPlace at;
+    std::int64_t top;
     std::optional<std::int64_t> watched;
     io::FileStamp tuned;
     bool operator==(const LensKey&) const = default;
@@ -32,7 +33,7 @@ std::int64_t bytes_of(const analyze::LogitLens& lens) {
 }
 
 std::string read_as(const model::ModelConfig& config, const LensViewOptions& options) {
-    if (!options.tuned.empty()) return "tuned lens " + std::filesystem::path(options.tuned).filename().string();
+    if (!options.asked.tuned.empty()) return "tuned lens " + std::filesystem::path(options.asked.tuned).filename().string();
     if (config.class_head.any())
         return config.class_head.dense ? "class head" : config.final_norm ? "final norm and classifier" : "classifier";
     return config.mlm_head ? "masked-word head" : config.final_norm ? "final norm and unembedding" : "unembedding";
@@ -242,20 +243,21 @@ std::vector<NamedArray> LensFigure::arrays() const {
 std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer, const LensViewOptions& options,
                                   const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = trace->config();
-    analyze::LensOptions lens{
-        .at = options.at, .top = kCandidates, .watched = options.watched, .watch_text = !options.watched, .tuned = {}};
-    const io::FileStamp file = options.tuned.empty() ? io::FileStamp{} : io::stamp_of(options.tuned);
-    if (!options.tuned.empty())
+    const analyze::LensRequest& asked = options.asked;
+    analyze::LensOptions lens = analyze::lens_asked(c, *trace->tokenizer(), asked);
+    lens.top = std::max(kCandidates, asked.top);
+    const io::FileStamp file = asked.tuned.empty() ? io::FileStamp{} : io::stamp_of(asked.tuned);
+    if (!asked.tuned.empty())
         lens.tuned = *trace->results().get(
-            TunedKey{file}, [&] { return analyze::TunedLens::load(options.tuned, c); },
+            TunedKey{file}, [&] { return analyze::TunedLens::load(asked.tuned, c); },
             [&](const auto&) { return static_cast<std::int64_t>(file.bytes); });
     LensViewData data;
     // A lens costs as much as many runs, and opening a row needs it again.
     data.lens = trace->results().get(
-        LensKey{options.at, options.watched, file}, [&] { return analyze::logit_lens(*trace, lens, cancel, progress); },
+        LensKey{asked.at, lens.top, lens.watched, file}, [&] { return analyze::logit_lens(*trace, lens, cancel, progress); },
         bytes_of);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
-    data.table = [lens = data.lens, trace] { return analyze::table_of(*lens, *trace, 1); };
+    data.table = [lens = data.lens, trace, top = asked.top] { return analyze::table_of(*lens, *trace, top); };
     data.causal = c.causal;
     data.color = options.color;
     data.read_as = read_as(c, options);
@@ -275,7 +277,8 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
         data.opened = opened;
         data.opened_layer = std::clamp<std::int64_t>(layer.value, 0, c.n_layers - 1);
         std::vector<std::int64_t> candidates;
-        for (const analyze::TokenScore& each : data.lens->state(data.opened_layer, *opened).top) candidates.push_back(each.id);
+        for (const analyze::TokenScore& each : data.lens->state(data.opened_layer, *opened).top)
+            if (std::ssize(candidates) < kCandidates) candidates.push_back(each.id);
         data.history = analyze::lens_history(*trace, *opened, candidates, lens);
         for (const std::int64_t id : candidates) name(id);
     }

@@ -16,8 +16,6 @@
 namespace headlight::figure {
 namespace {
 
-constexpr std::size_t most_memories = 20;
-
 struct MlpViewData {
     Layer layer;
     Position position;
@@ -31,7 +29,7 @@ struct MlpViewData {
     bool gated = false;
     bool experts = false;  ///< the layer has them: a memory belongs to one
     QString target;        ///< token (difference) whose logit the memories add to; empty: a logit is no sum
-    MlpOrder order = MlpOrder::strength;
+    analyze::MemoryOrder order = analyze::MemoryOrder::strength;
 };
 
 QString memory_tip(const MlpViewData& data, std::size_t i) {
@@ -63,7 +61,7 @@ std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
     return {neuron, coefficient, contribution, analyze::named_array("followed_activations", data.activations)};
 }
 
-std::vector<std::pair<std::string, std::string>> sort_by(MlpOrder order) {
+std::vector<std::pair<std::string, std::string>> sort_by(analyze::MemoryOrder order) {
     return {{"memories-by", std::string(enum_word(order))}};
 }
 
@@ -83,16 +81,16 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
                         .title = QStringLiteral("|m| · |v|"),
                         .tip = QStringLiteral("length of what the memory adds to the stream; click to sort"),
                         .decimals = 2,
-                        .sorted = data.order == MlpOrder::strength,
-                        .click = sort_by(MlpOrder::strength)}};
+                        .sorted = data.order == analyze::MemoryOrder::strength,
+                        .click = sort_by(analyze::MemoryOrder::strength)}};
     if (!data.target.isEmpty())
         section.columns.push_back(
             {.kind = ColumnKind::bar,
              .id = "logit_contribution",
              .title = QStringLiteral("adds to the logit"),
              .tip = QStringLiteral("what the memory adds to the logit of %1, as in Attribution; click to sort").arg(data.target),
-             .sorted = data.order == MlpOrder::logit,
-             .click = sort_by(MlpOrder::logit)});
+             .sorted = data.order == analyze::MemoryOrder::logit,
+             .click = sort_by(analyze::MemoryOrder::logit)});
     if (data.promoted.empty()) {
         section.note += QStringLiteral("; no unembedding: what a memory promotes is not known");
     } else {
@@ -189,48 +187,33 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position, const MlpViewOptions& options,
-                                 const CancelToken& cancel, const Progress& progress) {
+std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position, std::optional<Neuron> followed,
+                                 const analyze::MemoriesRequest& asked, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = trace->config();
+    auto answer = analyze::memories_of(*trace, layer, position, asked, cancel, progress);
     MlpViewData data;
     data.layer = layer;
     data.position = position;
-    data.memories = analyze::memories(*trace, layer, position, 0);
-    cancel.throw_if_cancelled();
+    data.memories = std::move(answer.memories);
+    data.promoted = std::move(answer.promoted);
     data.neurons = model::mlp_width(c, layer.value);
-    data.active = std::ranges::count_if(data.memories, [](const analyze::Memory& m) { return m.coefficient > 0; });
-    data.order = analyze::splits_logits(c) ? options.order : MlpOrder::strength;
-    if (analyze::splits_logits(c)) {
-        const analyze::AttributionOptions logit = split_logit(*trace, position, options.token, options.minus);
-        const std::vector<double> adds = analyze::neuron_parts(*trace, position, logit, layer);
-        for (analyze::Memory& m : data.memories) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
-        data.target = logit_name(*trace, logit);
-    }
-    if (data.order == MlpOrder::logit)
-        std::ranges::stable_sort(data.memories, std::ranges::greater(),
-                                 [](const analyze::Memory& m) { return std::abs(m.adds); });
-    data.memories.resize(std::min(data.memories.size(), most_memories));
-    data.followed = options.neuron.value_or(data.memories.front().neuron);
+    data.active = answer.active;
+    data.order = answer.logit ? asked.order : analyze::MemoryOrder::strength;
+    if (answer.logit) data.target = logit_name(*trace, *answer.logit);
+    data.followed = followed.value_or(data.memories.front().neuron);
     data.activations = analyze::neuron_activations(*trace, layer, data.followed);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     data.gated = c.gated_mlp;
     data.experts = model::has_experts(c, layer.value);
-    if (analyze::unembeds_stream(c)) {
-        std::vector<Neuron> neurons;
-        for (const analyze::Memory& m : data.memories) neurons.push_back(m.neuron);
-        data.promoted =
-            analyze::promoted_tokens(*trace->model(), layer, neurons,
-                                     {.top = analyze::promoted_listed, .gain = options.gain, .watched = {}}, cancel, progress);
-        const auto words = [&](const std::vector<analyze::TokenScore>& list) {
-            QStringList out;
-            for (const analyze::TokenScore& each : list) out << token_word(*trace, each.id);
-            return out;
-        };
-        for (std::size_t i = 0; i < data.memories.size(); ++i) {
-            const bool turned = data.memories[i].coefficient < 0;
-            data.raised.push_back(words(turned ? data.promoted[i].bottom : data.promoted[i].top));
-            data.lowered.push_back(words(turned ? data.promoted[i].top : data.promoted[i].bottom));
-        }
+    const auto words = [&](const std::vector<analyze::TokenScore>& list) {
+        QStringList out;
+        for (const analyze::TokenScore& each : list) out << token_word(*trace, each.id);
+        return out;
+    };
+    for (std::size_t i = 0; i < data.promoted.size(); ++i) {
+        const bool turned = data.memories[i].coefficient < 0;
+        data.raised.push_back(words(turned ? data.promoted[i].bottom : data.promoted[i].top));
+        data.lowered.push_back(words(turned ? data.promoted[i].top : data.promoted[i].bottom));
     }
     StackedParts parts;
     parts.view = "mlp";

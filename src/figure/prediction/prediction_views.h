@@ -4,6 +4,9 @@
 
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/analyze/prediction/refinement.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
 #include <cstdint>
@@ -21,44 +24,37 @@ inline constexpr EnumRow<LensColor> lens_colors[] = {{LensColor::probability, "p
                                                      {LensColor::kl, "kl", "KL divergence to the output"}};
 constexpr const auto& enum_rows(LensColor) { return lens_colors; }
 struct LensViewOptions {
-    analyze::StreamPlace at = analyze::StreamPlace::resid_post;
+    analyze::LensRequest asked{};
     LensColor color = LensColor::probability;
-    std::optional<std::int64_t> watched{};  ///< for `rank`; none: the next token of the text
-    std::string tuned{};                    ///< file of a tuned lens; empty: none
 };
+void describe(Describes<LensViewOptions> auto& r, const auto& field) {
+    describe(r.asked, field);
+    field(Field{"shade", "Colour", "what the colour shows"}, r.color);
+}
 /// Opened: the candidates of this position in that layer are listed with their history.
 std::unique_ptr<Figure> lens_view(TracePtr, std::optional<Position> opened, Layer, const LensViewOptions&,
                                   const CancelToken& = {}, const Progress& = {});
 
 /// Direct logit attribution at a position (Elhage et al. 2021), with the sources of one head.
 struct AttributionViewOptions {
-    std::optional<std::int64_t> token{};  ///< none: the likeliest there
-    std::optional<std::int64_t> minus{};
-    std::optional<Layer> mlp{};  ///< whose neurons are listed; none: of every layer
+    analyze::LogitRequest asked{};
+    std::int64_t mlp = -1;  ///< whose neurons are listed; -1: of every layer
 };
+void describe(Describes<AttributionViewOptions> auto& r, const auto& field) {
+    describe(r.asked, field);
+    field(Field{"mlp", "Neurons of layer", "neurons are listed of this layer's MLP; -1: of every layer"}.within(-1, 4095), r.mlp);
+}
 std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&, const CancelToken& = {},
                                          const Progress& = {});
 
 /// The memories of an MLP at a token (Geva 2021).
-enum class MlpOrder { strength, logit };
-inline constexpr EnumRow<MlpOrder> mlp_orders[] = {{MlpOrder::strength, "strength", "What they write: |m| · |v|"},
-                                                   {MlpOrder::logit, "logit", "What they add to the logit"}};
-constexpr const auto& enum_rows(MlpOrder) { return mlp_orders; }
-struct MlpViewOptions {
-    bool gain = false;               ///< values read with the final norm's gain
-    std::optional<Neuron> neuron{};  ///< shown along the text; none: the strongest
-    MlpOrder order = MlpOrder::strength;
-    std::optional<std::int64_t> token{};  ///< whose logit the memories add to; none: the likeliest there
-    std::optional<std::int64_t> minus{};
-};
-std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {}, const Progress& = {});
+/// `followed` is shown along the text; none: the strongest.
+std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, std::optional<Neuron> followed, const analyze::MemoriesRequest&,
+                                 const CancelToken& = {}, const Progress& = {});
 
-/// Geva's curves for the text, layer by layer (2021, section 5). `unembedding`: vectors are read without the final norm.
-std::unique_ptr<Figure> refinement_view(TracePtr, bool unembedding, const CancelToken&, const Progress&);
+/// Geva's curves for the text, layer by layer (2021, section 5).
+std::unique_ptr<Figure> refinement_view(TracePtr, const analyze::RefinementRequest&, const CancelToken&, const Progress&);
 
-/// The logit that is split: of `token`, else of the likeliest one at the position; with `minus` the difference to its logit.
-analyze::AttributionOptions split_logit(const trace::Trace&, Position, std::optional<std::int64_t> token,
-                                        std::optional<std::int64_t> minus);
 /// "·nurse", "·nurse − ·doctor"
 QString logit_name(const trace::Trace&, const analyze::AttributionOptions&);
 /// "·nurse"

@@ -10,11 +10,6 @@
 
 namespace headlight::figure {
 
-analyze::AttributionOptions split_logit(const trace::Trace& trace, Position position, std::optional<std::int64_t> token,
-                                        std::optional<std::int64_t> minus) {
-    return {.token = token ? *token : analyze::next_tokens(trace, position, 1).front().id, .minus = minus};
-}
-
 QString logit_name(const trace::Trace& trace, const analyze::AttributionOptions& logit) {
     const QString token = token_word(trace, logit.token);
     return logit.minus ? token + QStringLiteral(" − ") + token_word(trace, *logit.minus) : token;
@@ -38,6 +33,8 @@ struct PredictionsKey {
     std::int64_t top;
     bool operator==(const PredictionsKey&) const = default;
 };
+
+constexpr std::size_t most_next = 100;  ///< drawn of a token
 
 TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top, const CancelToken& cancel) {
     const trace::Trace& trace = *run;
@@ -72,7 +69,7 @@ TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top,
         TableRow& row = section.rows.emplace_back();
         row.query = Position(static_cast<std::int64_t>(i));
         TableCell next;
-        for (const analyze::TokenScore& t : p.next)
+        for (const analyze::TokenScore& t : std::span(p.next).first(std::min(p.next.size(), most_next)))
             next.tokens.emplace_back(label_of_id(trace, t.id), static_cast<double>(t.probability));
         row.cells = {TableCell::of(draw::label_of(trace.labels(), *row.query)), TableCell::of(p.log_probability),
                      TableCell::of(p.rank < 0 ? kNaN : static_cast<double>(p.rank)), TableCell::of(p.entropy), std::move(next)};
@@ -83,7 +80,10 @@ TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top,
 TableSection masked_token(TableData& data, const TracePtr& run, Position position, std::int64_t top, const CancelToken& cancel) {
     const trace::Trace& trace = *run;
     const analyze::MaskedCandidates found = analyze::masked_candidates(trace, position, std::max<std::int64_t>(top, 20), cancel);
-    data.table = [found, run] { return analyze::table_of(found, *run->tokenizer()); };
+    data.table = [listed = found, top, run]() mutable {
+        listed.candidates.resize(std::min(listed.candidates.size(), static_cast<std::size_t>(top)));
+        return analyze::table_of(listed, *run->tokenizer());
+    };
     TableSection section;
     section.title = QStringLiteral("%1 masked").arg(draw::label_of(trace.labels(), position).with_position(position));
     section.note = QStringLiteral("The token itself has log-probability %1 nats and rank %2 (0: the likeliest).")

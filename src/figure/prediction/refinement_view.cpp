@@ -50,9 +50,9 @@ Panel panel(QString title, QString y, std::size_t layers) {
 
 }  // namespace
 
-std::unique_ptr<Figure> refinement_view(TracePtr trace, bool unembedding, const CancelToken& cancel, const Progress& progress) {
-    const analyze::Refinement found = analyze::refinement(
-        {trace}, {.read_out = unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel, progress);
+std::unique_ptr<Figure> refinement_view(TracePtr trace, const analyze::RefinementRequest& asked, const CancelToken& cancel,
+                                        const Progress& progress) {
+    const analyze::Refinement found = analyze::refinement({trace}, asked.options(), cancel, progress);
     using Role = Color::Role;
     plot::PlotData data;
     data.view = "refinement";
@@ -69,7 +69,7 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, bool unembedding, const 
     data.stacked_panels = data.own_legends = true;
     data.aspect = 0.3;
     data.table = [found] { return analyze::table_of(found); };
-    data.note = unembedding                 ? QStringLiteral("vectors read by the unembedding alone")
+    data.note = asked.unembedding           ? QStringLiteral("vectors read by the unembedding alone")
                 : trace->config().post_norm ? QStringLiteral("vectors read by the norm after the layer's sum and the unembedding")
                                             : QStringLiteral("vectors read by the final norm and the unembedding");
 

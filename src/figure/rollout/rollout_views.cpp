@@ -38,7 +38,8 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal, Eigen::Ind
 std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options, const CancelToken& cancel,
                                      const Progress& progress) {
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
-    analyze::RolloutOptions what{.head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
+    analyze::RolloutOptions what{.layer = layer, .by_receptive_field = options.by_receptive_field};
+    if (options.last_head >= 0) what.head = Head(options.last_head);
     if (options.all_layers) what.layer.reset();
     what.of_source = trace->across_texts();
     analyze::Rollout found =
@@ -56,7 +57,7 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     };
     data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
     if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
-    if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);
+    if (what.head) data.title += QStringLiteral(", head %1").arg(what.head->value);
     data.weight_name = options.by_receptive_field ? QStringLiteral("share by receptive field")
                        : options.flow             ? QStringLiteral("share of the row's flow")
                                                   : QStringLiteral("share");

@@ -10,7 +10,7 @@ std::vector<ViewSpec> sparsity_view_specs() {
              .title = "Sparse attention",
              .basis = Basis::patterns,
              .needs = {.focus = true},
-             .options = options_of<analyze::SparsityOptions>("sparsity"),
+             .options = options_of<analyze::SparsityOptions>(),
              .make =
                  [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                      return sparsity_view(std::move(trace), s.focus(), request_of<analyze::SparsityOptions>(s), cancel, progress);

@@ -86,7 +86,7 @@ TEST(CompositionGraph, StrongestArcsInOrderByKindThresholdAndHead) {
     EXPECT_EQ(all[3].score, 0.1);
     EXPECT_EQ(strongest_arcs(*scores, {.threshold = 0.2}).size(), 3u);
     EXPECT_EQ(strongest_arcs(*scores, {.most = 2}).size(), 2u);
-    EXPECT_EQ(strongest_arcs(*scores, {.kinds = {true, false, false}}).size(), 2u);
+    EXPECT_EQ(strongest_arcs(*scores, {.kinds = ComposedKinds::q}).size(), 2u);
     const auto own = strongest_arcs(*scores, {}, head(0, 1));
     ASSERT_EQ(own.size(), 2u);
     EXPECT_EQ(own[1].to, head(2, 3));
@@ -311,7 +311,7 @@ TEST(CircuitViews, HeadCircuitShowsEigenvaluesAboveTokens) {
 
 TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     const TracePtr trace = novella(doctor);
-    const auto figure = importance_view(trace, Position(10), {.target = "next", .permutations = 0}, {});
+    const auto figure = importance_view(trace, Position(10), {.asked = {.target = "next", .permutations = 0}}, {});
     const analyze::Importance r = analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(10),
                                                       {.target = trace->encoding().ids[11], .permutations = 0});
     const Table table = figure->table();
@@ -326,13 +326,13 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     while (long_text.size() < 1200) long_text += " " + std::string(doctor);
     const TracePtr longer = novella(long_text);
     const Position last(longer->tokens() - 1);
-    const auto shortened = importance_view(longer, last, {.permutations = 0}, {});
+    const auto shortened = importance_view(longer, last, {.asked = {.permutations = 0}}, {});
     ASSERT_GT(last.value, 200);
     EXPECT_EQ(shortened->table().rows.size(), static_cast<std::size_t>(longer->tokens())) << "files have every token";
     EXPECT_EQ(shortened->table().columns.size(), 8u + 6u);
     EXPECT_LT(shortened->layout({900, 600}, {}, {}).height(), 40 * 30 + 600) << "the listed ones can be read";
     for (const auto& [position, target] : {std::pair<std::int64_t, const char*>{16, "next"}, {3, "two words"}}) try {
-            importance_view(trace, Position(position), {.target = target}, {});
+            importance_view(trace, Position(position), {.asked = {.target = target}}, {});
             ADD_FAILURE() << target;
         } catch (const Error& error) {
             EXPECT_EQ(error.facts().item, "--target");
@@ -349,7 +349,7 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
             state.view = id;
             state.layer = Layer(3);
             state.heads = {Head(0)};
-            if (spec.option("shuffles")) state.values["shuffles"] = "2";
+            if (spec.option("permutations")) state.values["permutations"] = "2";
             const auto figure = make_figure(trace, state);
             for (const QSizeF room : {QSizeF(360, 260), QSizeF(1100, 800)}) {
                 Style style;

@@ -136,7 +136,7 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
     const TracePtr decoder = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
                                         {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
     const TracePtr cross = trace::part_of(decoder, model::Stack::cross);
-    const ContributionViewOptions options{.threshold = 0.02};
+    const ContributionViewOptions options{.asked = {.least_share = 0.02}};
     const analyze::ContributionGraph graph = analyze::contribution_graph(*decoder, Position(3), {.threshold = 0.02});
     for (const TracePtr& shown : {decoder, cross}) {
         const auto figure = contribution_graph_view(shown, Position(3), options, {});

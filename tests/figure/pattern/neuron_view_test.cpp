@@ -255,7 +255,7 @@ TEST(NeuronView, OneTokenIsItsOwnWholeTable) {
 TEST(NeuronView, LinesOfALongTextAreRefinedAsInTheHeadView) {
     std::string text = "The queen met the doctor";
     for (int i = 0; i < 200; ++i) text += " and then she saw the king and the nurse";
-    const auto figure = neuron_view(novella(text), {Layer(3), Head(2)}, Position(5), {.expanded = false});
+    const auto figure = neuron_view(novella(text), {Layer(3), Head(2)}, Position(5), {.collapsed = true});
     Style style;
     const QImage before = painted(*figure, {900, 600}, style);
     style.transfer.threshold = 0.2;

@@ -114,7 +114,8 @@ TEST_F(PredictionViews, LensTipsKeepTokensThatLookLikePlaceholders) {
 
 TEST_F(PredictionViews, LensColoursGrowWithTheirNumbers) {
     const std::int64_t watched = trace_->encoding().ids[1];
-    const auto by_rank = lens_view(trace_, std::nullopt, Layer(0), {.color = LensColor::rank, .watched = watched});
+    const auto by_rank =
+        lens_view(trace_, std::nullopt, Layer(0), {.asked = {.watch = std::to_string(watched)}, .color = LensColor::rank});
     const auto& figure = dynamic_cast<LensFigure&>(*by_rank);
     analyze::LensState likely, unlikely, unknown;
     likely.watched_rank = 0;
@@ -160,7 +161,7 @@ TEST_F(PredictionViews, AClickOnAnMlpListsItsNeuronsByWhatTheyAdd) {
     ASSERT_EQ(click.options.size(), 1U);
     EXPECT_EQ(click.options[0], std::pair(std::string("mlp"), std::string("3")));
     for (const std::optional<Layer> layer : {std::optional<Layer>(), std::optional(Layer(3))}) {
-        const auto figure = attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = layer});
+        const auto figure = attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = layer ? layer->value : -1});
         paint(*figure, Theme::dark_theme());
         std::vector<analyze::NeuronId> listed;
         double last = std::numeric_limits<double>::infinity();
@@ -187,11 +188,11 @@ TEST_F(PredictionViews, AClickOnAnMlpListsItsNeuronsByWhatTheyAdd) {
             EXPECT_EQ(opened->bottom(), size.height());
         }
     }
-    EXPECT_THROW(attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = Layer(6)}), Error);
+    EXPECT_THROW(attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = 6}), Error);
 }
 
 TEST_F(PredictionViews, MemoriesCanBeSortedByWhatTheyAddToTheLogit) {
-    const auto figure = mlp_view(trace_, Layer(3), Position(5), {.order = MlpOrder::logit});
+    const auto figure = mlp_view(trace_, Layer(3), Position(5), {}, {.order = analyze::MemoryOrder::logit});
     const Table table = figure->table();
     ASSERT_EQ(table.columns.back(), "logit_contribution");
     const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(5), 1).front().id;
@@ -210,7 +211,7 @@ TEST_F(PredictionViews, MemoriesCanBeSortedByWhatTheyAddToTheLogit) {
 }
 
 TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) {
-    const auto figure = mlp_view(trace_, Layer(3), Position(5), {});
+    const auto figure = mlp_view(trace_, Layer(3), Position(5), {}, {});
     paint(*figure, Theme::dark_theme());
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 20U);

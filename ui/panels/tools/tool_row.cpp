@@ -124,7 +124,7 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
 
 const ViewOption* ToolRow::slider_option() const {
     for (const ViewOption& option : figure::view_spec(view_).options)
-        if (option.slider) return &option;
+        if (option.slider_high > 0) return &option;
     return nullptr;
 }
 
@@ -141,7 +141,7 @@ void ToolRow::make_slider() {
     connect(slider_, &QSlider::valueChanged, this, [this](int step) {
         const ViewOption* option = slider_option();
         if (!option) return;
-        const double value = option->low * std::pow(option->high / option->low, double(step) / slider_steps);
+        const double value = option->slider_low * std::pow(option->slider_high / option->slider_low, double(step) / slider_steps);
         document_.edit_options(
             [&](ViewOptions& o) { set_view_value(o, view_, option->name, QString::number(value, 'g', 3).toStdString()); });
     });
@@ -152,14 +152,15 @@ void ToolRow::show_slider() {
     for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_})
         part->setVisible(option != nullptr);
     if (!option) return;
-    const double value =
-        std::clamp(QString::fromStdString(view_value(document_.options(), view_, *option)).toDouble(), option->low, option->high);
+    const double value = std::clamp(QString::fromStdString(view_value(document_.options(), view_, *option)).toDouble(),
+                                    option->slider_low, option->slider_high);
     slider_name_->setText(QString::fromUtf8(option->title));
     slider_->setAccessibleName(QString::fromUtf8(option->title));
     slider_->setToolTip(QString::fromUtf8(option->help));
     const QSignalBlocker quiet(slider_);
     if (!slider_->isSliderDown())
-        slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
+        slider_->setValue(int(std::lround(slider_steps * std::log(value / option->slider_low) /
+                                          std::log(option->slider_high / option->slider_low))));
     slider_value_->setText(QStringLiteral("%1").arg(value, 0, 'g', 3));
 }
 
@@ -238,7 +239,7 @@ QString ToolRow::options_text() const {
     for (const ViewOption& option : spec.options) {
         if (option.kind != figure::OptionKind::choice) continue;
         const std::string value = view_value(document_.options(), view_, option);
-        if (option.plain_default && value == option.initial) continue;
+        if (value == "none") continue;
         return QString::fromUtf8(figure::choice_title(option, value)).toLower();
     }
     return spec.needs.pattern ? QStringLiteral("attention") : QStringLiteral("options");

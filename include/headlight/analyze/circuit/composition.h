@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -11,6 +12,13 @@
 #include <vector>
 
 namespace headlight::analyze {
+
+inline constexpr Field kFoldNorms =
+    Field{"fold-norms", "Norm gains multiplied in", "multiply the norms' gains (and centring) into the matrices"}.subject();
+struct CompositionRequest {
+    bool fold_norms = false;
+};
+void describe(Describes<CompositionRequest> auto& r, const auto& field) { field(kFoldNorms, r.fold_norms); }
 
 /// Which input of the later head reads what the earlier one wrote.
 enum class Composition { q, k, v };

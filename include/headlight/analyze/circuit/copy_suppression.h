@@ -4,6 +4,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -23,6 +24,23 @@ struct CopySuppressionOptions {
     /// which attends to all of the source, counts like any other.
     bool of_source = false;
 };
+
+struct CopySuppressionRequest {
+    double attention_above = CopySuppressionOptions().threshold;
+    bool explained = false;  ///< how much of a head it is, by ablation
+    double kept_share = CopySuppressionOptions().kept_share;
+    CopySuppressionOptions options(bool of_source) const {
+        return {.threshold = attention_above, .kept_share = kept_share, .of_source = of_source};
+    }
+};
+void describe(Describes<CopySuppressionRequest> auto& r, const auto& field) {
+    field(Field{"attention-above", "Attention above", "pairs with more attention than this"}.within(0, 1).formerly("threshold"),
+          r.attention_above);
+    field(Field{"explained", "Explained fraction", "how much of a head is copy suppression, by ablation"}, r.explained);
+    field(Field{"kept-share", "Sources that stay", "share of a destination's sources that may stay"}.within(0, 1).when(
+              r.explained, "--explained"),
+          r.kept_share);
+}
 
 /// A source token that a destination attends to.
 struct SuppressedPair {

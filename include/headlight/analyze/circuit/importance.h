@@ -4,6 +4,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -26,6 +27,11 @@ enum class InputVectors {
     stream      ///< what enters the first layer: behind that norm, with positions
 };
 
+inline constexpr EnumRow<InputVectors> input_vectors[] = {{InputVectors::automatic, "auto", "As the model needs it"},
+                                                          {InputVectors::embedding, "embedding", "Embedding"},
+                                                          {InputVectors::stream, "stream", "Input of the first layer"}};
+constexpr const auto& enum_rows(InputVectors) { return input_vectors; }
+
 struct ImportanceOptions {
     /// The predicted token or class whose probability is asked about. Empty: the model's most probable one.
     std::optional<std::int64_t> target{};
@@ -39,6 +45,34 @@ struct ImportanceOptions {
     std::int64_t permutations = 100;  ///< passes a layer; 0: no permutation test
     std::uint64_t seed = 0;
 };
+
+/// What is asked about a prediction. A number of shuffles of its own has each view and command.
+struct ImportanceRequest {
+    std::string target{};  ///< a token or class as typed; empty: the most probable one; "next": the one in the text
+    InputVectors input = InputVectors::automatic;
+    bool no_blank_out = false;
+    std::int64_t permutations = ImportanceOptions().permutations;
+    std::uint64_t seed = 0;
+    bool operator==(const ImportanceRequest&) const = default;
+};
+void describe(Describes<ImportanceRequest> auto& r, const auto& field) {
+    field(Field{"target", "Predicted token",
+                "the predicted token, or class; next: the one in the text (default: the most probable one)"}
+              .as(FieldKind::target)
+              .subject(),
+          r.target);
+    field(Field{"input", "Vectors of gradient × input",
+                "vectors of gradient x input; auto: the stream where a norm follows the embedding"},
+          r.input);
+    field(Field{"no-blank-out", "Without blank-out", "leave out blank-out, which takes one pass a token"}, r.no_blank_out);
+    field(
+        Field{"permutations", "Shuffles", "shuffles of each layer's weights; 0: none"}.within(0, 1'000'000).formerly("shuffles"),
+        r.permutations);
+    field(Field{"seed", "Seed", "of the shuffles"}.within(0, 2147483647), r.seed);
+}
+/// Error for a token that does not exist. What the encoder reads is not among it.
+ImportanceOptions importance_asked(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding&, Position,
+                                   const ImportanceRequest&);
 
 /// How well one layer's attention orders the tokens as a measure of importance does. NaN where there is nothing to
 /// order.

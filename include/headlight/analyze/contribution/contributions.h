@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -61,6 +62,20 @@ struct ContributionOptions {
     bool renormalise = true;  ///< what stays sums to 1 again at each state
     std::int64_t from_layer = 0;
 };
+
+struct ContributionRequest {
+    double least_share = ContributionOptions().threshold;
+    bool keep_sizes = false;
+};
+void describe(Describes<ContributionRequest> auto& r, const auto& field) {
+    field(Field{"least-share", "Threshold", "parts of a state under this share are dropped"}
+              .within(0, 1)
+              .slider(0.002, 0.5)
+              .formerly("threshold"),
+          r.least_share);
+    field(Field{"keep-sizes", "Do not rescale what stays to a sum of 1", "do not rescale what stays to a sum of 1"},
+          r.keep_sizes);
+}
 
 /// The part of the graph that reaches one token's last state, from the top down. Only states that something above still
 /// uses are computed, one at a time: nothing of the size tokens x tokens x heads x width is made.

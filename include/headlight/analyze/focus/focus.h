@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -31,6 +32,16 @@ struct FocusOptions {
     bool absolute_positions = false;
     bool operator==(const FocusOptions&) const = default;
 };
+void describe(Describes<FocusOptions> auto& r, const auto& field) {
+    field(Field{"five-terms", "Five terms", "the key's bias split as well"}, r.five_terms);
+    field(Field{"absolute-positions", "Absolute positions", "ALiBi as m·j, as transformers adds it, in place of −m·(i − j)"}
+              .formerly("absolute"),
+          r.absolute_positions);
+}
+inline constexpr Field kSortIdx =
+    Field{"sort-idx", "Rank of the target", "which target of a row is split, 0 the one with the largest score, 1 the second …"}
+        .within(0, 1'000'000)
+        .subject();
 
 /// One term of the score. score_ij is the sum of the terms that exist.
 struct FocusTerm {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -57,6 +58,23 @@ struct AttributionOptions {
     std::optional<std::int64_t> minus{};  ///< logit of `token` minus logit of this one
     bool neurons = false;                 ///< every neuron on its own
 };
+
+/// The logit, or the difference of two, that a question is about.
+struct LogitRequest {
+    std::string token{};  ///< as typed; empty: the likeliest at the position
+    std::string minus{};
+    bool operator==(const LogitRequest&) const = default;
+};
+void describe(Describes<LogitRequest> auto& r, const auto& field) {
+    field(Field{"token", "Token", "the token whose logit is split (default: the most probable one there)"}
+              .as(FieldKind::token)
+              .subject(),
+          r.token);
+    field(Field{"minus", "Difference to", "split the difference to the logit of this token"}.as(FieldKind::token).subject(),
+          r.minus);
+}
+/// Error for a token or class that does not exist.
+AttributionOptions logit_asked(const trace::Trace&, Position, const LogitRequest&);
 
 /// False where a logit is no sum over what was written into the stream: a masked-word head, or a norm behind every layer of a
 /// language model of one stack (OPT-350M).

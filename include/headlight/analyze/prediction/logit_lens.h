@@ -2,9 +2,10 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
-#include "headlight/base/enum_table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
+#include "headlight/text/tokenizer.h"
 #include "headlight/trace/trace.h"
 
 #include <cstdint>
@@ -51,6 +52,27 @@ private:
     std::unique_ptr<Internals> internals_;
 };
 
+/// What is asked of a lens.
+struct LensRequest {
+    StreamPlace at = StreamPlace::resid_post;
+    std::int64_t top = 10;  ///< rows of a state in tables
+    std::string tuned{};    ///< file of a tuned lens; empty: none
+    std::string watch{};    ///< a token as typed; empty: what the text has
+};
+void describe(Describes<LensRequest> auto& r, const auto& field) {
+    field(Field{"at", "State of the layers", "which state of each layer is read"}.subject(), r.at);
+    field(Field{"top", "Tokens in tables", "tokens to list for each state"}.within(1, 100'000), r.top);
+    field(Field{"tuned", "Tuned lens", "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of each layer N"}
+              .as(FieldKind::file)
+              .or_if_empty("path of a .safetensors file")
+              .subject(),
+          r.tuned);
+    field(Field{"watch", "Watched token", "a token to list in every state (default: the next token of the text)"}
+              .as(FieldKind::token)
+              .subject(),
+          r.watch);
+}
+
 struct LensOptions {
     StreamPlace at = StreamPlace::resid_post;
     std::int64_t top = 10;                  ///< tokens to list for each state
@@ -58,6 +80,9 @@ struct LensOptions {
     bool watch_text = false;                ///< watch what the text has: the token behind each position (encoders: at it)
     std::shared_ptr<const TunedLens> tuned{};
 };
+
+/// Without the tuned lens, which is a file to be loaded. Error for a token that does not exist.
+LensOptions lens_asked(const model::ModelConfig&, const text::Tokenizer&, const LensRequest&);
 
 /// What the model would say if it stopped at one state.
 struct LensState {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
@@ -85,6 +86,35 @@ Matrix active_share(const trace::Trace&);
 
 /// How many tokens of each end are listed in `raises` and `lowers`.
 inline constexpr std::int64_t promoted_listed = 6;
+enum class MemoryOrder { strength, logit };
+inline constexpr EnumRow<MemoryOrder> memory_orders[] = {{MemoryOrder::strength, "strength", "What they write: |m| · |v|"},
+                                                         {MemoryOrder::logit, "logit", "What they add to the logit"}};
+constexpr const auto& enum_rows(MemoryOrder) { return memory_orders; }
+
+/// What is asked about an MLP at a token.
+struct MemoriesRequest {
+    std::int64_t top = 20;  ///< 0: all
+    bool gain = false;      ///< values read with the final norm's gain
+    MemoryOrder order = MemoryOrder::strength;
+    LogitRequest logit{};  ///< that the memories add to
+};
+void describe(Describes<MemoriesRequest> auto& r, const auto& field) {
+    field(Field{"top", "Memories listed", "memories to list, largest contribution first; 0: all"}.within(0, 100'000'000), r.top);
+    field(Field{"gain", "Values with the final norm's gain", "fold the final norm's gain into the values"}, r.gain);
+    field(Field{"memories-by", "Order", "order of the memories"}, r.order);
+    describe(r.logit, field);
+}
+/// The memories with what they promote, and the logit that they add to where a logit is a sum; nothing is promoted in a model
+/// without unembedding.
+struct MemoriesAnswer {
+    std::vector<Memory> memories;
+    std::vector<Promoted> promoted;
+    std::optional<AttributionOptions> logit;
+    std::int64_t active = 0;  ///< of all memories of the layer: m > 0
+};
+MemoriesAnswer memories_of(const trace::Trace&, Layer, Position, const MemoriesRequest&, const CancelToken& = {},
+                           const Progress& = {});
+
 /// A row a memory: neuron, coefficient, value_norm, contribution_norm, top_token_id, top_token, top_probability,
 /// bottom_token_id, bottom_token, where the layer has experts expert and weight, then layer, position, pre_activation, up,
 /// raises, lowers, and logit_contribution where `adds` is known. `promoted`: of each memory, or empty.

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -19,6 +20,13 @@ struct TokenPrediction {
     double entropy = 0;            ///< nats, of the distribution after this token
     std::vector<TokenScore> next;  ///< likeliest tokens after this one
 };
+
+struct PredictionsRequest {
+    std::int64_t top = 5;  ///< likely tokens of each state
+};
+void describe(Describes<PredictionsRequest> auto& r, const auto& field) {
+    field(Field{"top", "Candidates", "how many likely tokens are listed"}.within(1, 100'000).formerly("candidates"), r.top);
+}
 
 /// For every token of a causal model's text. Errors: no unembedding, a model that looks both ways (use masked_candidates).
 std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top = 10, const CancelToken& = {});

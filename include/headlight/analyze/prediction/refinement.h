@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -28,6 +29,25 @@ struct RefinementOptions {
     bool all_memories = false;  ///< zero agreement over all memories, not only the active ones
     bool skip_first = true;     ///< leave out each text's first token (an attention sink); a picture's is [CLS], and counts
 };
+
+struct RefinementRequest {
+    bool unembedding = false, no_values = false, all_memories = false, with_first = false;
+    RefinementOptions options() const {
+        return {.read_out = unembedding ? ReadOut::unembedding : ReadOut::model,
+                .values = !no_values,
+                .all_memories = all_memories,
+                .skip_first = !with_first};
+    }
+};
+void describe(Describes<RefinementRequest> auto& r, const auto& field) {
+    field(Field{"unembedding", "Without the final norm", "read vectors with the unembedding only, without the final norm"}
+              .subject(),
+          r.unembedding);
+    field(Field{"no-values", "Without the values", "skip results that need the top token of every value"}, r.no_values);
+    field(Field{"all-memories", "Of all memories", "zero agreement over all memories, not only active ones"}.subject(),
+          r.all_memories);
+    field(Field{"with-first", "Count the first token", "count each text's first token"}.subject(), r.with_first);
+}
 
 /// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11; of an encoder-decoder model the target and its decoder, where
 /// r has what the layer read from the source). With r the stream before the MLP, y its output and o the

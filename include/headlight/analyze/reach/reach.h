@@ -5,6 +5,7 @@
 
 #include "headlight/analyze/reach/sections.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
 
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace headlight::analyze {
+
+inline constexpr Field kPassage =
+    Field{"passage", "Passage", "a needle: FIRST-LAST by position, or words of the text; how much every head reads of it"}
+        .or_if_empty("120-140, or words of the text")
+        .subject();
 
 /// Tokens [first, last].
 struct Passage {

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -23,6 +24,8 @@
 /// of the target's input, S_l = (J_l S_{l-1} + C_l E) / 2 of the source's; a row of T and the same row of S together sum to 1.
 namespace headlight::analyze {
 
+inline constexpr Field kByReceptiveField{"by-receptive-field", "Divided by what uniform attention gives",
+                                         "causal models: divide by what uniform attention gives"};
 struct RolloutOptions {
     std::optional<Head> head{};    ///< only this head of the map's own layer, without the residual: A_h R_{l-1}
     std::optional<Layer> layer{};  ///< only this layer's map; empty: every layer's

@@ -41,9 +41,7 @@ struct SparsityOptions {
     std::int64_t budget = 64;  ///< keys of topk
     bool operator==(const SparsityOptions&) const = default;
 };
-template <class Options, class Visit>
-requires std::is_same_v<std::remove_const_t<Options>, SparsityOptions>
-void describe(Options& o, const Visit& field) {
+void describe(Describes<SparsityOptions> auto& o, const auto& field) {
     using enum SparseScheme;
     constexpr double kMost = 1 << 20;
     const bool blocks = o.scheme == nsa, first = o.scheme == sinks, last = blocks || first || o.scheme == window;

@@ -21,19 +21,21 @@ enum class OptionKind { flag, integer, number, choice, text };
 /// A choice that a view offers beside the common ones: an option of `headlight render`, an entry of the window's menu.
 /// Options of the same name in several views are the same option and must be described alike.
 struct ViewOption {
-    std::string name{};  ///< "sort-idx": the command line's --sort-idx, the key in sessions
+    std::string name{};    ///< "sort-idx": the command line's --sort-idx, the key in sessions
+    std::string former{};  ///< an earlier name, which both still read
     OptionKind kind = OptionKind::flag;
     std::string title{};    ///< in the window: "Rank of the target"
     std::string help{};     ///< on the command line: "0: the largest score of a row, 1: the second …"
     std::string initial{};  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
-    bool measure = false;        ///< a choice among measures of heads: also "corpus_" and a measure
-    double low = 0, high = 0;    ///< of a number; both 0: any
-    bool slider = false;         ///< a number with a slider above the view
-    bool token = false;          ///< a text that names one token: by id, as the vocabulary writes it, or as running text
-    bool next = false;           ///< of a token: also the word "next", the one that the text has there
-    std::string example{};       ///< of a text, shown in the empty field
-    bool plain_default = false;  ///< the window need not say that it has its default
+    bool measure = false;                    ///< a choice among measures of heads: also "corpus_" and a measure
+    double low = 0, high = 0;                ///< of a number; both 0: any
+    double slider_low = 0, slider_high = 0;  ///< of a number: the ends of a slider above the view; both 0: it has none
+    bool token = false;     ///< a text that names one token: by id, as the vocabulary writes it, or as running text
+    bool next = false;      ///< of a token: also the word "next", the one that the text has there
+    bool list = false;      ///< a text that lists numbers: "0,2,5-7"
+    std::string example{};  ///< of a text, shown in the empty field
+    bool subject = false;   ///< what is asked, not how it is shown
     /// Whether it changes anything, as the other options are; empty: always.
     std::function<bool(const ViewState&)> relevant{};
     std::string only{};  ///< when it does: "--scheme nsa"
@@ -121,6 +123,8 @@ std::int64_t integer_value(const ViewState&, std::string_view option);
 double number_value(const ViewState&, std::string_view option);
 /// The view's option to combine several heads is set.
 bool combines_heads(const ViewState&);
+/// Values under earlier names of the view's options under today's.
+ViewValues renamed(const ViewSpec&, ViewValues);
 /// Keeps only values that the view has and that differ from their default.
 ViewValues tidy(const ViewSpec&, const ViewValues&);
 /// Of those the ones that change the figure, as the others are.

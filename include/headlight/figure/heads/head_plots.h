@@ -8,6 +8,8 @@
 #include "headlight/base/job.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,27 @@ struct FocusFigureOptions {
     bool log_magnitude = false;      ///< figures 7, 9 and 10
     std::int64_t bins = 50;          ///< figures 7 and 8
 };
+/// The options of its figure; of figure 0 all.
+void describe(Describes<FocusFigureOptions> auto& r, const auto& field) {
+    const auto has = [&](std::initializer_list<int> figures) {
+        return r.figure == 0 || std::ranges::find(figures, r.figure) != figures.end();
+    };
+    if (has({2})) {
+        field(analyze::kSortIdx, r.sort_idx);
+        describe(r.terms, field);
+    }
+    if (has({1}))
+        field(Field{"probability", "Weights, not scores", "softmax weights in place of scores"}.subject(), r.probability);
+    if (has({4, 5, 6}))
+        field(
+            Field{"include-first-row", "Count the first token", "count row 0 of a causal model, which can only attend to itself"},
+            r.include_first_row);
+    if (has({7, 9, 10})) {
+        field(Field{"literal", "Before W_O", "|z| / |h| in place of |u| / |h|"}, r.literal);
+        field(Field{"log-magnitude", "Logarithmic magnitude", "logarithmic axis"}, r.log_magnitude);
+    }
+    if (has({7, 8})) field(Field{"bins", "Bins", "bins of the histograms"}.within(2, 500), r.bins);
+}
 /// Figures 1 to 3 are about the first text; 4 to 10 take the tokens of all texts together. Errors: no text; a figure,
 /// head or sort_idx that does not exist.
 std::unique_ptr<Figure> focus_figure(std::vector<TracePtr>, const FocusFigureOptions&, const CancelToken& = {},
@@ -38,6 +61,11 @@ struct HeadScatterOptions {
     std::int64_t texts = 1;        ///< the table holds means over these
     std::string title{}, words{};  ///< of a map: in place of the axes' names, and what it is of; both axes have the same unit
 };
+void describe(Describes<HeadScatterOptions> auto& r, const auto& field) {
+    field(Field{"x", "To the right", "measure to the right"}.as(FieldKind::measure).subject(), r.x);
+    field(Field{"y", "Upwards", "measure upwards"}.as(FieldKind::measure).subject(), r.y);
+    field(Field{"color", "Colour", "what the colour shows"}.as(FieldKind::measure), r.color);
+}
 /// Error names a measure that does not exist, and those that do.
 std::unique_ptr<Figure> head_scatter(std::shared_ptr<const analyze::HeadTable>, const HeadScatterOptions&);
 

@@ -88,9 +88,7 @@ void describe_look(Look& look, int dims, const Visit& field) {
     turn(Field{"pitch", "Tilt", "pictures of --dims 3: then about the horizontal axis"}, look.pitch);
 }
 
-template <class Request, class Visit>
-requires std::is_same_v<std::remove_const_t<Request>, MapRequest>
-void describe(Request& r, const Visit& field) {
+void describe(Describes<MapRequest> auto& r, const auto& field) {
     describe_projection(r.gather, r.options, field);
     describe_look(r.look, r.options.dims, field);
     field(Field{"mark", "Search", "pictures: tokens to highlight; the others are grey"}.called("SEARCH"), r.mark);

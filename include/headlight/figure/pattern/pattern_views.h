@@ -5,6 +5,7 @@
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/fields.h"
 #include "headlight/figure/core/figure.h"
 
 #include <memory>
@@ -52,8 +53,12 @@ std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, con
 /// Query, key, product, dot, position, softmax, value (BertViz's neuron view). Collapsed when there is no query.
 struct NeuronViewOptions {
     bool sorted = false;  ///< dimensions by contribution to the strongest key instead of by index
-    bool expanded = true;
+    bool collapsed = false;
 };
+void describe(Describes<NeuronViewOptions> auto& r, const auto& field) {
+    field(Field{"sorted", "Numbers by contribution", "dimensions by contribution instead of by index"}, r.sorted);
+    field(Field{"collapsed", "Without the vectors", "without the vectors"}, r.collapsed);
+}
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 
 /// MeasureInfo::group of measures that are differences of two runs: drawn on a scale symmetric around 0.

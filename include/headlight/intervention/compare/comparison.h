@@ -4,6 +4,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/table.h"
+#include "headlight/base/fields.h"
 #include "headlight/base/job.h"
 #include "headlight/base/numbers.h"
 #include "headlight/intervention/compare/alignment.h"
@@ -47,6 +48,12 @@ struct CompareOptions {
     bool without_first = false;
     bool operator==(const CompareOptions&) const = default;
 };
+void describe(Describes<CompareOptions> auto& r, const auto& field) {
+    field(Field{"without-first", "Without the first key",
+                "leave out the first key, on which much attention rests, and renormalise the others"}
+              .subject(),
+          r.without_first);
+}
 
 /// A head of a and the one of b that it is compared with.
 using HeadPairs = std::vector<std::pair<HeadId, HeadId>>;

@@ -9,9 +9,7 @@
 
 namespace headlight::intervention {
 
-template <class Request, class Visit>
-requires std::is_same_v<std::remove_const_t<Request>, SweepRequest>
-void describe(Request& r, const Visit& field) {
+void describe(Describes<SweepRequest> auto& r, const auto& field) {
     auto& o = r.options;
     const bool one = r.pairs.empty(), patches = o.ablation == Ablation::none, noised = patches && !o.noise.empty(),
                resamples = o.ablation == Ablation::resample, of_texts = resamples || o.ablation == Ablation::mean;

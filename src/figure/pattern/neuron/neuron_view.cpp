@@ -51,7 +51,7 @@ std::string dtype_note(const std::string& dtype) {
 }  // namespace
 
 std::unique_ptr<Figure> neuron_view(TracePtr trace, HeadId head, Position query, const NeuronViewOptions& options) {
-    if (!options.expanded)
+    if (options.collapsed)
         return std::make_unique<CollapsedNeuron>(head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}), head,
                                                  attention_name(trace->config()));
     NeuronViewData data;
