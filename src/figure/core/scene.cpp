@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/scene.h"
+
+#include "figure/core/saved_state.h"
+
+#include <QPainterPathStroker>
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+constexpr int marks_between_checks = 256;  ///< of whether an export is cancelled
+constexpr double any_width = 1e6;          ///< of a text: measuring it would take longer than to paint it in vain
+
+/// Where a text can have ink.
+QRectF rough_line(QPointF baseline, const QFont& font) {
+    const double size = font.pixelSize();
+    return {baseline.x() - any_width, baseline.y() - 1.5 * size, 2 * any_width, 2 * size};
+}
+
+QRectF around_pen(const QRectF& box, const QPen& pen) {
+    const double out = pen.style() == Qt::NoPen ? 1 : pen.widthF() + 1;
+    return box.adjusted(-out, -out, out, out);
+}
+
+/// Also of lines, which have no area.
+bool meet(const QRectF& a, const QRectF& b) {
+    return a.left() <= b.right() && a.right() >= b.left() && a.top() <= b.bottom() && a.bottom() >= b.top();
+}
+
+template <class... Each>
+struct Visit : Each... {
+    using Each::operator()...;
+};
+
+/// Colours of a mark, as strong as the filter leaves its head.
+struct Tone {
+    bool faint = false;
+    QColor operator()(const QColor& color) const {
+        return faint && color.isValid() ? draw::faded(color, static_cast<double>(color.alphaF()) * dimmed_strength) : color;
+    }
+    QPen operator()(QPen pen) const {
+        if (faint) pen.setColor((*this)(pen.color()));
+        return pen;
+    }
+    QBrush operator()(QBrush brush) const {
+        if (faint) brush.setColor((*this)(brush.color()));
+        return brush;
+    }
+};
+
+bool same_look(const Style& a, const Style& b) {
+    return a.theme == b.theme && a.palette == b.palette && a.ramp == b.ramp && a.transfer == b.transfer && a.zoom == b.zoom &&
+           a.exporting == b.exporting && a.filter == b.filter;
+}
+
+}  // namespace
+
+template <class Shape>
+void Scene::add(Shape shape, const QRectF& bounds) {
+    marks_.push_back({std::move(shape), bounds, head_, clip_});
+}
+
+void Scene::text(QPointF baseline, const QString& text, const QFont& font, const QColor& color, Align align) {
+    if (!text.isEmpty()) add(TextMark{baseline, text, font, color, align, false}, rough_line(baseline, font));
+}
+
+void Scene::number(QPointF baseline, const QString& text, const QFont& font, const QColor& color, Align align) {
+    if (!text.isEmpty()) add(TextMark{baseline, text, font, color, align, true}, rough_line(baseline, font));
+}
+
+void Scene::token(const QRectF& box, draw::Label label, const QFont& font, Align align, const QColor& color) {
+    add(TokenMark{box, std::move(label), font, color, align, false}, rough_line({box.left(), box.center().y() + 6}, font));
+}
+
+void Scene::token_upwards(const QRectF& box, draw::Label label, const QFont& font, const QColor& color) {
+    add(TokenMark{box, std::move(label), font, color, Align::left, true}, box.adjusted(-20, -20, 20, 20));
+}
+
+void Scene::box(const QRectF& box, double radius, const QColor& fill, const QColor& stroke, double stroke_width) {
+    add(BoxMark{box, radius, fill, stroke, stroke_width}, around_pen(box, QPen(stroke, stroke_width)));
+}
+
+void Scene::fill(const QRectF& box, const QColor& color) { add(FillMark{box, color}, box); }
+
+void Scene::line(QPointF from, QPointF to, const QPen& pen) {
+    add(LineMark{from, to, pen}, around_pen(QRectF(from, to).normalized(), pen));
+}
+
+void Scene::circle(QPointF centre, double radius, const QPen& pen, const QBrush& brush) {
+    const QPointF out(radius, radius);
+    add(CircleMark{centre, radius, pen, brush}, around_pen(QRectF(centre - out, centre + out), pen));
+}
+
+void Scene::path(QPainterPath path, const QPen& pen, const QBrush& brush) {
+    const QRectF bounds = around_pen(path.controlPointRect(), pen);
+    add(PathMark{std::move(path), pen, brush}, bounds);
+}
+
+void Scene::hatch(const QRectF& box, double step, const QColor& color) { add(HatchMark{box, step, color}, box); }
+
+void Scene::picture(const QRectF& area, std::function<void(QPainter&)> paint) { add(PictureMark{std::move(paint)}, area); }
+
+Scene::Scope Scene::clip(const QRectF& area) {
+    const int before = clip_;
+    clips_.push_back(before < 0 ? area : area & clips_[static_cast<std::size_t>(before)]);
+    clip_ = static_cast<int>(std::ssize(clips_)) - 1;
+    return Scope([this, before] { clip_ = before; });
+}
+
+Scene::Scope Scene::of(HeadId head) {
+    head_ = head;
+    return Scope([this] { head_.reset(); });
+}
+
+void Scene::means(const QRectF& area, Hit hit, Tip tip) {
+    if (with_meanings_) meanings_.push_back({area, {}, 0, clip_, std::move(hit), std::move(tip)});
+}
+
+void Scene::means(const QPainterPath& path, double reach, Hit hit, Tip tip) {
+    if (with_meanings_) meanings_.push_back({path.boundingRect(), path, reach, clip_, std::move(hit), std::move(tip)});
+}
+
+void Scene::paint(QPainter& painter, const QRectF& exposed, const Style& style) const {
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    const Theme& theme = *style.theme;
+    const QRectF seen = draw::on_target(painter, exposed);
+    std::optional<draw::SavedState> clipped;
+    int clip = -1, painted = 0;
+    for (const Mark& mark : marks_) {
+        if (++painted % marks_between_checks == 0) style.cancel.throw_if_cancelled();
+        if (!meet(mark.bounds, seen)) continue;
+        if (mark.clip != clip) {
+            clipped.reset();
+            clip = mark.clip;
+            if (clip >= 0) {
+                clipped.emplace(painter);
+                painter.setClipRect(clips_[static_cast<std::size_t>(clip)], Qt::IntersectClip);
+            }
+        }
+        const Tone tone{mark.head && style.dims(*mark.head)};
+        std::visit(Visit{[&](const TextMark& m) {
+                             (m.digits ? draw::number : draw::text)(painter, m.baseline, m.text, m.font, tone(m.color), m.align);
+                         },
+                         [&](const TokenMark& m) {
+                             const QColor plain = m.label.special ? theme.muted : theme.text;
+                             const QColor color = tone(tone.faint && !m.color.isValid() ? plain : m.color);
+                             if (m.upwards)
+                                 draw::token_upwards(painter, m.box, m.label, m.font, theme, color);
+                             else
+                                 draw::token(painter, m.box, m.label, m.font, theme, m.align, color);
+                         },
+                         [&](const BoxMark& m) { draw::box(painter, m.box, m.radius, tone(m.fill), tone(m.stroke), m.width); },
+                         [&](const FillMark& m) { painter.fillRect(m.box, tone(m.color)); },
+                         [&](const LineMark& m) {
+                             painter.setPen(tone(m.pen));
+                             painter.drawLine(m.from, m.to);
+                         },
+                         [&](const CircleMark& m) {
+                             painter.setPen(tone(m.pen));
+                             painter.setBrush(tone(m.brush));
+                             painter.drawEllipse(m.centre, m.radius, m.radius);
+                         },
+                         [&](const PathMark& m) {
+                             painter.setPen(tone(m.pen));
+                             painter.setBrush(tone(m.brush));
+                             painter.drawPath(m.path);
+                         },
+                         [&](const HatchMark& m) { draw::hatch(painter, m.box, m.step, tone(m.color)); },
+                         [&](const PictureMark& m) {
+                             const draw::SavedState saved(painter);
+                             if (tone.faint) painter.setOpacity(painter.opacity() * dimmed_strength);
+                             m.paint(painter);
+                         }},
+                   mark.shape);
+    }
+}
+
+bool Scene::Meaning::contains(QPointF point) const {
+    const double near = std::max(reach, 1.0);
+    if (path.isEmpty()) return area.contains(point);
+    if (!area.adjusted(-near, -near, near, near).contains(point)) return false;
+    if (reach == 0) return path.contains(point);
+    QPainterPathStroker stroker;
+    stroker.setWidth(reach);
+    return stroker.createStroke(path).contains(point);
+}
+
+Hit Scene::told(const Meaning& meaning) const {
+    Hit hit = meaning.hit;
+    hit.area = meaning.clip < 0 ? meaning.area : meaning.area & clips_[static_cast<std::size_t>(meaning.clip)];
+    if (meaning.tip) hit.tip = meaning.tip();
+    return hit;
+}
+
+Hit Scene::at(QPointF point) const {
+    for (auto meaning = meanings_.rbegin(); meaning != meanings_.rend(); ++meaning) {
+        if (meaning->clip >= 0 && !clips_[static_cast<std::size_t>(meaning->clip)].contains(point)) continue;
+        if (meaning->contains(point)) return meaning->hit.kind == Hit::Kind::none ? Hit() : told(*meaning);
+    }
+    return {};
+}
+
+std::vector<Scene::Place> Scene::places() const {
+    std::vector<Place> places;
+    for (const Meaning& meaning : meanings_) {
+        if (meaning.hit.kind == Hit::Kind::none) continue;
+        Hit hit = told(meaning);
+        if (!meaning.path.isEmpty() && meaning.reach > 0)
+            places.push_back({std::move(hit), meaning.path.pointAtPercent(0.5)});
+        else if (const QPointF middle = hit.area.center(); meaning.contains(middle))
+            places.push_back({std::move(hit), middle});
+    }
+    return places;
+}
+
+std::optional<QRectF> Scene::place_of(HeadId head) const {
+    const auto found = std::ranges::find_if(meanings_, [&](const Meaning& m) { return m.is_head() && *m.hit.head == head; });
+    return found == meanings_.end() ? std::nullopt : std::optional(found->area);
+}
+
+std::vector<HeadId> Scene::heads_in(const QPolygonF& area) const {
+    std::vector<HeadId> heads;
+    for (const Meaning& meaning : meanings_)
+        if (meaning.is_head() && area.containsPoint(meaning.area.center(), Qt::OddEvenFill)) heads.push_back(*meaning.hit.head);
+    std::ranges::sort(heads);
+    const auto rest = std::ranges::unique(heads);
+    heads.erase(rest.begin(), rest.end());
+    return heads;
+}
+
+QSizeF SceneFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
+    const QSizeF size = place(available, style, selection);
+    made_.reset();
+    seen_ = {{}, size};
+    style_ = style;
+    selection_ = selection;
+    return size;
+}
+
+const Scene& SceneFigure::scene(const Style& style, const Selection& selection) const {
+    if (!made_ || made_->seen != seen_ || !same_look(made_->style, style) || made_->selection != selection) {
+        made_.emplace(Made{Scene(), seen_, style, selection});
+        draw_on(made_->scene, seen_, style, selection);
+    }
+    return made_->scene;
+}
+
+void SceneFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+    if (style.exporting) {
+        Scene scene(false);
+        draw_on(scene, exposed, style, selection);
+        return scene.paint(painter, exposed, style);
+    }
+    seen_ = exposed;
+    style_ = style;
+    selection_ = selection;
+    scene(style, selection).paint(painter, exposed, style);
+}
+
+Hit SceneFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
+    Hit hit = scene(style, selection).at(point);
+    if (hit.kind == Hit::Kind::head && hit.head && style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
+    return hit;
+}
+
+std::optional<std::vector<Hit>> SceneFigure::marks(const Style& style, const Selection& selection) const {
+    std::vector<Hit> hits;
+    for (Scene::Place& place : scene(style, selection).places()) hits.push_back(std::move(place.hit));
+    return hits;
+}
+
+std::optional<QRectF> SceneFigure::place_of_head(HeadId head) const { return scene(style_, selection_).place_of(head); }
+
+std::vector<HeadId> SceneFigure::heads_in(const QPolygonF& area) const { return scene(style_, selection_).heads_in(area); }
+
+}  // namespace headlight::figure
