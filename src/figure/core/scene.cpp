@@ -10,8 +10,9 @@
 namespace headlight::figure {
 namespace {
 
-constexpr int marks_between_checks = 256;  ///< of whether an export is cancelled
-constexpr double any_width = 1e6;          ///< of a text: measuring it would take longer than to paint it in vain
+constexpr int marks_between_checks = 256;           ///< of whether an export is cancelled
+constexpr std::int64_t most_cells_listed = 20'000;  ///< of a grid
+constexpr double any_width = 1e6;                   ///< of a text: measuring it would take longer than to paint it in vain
 
 /// Where a text can have ink.
 QRectF rough_line(QPointF baseline, const QFont& font) {
@@ -102,6 +103,24 @@ void Scene::hatch(const QRectF& box, double step, const QColor& color) { add(Hat
 
 void Scene::picture(const QRectF& area, std::function<void(QPainter&)> paint) { add(PictureMark{std::move(paint)}, area); }
 
+double Scene::bar(const QRectF& bar, std::function<QColor(double)> color, const draw::ScaleEnds& ends, const Theme& theme) {
+    const double right = bar.right() + 5 + draw::number_width(ends.high, small_font());
+    picture(bar.adjusted(-any_width, -4, any_width, 4), [bar, color = std::move(color), ends, &theme](QPainter& painter) {
+        draw::bar(painter, bar, color, ends.low, ends.high, theme);
+    });
+    return right;
+}
+
+double Scene::ramp_bar(const QRectF& area, const Style& style, const draw::ScaleEnds& ends) {
+    return bar(
+        area, [ramp = style.ramp, theme = style.theme](double t) { return ramp_color(ramp, *theme, t); }, ends, *style.theme);
+}
+
+void Scene::signed_bar(const QRectF& bar, double limit, const Theme& theme) {
+    picture(bar.adjusted(-40, -4, 40, 24),
+            [bar, limit, &theme](QPainter& painter) { draw::signed_bar(painter, bar, limit, theme); });
+}
+
 Scene::Scope Scene::clip(const QRectF& area) {
     const int before = clip_;
     clips_.push_back(before < 0 ? area : area & clips_[static_cast<std::size_t>(before)]);
@@ -109,17 +128,23 @@ Scene::Scope Scene::clip(const QRectF& area) {
     return Scope([this, before] { clip_ = before; });
 }
 
-Scene::Scope Scene::of(HeadId head) {
+Scene::Scope Scene::of(std::optional<HeadId> head) {
     head_ = head;
     return Scope([this] { head_.reset(); });
 }
 
 void Scene::means(const QRectF& area, Hit hit, Tip tip) {
-    if (with_meanings_) meanings_.push_back({area, {}, 0, clip_, std::move(hit), std::move(tip)});
+    if (with_meanings_) meanings_.push_back({area, {}, 0, clip_, std::move(hit), std::move(tip), 0, 0, {}});
 }
 
 void Scene::means(const QPainterPath& path, double reach, Hit hit, Tip tip) {
-    if (with_meanings_) meanings_.push_back({path.boundingRect(), path, reach, clip_, std::move(hit), std::move(tip)});
+    if (with_meanings_) meanings_.push_back({path.boundingRect(), path, reach, clip_, std::move(hit), std::move(tip), 0, 0, {}});
+}
+
+void Scene::means(const QRectF& area, std::int64_t rows, std::int64_t columns,
+                  std::function<Hit(std::int64_t, std::int64_t)> cell) {
+    if (with_meanings_ && rows > 0 && columns > 0)
+        meanings_.push_back({area, {}, 0, clip_, {.kind = Hit::Kind::legend}, {}, rows, columns, std::move(cell)});
 }
 
 void Scene::paint(QPainter& painter, const QRectF& exposed, const Style& style) const {
@@ -187,30 +212,61 @@ bool Scene::Meaning::contains(QPointF point) const {
     return stroker.createStroke(path).contains(point);
 }
 
+Hit Scene::Meaning::in_cell(std::int64_t row, std::int64_t column) const {
+    Hit found = cell(row, column);
+    const double wide = area.width() / static_cast<double>(columns), tall = area.height() / static_cast<double>(rows);
+    found.area = {area.left() + static_cast<double>(column) * wide, area.top() + static_cast<double>(row) * tall, wide, tall};
+    return found;
+}
+
+Hit Scene::Meaning::in_cell(QPointF point) const {
+    const auto at = [](double offset, double whole, std::int64_t count) {
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(offset / whole * static_cast<double>(count)), 0, count - 1);
+    };
+    return in_cell(at(point.y() - area.top(), area.height(), rows), at(point.x() - area.left(), area.width(), columns));
+}
+
+Hit Scene::clipped(Hit hit, const Meaning& by) const {
+    if (by.clip >= 0) hit.area &= clips_[static_cast<std::size_t>(by.clip)];
+    return hit;
+}
+
 Hit Scene::told(const Meaning& meaning) const {
     Hit hit = meaning.hit;
-    hit.area = meaning.clip < 0 ? meaning.area : meaning.area & clips_[static_cast<std::size_t>(meaning.clip)];
+    hit.area = meaning.area;
     if (meaning.tip) hit.tip = meaning.tip();
-    return hit;
+    return clipped(std::move(hit), meaning);
 }
 
 Hit Scene::at(QPointF point) const {
     for (auto meaning = meanings_.rbegin(); meaning != meanings_.rend(); ++meaning) {
         if (meaning->clip >= 0 && !clips_[static_cast<std::size_t>(meaning->clip)].contains(point)) continue;
-        if (meaning->contains(point)) return meaning->hit.kind == Hit::Kind::none ? Hit() : told(*meaning);
+        if (!meaning->contains(point) || (meaning->cell && meaning->in_cell(point).kind == Hit::Kind::none)) continue;
+        if (meaning->hit.kind == Hit::Kind::none) return {};
+        return meaning->cell ? clipped(meaning->in_cell(point), *meaning) : told(*meaning);
     }
     return {};
 }
 
 std::vector<Scene::Place> Scene::places() const {
     std::vector<Place> places;
+    const auto add = [&](Hit hit) {
+        const QPointF middle = hit.area.center();
+        if (hit.kind != Hit::Kind::none && !hit.area.isEmpty()) places.push_back({std::move(hit), middle});
+    };
     for (const Meaning& meaning : meanings_) {
-        if (meaning.hit.kind == Hit::Kind::none) continue;
-        Hit hit = told(meaning);
-        if (!meaning.path.isEmpty() && meaning.reach > 0)
-            places.push_back({std::move(hit), meaning.path.pointAtPercent(0.5)});
-        else if (const QPointF middle = hit.area.center(); meaning.contains(middle))
-            places.push_back({std::move(hit), middle});
+        if (meaning.cell) {
+            if (meaning.rows * meaning.columns > most_cells_listed) continue;
+            for (std::int64_t row = 0; row < meaning.rows; ++row)
+                for (std::int64_t column = 0; column < meaning.columns; ++column)
+                    add(clipped(meaning.in_cell(row, column), meaning));
+        } else if (meaning.path.isEmpty()) {
+            add(told(meaning));
+        } else if (meaning.reach > 0) {
+            places.push_back({told(meaning), meaning.path.pointAtPercent(0.5)});
+        } else if (const QPointF middle = meaning.area.center(); meaning.contains(middle)) {
+            places.push_back({told(meaning), middle});
+        }
     }
     return places;
 }

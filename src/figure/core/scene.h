@@ -44,6 +44,11 @@ public:
     /// What a function paints inside an area: images, and bars of colours. The painter's state is restored after it.
     void picture(const QRectF&, std::function<void(QPainter&)>);
 
+    /// Bars of colours with numbers at their ends, as in draw.h; the x where the right number ends.
+    double bar(const QRectF&, std::function<QColor(double t)>, const draw::ScaleEnds&, const Theme&);
+    double ramp_bar(const QRectF&, const Style&, const draw::ScaleEnds&);
+    void signed_bar(const QRectF&, double limit, const Theme&);
+
     /// Ends what it began when it goes out of scope.
     class [[nodiscard]] Scope {
     public:
@@ -57,14 +62,18 @@ public:
     };
     /// Marks and meanings end at the edges of a rectangle, inside those of the scopes around it.
     Scope clip(const QRectF&);
-    /// Marks belong to a head: faint where the filter leaves it out.
-    Scope of(HeadId);
+    /// Marks belong to a head, if there is one: faint where the filter leaves it out.
+    Scope of(std::optional<HeadId>);
 
     // --- meanings ----------------------------------------------------------------------------------------------------
     /// What the pointer finds in an area; its `area` and `tip` are filled in. A hit of kind none hides what lies below.
     void means(const QRectF& area, Hit, Tip = {});
     /// … on a line, `reach` px across; 0: inside the outline.
     void means(const QPainterPath&, double reach, Hit, Tip = {});
+
+    /// … in each cell of a grid of equal cells; asked cell by cell, since there may be millions.
+    void means(const QRectF& area, std::int64_t rows, std::int64_t columns,
+               std::function<Hit(std::int64_t row, std::int64_t column)> cell);
 
     // --- who reads it ------------------------------------------------------------------------------------------------
     void paint(QPainter&, const QRectF& exposed, const Style&) const;
@@ -143,12 +152,17 @@ private:
         int clip = -1;
         Hit hit;
         Tip tip;
+        std::int64_t rows = 0, columns = 0;  ///< of a grid
+        std::function<Hit(std::int64_t, std::int64_t)> cell;
         bool contains(QPointF) const;
+        Hit in_cell(std::int64_t row, std::int64_t column) const;
+        Hit in_cell(QPointF) const;
         /// One box a head: the lines that lead to it say its name too.
         bool is_head() const { return hit.kind == Hit::Kind::head && hit.head && path.isEmpty(); }
     };
     template <class Shape>
     void add(Shape, const QRectF& bounds);
+    Hit clipped(Hit, const Meaning&) const;
     Hit told(const Meaning&) const;
 
     std::vector<Mark> marks_;
