@@ -147,58 +147,63 @@ void Scene::means(const QRectF& area, std::int64_t rows, std::int64_t columns,
         meanings_.push_back({area, {}, 0, clip_, {.kind = Hit::Kind::legend}, {}, rows, columns, std::move(cell)});
 }
 
+void Scene::paint(const Mark& mark, QPainter& painter, const Style& style) {
+    const Theme& theme = *style.theme;
+    const Tone tone{mark.head && style.dims(*mark.head)};
+    std::visit(Visit{[&](const TextMark& m) {
+                         (m.digits ? draw::number : draw::text)(painter, m.baseline, m.text, m.font, tone(m.color), m.align);
+                     },
+                     [&](const TokenMark& m) {
+                         const QColor plain = m.label.special ? theme.muted : theme.text;
+                         const QColor color = tone(tone.faint && !m.color.isValid() ? plain : m.color);
+                         if (m.upwards)
+                             draw::token_upwards(painter, m.box, m.label, m.font, theme, color);
+                         else
+                             draw::token(painter, m.box, m.label, m.font, theme, m.align, color);
+                     },
+                     [&](const BoxMark& m) { draw::box(painter, m.box, m.radius, tone(m.fill), tone(m.stroke), m.width); },
+                     [&](const FillMark& m) { painter.fillRect(m.box, tone(m.color)); },
+                     [&](const LineMark& m) {
+                         painter.setPen(tone(m.pen));
+                         painter.drawLine(m.from, m.to);
+                     },
+                     [&](const CircleMark& m) {
+                         painter.setPen(tone(m.pen));
+                         painter.setBrush(tone(m.brush));
+                         painter.drawEllipse(m.centre, m.radius, m.radius);
+                     },
+                     [&](const PathMark& m) {
+                         painter.setPen(tone(m.pen));
+                         painter.setBrush(tone(m.brush));
+                         painter.drawPath(m.path);
+                     },
+                     [&](const HatchMark& m) { draw::hatch(painter, m.box, m.step, tone(m.color)); },
+                     [&](const PictureMark& m) {
+                         const draw::SavedState saved(painter);
+                         if (tone.faint) painter.setOpacity(painter.opacity() * dimmed_strength);
+                         m.paint(painter);
+                     }},
+               mark.shape);
+}
+
 void Scene::paint(QPainter& painter, const QRectF& exposed, const Style& style) const {
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    const Theme& theme = *style.theme;
     const QRectF seen = draw::on_target(painter, exposed);
-    std::optional<draw::SavedState> clipped;
-    int clip = -1, painted = 0;
-    for (const Mark& mark : marks_) {
-        if (++painted % marks_between_checks == 0) style.cancel.throw_if_cancelled();
-        if (!meet(mark.bounds, seen)) continue;
-        if (mark.clip != clip) {
-            clipped.reset();
-            clip = mark.clip;
-            if (clip >= 0) {
-                clipped.emplace(painter);
-                painter.setClipRect(clips_[static_cast<std::size_t>(clip)], Qt::IntersectClip);
-            }
+    for (auto mark = marks_.begin(); mark != marks_.end();) {
+        style.cancel.throw_if_cancelled();
+        const auto end = std::find_if(mark, mark + std::min(marks_at_once, marks_.end() - mark),
+                                      [&](const Mark& other) { return other.clip != mark->clip; });
+        const auto paint_them = [&] {
+            for (; mark != end; ++mark)
+                if (meet(mark->bounds, seen)) paint(*mark, painter, style);
+        };
+        if (mark->clip < 0) {
+            paint_them();
+            continue;
         }
-        const Tone tone{mark.head && style.dims(*mark.head)};
-        std::visit(Visit{[&](const TextMark& m) {
-                             (m.digits ? draw::number : draw::text)(painter, m.baseline, m.text, m.font, tone(m.color), m.align);
-                         },
-                         [&](const TokenMark& m) {
-                             const QColor plain = m.label.special ? theme.muted : theme.text;
-                             const QColor color = tone(tone.faint && !m.color.isValid() ? plain : m.color);
-                             if (m.upwards)
-                                 draw::token_upwards(painter, m.box, m.label, m.font, theme, color);
-                             else
-                                 draw::token(painter, m.box, m.label, m.font, theme, m.align, color);
-                         },
-                         [&](const BoxMark& m) { draw::box(painter, m.box, m.radius, tone(m.fill), tone(m.stroke), m.width); },
-                         [&](const FillMark& m) { painter.fillRect(m.box, tone(m.color)); },
-                         [&](const LineMark& m) {
-                             painter.setPen(tone(m.pen));
-                             painter.drawLine(m.from, m.to);
-                         },
-                         [&](const CircleMark& m) {
-                             painter.setPen(tone(m.pen));
-                             painter.setBrush(tone(m.brush));
-                             painter.drawEllipse(m.centre, m.radius, m.radius);
-                         },
-                         [&](const PathMark& m) {
-                             painter.setPen(tone(m.pen));
-                             painter.setBrush(tone(m.brush));
-                             painter.drawPath(m.path);
-                         },
-                         [&](const HatchMark& m) { draw::hatch(painter, m.box, m.step, tone(m.color)); },
-                         [&](const PictureMark& m) {
-                             const draw::SavedState saved(painter);
-                             if (tone.faint) painter.setOpacity(painter.opacity() * dimmed_strength);
-                             m.paint(painter);
-                         }},
-                   mark.shape);
+        const draw::SavedState saved(painter);
+        painter.setClipRect(clips_[static_cast<std::size_t>(mark->clip)], Qt::IntersectClip);
+        paint_them();
     }
 }
 

@@ -160,6 +160,7 @@ private:
         /// One box a head: the lines that lead to it say its name too.
         bool is_head() const { return hit.kind == Hit::Kind::head && hit.head && path.isEmpty(); }
     };
+    static void paint(const Mark&, QPainter&, const Style&);
     template <class Shape>
     void add(Shape, const QRectF& bounds);
     Hit clipped(Hit, const Meaning&) const;
