@@ -10,7 +10,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr int marks_between_checks = 256;           ///< of whether an export is cancelled
+constexpr std::ptrdiff_t marks_at_once = 256;       ///< between checks of whether an export is cancelled
 constexpr std::int64_t most_cells_listed = 20'000;  ///< of a grid
 constexpr double any_width = 1e6;                   ///< of a text: measuring it would take longer than to paint it in vain
 
