@@ -32,7 +32,7 @@ std::vector<FigureMark> marks_of(FigureCanvas& canvas) {
     QSet<QString> seen;
     const QSize room = canvas.viewport()->size();
     if (auto listed = canvas.marks()) {
-        for (figure::Hit& hit : *listed) {
+        for (auto& [hit, point] : *listed) {
             const QRect area = canvas.in_viewport(hit.area).toAlignedRect();
             if (marks.size() >= most || !says_something(hit) || !area.intersects(QRect(QPoint(0, 0), room))) continue;
             const QString key = key_of(hit);

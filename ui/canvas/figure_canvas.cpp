@@ -280,11 +280,11 @@ figure::Hit FigureCanvas::hit_at(QPointF p) {
     return of_b_ ? of_b_->in_a(std::move(hit)) : hit;
 }
 
-std::optional<std::vector<figure::Hit>> FigureCanvas::marks() {
-    std::optional<std::vector<figure::Hit>> found;
+std::optional<std::vector<figure::MarkPlace>> FigureCanvas::marks() {
+    std::optional<std::vector<figure::MarkPlace>> found;
     if (answers()) guarded([&] { found = figure_->marks(style_, painted_); });
     if (found && of_b_)
-        for (figure::Hit& hit : *found) hit = of_b_->in_a(std::move(hit));
+        for (auto& mark : *found) mark.hit = of_b_->in_a(std::move(mark.hit));
     return found;
 }
 

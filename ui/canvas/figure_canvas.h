@@ -63,7 +63,7 @@ public:
     /// What is there; nothing while an old figure waits for its successor.
     figure::Hit hit_at(QPointF viewport_point) override;
     /// Figure::marks(), with the selection's positions.
-    std::optional<std::vector<figure::Hit>> marks();
+    std::optional<std::vector<figure::MarkPlace>> marks();
     QRectF in_viewport(const QRectF& area) const override;
     /// Scrolls a figure that is larger than the canvas until a row or a part of it can be seen, this far from the edges:
     /// headings and legends stand there.

@@ -253,8 +253,8 @@ Hit Scene::at(QPointF point) const {
     return {};
 }
 
-std::vector<Scene::Place> Scene::places() const {
-    std::vector<Place> places;
+std::vector<MarkPlace> Scene::places() const {
+    std::vector<MarkPlace> places;
     const auto add = [&](Hit hit) {
         const QPointF middle = hit.area.center();
         if (hit.kind != Hit::Kind::none && !hit.area.isEmpty()) places.push_back({std::move(hit), middle});
@@ -326,10 +326,8 @@ Hit SceneFigure::hit_test(QPointF point, const Style& style, const Selection& se
     return hit;
 }
 
-std::optional<std::vector<Hit>> SceneFigure::marks(const Style& style, const Selection& selection) const {
-    std::vector<Hit> hits;
-    for (Scene::Place& place : scene(style, selection).places()) hits.push_back(std::move(place.hit));
-    return hits;
+std::optional<std::vector<MarkPlace>> SceneFigure::marks(const Style& style, const Selection& selection) const {
+    return scene(style, selection).places();
 }
 
 std::optional<QRectF> SceneFigure::place_of_head(HeadId head) const { return scene(style_, selection_).place_of(head); }

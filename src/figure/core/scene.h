@@ -78,12 +78,8 @@ public:
     // --- who reads it ------------------------------------------------------------------------------------------------
     void paint(QPainter&, const QRectF& exposed, const Style&) const;
     Hit at(QPointF) const;
-    /// All meanings in the order of painting, and a point of each on which the pointer finds it unless something lies above.
-    struct Place {
-        Hit hit;
-        QPointF point;
-    };
-    std::vector<Place> places() const;
+    /// All meanings in the order of painting; the middle of an area, or a point on a line.
+    std::vector<MarkPlace> places() const;
     /// The first area that stands for the head itself.
     std::optional<QRectF> place_of(HeadId) const;
     /// Heads with such an area whose middle is inside, sorted.
@@ -180,7 +176,7 @@ public:
     QSizeF layout(QSizeF available, const Style&, const Selection&) final;
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const final;
     Hit hit_test(QPointF, const Style&, const Selection&) const final;
-    std::optional<std::vector<Hit>> marks(const Style&, const Selection&) const final;
+    std::optional<std::vector<MarkPlace>> marks(const Style&, const Selection&) const final;
     std::optional<QRectF> place_of_head(HeadId) const override;
     std::vector<HeadId> heads_in(const QPolygonF&) const override;
     /// With `seen` as it was painted last, or all of it after a layout.

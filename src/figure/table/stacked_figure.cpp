@@ -51,14 +51,15 @@ public:
         }
         return {};
     }
-    std::optional<std::vector<Hit>> marks(const Style& style, const Selection& selection) const override {
-        std::vector<Hit> all;
+    std::optional<std::vector<MarkPlace>> marks(const Style& style, const Selection& selection) const override {
+        std::vector<MarkPlace> all;
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             auto of_part = in_.parts[i]->marks(style, selection);
             if (!of_part) return std::nullopt;
-            for (Hit& hit : *of_part) {
-                hit.area.translate(at_[i].topLeft());
-                all.push_back(std::move(hit));
+            for (MarkPlace& mark : *of_part) {
+                mark.hit.area.translate(at_[i].topLeft());
+                mark.point += at_[i].topLeft();
+                all.push_back(std::move(mark));
             }
         }
         return all;

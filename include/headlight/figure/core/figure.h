@@ -85,6 +85,12 @@ struct Hit {
     QRectF area{};  ///< in figure units, for highlights and accessibility
 };
 
+/// What hit_test() finds at a point, unless something lies above it there.
+struct MarkPlace {
+    Hit hit;
+    QPointF point;
+};
+
 /// Tidy data of exactly what is drawn: one row a mark.
 using analyze::NamedArray;
 using analyze::Table;
@@ -128,7 +134,7 @@ public:
     virtual Hit hit_test(QPointF, const Style&, const Selection&) const = 0;
     /// Everything that hit_test() can find on what was painted last, in the order of painting. Empty: not listed, the pointer
     /// has to look for it.
-    virtual std::optional<std::vector<Hit>> marks(const Style&, const Selection&) const { return std::nullopt; }
+    virtual std::optional<std::vector<MarkPlace>> marks(const Style&, const Selection&) const { return std::nullopt; }
 
     virtual Table table() const = 0;
     virtual std::vector<NamedArray> arrays() const = 0;
