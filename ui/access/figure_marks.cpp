@@ -13,20 +13,42 @@ QString FigureMark::name() const {
     return QString(hit.tip).trimmed().replace(gap, QStringLiteral(", "));
 }
 
+namespace {
+
+constexpr std::size_t most = 4000;
+
+bool says_something(const figure::Hit& hit) {
+    using Kind = figure::Hit::Kind;
+    return hit.kind != Kind::none && hit.kind != Kind::legend && !hit.tip.isEmpty();
+}
+
+QString key_of(const figure::Hit& hit) { return QStringLiteral("%1 %2").arg(int(hit.kind)).arg(hit.tip); }
+
+}  // namespace
+
 std::vector<FigureMark> marks_of(FigureCanvas& canvas) {
     constexpr int step = 5;  // px; labels and cells that can be read are larger
-    constexpr std::size_t most = 4000;
-    using Kind = figure::Hit::Kind;
     std::vector<FigureMark> marks;
     QSet<QString> seen;
     const QSize room = canvas.viewport()->size();
+    if (auto listed = canvas.marks()) {
+        for (auto& [hit, point] : *listed) {
+            const QRect area = canvas.in_viewport(hit.area).toAlignedRect();
+            if (marks.size() >= most || !says_something(hit) || !area.intersects(QRect(QPoint(0, 0), room))) continue;
+            const QString key = key_of(hit);
+            if (seen.contains(key)) continue;
+            seen.insert(key);
+            marks.push_back({std::move(hit), area});
+        }
+        return marks;
+    }
     for (int y = step / 2; y < room.height() && marks.size() < most; y += step) {
         for (int x = step / 2; x < room.width() && marks.size() < most; x += step) {
             const figure::Hit hit = canvas.hit_at(QPointF(x, y));
-            if (hit.kind == Kind::none || hit.kind == Kind::legend || hit.tip.isEmpty()) continue;
+            if (!says_something(hit)) continue;
             const QRectF inside(canvas.to_viewport(hit.area.topLeft()), canvas.to_viewport(hit.area.bottomRight()));
             const QRect area = inside.isEmpty() ? QRect(x - 2, y - 2, 5, 5) : inside.toAlignedRect();
-            const QString key = QStringLiteral("%1 %2").arg(int(hit.kind)).arg(hit.tip);
+            const QString key = key_of(hit);
             if (!seen.contains(key)) {
                 seen.insert(key);
                 marks.push_back({hit, area});

@@ -14,7 +14,7 @@ struct FigureMark {
     QString name() const;  ///< the tip in one line: "L3H5, ·she (9) → ·nurse (5), weight 0.4312"
 };
 
-/// The marks in sight, row by row, at most some thousands: what a pointer would find on its way over the canvas.
+/// The marks in sight, at most some thousands: those that the figure lists, or what a pointer finds on its way over the canvas.
 std::vector<FigureMark> marks_of(FigureCanvas&);
 
 }  // namespace headlight::ui

@@ -280,6 +280,14 @@ figure::Hit FigureCanvas::hit_at(QPointF p) {
     return of_b_ ? of_b_->in_a(std::move(hit)) : hit;
 }
 
+std::optional<std::vector<figure::MarkPlace>> FigureCanvas::marks() {
+    std::optional<std::vector<figure::MarkPlace>> found;
+    if (answers()) guarded([&] { found = figure_->marks(style_, painted_); });
+    if (found && of_b_)
+        for (auto& mark : *found) mark.hit = of_b_->in_a(std::move(mark.hit));
+    return found;
+}
+
 void FigureCanvas::hover(QPointF p) {
     using Kind = figure::Hit::Kind;
     pointer_ = p;

@@ -62,6 +62,9 @@ public:
     QPointF to_figure(QPointF viewport_point) const;
     /// What is there; nothing while an old figure waits for its successor.
     figure::Hit hit_at(QPointF viewport_point) override;
+    /// Figure::marks(), with the selection's positions.
+    std::optional<std::vector<figure::MarkPlace>> marks();
+    QRectF in_viewport(const QRectF& area) const override;
     /// Scrolls a figure that is larger than the canvas until a row or a part of it can be seen, this far from the edges:
     /// headings and legends stand there.
     void reveal(const QRectF& part, int covered = 110);
@@ -109,7 +112,6 @@ private:
     void selection_changed(bool hover_only);
     bool has_figure() const override { return figure_ != nullptr; }
     void hover(QPointF viewport_point) override;
-    QRectF in_viewport(const QRectF& area) const override;
     void hover_again();
     void brush_to(QPointF viewport_point);
     void paint_brush(QPainter&) const;

@@ -6,8 +6,6 @@
 #include "headlight/model/as_used.h"
 #include "headlight/model/reference.h"
 
-#include <QPainterPath>
-
 #include <algorithm>
 #include <array>
 
@@ -84,7 +82,7 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
         facts_.push_back(QStringLiteral("against the reference, ") + QString::fromStdString(model::text_of(*check)));
 }
 
-void ArchitectureFigure::place(const std::vector<model::BlockInfo>& blocks, double& y, double left, double right) {
+void ArchitectureFigure::place_blocks(const std::vector<model::BlockInfo>& blocks, double& y, double left, double right) {
     for (const model::BlockInfo& block : blocks) {
         const double width = right - left - (block.adds ? branch : 0);
         const QStringList detail = wrapped(QString::fromStdString(block.detail), ui_font(detail_size), width - 24);
@@ -94,7 +92,7 @@ void ArchitectureFigure::place(const std::vector<model::BlockInfo>& blocks, doub
     }
 }
 
-QSizeF ArchitectureFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF ArchitectureFigure::place(QSizeF available, const Style&, const Selection&) {
     boxes_.clear();
     slices_.clear();
     const bool beside = available.width() >= wide_enough;
@@ -104,13 +102,13 @@ QSizeF ArchitectureFigure::layout(QSizeF available, const Style&, const Selectio
     stream_x_ = left + frame_pad + 12;
     stream_top_ = page_margin;
     double y = page_margin + 14;
-    place(blocks_.before, y, left + frame_pad, right - frame_pad);
+    place_blocks(blocks_.before, y, left + frame_pad, right - frame_pad);
     const double top = y;
     y += frame_pad + 16;
-    place(blocks_.layer, y, left + frame_pad, right - frame_pad);
+    place_blocks(blocks_.layer, y, left + frame_pad, right - frame_pad);
     repeated_ = QRectF(left, top, diagram, y - top + frame_pad - block_gap);
     y = repeated_.bottom() + block_gap;
-    place(blocks_.after, y, left + frame_pad, right - frame_pad);
+    place_blocks(blocks_.after, y, left + frame_pad, right - frame_pad);
     stream_bottom_ = y + 4;
 
     parts_at_ = beside ? QPointF(right + 32, page_margin + 14) : QPointF(page_margin, stream_bottom_ + 28);
@@ -134,108 +132,89 @@ QColor ArchitectureFigure::color_of(const std::string& part, const Style& style)
     return head_color(*style.theme, style.palette, static_cast<std::int64_t>(at - kParts.begin()));
 }
 
-void ArchitectureFigure::paint_box(QPainter& p, const Box& box, const Style& style) const {
+void ArchitectureFigure::draw_box(Scene& out, const Box& box, const Style& style) const {
     const Theme& theme = *style.theme;
     const QColor color = color_of(box.block->part, style);
-    draw::box(p, box.area, 6, draw::blended(theme.canvas, color, 0.12), draw::blended(theme.canvas, color, 0.7));
+    out.box(box.area, 6, draw::blended(theme.canvas, color, 0.12), draw::blended(theme.canvas, color, 0.7));
     const QFont title = ui_font(13, QFont::DemiBold), small = ui_font(detail_size);
     const QString count = short_count(box.block->parameters);
     const double count_width = draw::text_width(count, small);
     const double room = box.area.width() - 24;
     if (box.block->parameters > 0)
-        draw::text(p, {box.area.right() - 12, box.area.top() + 19}, count, small, theme.muted, draw::Align::right);
+        out.text({box.area.right() - 12, box.area.top() + 19}, count, small, theme.muted, draw::Align::right);
     const double line = box.detail.isEmpty() ? draw::centred_baseline(box.area.center().y(), title) : box.area.top() + 19;
-    draw::text(p, {box.area.left() + 12, line},
-               draw::elided(QString::fromStdString(box.block->title), title, room - count_width - 8), title, theme.text);
+    out.text({box.area.left() + 12, line}, draw::elided(QString::fromStdString(box.block->title), title, room - count_width - 8),
+             title, theme.text);
     double y = box.area.top() + 36;
     for (const QString& part : box.detail) {
-        draw::text(p, {box.area.left() + 12, y}, part, small, theme.muted);
+        out.text({box.area.left() + 12, y}, part, small, theme.muted);
         y += line_height;
     }
+    out.means(box.area, {.kind = Hit::Kind::legend, .value = static_cast<double>(box.block->parameters)}, [block = box.block] {
+        return QStringLiteral("%1  %2  %3 parameters")
+            .arg(QString::fromStdString(block->title), QString::fromStdString(block->detail),
+                 draw::count_text(block->parameters));
+    });
 }
 
-void ArchitectureFigure::paint_stream(QPainter& p, const Style& style) const {
+void ArchitectureFigure::draw_stream(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QPen pen(theme.muted, 1.5);
-    p.setPen(pen);
     // The stream runs behind the boxes that change it, and past those that read it and add to it.
-    p.drawLine(QPointF(stream_x_, stream_top_), QPointF(stream_x_, stream_bottom_));
-    p.setBrush(Qt::NoBrush);
+    out.line({stream_x_, stream_top_}, {stream_x_, stream_bottom_}, pen);
     for (const Box& box : boxes_) {
         if (!box.block->adds) continue;
-        const double in = box.area.top() - block_gap / 2, out = box.area.bottom() + block_gap / 2;
+        const double in = box.area.top() - block_gap / 2, end = box.area.bottom() + block_gap / 2;
         const double corner = box.area.left() + 18;
         QPainterPath path(QPointF(stream_x_, in));
         path.lineTo(corner, in);
         path.lineTo(corner, box.area.top());
         path.moveTo(corner, box.area.bottom());
-        path.lineTo(corner, out);
-        path.lineTo(stream_x_ + knot, out);
-        p.drawPath(path);
-        p.setBrush(theme.canvas);
-        p.drawEllipse(QPointF(stream_x_, out), knot, knot);
-        p.setBrush(Qt::NoBrush);
-        p.drawLine(QPointF(stream_x_ - knot + 2, out), QPointF(stream_x_ + knot - 2, out));
-        p.drawLine(QPointF(stream_x_, out - knot + 2), QPointF(stream_x_, out + knot - 2));
+        path.lineTo(corner, end);
+        path.lineTo(stream_x_ + knot, end);
+        out.path(path, pen);
+        out.circle({stream_x_, end}, knot, pen, theme.canvas);
+        out.line({stream_x_ - knot + 2, end}, {stream_x_ + knot - 2, end}, pen);
+        out.line({stream_x_, end - knot + 2}, {stream_x_, end + knot - 2}, pen);
     }
 }
 
-void ArchitectureFigure::paint_parts(QPainter& p, const Style& style) const {
+void ArchitectureFigure::draw_parts(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont title = ui_font(13, QFont::DemiBold), small = ui_font(12);
-    draw::text(p, {parts_at_.x(), parts_at_.y() + 14}, QStringLiteral("%1 parameters").arg(draw::count_text(total_)), title,
-               theme.text);
+    out.text({parts_at_.x(), parts_at_.y() + 14}, QStringLiteral("%1 parameters").arg(draw::count_text(total_)), title,
+             theme.text);
     for (const Slice& slice : slices_) {
         const PartShare& part = parts_[slice.part];
         const QColor color = color_of(part.part, style);
-        draw::box(p, slice.bar, 0, color);
+        out.box(slice.bar, 0, color);
         const double line = draw::centred_baseline(slice.row.center().y(), small);
-        draw::box(p, QRectF(slice.row.left(), slice.row.center().y() - 5, 10, 10), 2, color);
-        draw::text(p, {slice.row.left() + 18, line}, part_name(part.part), small, theme.text);
-        draw::text(p, {slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text, draw::Align::right);
-        draw::text(p, {slice.row.right(), line}, parameter_share(part.share), small, theme.muted, draw::Align::right);
+        out.box(QRectF(slice.row.left(), slice.row.center().y() - 5, 10, 10), 2, color);
+        out.text({slice.row.left() + 18, line}, part_name(part.part), small, theme.text);
+        out.text({slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text, draw::Align::right);
+        out.text({slice.row.right(), line}, parameter_share(part.share), small, theme.muted, draw::Align::right);
+        for (const QRectF& area : {slice.bar, slice.row})
+            out.means(area, {.kind = Hit::Kind::legend, .value = part.share}, [&part] {
+                return QStringLiteral("%1  %2 parameters  %3")
+                    .arg(part_name(part.part), draw::count_text(part.parameters), parameter_share(part.share));
+            });
     }
     double y = (slices_.empty() ? parts_at_.y() + 30 : slices_.back().row.bottom()) + 26;
     for (const QString& fact : facts_) {
-        draw::text(p, {parts_at_.x(), y}, draw::elided(fact, small, parts_width_), small, theme.muted);
+        out.text({parts_at_.x(), y}, draw::elided(fact, small, parts_width_), small, theme.muted);
         y += 18;
     }
 }
 
-void ArchitectureFigure::paint(QPainter& p, const QRectF&, const Style& style, const Selection&) const {
+void ArchitectureFigure::draw_on(Scene& out, const QRectF&, const Style& style, const Selection&) const {
     const Theme& theme = *style.theme;
-    draw::box(p, repeated_, 10, {}, theme.faint);
-    paint_stream(p, style);
-    for (const Box& box : boxes_) paint_box(p, box, style);
+    out.box(repeated_, 10, {}, theme.faint);
+    draw_stream(out, style);
+    for (const Box& box : boxes_) draw_box(out, box, style);
     const QFont small = ui_font(12, QFont::DemiBold);
-    draw::text(p, {repeated_.right() - frame_pad, repeated_.top() + 20},
-               QStringLiteral("layer, %1 times").arg(draw::count_text(blocks_.n_layers)), small, theme.muted, draw::Align::right);
-    paint_parts(p, style);
-}
-
-Hit ArchitectureFigure::hit_test(QPointF at, const Style&, const Selection&) const {
-    Hit hit;
-    for (const Box& box : boxes_)
-        if (box.area.contains(at)) {
-            hit.kind = Hit::Kind::legend;
-            hit.area = box.area;
-            hit.value = static_cast<double>(box.block->parameters);
-            hit.tip = QStringLiteral("%1  %2  %3 parameters")
-                          .arg(QString::fromStdString(box.block->title), QString::fromStdString(box.block->detail),
-                               draw::count_text(box.block->parameters));
-            return hit;
-        }
-    for (const Slice& slice : slices_)
-        if (slice.bar.contains(at) || slice.row.contains(at)) {
-            const PartShare& part = parts_[slice.part];
-            hit.kind = Hit::Kind::legend;
-            hit.area = slice.bar.contains(at) ? slice.bar : slice.row;
-            hit.value = part.share;
-            hit.tip = QStringLiteral("%1  %2 parameters  %3")
-                          .arg(part_name(part.part), draw::count_text(part.parameters), parameter_share(part.share));
-            return hit;
-        }
-    return hit;
+    out.text({repeated_.right() - frame_pad, repeated_.top() + 20},
+             QStringLiteral("layer, %1 times").arg(draw::count_text(blocks_.n_layers)), small, theme.muted, draw::Align::right);
+    draw_parts(out, style);
 }
 
 Table ArchitectureFigure::table() const {

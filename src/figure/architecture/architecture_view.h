@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 #include "headlight/figure/architecture/architecture_views.h"
 #include "headlight/model/block_list.h"
 
@@ -16,20 +16,21 @@ struct PartShare {
     double share = 0;  ///< of all
 };
 
-class ArchitectureFigure : public Figure {
+class ArchitectureFigure final : public SceneFigure {
 public:
     explicit ArchitectureFigure(std::shared_ptr<const model::Model>);
 
     std::string view() const override { return "architecture"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
 
     const std::vector<PartShare>& parts() const { return parts_; }
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
 
 private:
     struct Box {
@@ -41,11 +42,11 @@ private:
         QRectF bar, row;
         std::size_t part = 0;
     };
-    void place(const std::vector<model::BlockInfo>&, double& y, double left, double right);
+    void place_blocks(const std::vector<model::BlockInfo>&, double& y, double left, double right);
     QColor color_of(const std::string& part, const Style&) const;
-    void paint_box(QPainter&, const Box&, const Style&) const;
-    void paint_stream(QPainter&, const Style&) const;
-    void paint_parts(QPainter&, const Style&) const;
+    void draw_box(Scene&, const Box&, const Style&) const;
+    void draw_stream(Scene&, const Style&) const;
+    void draw_parts(Scene&, const Style&) const;
 
     std::shared_ptr<const model::Model> model_;
     model::BlockList blocks_;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/circuit/composition_graph.h"
 
-#include "figure/core/draw.h"
-
-#include <QPainterPath>
-#include <QPainterPathStroker>
-
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace headlight::figure {
 namespace {
@@ -86,18 +82,7 @@ double CompositionLayout::room_at(std::int64_t layer) const {
     return std::min(above, below);
 }
 
-std::optional<HeadId> CompositionLayout::head_at(QPointF point) const {
-    const auto head = static_cast<std::int64_t>(std::lround((point.x() - left) / pitch_x));
-    const auto below = std::ranges::lower_bound(y, point.y()) - y.begin();
-    if (head < 0 || head >= heads) return std::nullopt;
-    for (const auto layer : {std::max<std::ptrdiff_t>(below - 1, 0), std::min<std::ptrdiff_t>(below, layers - 1)}) {
-        const HeadId id{Layer(layer), Head(head)};
-        const QPointF away = point - node(id);
-        const double reach = std::min(std::min(radius + 3, std::max(radius, pitch_x / 2)), std::max(3.0, room_at(layer) / 2));
-        if (std::hypot(away.x(), away.y()) <= reach) return id;
-    }
-    return std::nullopt;
-}
+double CompositionLayout::radius_of(std::int64_t layer) const { return std::min(radius, std::max(2.0, 0.4 * room_at(layer))); }
 
 CompositionLayout CompositionGraph::places(QSizeF available) const {
     std::vector<bool> used(static_cast<std::size_t>(scores_->n_layers), false);
@@ -140,27 +125,36 @@ QPainterPath CompositionGraph::path(const CompositionArc& arc) const {
     return line;
 }
 
-QSizeF CompositionGraph::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF CompositionGraph::place(QSizeF available, const Style&, const Selection&) {
     at_ = places(available);
     return {at_.width, at_.height};
 }
 
-void CompositionGraph::paint_arc(QPainter& painter, const CompositionArc& arc, double opacity, const Style& style) const {
-    const double t = strength(arc.score);
-    painter.setPen(QPen(draw::faded(color_of(arc.kind, style), opacity), 1 + 4 * t, Qt::SolidLine, Qt::RoundCap));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawPath(path(arc));
+QString CompositionGraph::tip_of(HeadId head) const {
+    QString tip = head_name(head);
+    for (const CompositionArc& arc : strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, head))
+        tip += QStringLiteral("  %1 %2 %3 %4")
+                   .arg(kind_name(arc.kind), arc.from == head ? QStringLiteral("→") : QStringLiteral("←"),
+                        head_name(arc.from == head ? arc.to : arc.from), draw::number_text(arc.score, 3));
+    return tip;
 }
 
-void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void CompositionGraph::draw_on(Scene& out, const QRectF&, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    painter.setRenderHint(QPainter::Antialiasing);
     const std::optional<HeadId> hovered = style.exporting ? std::nullopt : selection.hover_head;
+    const auto put = [&](const CompositionArc& arc, double opacity) {
+        const QPainterPath line = path(arc);
+        const QColor color = draw::faded(color_of(arc.kind, style), opacity);
+        out.path(line, QPen(color, 1 + 4 * strength(arc.score), Qt::SolidLine, Qt::RoundCap));
+        out.means(line, 8, {.kind = Hit::Kind::head, .head = arc.to, .value = arc.score}, [arc] {
+            return QStringLiteral("%1 → %2  %3 composition %4")
+                .arg(head_name(arc.from), head_name(arc.to), kind_name(arc.kind), draw::value_text(arc.score));
+        });
+    };
     // Without a hover the picture is the whole model's; the head under the pointer shows what is its own.
-    for (auto arc = arcs_.rbegin(); arc != arcs_.rend(); ++arc)
-        paint_arc(painter, *arc, hovered ? 0.12 : 0.4 + 0.5 * strength(arc->score), style);
+    for (const CompositionArc& arc : arcs_ | std::views::reverse) put(arc, hovered ? 0.12 : 0.4 + 0.5 * strength(arc.score));
     if (hovered)
-        for (const CompositionArc& arc : arcs_of(*hovered)) paint_arc(painter, arc, 0.9, style);
+        for (const CompositionArc& arc : arcs_of(*hovered)) put(arc, 0.9);
 
     // Labels of rows that stand close never touch: that of the chosen layer is always there, others make way.
     constexpr double label_height = 14;
@@ -170,83 +164,51 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
     double free_from = -1e9;
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         const double y = row(l);
-        if (y < exposed.top() - 20 || y > exposed.bottom() + 20) continue;
         const bool chosen = l == chosen_layer;
         if (chosen || (y >= free_from && std::abs(y - chosen_at) >= label_height)) {
-            draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())},
-                       QStringLiteral("layer %1").arg(l), small_font(), chosen ? theme.accent : theme.muted, draw::Align::right);
+            out.text({at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())}, QStringLiteral("layer %1").arg(l),
+                     small_font(), chosen ? theme.accent : theme.muted, draw::Align::right);
             free_from = y + label_height;
         }
-        const double radius = std::min(at_.radius, std::max(2.0, 0.4 * at_.room_at(l)));
+        const double radius = at_.radius_of(l), reach = std::min(std::max(radius, at_.pitch_x / 2), radius + 3);
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const HeadId id{Layer(l), Head(h)};
+            const auto of = out.of(id);
             const QPointF centre = at_.node(id);
             const bool focus = !style.exporting && id == selection.focus, hover = hovered == id;
-            painter.setPen(QPen(focus ? theme.accent : hover ? theme.text : theme.line, focus || hover ? 2 : 1));
-            painter.setBrush(focus ? theme.accent_soft : theme.panel);
-            painter.drawEllipse(centre, radius, radius);
+            out.circle(centre, radius,
+                       QPen(focus   ? theme.accent
+                            : hover ? theme.text
+                                    : theme.line,
+                            focus || hover ? 2 : 1),
+                       focus ? theme.accent_soft : theme.panel);
             if (radius >= 8)
-                draw::text(painter, {centre.x(), draw::centred_baseline(centre.y(), small_font())}, QString::number(h),
-                           small_font(), focus ? theme.text : theme.muted, draw::Align::center);
+                out.text({centre.x(), draw::centred_baseline(centre.y(), small_font())}, QString::number(h), small_font(),
+                         focus ? theme.text : theme.muted, draw::Align::center);
+            out.means(QRectF(centre - QPointF(reach, reach), QSizeF(2 * reach, 2 * reach)), {.kind = Hit::Kind::head, .head = id},
+                      [this, id] { return tip_of(id); });
         }
     }
-    paint_legend(painter, style);
+    draw_legend(out, style);
 }
 
-void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const {
+void CompositionGraph::draw_legend(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
-    draw::text(painter, {16, 22}, QStringLiteral("What each head wrote that later heads can read"), ui_font(14, QFont::DemiBold),
-               theme.text);
+    out.text({16, 22}, QStringLiteral("What each head wrote that later heads can read"), ui_font(14, QFont::DemiBold),
+             theme.text);
     double x = 16;
     for (const Composition kind : all_kinds) {
         if (!options_.has(kind)) continue;
-        painter.setPen(QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
-        painter.drawLine(QPointF(x, 37), QPointF(x + 18, 37));
+        out.line({x, 37}, {x + 18, 37}, QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
         const QString label = kind_name(kind) + QStringLiteral(" composition");
-        draw::text(painter, {x + 24, 41}, label, small_font(), theme.muted);
+        out.text({x + 24, 41}, label, small_font(), theme.muted);
         x += 24 + draw::text_width(label, small_font()) + 18;
     }
-    const std::size_t shown = arcs_.size();
-    QString note = shown == 0 ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
-                              : QStringLiteral("%1 strongest arcs; width from %2 to %3")
-                                    .arg(draw::count_text(static_cast<std::int64_t>(shown)),
-                                         draw::number_text(arcs_.back().score, 3), draw::number_text(arcs_.front().score, 3));
-    const double bottom = at_.height - 14;
-    draw::text(painter, {16, bottom}, draw::elided(note, small_font(), at_.width - 32), small_font(), theme.muted);
-}
-
-Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selection& selection) const {
-    Hit hit;
-    if (const auto head = at_.head_at(point)) {
-        hit.kind = Hit::Kind::head;
-        hit.head = *head;
-        const QPointF centre = at_.node(*head);
-        hit.area = {centre.x() - at_.radius, centre.y() - at_.radius, 2 * at_.radius, 2 * at_.radius};
-        hit.tip = head_name(*head);
-        for (const CompositionArc& arc : strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
-            hit.tip += QStringLiteral("  %1 %2 %3 %4")
-                           .arg(kind_name(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
-                                head_name(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
-        return hit;
-    }
-    QPainterPathStroker reach;
-    reach.setWidth(8);
-    const auto try_arcs = [&](const std::vector<CompositionArc>& arcs) {
-        for (const CompositionArc& arc : arcs) {
-            if (!reach.createStroke(path(arc)).contains(point)) continue;
-            hit.kind = Hit::Kind::head;
-            hit.head = arc.to;
-            hit.value = arc.score;
-            hit.area = path(arc).boundingRect();
-            hit.tip = QStringLiteral("%1 → %2  %3 composition %4")
-                          .arg(head_name(arc.from), head_name(arc.to), kind_name(arc.kind), draw::value_text(arc.score));
-            return true;
-        }
-        return false;
-    };
-    if (!style.exporting && selection.hover_head && try_arcs(arcs_of(*selection.hover_head))) return hit;
-    try_arcs(arcs_);
-    return hit;
+    const QString note = arcs_.empty() ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
+                                       : QStringLiteral("%1 strongest arcs; width from %2 to %3")
+                                             .arg(draw::count_text(std::ssize(arcs_)), draw::number_text(arcs_.back().score, 3),
+                                                  draw::number_text(arcs_.front().score, 3));
+    out.text({16, at_.height - 14}, draw::elided(note, small_font(), at_.width - 32), small_font(), theme.muted);
 }
 
 Table CompositionGraph::table() const { return analyze::table_of(arcs_); }

@@ -2,8 +2,8 @@
 // Heads as nodes, layers as rows, and an arc for each pair where a later head reads much of what an earlier one wrote.
 #pragma once
 
+#include "figure/core/scene.h"
 #include "headlight/analyze/circuit/composition.h"
-#include "headlight/figure/core/figure.h"
 
 #include <array>
 #include <memory>
@@ -51,21 +51,18 @@ struct CompositionLayout {
     QPointF node(HeadId id) const {
         return {left + pitch_x * double(id.head.value), y[static_cast<std::size_t>(id.layer.value)]};
     }
-    double room_at(std::int64_t layer) const;  ///< to the nearest layer beside it
-    std::optional<HeadId> head_at(QPointF) const;
+    double room_at(std::int64_t layer) const;    ///< to the nearest layer beside it
+    double radius_of(std::int64_t layer) const;  ///< of its circles
 };
 /// Where the layers do not fit the canvas with room between them, those without an arc (`used`) stand closer.
 CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available,
                                      const std::vector<bool>& used = {});
 
-class CompositionGraph final : public Figure {
+class CompositionGraph final : public SceneFigure {
 public:
     CompositionGraph(std::shared_ptr<const analyze::CompositionScores>, const CompositionOptions&);
 
     std::string view() const override { return "composition"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -73,14 +70,18 @@ public:
 
     const std::vector<CompositionArc>& arcs() const { return arcs_; }
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     QPainterPath path(const CompositionArc&) const;
     double strength(double score) const;  ///< 0 at the weakest arc shown, 1 at the strongest
     /// The arcs of a head, its strongest ones also when they are not among those of the whole model.
     std::vector<CompositionArc> arcs_of(HeadId) const;
     CompositionLayout places(QSizeF available) const;
-    void paint_arc(QPainter&, const CompositionArc&, double opacity, const Style&) const;
-    void paint_legend(QPainter&, const Style&) const;
+    QString tip_of(HeadId) const;
+    void draw_legend(Scene&, const Style&) const;
 
     std::shared_ptr<const analyze::CompositionScores> scores_;
     CompositionOptions options_;

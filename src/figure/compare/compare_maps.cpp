@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The differences of all heads as a grid of small maps.
 #include "figure/compare/compare_views.h"
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 #include "headlight/figure/core/round_step.h"
 
 #include <QImage>
@@ -17,7 +17,7 @@ namespace iv = headlight::intervention;
 constexpr double maps_left = 34, maps_top = 70, maps_gap = 5, maps_margin = 16, maps_legend = 56;
 constexpr double least_map = 14, most_map = 190;
 
-class CompareMaps final : public Figure {
+class CompareMaps final : public SceneFigure {
 public:
     CompareMaps(const Beside& beside, const iv::CompareOptions& options, std::string view, const CancelToken& cancel)
         : view_(std::move(view)), words_(QString::fromStdString(beside.words)), without_first_(options.without_first) {
@@ -36,74 +36,6 @@ public:
     }
 
     std::string view() const override { return view_; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
-        const double room = available.width() - maps_left - maps_margin;
-        const double across = room / static_cast<double>(heads_);
-        const double down =
-            available.height() > 0 ? (available.height() - maps_top - maps_legend) / static_cast<double>(layers_) : across;
-        pitch_ = std::clamp(std::floor(std::min(across, down)), least_map, most_map);
-        size_ = {std::max(available.width(), maps_left + pitch_ * static_cast<double>(heads_) + maps_margin),
-                 maps_top + pitch_ * static_cast<double>(layers_) + maps_legend};
-        if (available.height() > size_.height()) size_.setHeight(available.height());
-        return size_;
-    }
-    std::optional<QRectF> place_of_head(HeadId id) const override { return cell(id); }
-
-    void paint(QPainter& p, const QRectF& exposed, const Style& style, const Selection& selection) const override {
-        const Theme& theme = *style.theme;
-        const QFont font = ui_font(12);
-        draw::text(p, {maps_margin, 30}, title(), ui_font(15, QFont::DemiBold), theme.text);
-        draw::text(p, {maps_margin, 48}, draw::elided(QStringLiteral("B: ") + words_, font, size_.width() - 2 * maps_margin),
-                   font, theme.muted);
-        for (const iv::HeadComparison& each : compared_.heads) {
-            const QRectF area = cell(each.head);
-            if (!area.intersects(exposed)) continue;
-            style.cancel.throw_if_cancelled();
-            p.setOpacity(style.dims(each.head) ? dimmed_strength : 1);
-            paint_map(p, each.head, area, style);
-            p.setOpacity(1);
-        }
-        const auto ring = [&](HeadId id, const QColor& color) {
-            if (id.layer.value < layers_ && id.head.value < heads_)
-                draw::box(p, cell(id).adjusted(-2, -2, 2, 2), 3, {}, color, 2);
-        };
-        if (!style.exporting) ring(selection.focus, theme.accent);
-        if (!style.exporting && selection.hover_head) ring(*selection.hover_head, theme.muted);
-        paint_axes(p, theme, selection.focus, style.exporting);
-        const double y = maps_top + pitch_ * static_cast<double>(layers_) + 26;
-        const QString name = QStringLiteral("B − A of the weight");
-        draw::text(p, {maps_margin, y}, name, font, theme.muted);
-        const QString limit = draw::number_text(static_cast<double>(limit_), 2);
-        const double lead = draw::number_width(QStringLiteral("−") + limit, ui_font(11)) + 14;
-        const double end = draw::bar(
-            p, QRectF(maps_margin + draw::text_width(name, font) + lead, y - 9, 110, 10),
-            [&](double t) { return signed_color(theme, 2 * t - 1); }, QStringLiteral("−") + limit, limit, theme);
-        QStringList notes;
-        if (std::ranges::find(rows_, false) != rows_.end()) notes << QStringLiteral("hatched: rows of one text alone");
-        if (without_first_) notes << QStringLiteral("without the first key, renormalised");
-        const QString note = notes.join(QStringLiteral(" · "));
-        if (end + 16 + draw::text_width(note, font) < size_.width() - maps_margin)
-            draw::text(p, {end + 16, y}, note, font, theme.muted);
-        else
-            draw::text(p, {maps_margin, y + 18}, draw::elided(note, font, size_.width() - 2 * maps_margin), font, theme.muted);
-    }
-
-    Hit hit_test(QPointF at, const Style&, const Selection&) const override {
-        for (const iv::HeadComparison& each : compared_.heads) {
-            if (!cell(each.head).contains(at)) continue;
-            Hit hit;
-            hit.kind = Hit::Kind::head;
-            hit.head = each.head;
-            hit.area = cell(each.head);
-            hit.value = each.js;
-            hit.tip = QStringLiteral("%1  JS %2, largest row %3, %4 of the attention moved")
-                          .arg(head_name(each.head), draw::value_text(each.js), draw::value_text(each.js_max),
-                               QStringLiteral("%1 %").arg(100 * each.tv, 0, 'f', 0));
-            return hit;
-        }
-        return {};
-    }
-
     Table table() const override {
         Table table{{"layer", "head", "js", "js_max", "tv"}, {}};
         for (const iv::HeadComparison& each : compared_.heads)
@@ -123,6 +55,59 @@ public:
             "queries and columns keys of both texts, tokens of both standing for each other. Blue: B attends more; orange: less. All "
             "maps have one scale, symmetric around 0, so that what changes little is pale. Where a map has more pairs than pixels, a "
             "pixel is the farthest from 0 of its pairs. A click selects the head.");
+    }
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override {
+        const double room = available.width() - maps_left - maps_margin;
+        const double across = room / static_cast<double>(heads_);
+        const double down =
+            available.height() > 0 ? (available.height() - maps_top - maps_legend) / static_cast<double>(layers_) : across;
+        pitch_ = std::clamp(std::floor(std::min(across, down)), least_map, most_map);
+        size_ = {std::max(available.width(), maps_left + pitch_ * static_cast<double>(heads_) + maps_margin),
+                 maps_top + pitch_ * static_cast<double>(layers_) + maps_legend};
+        if (available.height() > size_.height()) size_.setHeight(available.height());
+        return size_;
+    }
+    void draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const override {
+        const Theme& theme = *style.theme;
+        const QFont font = ui_font(12);
+        out.text({maps_margin, 30}, title(), ui_font(15, QFont::DemiBold), theme.text);
+        out.text({maps_margin, 48}, draw::elided(QStringLiteral("B: ") + words_, font, size_.width() - 2 * maps_margin), font,
+                 theme.muted);
+        for (const iv::HeadComparison& each : compared_.heads) {
+            const QRectF area = cell(each.head);
+            if (!area.intersects(seen)) continue;
+            const auto of = out.of(each.head);
+            out.picture(area, [this, area, style, head = each.head](QPainter& p) { paint_map(p, head, area, style); });
+            out.means(area, {.kind = Hit::Kind::head, .head = each.head, .value = each.js}, [&each] {
+                return QStringLiteral("%1  JS %2, largest row %3, %4 of the attention moved")
+                    .arg(head_name(each.head), draw::value_text(each.js), draw::value_text(each.js_max),
+                         QStringLiteral("%1 %").arg(100 * each.tv, 0, 'f', 0));
+            });
+        }
+        const auto ring = [&](HeadId id, const QColor& color) {
+            if (id.layer.value < layers_ && id.head.value < heads_) out.box(cell(id).adjusted(-2, -2, 2, 2), 3, {}, color, 2);
+        };
+        if (!style.exporting) ring(selection.focus, theme.accent);
+        if (!style.exporting && selection.hover_head) ring(*selection.hover_head, theme.muted);
+        draw_axes(out, theme, selection.focus, style.exporting);
+        const double y = maps_top + pitch_ * static_cast<double>(layers_) + 26;
+        const QString name = QStringLiteral("B − A of the weight");
+        out.text({maps_margin, y}, name, font, theme.muted);
+        const QString limit = draw::number_text(static_cast<double>(limit_), 2);
+        const double lead = draw::number_width(QStringLiteral("−") + limit, ui_font(11)) + 14;
+        const double end = out.bar(
+            QRectF(maps_margin + draw::text_width(name, font) + lead, y - 9, 110, 10),
+            [&theme](double t) { return signed_color(theme, 2 * t - 1); }, {QStringLiteral("−") + limit, limit}, theme);
+        QStringList notes;
+        if (std::ranges::find(rows_, false) != rows_.end()) notes << QStringLiteral("hatched: rows of one text alone");
+        if (without_first_) notes << QStringLiteral("without the first key, renormalised");
+        const QString note = notes.join(QStringLiteral(" · "));
+        if (end + 16 + draw::text_width(note, font) < size_.width() - maps_margin)
+            out.text({end + 16, y}, note, font, theme.muted);
+        else
+            out.text({maps_margin, y + 18}, draw::elided(note, font, size_.width() - 2 * maps_margin), font, theme.muted);
     }
 
 private:
@@ -168,19 +153,18 @@ private:
         draw::box(p, area, 0, {}, theme.line);
     }
 
-    void paint_axes(QPainter& p, const Theme& theme, HeadId focus, bool exporting) const {
+    void draw_axes(Scene& out, const Theme& theme, HeadId focus, bool exporting) const {
         const QFont font = ui_font(10.5);
         const auto step = [&](std::int64_t count, double label) {
             return round_step(count, pitch_ * static_cast<double>(count), label);
         };
         const double side = cell({}).width() / 2;
         for (std::int64_t h = 0; h < heads_; h += step(heads_, 16))
-            draw::text(p, {cell({Layer(0), Head(h)}).left() + side, maps_top - 6}, QString::number(h), font,
-                       !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
+            out.text({cell({Layer(0), Head(h)}).left() + side, maps_top - 6}, QString::number(h), font,
+                     !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
         for (std::int64_t l = 0; l < layers_; l += step(layers_, 14))
-            draw::text(p, {maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)},
-                       QString::number(l), font, !exporting && focus.layer.value == l ? theme.accent : theme.muted,
-                       draw::Align::right);
+            out.text({maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)}, QString::number(l),
+                     font, !exporting && focus.layer.value == l ? theme.accent : theme.muted, draw::Align::right);
     }
 
     std::string view_;

@@ -35,7 +35,7 @@ ContributionFigure::ContributionFigure(ContributionGraphData data)
     at_ = contribution_layout(data_, {1180, 0});
 }
 
-QSizeF ContributionFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF ContributionFigure::place(QSizeF available, const Style&, const Selection&) {
     at_ = contribution_layout(data_, available);
     return {at_.width, at_.height};
 }
@@ -65,11 +65,10 @@ bool ContributionFigure::pointed(ContributionToken token, const Style& style, co
     return selection.hover_query == p || (!data_.across && selection.hover_key == p);
 }
 
-void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& style, const Selection& selection) const {
+void ContributionFigure::draw_on(Scene& out, const QRectF&, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
-    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    draw::text(painter, {ContributionLayout::margin, 34}, draw::elided(title(), heading, at_.width - 48), heading, theme.text);
+    out.text({ContributionLayout::margin, 34}, draw::elided(title(), heading, at_.width - 48), heading, theme.text);
     const auto of_source = std::ranges::count(reached_, true, &ContributionToken::of_source);
     const auto own = std::ssize(reached_) - of_source;
     QString said =
@@ -82,23 +81,23 @@ void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& st
     if (std::ssize(data_.graph->edges) > most_lines)
         said += QStringLiteral(" · the %1 strongest of %2 lines")
                     .arg(draw::count_text(most_lines), draw::count_text(std::ssize(data_.graph->edges)));
-    draw::text(painter, {ContributionLayout::margin, 56}, draw::elided(said, note, at_.width - 48), note, theme.muted);
+    out.text({ContributionLayout::margin, 56}, draw::elided(said, note, at_.width - 48), note, theme.muted);
     if (at_.two()) {
-        paint_stems(painter, style);
-        paint_layers(painter, style, true);
+        draw_stems(out, style);
+        draw_layers(out, style, true);
     } else {
-        paint_layers(painter, style, false);
+        draw_layers(out, style, false);
     }
-    paint_edges(painter, style, selection);
-    if (at_.two()) paint_layers(painter, style, false);
-    paint_nodes(painter, style, selection);
-    paint_labels(painter, style, selection, false);
-    if (at_.two()) paint_labels(painter, style, selection, true);
-    paint_legend(painter, style);
+    draw_edges(out, style, selection);
+    if (at_.two()) draw_layers(out, style, false);
+    draw_nodes(out, style, selection);
+    draw_labels(out, style, selection, false);
+    if (at_.two()) draw_labels(out, style, selection, true);
+    draw_legend(out, style);
 }
 
 /// The encoder's last state of a token is there for every layer of the decoder: up to the last one that reads it.
-void ContributionFigure::paint_stems(QPainter& painter, const Style& style) const {
+void ContributionFigure::draw_stems(Scene& out, const Style& style) const {
     std::map<std::int64_t, std::int64_t> last;
     for (const std::size_t i : drawn_) {
         const ContributionEdge& edge = data_.graph->edges[i];
@@ -106,16 +105,15 @@ void ContributionFigure::paint_stems(QPainter& painter, const Style& style) cons
         auto& layer = last.try_emplace(edge.from, 0).first->second;
         layer = std::max(layer, edge.layer);
     }
-    painter.setPen(QPen(draw::faded(edge_color(analyze::EdgeKind::cross, style), 0.45), 1, Qt::DotLine, Qt::FlatCap));
+    const QPen pen(draw::faded(edge_color(analyze::EdgeKind::cross, style), 0.45), 1, Qt::DotLine, Qt::FlatCap);
     for (const auto& [position, layer] : last) {
         const double x = at_.x({true, position});
-        painter.drawLine(QPointF(x, at_.y_before(0)), QPointF(x, at_.y_before(layer)));
+        out.line({x, at_.y_before(0)}, {x, at_.y_before(layer)}, pen);
     }
 }
 
-void ContributionFigure::paint_edges(QPainter& painter, const Style& style, const Selection& selection) const {
+void ContributionFigure::draw_edges(Scene& out, const Style& style, const Selection& selection) const {
     const bool pointing = std::ranges::any_of(reached_, [&](const ContributionToken& t) { return pointed(t, style, selection); });
-    painter.setBrush(Qt::NoBrush);
     for (auto i = drawn_.rbegin(); i != drawn_.rend(); ++i) {
         const ContributionEdge& edge = data_.graph->edges[*i];
         const bool chosen = data_.chosen && name_of_edge(edge) == data_.chosen;
@@ -126,16 +124,15 @@ void ContributionFigure::paint_edges(QPainter& painter, const Style& style, cons
         const QPainterPath line = path(edge);
         const double width = contribution_width(edge.weight, at_);
         if (chosen) {
-            painter.setPen(QPen(draw::faded(style.theme->text, 0.9), width + 3.5, Qt::SolidLine, Qt::FlatCap));
-            painter.drawPath(line);
+            out.path(line, QPen(draw::faded(style.theme->text, 0.9), width + 3.5, Qt::SolidLine, Qt::FlatCap));
             opacity = 1;
         }
-        painter.setPen(QPen(draw::faded(edge_color(edge.kind, style), opacity), width, Qt::SolidLine, Qt::FlatCap));
-        painter.drawPath(line);
+        out.path(line, QPen(draw::faded(edge_color(edge.kind, style), opacity), width, Qt::SolidLine, Qt::FlatCap));
+        out.means(line, std::max(7.0, width), hit_of(edge), [this, &edge] { return tip_of(edge); });
     }
 }
 
-void ContributionFigure::paint_nodes(QPainter& painter, const Style& style, const Selection&) const {
+void ContributionFigure::draw_nodes(Scene& out, const Style& style, const Selection&) const {
     const Theme& theme = *style.theme;
     const double radius = std::clamp(0.14 * at_.pitch_x, 1.2, 4.0);
     struct Place {
@@ -161,30 +158,28 @@ void ContributionFigure::paint_nodes(QPainter& painter, const Style& style, cons
             case analyze::EdgeKind::mlp_residual: (at_.two() && !edge.in_encoder ? joined : behind).insert(from); break;
         }
     }
-    const auto dot = [&](double x, double y, double r) { painter.drawEllipse(QPointF(x, y), r, r); };
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(draw::blended(theme.canvas, theme.muted, 0.75));
-    for (const auto& [layer, token] : behind) dot(at_.x(token), at_.y_behind_attention(layer, token.of_source), radius * 0.75);
-    for (const auto& [layer, token] : joined) dot(at_.x(token), at_.y_behind_cross(layer), radius * 0.75);
-    painter.setBrush(draw::blended(theme.canvas, edge_color(analyze::EdgeKind::cross, style), 0.75));
+    const auto dot = [&](double x, double y, double r, const QColor& color) { out.circle({x, y}, r, Qt::NoPen, color); };
+    const QColor past = draw::blended(theme.canvas, theme.muted, 0.75);
+    for (const auto& [layer, token] : behind)
+        dot(at_.x(token), at_.y_behind_attention(layer, token.of_source), radius * 0.75, past);
+    for (const auto& [layer, token] : joined) dot(at_.x(token), at_.y_behind_cross(layer), radius * 0.75, past);
+    const QColor across = draw::blended(theme.canvas, edge_color(analyze::EdgeKind::cross, style), 0.75);
     for (const auto& [layer, position] : read)
-        if (layer > 0) dot(at_.x({true, position}), at_.y_before(layer), radius * 0.6);
+        if (layer > 0) dot(at_.x({true, position}), at_.y_before(layer), radius * 0.6, across);
     for (const Place& place : before) {
         const bool last = place == target;
-        painter.setPen(last ? QPen(theme.accent, 2) : QPen(theme.text, std::min(1.0, radius / 2)));
-        painter.setBrush(last ? theme.accent_soft : theme.canvas);
-        dot(at_.x(place.token), at_.y_before(place.layer, place.token.of_source), last ? radius + 2 : radius);
+        out.circle({at_.x(place.token), at_.y_before(place.layer, place.token.of_source)}, last ? radius + 2 : radius,
+                   last ? QPen(theme.accent, 2) : QPen(theme.text, std::min(1.0, radius / 2)),
+                   last ? theme.accent_soft : theme.canvas);
     }
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(edge_color(analyze::EdgeKind::mlp, style));
     for (const auto& [layer, token] : through) {
         const double bow = std::min(22.0, 0.62 * at_.pitch_x) * 0.75, r = radius * 0.9,
                      y = (y_before_mlp(at_, layer, token.of_source) + at_.y_before(layer + 1, token.of_source)) / 2;
-        painter.drawRect(QRectF(at_.x(token) + bow - r, y - r, 2 * r, 2 * r));
+        out.box(QRectF(at_.x(token) + bow - r, y - r, 2 * r, 2 * r), 0, edge_color(analyze::EdgeKind::mlp, style));
     }
 }
 
-void ContributionFigure::paint_layers(QPainter& painter, const Style& style, bool in_encoder) const {
+void ContributionFigure::draw_layers(Scene& out, const Style& style, bool in_encoder) const {
     const Theme& theme = *style.theme;
     const double left = in_encoder ? at_.source_left : at_.left,
                  wide = at_.pitch_x * double((in_encoder ? at_.source_columns : at_.columns).size());
@@ -194,22 +189,26 @@ void ContributionFigure::paint_layers(QPainter& painter, const Style& style, boo
         const QString name = layer_name(l, in_encoder);
         // Lines from the source run behind it.
         if (at_.two() && !in_encoder)
-            draw::box(painter, QRectF(x - 3, y - 8, draw::text_width(name, small_font()) + 6, 16), 4,
-                      draw::faded(theme.canvas, 0.8));
-        draw::text(painter, {x, draw::centred_baseline(y, small_font())}, name, small_font(), theme.muted);
-        painter.fillRect(QRectF(left - 6, at_.y_before(l, in_encoder), wide + 12, 1), draw::faded(theme.line, 0.7));
+            out.box(QRectF(x - 3, y - 8, draw::text_width(name, small_font()) + 6, 16), 4, draw::faded(theme.canvas, 0.8));
+        out.text({x, draw::centred_baseline(y, small_font())}, name, small_font(), theme.muted);
+        out.fill(QRectF(left - 6, at_.y_before(l, in_encoder), wide + 12, 1), draw::faded(theme.line, 0.7));
     }
 }
 
-void ContributionFigure::paint_labels(QPainter& painter, const Style& style, const Selection& selection, bool of_source) const {
+Hit ContributionFigure::hit_of(ContributionToken token) const {
+    if (!token.of_source) return {.kind = Hit::Kind::query, .query = Position(token.position)};
+    if (!data_.across) return {.kind = Hit::Kind::legend};
+    return {.kind = Hit::Kind::key, .key = Position(token.position)};
+}
+
+void ContributionFigure::draw_labels(Scene& out, const Style& style, const Selection& selection, bool of_source) const {
     const Theme& theme = *style.theme;
     const QFont font = ui_font(label_size);
     const double line = QFontMetricsF(font).height();
     const ContributionToken target{false, data_.graph->target.value};
     if (!of_source) {
         const double x = at_.x(target), half = draw::text_width(named(target), font) / 2;
-        draw::text(
-            painter,
+        out.text(
             {std::clamp(x, ContributionLayout::margin + half, std::max(ContributionLayout::margin + half, at_.width - 8 - half)),
              at_.top - 10},
             named(target), font, theme.accent, draw::Align::center);
@@ -218,26 +217,27 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
     const double top = (of_source ? at_.source_bottom : at_.bottom) + 10;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         const ContributionToken token{of_source, columns[c]};
+        const double centre = at_.x(token);
+        out.means(QRectF(centre - at_.pitch_x / 2, top - 4, at_.pitch_x, at_.label_extent - 6), hit_of(token),
+                  [this, token] { return named(token); });
         const bool here = pointed(token, style, selection);
         if (static_cast<std::int64_t>(c) % at_.fit.stride != 0 && !here) continue;
         const draw::Label label =
             draw::label_in(of_source ? data_.source : data_.tokens, static_cast<std::size_t>(token.position));
         const bool reached = std::binary_search(reached_.begin(), reached_.end(), token);
         const QColor color = token == target || here ? theme.accent : reached ? QColor() : theme.muted;
-        const double centre = at_.x(token);
         if (at_.fit.upwards)
-            draw::token_upwards(painter, QRectF(centre - line / 2, top, line, at_.label_extent - 8), label, font, theme, color);
+            out.token_upwards(QRectF(centre - line / 2, top, line, at_.label_extent - 8), label, font, color);
         else
-            draw::token(painter, QRectF(centre - at_.pitch_x / 2, top, at_.pitch_x, line), label, font, theme,
-                        draw::Align::center, color);
+            out.token(QRectF(centre - at_.pitch_x / 2, top, at_.pitch_x, line), label, font, draw::Align::center, color);
     }
     if (!at_.two()) return;
     const double left = of_source ? at_.source_left : at_.left;
-    draw::text(painter, {left - ContributionLayout::layer_room, draw::centred_baseline(top + line / 2, small_font())},
-               of_source ? QStringLiteral("source") : QStringLiteral("target"), small_font(), theme.muted);
+    out.text({left - ContributionLayout::layer_room, draw::centred_baseline(top + line / 2, small_font())},
+             of_source ? QStringLiteral("source") : QStringLiteral("target"), small_font(), theme.muted);
 }
 
-void ContributionFigure::paint_legend(QPainter& painter, const Style& style) const {
+void ContributionFigure::draw_legend(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     double x = ContributionLayout::margin, y = at_.source_bottom + at_.label_extent + 26;
     const double least = std::max(data_.graph->threshold, 0.001);
@@ -247,9 +247,8 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
             x = ContributionLayout::margin;
             y += 18;
         }
-        painter.setPen(QPen(color, width, Qt::SolidLine, Qt::FlatCap));
-        painter.drawLine(QPointF(x, y - 4), QPointF(x + 20, y - 4));
-        draw::text(painter, {x + 26, y}, text, small_font(), theme.muted);
+        out.line({x, y - 4}, {x + 20, y - 4}, QPen(color, width, Qt::SolidLine, Qt::FlatCap));
+        out.text({x + 26, y}, text, small_font(), theme.muted);
         x += wide;
     };
     entry(draw::faded(edge_color(analyze::EdgeKind::attention, style), 0.8), 3, QStringLiteral("attention"));
@@ -263,8 +262,7 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
     QString note = draw::left_out_text(at_.fit, columns);
     if (columns < std::ssize(data_.tokens) + std::ssize(data_.source))
         note += (note.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("tokens that no line reaches are left out");
-    draw::text(painter, {ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(),
-               theme.muted);
+    out.text({ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(), theme.muted);
 }
 
 }  // namespace headlight::figure

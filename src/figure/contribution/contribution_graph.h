@@ -2,12 +2,9 @@
 // Layers as rows, tokens as columns, and a line for each part of a state that is above the threshold.
 #pragma once
 
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 #include "figure/core/wrapped.h"
 #include "headlight/analyze/contribution/contributions.h"
-#include "headlight/figure/core/figure.h"
-
-#include <QPainterPath>
 
 #include <compare>
 #include <memory>
@@ -78,14 +75,11 @@ struct ContributionLayout {
 double y_before_mlp(const ContributionLayout&, std::int64_t layer, bool in_encoder);
 ContributionLayout contribution_layout(const ContributionGraphData&, QSizeF available);
 
-class ContributionFigure final : public Figure {
+class ContributionFigure final : public SceneFigure {
 public:
     explicit ContributionFigure(ContributionGraphData);
 
     std::string view() const override { return "contribution-graph"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -96,20 +90,25 @@ public:
     QPainterPath path(const analyze::ContributionEdge&) const;
     static constexpr std::int64_t most_lines = 3000;  ///< the strongest are drawn, the legend says so
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     const analyze::AxisItem& item(ContributionToken) const;
     QString named(ContributionToken) const;
     QString layer_name(std::int64_t layer, bool in_encoder) const;
     /// What the pointer or another view points at is one of these.
     bool pointed(ContributionToken, const Style&, const Selection&) const;
-    void paint_edges(QPainter&, const Style&, const Selection&) const;
-    void paint_stems(QPainter&, const Style&) const;
-    void paint_nodes(QPainter&, const Style&, const Selection&) const;
-    void paint_layers(QPainter&, const Style&, bool in_encoder) const;
-    void paint_labels(QPainter&, const Style&, const Selection&, bool of_source) const;
-    void paint_legend(QPainter&, const Style&) const;
-    Hit edge_hit(const analyze::ContributionEdge&) const;
-    Hit label_hit(QPointF) const;
+    void draw_edges(Scene&, const Style&, const Selection&) const;
+    void draw_stems(Scene&, const Style&) const;
+    void draw_nodes(Scene&, const Style&, const Selection&) const;
+    void draw_layers(Scene&, const Style&, bool in_encoder) const;
+    void draw_labels(Scene&, const Style&, const Selection&, bool of_source) const;
+    void draw_legend(Scene&, const Style&) const;
+    Hit hit_of(const analyze::ContributionEdge&) const;
+    Hit hit_of(ContributionToken) const;
+    QString tip_of(const analyze::ContributionEdge&) const;
 
     ContributionGraphData data_;
     std::vector<std::size_t> drawn_;  ///< edges, strongest first

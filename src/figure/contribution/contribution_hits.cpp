@@ -2,8 +2,6 @@
 // What a contribution graph says under the pointer, and what it writes into files.
 #include "figure/contribution/contribution_graph.h"
 
-#include <QPainterPathStroker>
-
 #include <algorithm>
 #include <cmath>
 
@@ -27,72 +25,34 @@ QString ContributionFigure::description() const {
                       "contributed. Tufanov et al. 2024, LM Transparency Tool; Ferrando & Voita 2024, Information Flow Routes.");
 }
 
-Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
-    Hit hit;
-    hit.value = edge.weight;
-    hit.area = path(edge).boundingRect();
+Hit ContributionFigure::hit_of(const ContributionEdge& edge) const {
+    const auto name = name_of_edge(edge);
+    if (!name) return {.kind = Hit::Kind::legend, .value = edge.weight};
+    const bool open = data_.chosen == name;
+    Hit hit{.kind = Hit::Kind::option, .options = {{"edge", open ? std::string() : text_of(*name)}}, .value = edge.weight};
+    // The head in focus is one of the attention shown.
+    if (!open && !edge.in_encoder && (edge.kind == analyze::EdgeKind::cross) == data_.across)
+        hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
+    return hit;
+}
+
+QString ContributionFigure::tip_of(const ContributionEdge& edge) const {
     const QString layer = layer_name(edge.layer, edge.in_encoder) + QStringLiteral("  "), to = named(to_token(edge));
-    if (const auto name = name_of_edge(edge)) {
-        const bool open = data_.chosen == name;
-        hit.kind = Hit::Kind::option;
-        hit.options = {{"edge", open ? std::string() : text_of(*name)}};
-        // The head in focus is one of the attention shown.
-        if (!open && !edge.in_encoder && (edge.kind == analyze::EdgeKind::cross) == data_.across)
-            hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
-        hit.tip = layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), share_text(edge.weight));
+    if (name_of_edge(edge)) {
+        QString tip =
+            layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), share_text(edge.weight));
         for (std::size_t i = 0; i < edge.heads.size() && i < 4; ++i)
-            hit.tip += QStringLiteral("  H%1 %2").arg(edge.heads[i].first).arg(share_text(edge.heads[i].second));
-        if (edge.heads.size() > 4) hit.tip += QStringLiteral("  and %1 more heads").arg(edge.heads.size() - 4);
-        return hit;
+            tip += QStringLiteral("  H%1 %2").arg(edge.heads[i].first).arg(share_text(edge.heads[i].second));
+        if (edge.heads.size() > 4) tip += QStringLiteral("  and %1 more heads").arg(edge.heads.size() - 4);
+        return tip;
     }
-    hit.kind = Hit::Kind::legend;
     const QString what = edge.kind == analyze::EdgeKind::mlp ? QStringLiteral("the MLP adds %1 of the state of %2")
                          : edge.kind == analyze::EdgeKind::residual
                              ? QStringLiteral("%1 of the state of %2 was there before attention")
                          : edge.kind == analyze::EdgeKind::cross_residual
                              ? QStringLiteral("%1 of the state of %2 was there before the attention to the source")
                              : QStringLiteral("%1 of the state of %2 was there before the MLP");
-    hit.tip = layer + what.arg(share_text(edge.weight), to);
-    return hit;
-}
-
-Hit ContributionFigure::label_hit(QPointF point) const {
-    for (const bool of_source : {false, true}) {
-        const double bottom = of_source ? at_.source_bottom : at_.bottom, left = of_source ? at_.source_left : at_.left;
-        const auto& columns = of_source ? at_.source_columns : at_.columns;
-        if (point.y() <= bottom + 6 || point.y() >= bottom + at_.label_extent) continue;
-        const double column = std::floor((point.x() - left) / at_.pitch_x);
-        if (column < 0 || column >= static_cast<double>(columns.size())) continue;
-        Hit hit;
-        const ContributionToken token{of_source, columns[static_cast<std::size_t>(column)]};
-        if (!of_source) {
-            hit.kind = Hit::Kind::query;
-            hit.query = Position(token.position);
-        } else if (data_.across) {
-            hit.kind = Hit::Kind::key;
-            hit.key = Position(token.position);
-        } else {
-            hit.kind = Hit::Kind::legend;
-        }
-        hit.tip = named(token);
-        hit.area = {left + column * at_.pitch_x, bottom + 6, at_.pitch_x, at_.label_extent - 6};
-        return hit;
-    }
-    return {};
-}
-
-Hit ContributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
-    if (Hit hit = label_hit(point); hit.kind != Hit::Kind::none) return hit;
-    QPainterPathStroker reach;
-    for (const std::size_t i : drawn_) {
-        const ContributionEdge& edge = data_.graph->edges[i];
-        const double near = std::max(7.0, contribution_width(edge.weight, at_));
-        const QPainterPath line = path(edge);
-        if (!line.boundingRect().adjusted(-near, -near, near, near).contains(point)) continue;
-        reach.setWidth(near);
-        if (reach.createStroke(line).contains(point)) return edge_hit(edge);
-    }
-    return {};
+    return layer + what.arg(share_text(edge.weight), to);
 }
 
 Table ContributionFigure::table() const { return analyze::table_of(*data_.graph, *data_.trace); }

@@ -45,7 +45,7 @@ void NeuronMapFigure::widen(const std::vector<ScaleEnds>& ends) {
     if (ends.size() > 1) std::ranges::fill(limit_, ends.back().high);
 }
 
-QSizeF NeuronMapFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF NeuronMapFigure::place(QSizeF available, const Style&, const Selection&) {
     if (available_ == available) return {at_.width, at_.height};  // another pin moves nothing
     available_ = available;
     NeuronMapLayout at;
@@ -121,7 +121,7 @@ QImage NeuronMapFigure::picture(const Theme& theme, int width, int height) const
     return image;
 }
 
-void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, const Style& style) const {
+void NeuronMapFigure::paint_cells(QPainter& painter, const Style& style) const {
     const QRectF map = at_.map();
     if (draw::is_vector(painter) && at_.rows * at_.columns <= most_map_cells) {
         for (std::int64_t r = 0; r < at_.rows; ++r)
@@ -129,7 +129,6 @@ void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, cons
                 painter.fillRect(at_.cell(r, c).adjusted(0, 0, 0.05, 0.05), signed_color(*style.theme, strength(r, c)));
         return;
     }
-    if (!map.intersects(exposed)) return;
     // Never more pixels than the cells or the target have.
     const double scale = draw::is_vector(painter) ? 4 : draw::device_scale(painter);
     const auto side = [&](double extent, std::int64_t cells) {
@@ -145,68 +144,63 @@ void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, cons
     painter.drawImage(map, kept_);
 }
 
-void NeuronMapFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void NeuronMapFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
-    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    draw::text(painter, {NeuronMapLayout::margin, 36}, title(), heading, theme.text);
+    out.text({NeuronMapLayout::margin, 36}, title(), heading, theme.text);
     QString said = at_.rows < data_.neurons
                        ? QStringLiteral("the %1 strongest of %2").arg(draw::count_text(at_.rows), draw::count_text(data_.neurons))
                        : QStringLiteral("all %1").arg(draw::count_text(at_.rows));
     said += QStringLiteral(", ") + order_name(data_.order);
-    draw::text(painter, {NeuronMapLayout::margin, 58}, draw::elided(said, note, at_.width - 48), note, theme.muted);
-    paint_cells(painter, exposed, style);
-    painter.setPen(QPen(theme.line, 1));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(at_.map().adjusted(-0.5, -0.5, 0.5, 0.5));
-    paint_rows(painter, exposed, style, selection);
-    paint_columns(painter, style, selection);
+    out.text({NeuronMapLayout::margin, 58}, draw::elided(said, note, at_.width - 48), note, theme.muted);
+    out.picture(at_.map(), [this, style](QPainter& painter) { paint_cells(painter, style); });
+    out.box(at_.map().adjusted(-0.5, -0.5, 0.5, 0.5), 0, {}, theme.line);
+    draw_rows(out, seen, style, selection);
+    out.means(at_.map(), at_.rows, at_.columns, [this](std::int64_t r, std::int64_t c) { return cell_hit(r, c); });
+    draw_columns(out, style, selection);
     const double y = at_.height - 44;
-    draw::signed_bar(painter, QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(),
-                     theme);
+    out.signed_bar(QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(), theme);
     QString legend = at_.width < 640 ? QStringLiteral("coefficient, as √")
                      : data_.by_row  ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
                                      : QStringLiteral("coefficient m; colour: √ of its share of the largest");
     if (const QString left = draw::left_out_text(at_.column_fit, at_.columns); !left.isEmpty())
         legend += QStringLiteral(" · ") + left;
-    draw::text(painter, {NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(),
-               theme.muted);
+    out.text({NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(),
+             theme.muted);
 }
 
-void NeuronMapFigure::paint_rows(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void NeuronMapFigure::draw_rows(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    draw::text(painter, {at_.strength_x, at_.top - 8},
-               at_.strength_width > 50 ? QStringLiteral("rms |m|·|v|") : QStringLiteral("rms"), small_font(), theme.muted);
+    out.text({at_.strength_x, at_.top - 8}, at_.strength_width > 50 ? QStringLiteral("rms |m|·|v|") : QStringLiteral("rms"),
+             small_font(), theme.muted);
     const bool named = !data_.raised.empty() && at_.cell_height >= 11 && at_.width >= 640;
     const double number_right = NeuronMapLayout::margin + (at_.left - NeuronMapLayout::margin) - 10 - (named ? 92 : 0);
     for (std::int64_t r = 0; r < at_.rows; ++r) {
         const QRectF row(NeuronMapLayout::margin, at_.cell(r, 0).top(), at_.width - 2 * NeuronMapLayout::margin, at_.cell_height);
-        if (row.bottom() < exposed.top() || row.top() > exposed.bottom()) continue;
+        if (row.bottom() < seen.top() || row.top() > seen.bottom()) continue;
+        out.means(row, row_hit(r));
         const analyze::NeuronId id{data_.map.layer, data_.map.neurons[static_cast<std::size_t>(r)]};
         const bool followed = selection.neuron == id;
         const double strength = data_.map.strength[static_cast<std::size_t>(r)];
-        painter.fillRect(
-            QRectF(at_.strength_x, row.top() + 0.15 * row.height(),
-                   std::max(0.5, at_.strength_width * strength / std::max(1e-9, most_strength_)), 0.7 * row.height()),
-            followed ? theme.accent : theme.faint);
-        if (followed) {
-            painter.setPen(QPen(theme.accent, 1.5));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawRect(QRectF(at_.left, row.top(), at_.map().width(), row.height()).adjusted(-1, -1, 1, 1));
-        }
+        out.fill(QRectF(at_.strength_x, row.top() + 0.15 * row.height(),
+                        std::max(0.5, at_.strength_width * strength / std::max(1e-9, most_strength_)), 0.7 * row.height()),
+                 followed ? theme.accent : theme.faint);
+        if (followed)
+            out.box(QRectF(at_.left, row.top(), at_.map().width(), row.height()).adjusted(-1, -1, 1, 1), 0, {}, theme.accent,
+                    1.5);
         if (r % at_.row_fit.stride != 0 && !followed) continue;
         const double y = draw::centred_baseline(row.center().y(), label_font());
-        draw::number(painter, {number_right, y}, QString::number(id.neuron.value), label_font(),
-                     followed ? theme.accent : theme.text, draw::Align::right);
+        out.number({number_right, y}, QString::number(id.neuron.value), label_font(), followed ? theme.accent : theme.text,
+                   draw::Align::right);
         if (named)
-            draw::text(painter, {number_right + 8, y}, draw::elided(data_.raised[static_cast<std::size_t>(r)], label_font(), 88),
-                       label_font(), theme.muted);
+            out.text({number_right + 8, y}, draw::elided(data_.raised[static_cast<std::size_t>(r)], label_font(), 88),
+                     label_font(), theme.muted);
     }
-    draw::text(painter, {number_right, at_.top - 8}, QStringLiteral("neuron"), small_font(), theme.muted, draw::Align::right);
-    if (named) draw::text(painter, {number_right + 8, at_.top - 8}, QStringLiteral("raises"), small_font(), theme.muted);
+    out.text({number_right, at_.top - 8}, QStringLiteral("neuron"), small_font(), theme.muted, draw::Align::right);
+    if (named) out.text({number_right + 8, at_.top - 8}, QStringLiteral("raises"), small_font(), theme.muted);
 }
 
-void NeuronMapFigure::paint_columns(QPainter& painter, const Style& style, const Selection& selection) const {
+void NeuronMapFigure::draw_columns(Scene& out, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const double line = QFontMetricsF(label_font()).height();
     const auto chosen = [&](Position p) {
@@ -222,52 +216,45 @@ void NeuronMapFigure::paint_columns(QPainter& painter, const Style& style, const
         const draw::Label label = draw::label_in(data_.tokens, static_cast<std::size_t>(c));
         const QColor color = on ? theme.accent : QColor();
         if (at_.column_fit.upwards)
-            draw::token_upwards(painter, QRectF(x - line / 2, at_.top - at_.label_extent - 2, line, at_.label_extent - 4), label,
-                                label_font(), theme, color);
+            out.token_upwards(QRectF(x - line / 2, at_.top - at_.label_extent - 2, line, at_.label_extent - 4), label,
+                              label_font(), color);
         else
-            draw::token(painter, QRectF(x - at_.cell_width / 2, at_.top - line - 4, at_.cell_width, line), label, label_font(),
-                        theme, draw::Align::center, color);
+            out.token(QRectF(x - at_.cell_width / 2, at_.top - line - 4, at_.cell_width, line), label, label_font(),
+                      draw::Align::center, color);
     };
     for (std::int64_t c = 0; c < at_.columns; ++c)
         if (chosen(Position(c))) {
-            painter.setPen(QPen(theme.accent, 1));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawRect(
-                QRectF(at_.cell(0, c).left(), at_.top, at_.cell_width, at_.map().height()).adjusted(-0.5, -1, 0.5, 1));
+            out.box(QRectF(at_.cell(0, c).left(), at_.top, at_.cell_width, at_.map().height()).adjusted(-0.5, -1, 0.5, 1), 0, {},
+                    theme.accent);
             put(c, true);
         }
     for (std::int64_t c = 0; c < at_.columns; c += at_.column_fit.stride) put(c, false);
+    out.means(
+        {at_.left, at_.top - at_.label_extent, at_.map().width(), at_.label_extent}, 1, at_.columns,
+        [this](std::int64_t, std::int64_t c) { return Hit{.kind = Hit::Kind::query, .query = Position(c), .tip = named(c)}; });
 }
 
-Hit NeuronMapFigure::hit_test(QPointF point, const Style&, const Selection&) const {
-    Hit hit;
-    const auto row = static_cast<std::int64_t>(std::floor((point.y() - at_.top) / at_.cell_height)),
-               column = static_cast<std::int64_t>(std::floor((point.x() - at_.left) / at_.cell_width));
-    const bool in_columns = column >= 0 && column < at_.columns;
-    if (in_columns && row < 0 && point.y() > at_.top - at_.label_extent) {
-        hit.kind = Hit::Kind::query;
-        hit.query = Position(column);
-        hit.tip = named(column);
-        hit.area = {at_.cell(0, column).left(), at_.top - at_.label_extent, at_.cell_width, at_.label_extent};
-        return hit;
-    }
-    if (row < 0 || row >= at_.rows || point.x() < NeuronMapLayout::margin) return hit;
+Hit NeuronMapFigure::row_hit(std::int64_t row) const {
     const auto r = static_cast<std::size_t>(row);
-    hit.kind = Hit::Kind::dimension;
-    hit.neuron = analyze::NeuronId{data_.map.layer, data_.map.neurons[r]};
-    hit.dimension = data_.map.neurons[r].value;
-    hit.tip = QStringLiteral("L%1 neuron %2").arg(data_.map.layer.value).arg(hit.dimension);
-    hit.area = {at_.left, at_.cell(row, 0).top(), at_.map().width(), at_.cell_height};
-    if (in_columns) {
-        hit.query = Position(column);
-        hit.value = static_cast<double>(data_.map.coefficients(row, column));
-        hit.tip += QStringLiteral(" at %1  m %2").arg(named(column), draw::value_text(*hit.value));
-        hit.area = at_.cell(row, column);
-    } else {
-        hit.value = data_.map.strength[r];
-    }
-    hit.tip += QStringLiteral("  rms |m|·|v| %1").arg(draw::number_text(data_.map.strength[r], 3));
-    if (r < data_.raised.size()) hit.tip += QStringLiteral("  raises ") + data_.raised[r];
+    const Neuron neuron = data_.map.neurons[r];
+    QString tip = QStringLiteral("L%1 neuron %2  rms |m|·|v| %3")
+                      .arg(data_.map.layer.value)
+                      .arg(neuron.value)
+                      .arg(draw::number_text(data_.map.strength[r], 3));
+    if (r < data_.raised.size()) tip += QStringLiteral("  raises ") + data_.raised[r];
+    return {.kind = Hit::Kind::dimension,
+            .dimension = neuron.value,
+            .neuron = analyze::NeuronId{data_.map.layer, neuron},
+            .value = data_.map.strength[r],
+            .tip = tip};
+}
+
+Hit NeuronMapFigure::cell_hit(std::int64_t row, std::int64_t column) const {
+    Hit hit = row_hit(row);
+    hit.query = Position(column);
+    hit.value = static_cast<double>(data_.map.coefficients(row, column));
+    hit.tip.insert(hit.tip.indexOf(QStringLiteral("  rms")),
+                   QStringLiteral(" at %1  m %2").arg(named(column), draw::value_text(*hit.value)));
     return hit;
 }
 

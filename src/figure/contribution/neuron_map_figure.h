@@ -2,11 +2,10 @@
 // Neurons as rows, tokens as columns, coefficients as colours.
 #pragma once
 
-#include "figure/core/draw.h"
 #include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
 #include "figure/core/wrapped.h"
 #include "headlight/analyze/contribution/neuron_map.h"
-#include "headlight/figure/core/figure.h"
 
 #include <QImage>
 
@@ -37,14 +36,11 @@ struct NeuronMapLayout {
     }
 };
 
-class NeuronMapFigure final : public Figure, public OwnScale {
+class NeuronMapFigure final : public SceneFigure, public OwnScale {
 public:
     explicit NeuronMapFigure(NeuronMapData);
 
     std::string view() const override { return "neuron-map"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -57,10 +53,16 @@ public:
     /// -1 to 1: how strong a cell is drawn.
     double strength(std::int64_t row, std::int64_t column) const;
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
-    void paint_cells(QPainter&, const QRectF& exposed, const Style&) const;
-    void paint_rows(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
-    void paint_columns(QPainter&, const Style&, const Selection&) const;
+    void paint_cells(QPainter&, const Style&) const;
+    Hit row_hit(std::int64_t row) const;
+    Hit cell_hit(std::int64_t row, std::int64_t column) const;
+    void draw_rows(Scene&, const QRectF& seen, const Style&, const Selection&) const;
+    void draw_columns(Scene&, const Style&, const Selection&) const;
     QImage picture(const Theme&, int width, int height) const;
     QString named(std::int64_t position) const;
 

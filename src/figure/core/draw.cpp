@@ -124,11 +124,11 @@ Label label_of(const std::vector<text::TokenLabel>& labels, Position at) {
     return label_of(labels[static_cast<std::size_t>(at.value)]);
 }
 
+const QFont& position_font(const QFont& token) { return ui_font(std::max(9, token.pixelSize() - 3)); }
+
 namespace {
 
 constexpr double kPositionGap = 8;
-
-const QFont& position_font(const QFont& token) { return ui_font(std::max(9, token.pixelSize() - 3)); }
 
 double position_width(int digits, const QFont& font) {
     return digits == 0 ? 0 : kPositionGap + number_width(QString(digits, u'0'), position_font(font));

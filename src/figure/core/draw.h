@@ -65,6 +65,7 @@ Label label_in(const std::vector<text::TokenLabel>&, Position);
 std::vector<Label> labels_in(const std::vector<analyze::AxisItem>&);
 /// What positions add to the widths of an axis' labels in this font; 0 where the text is short.
 double positions_width(const std::vector<analyze::AxisItem>&, const QFont&);
+const QFont& position_font(const QFont& token);
 /// A position beside tokens of this font.
 void position_number(QPainter&, QPointF right_baseline, std::int64_t position, const QFont& token, const QColor&);
 /// With its position.

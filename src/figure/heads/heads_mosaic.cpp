@@ -55,13 +55,6 @@ QRectF MosaicLayout::grid() const {
     return {left, top, double(heads) * pitch.width() - gap, double(layers) * pitch.height() - gap};
 }
 
-std::optional<HeadId> MosaicLayout::head_at(QPointF point) const {
-    const auto head = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch.width()));
-    const auto layer = static_cast<std::int64_t>(std::floor((point.y() - top) / pitch.height()));
-    if (head < 0 || head >= heads || layer < 0 || layer >= layers) return std::nullopt;
-    return HeadId{Layer{layer}, Head{head}};
-}
-
 double MosaicScale::strength(double value) const {
     return high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : value > low ? 1.0 : 0.0;
 }
@@ -100,90 +93,105 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
     std::sort(dimmed_.begin(), dimmed_.end());
     scale_ = mosaic_scale(*at, table_->values[measure_], to_data);
     at_ = mosaic_layout(table_->n_layers, table_->n_heads, {228, 0});
-    seen_ = {0, 0, at_.width, at_.height};
 }
 
 double HeadsMosaic::value(HeadId id) const { return table_->values[measure_](id.layer.value, id.head.value); }
 
 bool HeadsMosaic::dimmed(HeadId id) const { return std::binary_search(dimmed_.begin(), dimmed_.end(), id); }
 
-QSizeF HeadsMosaic::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF HeadsMosaic::place(QSizeF available, const Style&, const Selection&) {
     at_ = mosaic_layout(table_->n_layers, table_->n_heads, available, subtitle_.has_value());
-    seen_ = {0, 0, at_.width, at_.height};
     return {at_.width, at_.height};
 }
 
-QRectF HeadsMosaic::legend_in_sight() const {
-    const double width = std::min(at_.legend.width(), std::max(120.0, seen_.width() - at_.left - 4));
-    return {seen_.left() + at_.left, std::min(at_.legend.top(), seen_.bottom() - at_.legend.height()), width,
-            at_.legend.height()};
+QRectF HeadsMosaic::legend_in(const QRectF& seen) const {
+    const double width = std::min(at_.legend.width(), std::max(120.0, seen.width() - at_.left - 4));
+    return {seen.left() + at_.left, std::min(at_.legend.top(), seen.bottom() - at_.legend.height()), width, at_.legend.height()};
 }
 
-QRectF HeadsMosaic::cells_in_sight() const {
+QRectF HeadsMosaic::cells_in(const QRectF& seen) const {
     const double around = 3;  // a ring
-    const QPointF corner(seen_.left() + at_.left - around, seen_.top() + at_.top - around);
-    return {corner, QPointF(seen_.right(), legend_in_sight().top() - above_legend + around)};
+    const QPointF corner(seen.left() + at_.left - around, seen.top() + at_.top - around);
+    return {corner, QPointF(seen.right(), legend_in(seen).top() - above_legend + around)};
 }
 
-void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void HeadsMosaic::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    painter.setRenderHint(QPainter::Antialiasing);
-    seen_ = exposed;
-    const QRectF room = cells_in_sight();
-    painter.save();
-    painter.setClipRect(room, Qt::IntersectClip);
-    for (std::int64_t l = 0; l < at_.layers; ++l)
-        for (std::int64_t h = 0; h < at_.heads; ++h) {
-            const HeadId id{Layer{l}, Head{h}};
-            if (at_.cell(id).adjusted(-3, -3, 3, 3).intersects(room)) paint_cell(painter, id, style);
-        }
-    const auto ring = [&](HeadId id, const QColor& color, double out) {
-        if (id.layer.value < 0 || id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
-        draw::box(painter, at_.cell(id).adjusted(-out, -out, out, out), short_side() >= 14 ? 4 : 2, {}, color, 2);
-    };
-    if (!style.exporting) ring(selection.focus, theme.accent, 1);
-    if (!style.exporting && selection.hover_head && selection.hover_head != selection.focus)
-        ring(*selection.hover_head, theme.muted, 1);
-    painter.restore();
-    if (subtitle_) paint_heading(painter, theme);
-    paint_axes(painter, theme, style.exporting ? std::nullopt : std::optional(selection.focus));
-    paint_legend(painter, style);
+    const QRectF room = cells_in(seen);
+    {
+        const auto clip = out.clip(room);
+        for (std::int64_t l = 0; l < at_.layers; ++l)
+            for (std::int64_t h = 0; h < at_.heads; ++h) {
+                const HeadId id{Layer{l}, Head{h}};
+                if (at_.cell(id).adjusted(-3, -3, 3, 3).intersects(room)) draw_cell(out, id, style);
+            }
+        const auto ring = [&](HeadId id, const QColor& color, double around) {
+            if (id.layer.value < 0 || id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
+            out.box(at_.cell(id).adjusted(-around, -around, around, around), short_side() >= 14 ? 4 : 2, {}, color, 2);
+        };
+        if (!style.exporting) ring(selection.focus, theme.accent, 1);
+        if (!style.exporting && selection.hover_head && selection.hover_head != selection.focus)
+            ring(*selection.hover_head, theme.muted, 1);
+    }
+    if (subtitle_) draw_heading(out, seen, theme);
+    draw_axes(out, seen, theme, style.exporting ? std::nullopt : std::optional(selection.focus));
+    draw_legend(out, seen, style);
 }
 
-void HeadsMosaic::paint_heading(QPainter& painter, const Theme& theme) const {
+void HeadsMosaic::draw_heading(Scene& out, const QRectF& seen, const Theme& theme) const {
     const QFont &large = ui_font(15, QFont::DemiBold), &small = ui_font(12);
     const QString title = capitalized(QString::fromStdString(table_->measures[measure_].title));
-    const double room = seen_.width() - 2 * heading_margin;
-    const QPointF at = seen_.topLeft() + QPointF(heading_margin, 32);
-    draw::text(painter, at, draw::elided(title, large, room), large, theme.text);
-    draw::text(painter, at + QPointF(0, 20), draw::elided(*subtitle_, small, room), small, theme.muted);
+    const double room = seen.width() - 2 * heading_margin;
+    const QPointF at = seen.topLeft() + QPointF(heading_margin, 32);
+    out.text(at, draw::elided(title, large, room), large, theme.text);
+    out.text(at + QPointF(0, 20), draw::elided(*subtitle_, small, room), small, theme.muted);
 }
 
-void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) const {
+void HeadsMosaic::draw_cell(Scene& out, HeadId id, const Style& style) const {
     const Theme& theme = *style.theme;
     const QRectF cell = at_.cell(id);
     const double radius = short_side() >= 18 ? 3 : short_side() >= 10 ? 2 : 1;
     const double x = value(id);
     const double opacity = dimmed(id) ? 0.22 : 1;
+    const auto of = out.of(id);
+    out.means({cell.topLeft(), at_.pitch},
+              {.kind = Hit::Kind::head, .head = id, .value = std::isfinite(x) ? std::optional(x) : std::nullopt},
+              [this, id] { return tip_of(id); });
     if (std::isfinite(x)) {
         QColor fill = scale_.color(style.ramp, theme, scale_.strength(x));
-        if (at_.gap == 0) return painter.fillRect(cell, draw::faded(fill, opacity));  // thousands of cells of a few pixels
+        if (at_.gap == 0) return out.fill(cell, draw::faded(fill, opacity));  // thousands of cells of a few pixels
         const QColor edge = short_side() >= 14 ? draw::faded(theme.line, opacity) : QColor();
-        draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
+        out.box(cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
         if (!subtitle_ || short_side() < least_pitch_of_numbers) return;
-        const QString number = draw::number_text(x, std::abs(x) >= 10 ? 1 : 2);
-        draw::text(painter, {cell.center().x(), draw::centred_baseline(cell.center().y(), index_font())}, number, index_font(),
-                   draw::faded(text_on(theme, fill), opacity), draw::Align::center);
+        out.text({cell.center().x(), draw::centred_baseline(cell.center().y(), index_font())},
+                 draw::number_text(x, std::abs(x) >= 10 ? 1 : 2), index_font(), draw::faded(text_on(theme, fill), opacity),
+                 draw::Align::center);
         return;
     }
     // Hatched, lest a missing value pass for the low end.
-    draw::hatch(painter, cell.adjusted(1, 1, -1, -1), 4, draw::faded(theme.faint, 0.55 * opacity));
-    draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, {}, draw::faded(theme.line, opacity));
+    out.hatch(cell.adjusted(1, 1, -1, -1), 4, draw::faded(theme.faint, 0.55 * opacity));
+    out.box(cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, {}, draw::faded(theme.line, opacity));
+}
+
+QString HeadsMosaic::tip_of(HeadId id) const {
+    const auto& measure = table_->measures[measure_];
+    const double x = value(id);
+    const QString name = QString::fromStdString(measure.title);
+    QString tip;
+    if (std::isfinite(x)) {
+        tip = QStringLiteral("%1  %2 %3").arg(head_name(id), name, fixed(x, 4));
+        if (measure.unit == "nats" || measure.unit == "tokens") tip += QStringLiteral(" ") + QString::fromStdString(measure.unit);
+        if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
+            tip += QStringLiteral(", %1").arg(QString::fromStdString(repeats));
+    } else {
+        tip = QStringLiteral("%1  %2: not defined on %3").arg(head_name(id), name, texts());
+    }
+    return dimmed(id) ? tip + QStringLiteral("  (not in the filter)") : tip;
 }
 
 /// Beside the cells in sight, every so many; the selected head's own numbers always, and none that would touch them.
-void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, std::optional<HeadId> focus) const {
-    const QRectF room = cells_in_sight();
+void HeadsMosaic::draw_axes(Scene& out, const QRectF& seen, const Theme& theme, std::optional<HeadId> focus) const {
+    const QRectF room = cells_in(seen);
     const QString widest = QString::number(at_.heads - 1);
     const double wide = draw::text_width(widest, index_font()) + 6, tall = 15;
     const auto axis = [&](std::int64_t count, std::optional<std::int64_t> chosen, double pitch, double label, auto put) {
@@ -199,27 +207,28 @@ void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, std::optiona
     axis(at_.heads, own_head, at_.pitch.width(), wide, [&](std::int64_t h, const QColor& color) {
         const double x = at_.cell({Layer{0}, Head{h}}).center().x();
         if (x >= room.left() && x <= room.right())
-            draw::text(painter, {x, seen_.top() + at_.top - 6}, QString::number(h), index_font(), color, draw::Align::center);
+            out.text({x, seen.top() + at_.top - 6}, QString::number(h), index_font(), color, draw::Align::center);
     });
     axis(at_.layers, own_layer, at_.pitch.height(), tall, [&](std::int64_t l, const QColor& color) {
         const double y = at_.cell({Layer{l}, Head{0}}).center().y();
         if (y >= room.top() && y <= room.bottom())
-            draw::text(painter, {seen_.left() + at_.left - 8, draw::centred_baseline(y, index_font())}, QString::number(l),
-                       index_font(), color, draw::Align::right);
+            out.text({seen.left() + at_.left - 8, draw::centred_baseline(y, index_font())}, QString::number(l), index_font(),
+                     color, draw::Align::right);
     });
 }
 
-void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
+void HeadsMosaic::draw_legend(Scene& out, const QRectF& seen, const Style& style) const {
     const Theme& theme = *style.theme;
     const auto& measure = table_->measures[measure_];
-    const QRectF legend = legend_in_sight(), bar(legend.left(), legend.top(), legend.width(), 7);
-    const int steps = std::max(2, static_cast<int>(bar.width() / 2));
-    painter.save();
-    painter.setRenderHint(QPainter::Antialiasing, false);
-    for (int i = 0; i < steps; ++i)
-        painter.fillRect(QRectF(bar.left() + bar.width() * i / steps, bar.top(), bar.width() / steps + 0.2, 7),
-                         scale_.color(style.ramp, theme, (i + 0.5) / steps));
-    painter.restore();
+    const QRectF legend = legend_in(seen), bar(legend.left(), legend.top(), legend.width(), 7);
+    out.picture(bar, [this, bar, &theme, ramp = style.ramp](QPainter& painter) {
+        const int steps = std::max(2, static_cast<int>(bar.width() / 2));
+        painter.setRenderHint(QPainter::Antialiasing, false);
+        for (int i = 0; i < steps; ++i)
+            painter.fillRect(QRectF(bar.left() + bar.width() * i / steps, bar.top(), bar.width() / steps + 0.2, 7),
+                             scale_.color(ramp, theme, (i + 0.5) / steps));
+    });
+    out.means(legend, {.kind = Hit::Kind::legend, .tip = QString::fromStdString(measure.definition)});
     const double y = bar.bottom() + 14;
     const QString bare = QString::fromStdString(measure.title);
     QString name = bare;
@@ -230,39 +239,10 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     const double low_width = draw::text_width(low, index_font()), high_width = draw::text_width(high, index_font());
     const double room = bar.width() - low_width - high_width;           // the name stands between the numbers
     if (draw::text_width(name, index_font()) > room - 16) name = bare;  // the tip has the unit
-    draw::text(painter, {bar.left(), y}, low, index_font(), theme.muted);
-    draw::text(painter, {bar.left() + low_width + room / 2, y}, draw::elided(name, index_font(), room - 16), index_font(),
-               theme.muted, draw::Align::center);
-    draw::text(painter, {bar.right(), y}, high, index_font(), theme.muted, draw::Align::right);
-}
-
-Hit HeadsMosaic::hit_test(QPointF point, const Style&, const Selection&) const {
-    Hit hit;
-    const auto& measure = table_->measures[measure_];
-    const QRectF legend = legend_in_sight();
-    if (const auto id = at_.head_at(point); id && cells_in_sight().contains(point)) {
-        hit.kind = Hit::Kind::head;
-        hit.head = id;
-        hit.area = at_.cell(*id);
-        const double x = value(*id);
-        const QString name = QString::fromStdString(measure.title);
-        if (std::isfinite(x)) {
-            hit.value = x;
-            hit.tip = QStringLiteral("%1  %2 %3").arg(head_name(*id), name, fixed(x, 4));
-            if (measure.unit == "nats" || measure.unit == "tokens")
-                hit.tip += QStringLiteral(" ") + QString::fromStdString(measure.unit);
-            if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
-                hit.tip += QStringLiteral(", %1").arg(QString::fromStdString(repeats));
-        } else {
-            hit.tip = QStringLiteral("%1  %2: not defined on %3").arg(head_name(*id), name, texts());
-        }
-        if (dimmed(*id)) hit.tip += QStringLiteral("  (not in the filter)");
-    } else if (legend.contains(point)) {
-        hit.kind = Hit::Kind::legend;
-        hit.area = legend;
-        hit.tip = QString::fromStdString(measure.definition);
-    }
-    return hit;
+    out.text({bar.left(), y}, low, index_font(), theme.muted);
+    out.text({bar.left() + low_width + room / 2, y}, draw::elided(name, index_font(), room - 16), index_font(), theme.muted,
+             draw::Align::center);
+    out.text({bar.right(), y}, high, index_font(), theme.muted, draw::Align::right);
 }
 
 Table HeadsMosaic::table() const {

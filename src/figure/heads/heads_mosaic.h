@@ -2,7 +2,7 @@
 #pragma once
 
 #include "figure/core/own_scale.h"
-#include "headlight/figure/core/figure.h"
+#include "figure/core/scene.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
 #include <algorithm>
@@ -23,7 +23,6 @@ struct MosaicLayout {
     static constexpr double least_of(std::int64_t layers) { return layers >= many_layers ? 3 : 6; }
 
     QRectF cell(HeadId) const;
-    std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them
     QRectF grid() const;
 };
 /// Fills the room with cells of whole pixels; a height of 0: as tall as square cells are. A mosaic that stands alone has a title
@@ -41,15 +40,12 @@ struct MosaicScale {
 MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values, bool to_data = false);
 
 /// `subtitle`: of a mosaic that stands alone, which has a title and numbers in the cells that have room.
-class HeadsMosaic final : public Figure, public OwnScale {
+class HeadsMosaic final : public SceneFigure, public OwnScale {
 public:
     HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed, bool to_data = false,
                 std::optional<QString> subtitle = {});
 
     std::string view() const override { return "heads"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -58,15 +54,20 @@ public:
     std::vector<ScaleEnds> scale_ends() const override { return {{scale_.low, scale_.high}}; }
     void widen(const std::vector<ScaleEnds>& ends) override { scale_.low = ends.front().low, scale_.high = ends.front().high; }
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     QString texts() const;  ///< "this text"
-    void paint_heading(QPainter&, const Theme&) const;
-    void paint_cell(QPainter&, HeadId, const Style&) const;
-    void paint_axes(QPainter&, const Theme&, std::optional<HeadId> focus) const;
-    void paint_legend(QPainter&, const Style&) const;
+    QString tip_of(HeadId) const;
+    void draw_heading(Scene&, const QRectF& seen, const Theme&) const;
+    void draw_cell(Scene&, HeadId, const Style&) const;
+    void draw_axes(Scene&, const QRectF& seen, const Theme&, std::optional<HeadId> focus) const;
+    void draw_legend(Scene&, const QRectF& seen, const Style&) const;
     /// What scrolls: numbers and legend stay around it.
-    QRectF cells_in_sight() const;
-    QRectF legend_in_sight() const;
+    QRectF cells_in(const QRectF& seen) const;
+    QRectF legend_in(const QRectF& seen) const;
     double short_side() const { return std::min(at_.pitch.width(), at_.pitch.height()); }
     double value(HeadId) const;
     bool dimmed(HeadId) const;
@@ -77,7 +78,6 @@ private:
     std::optional<QString> subtitle_;
     MosaicScale scale_;
     MosaicLayout at_;
-    mutable QRectF seen_;  ///< part of the figure that was last painted
 };
 
 }  // namespace headlight::figure

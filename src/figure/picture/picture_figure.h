@@ -2,8 +2,8 @@
 // The picture view's class; its painting is in picture_paint.cpp.
 #pragma once
 
-#include "figure/core/draw.h"
 #include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
 #include "figure/picture/picture_layout.h"
 #include "figure/picture/picture_views.h"
 
@@ -29,14 +29,11 @@ struct PictureViewData {
     bool reveal = false;
 };
 
-class PictureFigure : public Figure, public OwnScale {
+class PictureFigure final : public SceneFigure, public OwnScale {
 public:
     explicit PictureFigure(PictureViewData);
 
     std::string view() const override { return "picture"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return data_.title; }
@@ -46,6 +43,10 @@ public:
     void widen(const std::vector<ScaleEnds>& ends) override {
         for (std::size_t row = 0; row < ends.size(); ++row) largest_[row] = ends[row].high;
     }
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
 
 private:
     struct Row {
@@ -70,11 +71,14 @@ private:
     QColor over_grey(const Style&, double strength) const;  ///< what it looks like on a picture, for text and the legend
     QString notes(const Style&, const Shown&) const;
 
-    void paint_whole(QPainter&, const Style&, const Shown&) const;
-    void paint_panel(QPainter&, std::size_t, const Style&, const Shown&) const;
-    void paint_grid(QPainter&, const QRectF&, const Style&) const;
-    void paint_query(QPainter&, const QRectF& picture, const QRectF& caption, const Style&, const Shown&) const;
-    void paint_legend(QPainter&, const Style&, const Shown&) const;
+    void draw_whole(Scene&, const Style&, const Shown&) const;
+    void draw_panel(Scene&, std::size_t, const Style&, const Shown&) const;
+    void draw_grid(Scene&, const QRectF&, const Style&) const;
+    void draw_query(Scene&, const QRectF& picture, const QRectF& caption, const Style&, const Shown&) const;
+    void draw_legend(Scene&, const Style&, const Shown&) const;
+    void paint_patches(QPainter&, const QRectF& picture, const Row&, const Style&) const;
+    /// Patches and class tokens of a panel, -1: of the picture; `pinned` is what looks at them.
+    void draw_meanings(Scene&, std::int64_t map, const Shown& pinned) const;
 
     PictureViewData data_;
     QImage grey_;

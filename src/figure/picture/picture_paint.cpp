@@ -20,10 +20,12 @@ QRectF snapped(const QPainter& painter, const QRectF& r) {
 }
 
 /// The mark of what looks.
-void outline(QPainter& painter, const QRectF& rect, const QColor& color, double width) {
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(color, width, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
-    painter.drawRect(rect);
+void outline(Scene& out, const QRectF& rect, const QColor& color, double width) {
+    out.picture(rect.adjusted(-width, -width, width, width), [=](QPainter& painter) {
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(color, width, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+        painter.drawRect(rect);
+    });
 }
 
 }  // namespace
@@ -49,55 +51,52 @@ QColor PictureFigure::over_grey(const Style& style, double strength) const {
                         : draw::blended(grey, color(style, strength), kOver);
 }
 
-void PictureFigure::paint_grid(QPainter& painter, const QRectF& picture, const Style& style) const {
+void PictureFigure::draw_grid(Scene& out, const QRectF& picture, const Style& style) const {
     const double side = picture.width() / static_cast<double>(data_.columns);
     if (side >= kGridRoom) {
-        painter.setPen(draw::hairline(draw::faded(style.theme->canvas, side >= 2 * kGridRoom ? 0.55 : 0.3), style));
+        const QPen pen = draw::hairline(draw::faded(style.theme->canvas, side >= 2 * kGridRoom ? 0.55 : 0.3), style);
         for (std::int64_t c = 1; c < data_.columns; ++c) {
             const double x = picture.left() + static_cast<double>(c) * side;
-            painter.drawLine(QPointF(x, picture.top()), QPointF(x, picture.bottom()));
+            out.line({x, picture.top()}, {x, picture.bottom()}, pen);
         }
         for (std::int64_t r = 1; r < data_.rows; ++r) {
             const double y = picture.top() + picture.height() * static_cast<double>(r) / static_cast<double>(data_.rows);
-            painter.drawLine(QPointF(picture.left(), y), QPointF(picture.right(), y));
+            out.line({picture.left(), y}, {picture.right(), y}, pen);
         }
     }
-    draw::box(painter, picture, 0, {}, style.theme->line);
+    out.box(picture, 0, {}, style.theme->line);
 }
 
 /// The patch that looks: two lines, one dark and one light, are seen on any picture.
-void PictureFigure::paint_query(QPainter& painter, const QRectF& picture, const QRectF& caption, const Style& style,
-                                const Shown& all) const {
+void PictureFigure::draw_query(Scene& out, const QRectF& picture, const QRectF& caption, const Style& style,
+                               const Shown& all) const {
     const Theme& theme = *style.theme;
     const bool is_chip = all.query.value < data_.class_tokens;
     const QRectF at = is_chip ? chip(caption, all.query.value).adjusted(-1.5, -1.5, 1.5, 1.5) : patch(picture, all.query.value);
-    if (!is_chip) outline(painter, at, theme.canvas, 4);
-    outline(painter, at, theme.negative, 2);
+    if (!is_chip) outline(out, at, theme.canvas, 4);
+    outline(out, at, theme.negative, 2);
 }
 
-void PictureFigure::paint_whole(QPainter& painter, const Style& style, const Shown& all) const {
+void PictureFigure::draw_whole(Scene& out, const Style& style, const Shown& all) const {
     const Theme& theme = *style.theme;
     const QRectF picture = layout_.picture(0), caption = layout_.caption_of(0);
     const QFont font = ui_font(12);
     const double chips = static_cast<double>(data_.class_tokens) * 18 + 8;
-    draw::text(painter, {caption.left(), draw::centred_baseline(caption.center().y() - 1, font)},
-               draw::elided(QStringLiteral("%1 × %2 patches").arg(data_.rows).arg(data_.columns), font, caption.width() - chips),
-               font, theme.muted);
-    for (std::int64_t i = 0; i < data_.class_tokens; ++i) draw::box(painter, chip(caption, i), 2, theme.chip, theme.line);
-    painter.drawImage(picture, scaled(painter, picture, false));
-    paint_grid(painter, picture, style);
-    paint_query(painter, picture, caption, style, all);
+    out.text({caption.left(), draw::centred_baseline(caption.center().y() - 1, font)},
+             draw::elided(QStringLiteral("%1 × %2 patches").arg(data_.rows).arg(data_.columns), font, caption.width() - chips),
+             font, theme.muted);
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) out.box(chip(caption, i), 2, theme.chip, theme.line);
+    out.picture(picture, [this, picture](QPainter& painter) { painter.drawImage(picture, scaled(painter, picture, false)); });
+    draw_grid(out, picture, style);
+    draw_query(out, picture, caption, style, all);
 }
 
-void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Style& style, const Shown& all) const {
+void PictureFigure::draw_panel(Scene& out, std::size_t index, const Style& style, const Shown& all) const {
     const Theme& theme = *style.theme;
     const auto panel = static_cast<std::int64_t>(index) + 1;
     const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
     const Row& row = all.rows[index];
-    const bool dimmed = data_.heads[index] && style.dims(*data_.heads[index]);
-    painter.save();
-    if (dimmed) painter.setOpacity(painter.opacity() * dimmed_strength);
-
+    const auto of = out.of(data_.heads[index]);
     const QFont name_font = ui_font(12, QFont::DemiBold), note_font = ui_font(11);
     const double baseline = draw::centred_baseline(caption.center().y() - 1, name_font);
     const QRectF first_chip = chip(caption, 0);
@@ -106,16 +105,24 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
     for (std::int64_t i = 0; i < data_.class_tokens; ++i) {
         const float weight = row.weights[i];
         if (!std::isnan(weight)) share += (share.isEmpty() ? QString() : QStringLiteral(" + ")) + draw::weight_text(weight);
-        draw::box(painter, chip(caption, i), 2, std::isnan(weight) ? theme.chip : color(style, row.strengths[i]), theme.line);
+        out.box(chip(caption, i), 2, std::isnan(weight) ? theme.chip : color(style, row.strengths[i]), theme.line);
     }
     const double share_width = share.isEmpty() ? 0 : draw::number_width(share, note_font) + 6;
     const bool room = caption.width() > 150;
-    if (!share.isEmpty() && room) draw::number(painter, {first_chip.left() - 6, baseline}, share, note_font, theme.muted);
-    draw::text(painter, {caption.left(), baseline},
-               draw::elided(QString::fromStdString(data_.names[index]), name_font,
-                            first_chip.left() - caption.left() - 8 - (room ? share_width : 0)),
-               name_font, theme.text);
+    if (!share.isEmpty() && room) out.number({first_chip.left() - 6, baseline}, share, note_font, theme.muted);
+    out.text({caption.left(), baseline},
+             draw::elided(QString::fromStdString(data_.names[index]), name_font,
+                          first_chip.left() - caption.left() - 8 - (room ? share_width : 0)),
+             name_font, theme.text);
 
+    out.picture(picture, [this, picture, row, style](QPainter& painter) { paint_patches(painter, picture, row, style); });
+    draw_grid(out, picture, style);
+    draw_query(out, picture, caption, style, all);
+}
+
+void PictureFigure::paint_patches(QPainter& painter, const QRectF& picture, const Row& row, const Style& style) const {
+    const Theme& theme = *style.theme;
+    painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
     painter.drawImage(picture, scaled(painter, picture, !data_.reveal));
     painter.setPen(Qt::NoPen);
     const double side = picture.width() / static_cast<double>(data_.columns);
@@ -132,9 +139,6 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
                      draw::weight_text(row.weights[token]), number_font, text_on(theme, over_grey(style, strength)),
                      draw::Align::center);
     }
-    paint_grid(painter, picture, style);
-    paint_query(painter, picture, caption, style, all);
-    painter.restore();
 }
 
 QString PictureFigure::notes(const Style& style, const Shown& all) const {
@@ -149,7 +153,7 @@ QString PictureFigure::notes(const Style& style, const Shown& all) const {
     return notes.join(QStringLiteral(" · "));
 }
 
-void PictureFigure::paint_legend(QPainter& painter, const Style& style, const Shown& all) const {
+void PictureFigure::draw_legend(Scene& out, const Style& style, const Shown& all) const {
     const Theme& theme = *style.theme;
     const double top = layout_.size.height() - PictureLayout::legend + 8;
     const bool linear = style.transfer.curve == Transfer::Curve::linear;
@@ -157,39 +161,40 @@ void PictureFigure::paint_legend(QPainter& painter, const Style& style, const Sh
     if (linear) ends.high = draw::weight_text(all.full);
     const QFont font = ui_font(12);
     const QString amount = draw::amount_name(style.transfer);
-    draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 6, font)}, amount, font, theme.muted);
+    out.text({PictureLayout::margin, draw::centred_baseline(top + 6, font)}, amount, font, theme.muted);
     const double left = PictureLayout::margin + draw::text_width(amount, font) + 12 + draw::number_width(ends.low, ui_font(11));
     // As it looks over a middle grey: what is drawn is never the bare colour.
-    const double right = draw::bar(
-        painter, QRectF(left, top, 140, 12), [&](double t) { return over_grey(style, t); }, ends.low, ends.high, theme);
+    const double right = out.bar(
+        QRectF(left, top, 140, 12), [this, style](double t) { return over_grey(style, t); }, ends, theme);
     const QRectF mark(right + 22, top, 12, 12);
-    outline(painter, mark, theme.negative, 2);
-    draw::text(painter, {mark.right() + 7, draw::centred_baseline(top + 6, font)},
-               QStringLiteral("looks: %1").arg(token_name(all.query)), font, theme.text);
+    outline(out, mark, theme.negative, 2);
+    out.text({mark.right() + 7, draw::centred_baseline(top + 6, font)}, QStringLiteral("looks: %1").arg(token_name(all.query)),
+             font, theme.text);
     const QString line = notes(style, all);
-    draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 30, font)},
-               draw::elided(line, font, layout_.size.width() - 2 * PictureLayout::margin), font, theme.muted);
+    out.text({PictureLayout::margin, draw::centred_baseline(top + 30, font)},
+             draw::elided(line, font, layout_.size.width() - 2 * PictureLayout::margin), font, theme.muted);
 }
 
-void PictureFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void PictureFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
+    const Shown pinned = shown(style, selection.pinned_queries.empty() ? data_.query : selection.pinned_queries.back());
     const Shown all = shown(style, query_of(style, selection));
     const QFont heading = ui_font(14, QFont::DemiBold), font = ui_font(12);
     const double baseline = draw::centred_baseline(22, heading);
-    draw::text(painter, {PictureLayout::margin, baseline}, data_.title, heading, theme.text);
+    out.text({PictureLayout::margin, baseline}, data_.title, heading, theme.text);
     const double after = PictureLayout::margin + draw::text_width(data_.title, heading) + 12;
-    draw::text(painter, {after, baseline},
-               draw::elided(data_.file, font, std::max(0.0, layout_.size.width() - after - PictureLayout::margin)), font,
-               theme.muted);
+    out.text({after, baseline},
+             draw::elided(data_.file, font, std::max(0.0, layout_.size.width() - after - PictureLayout::margin)), font,
+             theme.muted);
     const auto in_sight = [&](std::int64_t panel) {
-        return layout_.picture(panel).united(layout_.caption_of(panel)).adjusted(-4, -4, 4, 4).intersects(exposed);
+        return layout_.picture(panel).united(layout_.caption_of(panel)).adjusted(-4, -4, 4, 4).intersects(seen);
     };
-    if (in_sight(0)) paint_whole(painter, style, all);
+    if (in_sight(0)) draw_whole(out, style, all);
     for (std::size_t m = 0; m < data_.weights.size(); ++m)
-        if (in_sight(static_cast<std::int64_t>(m) + 1)) paint_panel(painter, m, style, all);
-    paint_legend(painter, style, all);
+        if (in_sight(static_cast<std::int64_t>(m) + 1)) draw_panel(out, m, style, all);
+    for (std::int64_t map = -1; map < std::ssize(data_.weights); ++map)
+        if (in_sight(map + 1)) draw_meanings(out, map, pinned);
+    draw_legend(out, style, all);
 }
 
 }  // namespace headlight::figure

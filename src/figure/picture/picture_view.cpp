@@ -106,7 +106,7 @@ std::vector<ScaleEnds> PictureFigure::scale_ends() const {
     return ends;
 }
 
-QSizeF PictureFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF PictureFigure::place(QSizeF available, const Style&, const Selection&) {
     // Of the model's grid, not of the file: a picture may have been squeezed into a square.
     const double aspect = static_cast<double>(data_.columns) / static_cast<double>(data_.rows);
     layout_ = picture_layout(std::ssize(data_.weights) + 1, aspect, available);
@@ -160,47 +160,29 @@ QRectF PictureFigure::chip(const QRectF& caption, std::int64_t token) const {
     return {right - side, caption.center().y() - side / 2 - 1, side, side};
 }
 
-Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& selection) const {
-    Hit hit;
-    const Shown pinned = shown(style, selection.pinned_queries.empty() ? data_.query : selection.pinned_queries.back());
-    for (std::int64_t panel = 0; panel <= std::ssize(data_.weights); ++panel) {
-        const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
-        std::int64_t token = -1;
-        for (std::int64_t i = 0; i < data_.class_tokens; ++i)
-            if (chip(caption, i).adjusted(-2, -2, 2, 2).contains(at)) token = i;
-        if (picture.contains(at)) {
-            const double w = picture.width() / static_cast<double>(data_.columns),
-                         h = picture.height() / static_cast<double>(data_.rows);
-            const auto column = std::min(data_.columns - 1, static_cast<std::int64_t>((at.x() - picture.left()) / w));
-            const auto row = std::min(data_.rows - 1, static_cast<std::int64_t>((at.y() - picture.top()) / h));
-            token = data_.class_tokens + row * data_.columns + column;
-        }
-        const auto map = static_cast<std::size_t>(panel - 1);
-        if (token >= 0) {
-            hit.kind = Hit::Kind::query;
-            hit.query = Position(token);
-            hit.area = token < data_.class_tokens ? chip(caption, token) : patch(picture, token);
-            hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token)), QString::number(token));
-            if (panel > 0) {
-                const float weight = pinned.rows[map].weights[token];
-                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::value_text(weight);
-                if (!std::isnan(weight)) hit.value = weight;
-                hit.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
-                              .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query),
-                                   QString::number(pinned.query.value), hit.tip, value);
-            }
-            return hit;
-        }
-        if (panel > 0 && caption.contains(at) && data_.heads[map]) {
-            hit.kind = Hit::Kind::head;
-            hit.head = data_.heads[map];
-            hit.area = caption;
-            hit.tip = QString::fromStdString(data_.names[map]);
-            return hit;
-        }
-    }
-    if (at.y() > layout_.size.height() - PictureLayout::legend) hit.kind = Hit::Kind::legend;
-    return hit;
+void PictureFigure::draw_meanings(Scene& out, std::int64_t map, const Shown& pinned) const {
+    const std::int64_t panel = map + 1;
+    const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
+    const auto of = static_cast<std::size_t>(map);
+    if (map >= 0 && data_.heads[of])
+        out.means(caption, {.kind = Hit::Kind::head, .head = data_.heads[of], .tip = QString::fromStdString(data_.names[of])});
+    const Eigen::VectorXf weights = map < 0 ? Eigen::VectorXf() : pinned.rows[of].weights;
+    const auto hit = [this, of, weights, query = pinned.query](std::int64_t token) {
+        Hit at{.kind = Hit::Kind::query,
+               .query = Position(token),
+               .tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token)), QString::number(token))};
+        if (weights.size() == 0) return at;
+        const float weight = weights[token];
+        if (!std::isnan(weight)) at.value = weight;
+        at.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
+                     .arg(QString::fromStdString(data_.names[of]), token_name(query), QString::number(query.value), at.tip,
+                          std::isnan(weight) ? QStringLiteral("hidden") : draw::value_text(weight));
+        return at;
+    };
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) out.means(chip(caption, i).adjusted(-2, -2, 2, 2), hit(i));
+    out.means(picture, data_.rows, data_.columns, [this, hit](std::int64_t row, std::int64_t column) {
+        return hit(data_.class_tokens + row * data_.columns + column);
+    });
 }
 
 Table PictureFigure::table() const {

@@ -15,58 +15,63 @@ QColor part_color(const Theme& theme, double value, double limit) {
 
 }  // namespace
 
-void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void AttributionFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
-    painter.setRenderHint(QPainter::Antialiasing);
-    draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
-    draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
-               data_.other ? data_.other->behind : QStringLiteral("after %1, split over its writers").arg(data_.at), note,
-               theme.muted);
-    paint_map(painter, style, selection);
-    paint_bars(painter, style);
-    paint_sources(painter, exposed, style, selection);
+    out.text({AttributionLayout::margin, 36}, title(), heading, theme.text);
+    out.text({AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
+             data_.other ? data_.other->behind : QStringLiteral("after %1, split over its writers").arg(data_.at), note,
+             theme.muted);
+    draw_map(out, style, selection);
+    draw_bars(out, style);
+    draw_sources(out, seen, style, selection);
 }
 
-void AttributionFigure::paint_map(QPainter& painter, const Style& style, const Selection& selection) const {
+void AttributionFigure::draw_map(Scene& out, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont small = ui_font(11);
     const double top = at_.map_top - 10;
     const bool cross = data_.cross.size() > 0;
-    draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(),
-               theme.muted);
-    if (cross) draw::text(painter, {at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
-    draw::text(painter, {at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted,
-               draw::Align::center);
+    out.text({at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(), theme.muted);
+    if (cross) out.text({at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
+    out.text({at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted, draw::Align::center);
     const double label = draw::text_width(QString::number(at_.heads - 1), small) + 6;
     const auto stride = static_cast<std::int64_t>(std::ceil(std::max(18.0, label) / at_.cell));
     const double mlp_left = at_.mlp_x + at_.cell * 0.8 - draw::text_width(QStringLiteral("MLP"), note_font()) / 2 - label / 2;
     for (std::int64_t h = 0; h < at_.heads; h += stride)
         for (const double left : {at_.map_x, cross ? at_.cross_x : at_.map_x})
             if (const double x = left + (static_cast<double>(h) + 0.5) * at_.cell; x < mlp_left)
-                draw::text(painter, {x, top - 2}, QString::number(h), small, theme.muted, draw::Align::center);
+                out.text({x, top - 2}, QString::number(h), small, theme.muted, draw::Align::center);
     const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.row));
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         if (l % rows == 0)
-            draw::number(painter, {at_.map_x - 8, draw::centred_baseline(at_.head_cell(l, 0).center().y(), small)},
-                         l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.muted, draw::Align::right);
+            out.number({at_.map_x - 8, draw::centred_baseline(at_.head_cell(l, 0).center().y(), small)},
+                       l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.muted, draw::Align::right);
         const double small_side = std::min(at_.cell, at_.row), inset = small_side >= 12 ? 1 : small_side >= 6 ? 0.5 : 0.25;
-        const auto cell = [&](const QRectF& where, double value) {
+        const auto cell = [&](const QRectF& where, double value, const Hit& hit, const Scene::Tip& tip) {
+            if (!std::isfinite(value)) return;
             const QRectF box = where.adjusted(inset, inset, -inset, -inset);
             // A part of zero has the canvas's colour: the outline shows its cell.
-            draw::box(painter, box, small_side >= 12 ? 3 : 0, part_color(theme, value, limit_),
-                      small_side >= 12 ? theme.line : QColor());
+            out.box(box, small_side >= 12 ? 3 : 0, part_color(theme, value, limit_), small_side >= 12 ? theme.line : QColor());
+            out.means(where, hit, tip);
         };
-        for (std::int64_t h = 0; h < at_.heads; ++h)
-            if (std::isfinite(data_.heads(l, h))) cell(at_.head_cell(l, h), data_.heads(l, h));
-        for (std::int64_t h = 0; cross && h < at_.heads; ++h)
-            if (std::isfinite(data_.cross(l, h))) cell(at_.cross_cell(l, h), data_.cross(l, h));
-        if (std::isfinite(data_.mlps[l])) cell(at_.mlp_cell(l), data_.mlps[l]);
+        for (const bool of_cross : {false, true})
+            for (std::int64_t h = 0; h < at_.heads && (!of_cross || cross); ++h) {
+                const HeadId id{Layer(l), Head(h)};
+                const auto of = out.of(id);
+                const double value = of_cross ? data_.cross(l, h) : data_.heads(l, h);
+                cell(of_cross ? at_.cross_cell(l, h) : at_.head_cell(l, h), value, head_hit(id, of_cross, value),
+                     [this, id, of_cross, value] {
+                         return QStringLiteral("%1 adds %2 to %3").arg(head_part(id, of_cross), tip_number(value), what()) +
+                                other_attention(of_cross);
+                     });
+            }
+        const double mlp = data_.mlps[l];
+        cell(at_.mlp_cell(l), mlp, mlp_hit(l, mlp),
+             [this, l, mlp] { return QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(tip_number(mlp), what()); });
     }
     const auto ring = [&](const QRectF& where, double width) {
-        painter.setBrush(Qt::NoBrush);
-        painter.setPen(QPen(theme.accent, width));
-        painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+        out.box(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, {}, theme.accent, width);
     };
     const auto place = [&](HeadId id) {
         return data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
@@ -79,29 +84,29 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     const QRectF bar(at_.map_x, at_.map_bottom + 16, 150, 10);
     for (int i = 0; i < 150; ++i) {
         const double x = (i - 74.5) / 75.0 * limit_;
-        painter.fillRect(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()), part_color(theme, x, limit_));
+        out.fill(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()), part_color(theme, x, limit_));
     }
-    draw::text(painter, {bar.left(), bar.bottom() + 14}, part_text(-limit_), small, theme.muted);
-    draw::text(painter, {bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted, draw::Align::center);
-    draw::text(painter, {bar.right(), bar.bottom() + 14}, part_text(limit_), small, theme.muted, draw::Align::right);
+    out.text({bar.left(), bar.bottom() + 14}, part_text(-limit_), small, theme.muted);
+    out.text({bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted, draw::Align::center);
+    out.text({bar.right(), bar.bottom() + 14}, part_text(limit_), small, theme.muted, draw::Align::right);
     // Beside the scale, or under it where few heads leave no room before the bars.
     const QString scale = QStringLiteral("colour: √ of the part");
     const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
-    draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale,
-               note_font(), theme.muted);
+    out.text(beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale, note_font(),
+             theme.muted);
 }
 
-void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
+void AttributionFigure::draw_bars(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
-    draw::text(painter, {at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
+    out.text({at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
     const double span = std::max(bar_ends_.high - bar_ends_.low, 1e-9);
     const auto x_of = [&](double value) { return at_.bar_x + (value - bar_ends_.low) / span * at_.bar_width; };
     const double rows = static_cast<double>(at_.bars) * AttributionLayout::bar_height;
-    painter.fillRect(QRectF(x_of(0) - 0.5, at_.bars_top, 1, rows + 8 + AttributionLayout::bar_height), theme.line);
+    out.fill(QRectF(x_of(0) - 0.5, at_.bars_top, 1, rows + 8 + AttributionLayout::bar_height), theme.line);
     const auto bar = [&](double top, double value, const QColor& color) {
         const double a = x_of(std::min(0.0, value)), b = x_of(std::max(0.0, value));
-        draw::box(painter, QRectF(a, top + 5, std::max(1.0, b - a), AttributionLayout::bar_height - 10), 2, color);
+        out.box(QRectF(a, top + 5, std::max(1.0, b - a), AttributionLayout::bar_height - 10), 2, color);
     };
     const double right = at_.bar_x + at_.bar_width + AttributionLayout::number_width;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
@@ -110,20 +115,25 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
         const double baseline = draw::centred_baseline(row.center().y(), font);
         const bool shown = (part.head && *part.head == data_.head && part.cross == data_.of_cross) ||
                            (data_.mlp && part.mlp == data_.mlp->value);
-        draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font, shown ? theme.accent : theme.text);
+        out.text({row.left(), baseline}, part.name, shown ? strong : font, shown ? theme.accent : theme.text);
         bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
-        draw::number(painter, {right, baseline}, part_text(part.value), font, theme.muted, draw::Align::right);
+        out.number({right, baseline}, part_text(part.value), font, theme.muted, draw::Align::right);
+        Hit hit = part.head ? head_hit(*part.head, part.cross, part.value) : mlp_hit(part.mlp, part.value);
+        out.means(row, std::move(hit), [this, &part] {
+            return part.name + QStringLiteral("  ") + tip_number(part.value) +
+                   (part.head ? other_attention(part.cross) : QString());
+        });
     }
     const double top = at_.bars_top + rows + 8,
                  baseline = draw::centred_baseline(top + AttributionLayout::bar_height / 2, strong);
-    painter.fillRect(QRectF(at_.bars_x, top - 4, right - at_.bars_x, 1), theme.line);
-    draw::text(painter, {at_.bars_x, baseline},
-               data_.other        ? data_.other->sum
-               : data_.difference ? QStringLiteral("sum = difference")
-                                  : QStringLiteral("sum = logit"),
-               strong, theme.text);
+    out.fill(QRectF(at_.bars_x, top - 4, right - at_.bars_x, 1), theme.line);
+    out.text({at_.bars_x, baseline},
+             data_.other        ? data_.other->sum
+             : data_.difference ? QStringLiteral("sum = difference")
+                                : QStringLiteral("sum = logit"),
+             strong, theme.text);
     bar(top, data_.split.total, theme.muted);
-    draw::number(painter, {right, baseline}, part_text(data_.split.total), strong, theme.text, draw::Align::right);
+    out.number({right, baseline}, part_text(data_.split.total), strong, theme.text, draw::Align::right);
 }
 
 QStringList AttributionFigure::strongest_sources() const {
@@ -140,14 +150,13 @@ QStringList AttributionFigure::strongest_sources() const {
     return names;
 }
 
-void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, const Style& style,
-                                      const Selection& selection) const {
+void AttributionFigure::draw_sources(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont strong = ui_font(13, QFont::DemiBold);
     const double y = at_.sources_top;
-    painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
+    out.fill(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
     const QString name = head_part(data_.head, data_.of_cross);
-    draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
+    out.text({AttributionLayout::margin, y}, name, strong, theme.text);
     QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source")
                                    : QStringLiteral("adds %1, through these tokens"))
                        .arg(part_text(data_.sources.sum()));
@@ -156,18 +165,24 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
     if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
     said += QStringLiteral("   (attention × value × output matrix)");
     const double left = AttributionLayout::margin + draw::text_width(name, strong) + 12;
-    draw::text(painter, {left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(),
-               theme.muted);
-    flow_.paint(
-        painter, exposed, theme,
+    out.text({left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(), theme.muted);
+    flow_.draw_on(
+        out, seen, theme,
         [&](std::size_t i) {
             const auto j = static_cast<Eigen::Index>(i);
             // Causal models read no later tokens.
             return data_.sources[j] == 0 ? QColor() : part_color(theme, data_.sources[j], source_limit_);
         },
+        [&](Position at, const QRectF& box) {
+            const double value = data_.sources[at.value];
+            out.means(box, {.kind = Hit::Kind::key, .key = at, .value = value}, [this, at, value] {
+                return QStringLiteral("%1 through %2 adds %3")
+                    .arg(label_at(data_.labels, at), head_part(data_.head, data_.of_cross), tip_number(value));
+            });
+        },
         style.exporting ? std::nullopt : selection.key());
-    draw::text(painter, {AttributionLayout::margin, y + 12 + flow_.height() + 24},
-               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(part_text(source_limit_)), note_font(), theme.muted);
+    out.text({AttributionLayout::margin, y + 12 + flow_.height() + 24},
+             QStringLiteral("full colour: ±%1; colour: √ of the part").arg(part_text(source_limit_)), note_font(), theme.muted);
 }
 
 }  // namespace headlight::figure

@@ -125,7 +125,7 @@ void AttributionFigure::widen(const std::vector<ScaleEnds>& ends) {
     decimals_ = draw::decimals_for(std::max({limit_, bar_ends_.high, -bar_ends_.low}), 3);
 }
 
-QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF AttributionFigure::place(QSizeF available, const Style&, const Selection&) {
     const auto placed = [&](double map_height) {
         return attribution_layout(data_.heads.rows(), data_.heads.cols(), std::ssize(bars_), available.width(),
                                   data_.cross.size() > 0, map_height);
@@ -170,68 +170,23 @@ QString AttributionFigure::description() const {
 
 /// A click shows the tokens a head read. Heads of the other attention belong to another selection: only their numbers are
 /// shown.
-void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
-    if (cross == data_.of_cross) {
-        hit.kind = Hit::Kind::head;
-        hit.head = id;
-        if (data_.other) hit.neuron = data_.other->neuron;
-        return;
-    }
-    hit.kind = Hit::Kind::legend;
-    if (!data_.other)
-        hit.tip += cross ? QStringLiteral("  (choose the cross attention to see what it read)")
-                         : QStringLiteral("  (choose the decoder's attention to see what it read)");
+Hit AttributionFigure::head_hit(HeadId id, bool cross, double value) const {
+    if (cross != data_.of_cross) return {.kind = Hit::Kind::legend, .value = value};
+    return {.kind = Hit::Kind::head,
+            .head = id,
+            .neuron = data_.other ? std::optional(data_.other->neuron) : std::nullopt,
+            .value = value};
 }
 
-Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
-    Hit hit;
-    const auto number = [](double x) { return draw::number_text(x, 3); };
-    const auto choose_mlp = [&](std::int64_t layer) {
-        if (data_.other) return;
-        hit.kind = Hit::Kind::option;
-        hit.options = {{"mlp", std::to_string(layer)}};
-    };
-    for (std::int64_t l = 0; l < at_.layers; ++l) {
-        for (std::int64_t h = 0; h < at_.heads; ++h) {
-            const bool cross = data_.cross.size() > 0 && at_.cross_cell(l, h).contains(point);
-            if (!cross && !at_.head_cell(l, h).contains(point)) continue;
-            const HeadId id{Layer(l), Head(h)};
-            hit.value = cross ? data_.cross(l, h) : data_.heads(l, h);
-            hit.area = cross ? at_.cross_cell(l, h) : at_.head_cell(l, h);
-            hit.tip = QStringLiteral("%1 adds %2 to %3").arg(head_part(id, cross), number(*hit.value), what());
-            choose_head(hit, id, cross);
-            return hit;
-        }
-        if (at_.mlp_cell(l).contains(point) && std::isfinite(data_.mlps[l])) {
-            hit.kind = Hit::Kind::legend;
-            hit.value = data_.mlps[l];
-            hit.area = at_.mlp_cell(l);
-            hit.tip = QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
-            choose_mlp(l);
-            return hit;
-        }
-    }
-    for (std::size_t i = 0; i < bars_.size(); ++i) {
-        const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
-        if (!row.contains(point)) continue;
-        hit.kind = Hit::Kind::legend;
-        hit.value = bars_[i].value;
-        hit.area = row;
-        hit.tip = bars_[i].name + QStringLiteral("  ") + number(bars_[i].value);
-        if (bars_[i].head) choose_head(hit, *bars_[i].head, bars_[i].cross);
-        if (bars_[i].mlp >= 0) choose_mlp(bars_[i].mlp);
-        return hit;
-    }
-    if (const auto position = flow_.at(point)) {
-        hit.kind = Hit::Kind::key;
-        hit.key = Position(*position);
-        hit.value = data_.sources[*position];
-        hit.area = flow_.box(*position);
-        hit.tip =
-            QStringLiteral("%1 through %2 adds %3")
-                .arg(label_at(data_.labels, Position(*position)), head_part(data_.head, data_.of_cross), number(*hit.value));
-    }
-    return hit;
+QString AttributionFigure::other_attention(bool cross) const {
+    if (cross == data_.of_cross || data_.other) return {};
+    return cross ? QStringLiteral("  (choose the cross attention to see what it read)")
+                 : QStringLiteral("  (choose the decoder's attention to see what it read)");
+}
+
+Hit AttributionFigure::mlp_hit(std::int64_t layer, double value) const {
+    if (layer < 0 || data_.other) return {.kind = Hit::Kind::legend, .value = value};
+    return {.kind = Hit::Kind::option, .options = {{"mlp", std::to_string(layer)}}, .value = value};
 }
 
 Table AttributionFigure::table() const {

@@ -75,14 +75,11 @@ struct AttributionLayout {
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
                                      bool cross = false, double map_height = 0);
 
-class AttributionFigure final : public Figure, public OwnScale {
+class AttributionFigure final : public SceneFigure, public OwnScale {
 public:
     explicit AttributionFigure(AttributionViewData);
 
     std::string view() const override { return data_.other ? data_.other->view : "attribution"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -95,16 +92,23 @@ public:
     const AttributionLayout& places() const { return at_; }
     const std::vector<NamedPart>& bars() const { return bars_; }
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
-    void paint_map(QPainter&, const Style&, const Selection&) const;
-    void paint_bars(QPainter&, const Style&) const;
+    void draw_map(Scene&, const Style&, const Selection&) const;
+    void draw_bars(Scene&, const Style&) const;
     /// Tokens through which the shown head gives most, with their parts.
     QStringList strongest_sources() const;
-    void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
+    void draw_sources(Scene&, const QRectF& seen, const Style&, const Selection&) const;
     /// Parts of one number: as many decimals everywhere on the figure.
     QString part_text(double part) const { return draw::fixed_text(part, decimals_); }
-    void choose_head(Hit&, HeadId, bool cross) const;
-    QString what() const;  ///< "the logit of ·nurse"
+    static QString tip_number(double part) { return draw::number_text(part, 3); }
+    Hit head_hit(HeadId, bool cross, double value) const;
+    Hit mlp_hit(std::int64_t layer, double value) const;  ///< layer -1: of no MLP
+    QString other_attention(bool cross) const;            ///< why a click on a head of it shows nothing
+    QString what() const;                                 ///< "the logit of ·nurse"
 
     AttributionViewData data_;
     std::vector<NamedPart> bars_;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/saved_state.h"
 #include "figure/prediction/lens_view.h"
 
 #include <algorithm>
@@ -47,7 +46,7 @@ QString name_of(LensColor color) {
 
 }  // namespace
 
-QSizeF LensFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF LensFigure::place(QSizeF available, const Style&, const Selection&) {
     const QFont font = ui_font(14);
     double widest = 0;
     qsizetype longest = 0;
@@ -57,86 +56,103 @@ QSizeF LensFigure::layout(QSizeF available, const Style&, const Selection&) {
         if (static_cast<qsizetype>(item.label.size()) + 2 >= longest && measured++ < 64)
             widest = std::max(widest, draw::token_width(draw::label_of(item), font));
     at_ = lens_layout(data_, available.width(), widest + 4);
-    seen_ = {0, 0, at_.width, at_.height};
     return {at_.width, at_.height};
 }
 
-template <class Paint>
-void LensFigure::each_column(bool layers, Paint paint) const {
-    if (!layers) return paint(at_.layers);
-    const QRectF room = layers_in_sight();
-    for (std::int64_t column = 0; column < at_.layers; ++column)
-        if (at_.cell_x(column) < room.right() && at_.cell_x(column) + at_.cell_width > room.left()) paint(column);
+LensFigure::Sight LensFigure::in_sight(const QRectF& seen, const Style& style) const {
+    const QRectF all(0, 0, at_.width, at_.height);
+    Sight now;
+    now.seen = style.exporting ? all : seen & all;
+    now.left = now.seen.left();
+    now.right = std::min(0.0, now.seen.right() - at_.width);
+    now.down = std::max(0.0, now.seen.top() - LensLayout::sticky_top);
+    now.footer = now.seen.bottom() - LensLayout::footer_height;
+    const double first = at_.cells_x + now.left, last = at_.cell_x(at_.layers) + now.right - LensLayout::output_gap;
+    now.layers = {first, 0, std::max(0.0, last - first), at_.height};
+    return now;
 }
 
-void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
-    seen_ = QRectF(0, 0, at_.width, at_.height);
-    if (!style.exporting) seen_ &= exposed;
-    const double shift = std::max(0.0, seen_.top() - LensLayout::sticky_top);
-    const double footer = seen_.bottom() - LensLayout::footer_height;
-    painter.setRenderHint(QPainter::Antialiasing);
-    const double rows_top = LensLayout::sticky_top + LensLayout::heading_height + shift;
-    const QRectF layers = layers_in_sight();
+double LensFigure::column_x(std::int64_t column, const Sight& now) const {
+    return at_.cell_x(column) + (column == at_.layers ? now.right : 0);
+}
+
+template <class Draw>
+void LensFigure::each_column(const Sight& now, bool layers, Draw each) const {
+    if (!layers) return each(at_.layers);
+    for (std::int64_t column = 0; column < at_.layers; ++column)
+        if (at_.cell_x(column) < now.layers.right() && at_.cell_x(column) + at_.cell_width > now.layers.left()) each(column);
+}
+
+void LensFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
+    const Sight now = in_sight(seen, style);
+    const double rows_top = LensLayout::sticky_top + LensLayout::heading_height + now.down;
     {
-        const draw::SavedState saved(painter);
-        painter.setClipRect(QRectF(0, rows_top, at_.width, footer - rows_top), Qt::IntersectClip);
-        const QRectF seen = draw::on_target(painter, exposed);
-        const double first = std::max(seen.top(), rows_top), last = std::min(seen.bottom(), footer);
-        const auto each_row = [&](auto paint_it) {
+        const auto rows = out.clip(QRectF(0, rows_top, at_.width, now.footer - rows_top));
+        const double first = std::max(seen.top(), rows_top), last = std::min(seen.bottom(), now.footer);
+        const auto each_row = [&](auto draw_it) {
             for (std::int64_t row = 0; row < at_.rows; ++row) {
                 const double top = at_.row_top(row);
                 if (top > last) break;
-                if (top + LensLayout::row_height >= first) paint_it(row);
+                if (top + LensLayout::row_height >= first) draw_it(row);
             }
         };
-        each_row([&](std::int64_t row) { paint_row(painter, row, style, selection); });
-        if (at_.opened >= 0) paint_list(painter, style);
-        painter.setClipRect(layers, Qt::IntersectClip);
-        each_row([&](std::int64_t row) { paint_cells(painter, row, true, style); });
-        if (at_.opened >= 0) paint_candidates(painter, true, style);
+        each_row([&](std::int64_t row) { draw_row(out, now, row, style, selection); });
+        if (at_.opened >= 0) draw_list(out, now, style);
+        const auto layers = out.clip(now.layers);
+        each_row([&](std::int64_t row) { draw_cells(out, now, row, true, style, selection); });
+        if (at_.opened >= 0) draw_candidates(out, now, true, style);
     }
-    paint_heading(painter, shift, style);
+    draw_heading(out, now, style);
     // Where layers go on under the edge of what stays.
-    const auto edge = [&](double x) { painter.fillRect(QRectF(x, rows_top - 4, 1, footer - rows_top + 4), style.theme->line); };
-    if (layers.left() > at_.cells_x + 0.5) edge(layers.left() - 4);
-    if (layers.right() < at_.cell_x(at_.layers) - LensLayout::output_gap - 0.5) edge(layers.right() + 4);
-    paint_footer(painter, footer, style);
+    const auto edge = [&](double x) { out.fill(QRectF(x, rows_top - 4, 1, now.footer - rows_top + 4), style.theme->line); };
+    if (now.layers.left() > at_.cells_x + 0.5) edge(now.layers.left() - 4);
+    if (now.layers.right() < at_.cell_x(at_.layers) - LensLayout::output_gap - 0.5) edge(now.layers.right() + 4);
+    draw_footer(out, now, style);
 }
 
-void LensFigure::paint_cells(QPainter& painter, std::int64_t row, bool layers, const Style& style) const {
+void LensFigure::draw_cells(Scene& out, const Sight& now, std::int64_t row, bool layers, const Style& style,
+                            const Selection& selection) const {
     const Theme& theme = *style.theme;
     const double top = at_.row_top(row), baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());
-    each_column(layers, [&](std::int64_t column) {
+    each_column(now, layers, [&](std::int64_t column) {
         const analyze::LensState& s = state(column, row);
         const double t = strength(s);
-        const QRectF cell(column_x(column) + 1, top + 1, at_.column_width(column) - 2, LensLayout::row_height - 2);
+        const QRectF cell(column_x(column, now) + 1, top + 1, at_.column_width(column) - 2, LensLayout::row_height - 2);
         const QColor color = std::isnan(t) ? theme.panel : ramp_color(style.ramp, theme, t);
-        draw::box(painter, cell, 3, color);
+        out.box(cell, 3, color);
         const QString whole = data_.color != LensColor::rank ? word(s.top.front().id)
                               : s.watched_rank < 0           ? QString()
                                                              : QStringLiteral("#") + draw::count_text(s.watched_rank);
         const QString text = draw::elided(whole, cell_font(), cell.width() - (cell.width() < 48 ? 4 : 8));
-        draw::text(painter, {cell.center().x(), baseline}, text, cell_font(), text_on(theme, color), draw::Align::center);
+        out.text({cell.center().x(), baseline}, text, cell_font(), text_on(theme, color), draw::Align::center);
+        out.means({column_x(column, now), top, at_.column_width(column), LensLayout::row_height},
+                  {.kind = Hit::Kind::pair,
+                   .head = HeadId{Layer(std::min(column, at_.layers - 1)), selection.focus.head},
+                   .query = Position(row),
+                   .value = static_cast<double>(s.top.front().probability)},
+                  [this, column, row] { return cell_tip(column, row); });
     });
 }
 
 /// What stays beside the layers: the token, the output and the next token; behind all of it the mark of the row.
-void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& style, const Selection& selection) const {
+void LensFigure::draw_row(Scene& out, const Sight& now, std::int64_t row, const Style& style, const Selection& selection) const {
     style.cancel.throw_if_cancelled();
     const Theme& theme = *style.theme;
     const QFont token_font = ui_font(14), small = ui_font(11);
     const double top = at_.row_top(row), baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());
-    const double left = tokens_shift(), next_x = at_.next_x + output_shift();
+    const double next_x = at_.next_x + now.right;
+    out.means(*row_of_query(Position(row)), {.kind = Hit::Kind::query, .query = Position(row)},
+              [this, row] { return named(row); });
     const bool hovered = !style.exporting && selection.hover_query == Position(row);
     const bool pinned = at_.opened == row;
     if (hovered || pinned)
-        draw::box(painter, QRectF(LensLayout::margin, top + 1, at_.width - 2 * LensLayout::margin, LensLayout::row_height - 2), 6,
-                  pinned ? theme.accent_soft : theme.chip);
-    draw::number(painter, {left + at_.token_x - 10, baseline}, QString::number(row), small, theme.muted, draw::Align::right);
-    draw::token(painter, QRectF(left + at_.token_x, top, at_.token_width, LensLayout::row_height),
-                draw::label_of(data_.labels[static_cast<std::size_t>(row)]), token_font, theme, draw::Align::left,
-                pinned ? theme.accent : QColor());
-    paint_cells(painter, row, false, style);
+        out.box(QRectF(LensLayout::margin, top + 1, at_.width - 2 * LensLayout::margin, LensLayout::row_height - 2), 6,
+                pinned ? theme.accent_soft : theme.chip);
+    out.number({now.left + at_.token_x - 10, baseline}, QString::number(row), small, theme.muted, draw::Align::right);
+    out.token(QRectF(now.left + at_.token_x, top, at_.token_width, LensLayout::row_height),
+              draw::label_of(data_.labels[static_cast<std::size_t>(row)]), token_font, draw::Align::left,
+              pinned ? theme.accent : QColor());
+    draw_cells(out, now, row, false, style, selection);
     const std::int64_t next = data_.next[static_cast<std::size_t>(row)];
     if (next < 0) return;
     const analyze::LensState& output = state(at_.layers, row);
@@ -146,108 +162,101 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
                              : QString();
     const double said_width = said.isEmpty() ? 0 : draw::text_width(said, note_font()) + 10;
     const QString text = draw::elided(word(next), cell_font(), at_.next_width - 24 - said_width);
-    draw::text(painter, {next_x, baseline}, text, cell_font(), right ? theme.text : theme.muted);
-    draw::text(painter, {next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(), theme.muted);
+    out.text({next_x, baseline}, text, cell_font(), right ? theme.text : theme.muted);
+    out.text({next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(), theme.muted);
 }
 
-void LensFigure::paint_list(QPainter& painter, const Style& style) const {
+void LensFigure::draw_list(Scene& out, const Sight& now, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont small = ui_font(11);
     const double top = at_.row_top(at_.opened) + LensLayout::row_height;
-    painter.fillRect(QRectF(LensLayout::margin, top + 2, at_.width - 2 * LensLayout::margin, at_.list_height() - 4), theme.panel);
+    out.fill(QRectF(LensLayout::margin, top + 2, at_.width - 2 * LensLayout::margin, at_.list_height() - 4), theme.panel);
     for (std::int64_t k = 0; k < at_.candidates; ++k) {
         const double baseline = draw::centred_baseline(at_.candidate_top(k) + LensLayout::candidate_height / 2, small);
-        draw::text(painter, {tokens_shift() + at_.token_x + at_.token_width, baseline},
-                   draw::elided(word(data_.history.ids[static_cast<std::size_t>(k)]), note_font(), at_.token_width + 30),
-                   note_font(), theme.text, draw::Align::right);
+        out.text({now.left + at_.token_x + at_.token_width, baseline},
+                 draw::elided(word(data_.history.ids[static_cast<std::size_t>(k)]), note_font(), at_.token_width + 30),
+                 note_font(), theme.text, draw::Align::right);
     }
-    paint_candidates(painter, false, style);
+    draw_candidates(out, now, false, style);
     const auto note = [&](std::int64_t candidate, const QString& text) {
         const double y = at_.candidate_top(candidate) + LensLayout::candidate_height / 2;
-        draw::text(painter, {at_.next_x + output_shift(), draw::centred_baseline(y, note_font())}, text, note_font(),
-                   theme.muted);
+        out.text({at_.next_x + now.right, draw::centred_baseline(y, note_font())}, text, note_font(), theme.muted);
     };
     note(0, QStringLiteral("likeliest in layer %1:").arg(data_.opened_layer));
     note(1, QStringLiteral("probability and rank"));
 }
 
-void LensFigure::paint_candidates(QPainter& painter, bool layers, const Style& style) const {
+void LensFigure::draw_candidates(Scene& out, const Sight& now, bool layers, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont small = ui_font(11);
     const std::int64_t width = at_.candidates;
     for (std::int64_t k = 0; k < width; ++k) {
         const double y = at_.candidate_top(k), baseline = draw::centred_baseline(y + LensLayout::candidate_height / 2, small);
-        each_column(layers, [&](std::int64_t column) {
+        each_column(now, layers, [&](std::int64_t column) {
             const auto i = static_cast<std::size_t>(column * width + k);
             const QColor color = ramp_color(style.ramp, theme, static_cast<double>(data_.history.scores[i].probability));
-            const QRectF cell(column_x(column) + 1, y + 1, at_.column_width(column) - 2, LensLayout::candidate_height - 2);
-            draw::box(painter, cell, 2, color);
-            if (column == data_.opened_layer) {
-                painter.setPen(QPen(theme.accent, 1));
-                painter.setBrush(Qt::NoBrush);
-                painter.drawRoundedRect(cell, 2, 2);
-            }
+            const QRectF cell(column_x(column, now) + 1, y + 1, at_.column_width(column) - 2, LensLayout::candidate_height - 2);
+            out.box(cell, 2, color);
+            if (column == data_.opened_layer) out.box(cell, 2, {}, theme.accent);
             const QString rank = rank_text(data_.history.ranks[i], small, cell.width() - 4);
             if (draw::text_width(rank, small) <= cell.width() - 4)
-                draw::text(painter, {cell.center().x(), baseline}, rank, small, text_on(theme, color), draw::Align::center);
+                out.text({cell.center().x(), baseline}, rank, small, text_on(theme, color), draw::Align::center);
+            out.means(cell.adjusted(-1, -1, 1, 1), {.kind = Hit::Kind::legend},
+                      [this, column, k] { return candidate_tip(column, k); });
         });
     }
 }
 
-void LensFigure::paint_heading(QPainter& painter, double shift, const Style& style) const {
+void LensFigure::draw_heading(Scene& out, const Sight& now, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
-    const double left = tokens_shift();
-    draw::text(painter, {left + LensLayout::margin + 8, LensLayout::title_baseline}, title(), heading, theme.text);
-    draw::text(painter, {left + LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
-               QStringLiteral("the model's prediction, read at %1 of each layer")
-                   .arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
-               note, theme.muted);
-    painter.save();
-    painter.translate(0, shift);
-    if (shift > 0) painter.fillRect(QRectF(0, LensLayout::sticky_top, at_.width, LensLayout::heading_height), theme.canvas);
-    const double baseline = LensLayout::sticky_top + 20;
-    draw::text(painter, {left + at_.token_x, baseline}, QStringLiteral("token"), note_font(), theme.muted);
+    const double left = now.left;
+    out.text({left + LensLayout::margin + 8, LensLayout::title_baseline}, title(), heading, theme.text);
+    out.text({left + LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
+             QStringLiteral("the model's prediction, read at %1 of each layer")
+                 .arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
+             note, theme.muted);
+    const QRectF strip(0, LensLayout::sticky_top + now.down, at_.width, LensLayout::heading_height);
+    if (now.down > 0) out.fill(strip, theme.canvas);
+    const double baseline = strip.top() + 20;
+    out.text({left + at_.token_x, baseline}, QStringLiteral("token"), note_font(), theme.muted);
     const auto name = [&](std::int64_t column) {
         const QString long_name = QStringLiteral("layer 0");
         const bool fits = draw::text_width(long_name, note_font()) <= at_.cell_width;
         const QString text = column == at_.layers  ? QStringLiteral("output")
                              : column == 0 && fits ? long_name
                                                    : QString::number(column);
-        draw::text(painter, {column_x(column) + at_.column_width(column) / 2, baseline}, text, note_font(), theme.muted,
-                   draw::Align::center);
+        out.text({column_x(column, now) + at_.column_width(column) / 2, baseline}, text, note_font(), theme.muted,
+                 draw::Align::center);
     };
-    painter.save();
-    painter.setClipRect(layers_in_sight(), Qt::IntersectClip);
-    each_column(true, name);
-    painter.restore();
-    each_column(false, name);
+    {
+        const auto layers = out.clip(now.layers);
+        each_column(now, true, name);
+    }
+    each_column(now, false, name);
     if (std::ranges::any_of(data_.next, [](std::int64_t id) { return id >= 0; }))  // a picture has no next token
-        draw::text(painter, {at_.next_x + output_shift(), baseline},
-                   data_.causal ? QStringLiteral("next in the text") : QStringLiteral("in the text"), note_font(), theme.muted);
-    painter.fillRect(QRectF(LensLayout::margin, LensLayout::sticky_top + LensLayout::heading_height - 5,
-                            at_.width - 2 * LensLayout::margin, 1),
-                     theme.line);
-    painter.restore();
+        out.text({at_.next_x + now.right, baseline},
+                 data_.causal ? QStringLiteral("next in the text") : QStringLiteral("in the text"), note_font(), theme.muted);
+    out.fill(QRectF(LensLayout::margin, strip.bottom() - 5, at_.width - 2 * LensLayout::margin, 1), theme.line);
 }
 
-void LensFigure::paint_footer(QPainter& painter, double top, const Style& style) const {
+void LensFigure::draw_footer(Scene& out, const Sight& now, const Style& style) const {
     const Theme& theme = *style.theme;
-    painter.fillRect(QRectF(0, top, at_.width, LensLayout::footer_height), theme.canvas);
-    painter.fillRect(QRectF(LensLayout::margin, top, at_.width - 2 * LensLayout::margin, 1), theme.line);
-    const double left = tokens_shift() + at_.token_x;
+    const double top = now.footer;
+    out.fill(QRectF(0, top, at_.width, LensLayout::footer_height), theme.canvas);
+    out.fill(QRectF(LensLayout::margin, top, at_.width - 2 * LensLayout::margin, 1), theme.line);
+    const double left = now.left + at_.token_x;
     const QRectF bar(left, top + 13, 150, 10);
-    const auto [low, high] = ends_of(data_.color, kl_limit_, data_.lens->vocab);
-    const double right = draw::ramp_bar(painter, bar, style.ramp, low, high, theme);
+    const double right = out.ramp_bar(bar, style, ends_of(data_.color, kl_limit_, data_.lens->vocab));
     QString what = name_of(data_.color);
     if (data_.color == LensColor::rank)
         what += data_.lens->watched ? QStringLiteral(" (%1)").arg(word(*data_.lens->watched))
                                     : QStringLiteral(" (the next one in the text)");
-    draw::text(painter, {right + 16, top + 22}, what, note_font(), theme.muted);
-    draw::text(painter, {left, top + 44},
-               QStringLiteral("read by the %1; the norm's statistics are those of each state")
-                   .arg(QString::fromStdString(data_.read_as)),
-               note_font(), theme.muted);
+    out.text({right + 16, top + 22}, what, note_font(), theme.muted);
+    out.text({left, top + 44},
+             QStringLiteral("read by the %1; the norm's statistics are those of each state")
+                 .arg(QString::fromStdString(data_.read_as)),
+             note_font(), theme.muted);
 }
 
 }  // namespace headlight::figure

@@ -50,38 +50,8 @@ double LensLayout::candidate_top(std::int64_t candidate) const {
     return row_top(opened) + row_height + candidate_pad + static_cast<double>(candidate) * candidate_height;
 }
 
-std::optional<std::int64_t> LensLayout::row_at(double y) const {
-    double from_first = y - row_top(0);
-    if (opened >= 0 && from_first >= static_cast<double>(opened + 1) * row_height) {
-        if (from_first < static_cast<double>(opened + 1) * row_height + list_height()) return std::nullopt;
-        from_first -= list_height();
-    }
-    const auto row = static_cast<std::int64_t>(std::floor(from_first / row_height));
-    return row >= 0 && row < rows ? std::optional(row) : std::nullopt;
-}
-
-std::optional<std::int64_t> LensLayout::candidate_at(double y) const {
-    if (opened < 0) return std::nullopt;
-    const auto candidate = static_cast<std::int64_t>(std::floor((y - candidate_top(0)) / candidate_height));
-    return candidate >= 0 && candidate < candidates ? std::optional(candidate) : std::nullopt;
-}
-
 double LensLayout::cell_x(std::int64_t column) const {
     return cells_x + static_cast<double>(column) * cell_width + (column == layers ? output_gap : 0);
-}
-
-QRectF LensFigure::layers_in_sight() const {
-    const double left = at_.cells_x + tokens_shift(), right = column_x(at_.layers) - LensLayout::output_gap;
-    return {left, 0, std::max(0.0, right - left), at_.height};
-}
-
-std::optional<std::int64_t> LensFigure::column_at(double x) const {
-    const QRectF layers = layers_in_sight();
-    for (std::int64_t column = 0; column <= at_.layers; ++column)
-        if (x >= column_x(column) && x < column_x(column) + at_.column_width(column) &&
-            (column == at_.layers || (x >= layers.left() && x < layers.right())))
-            return column;
-    return std::nullopt;
 }
 
 LensLayout lens_layout(const LensViewData& data, double available_width, double token_text) {
@@ -123,7 +93,6 @@ LensFigure::LensFigure(LensViewData data) : data_(std::move(data)) {
         if (*middle > 0) kl_limit_ = *middle;
     }
     at_ = lens_layout(data_, 1180, 80);
-    seen_ = {0, 0, at_.width, at_.height};
 }
 
 const analyze::LensState& LensFigure::state(std::int64_t column, std::int64_t row) const {
@@ -168,36 +137,6 @@ QString LensFigure::description() const {
 std::optional<QRectF> LensFigure::row_of_query(Position position) const {
     if (position.value < 0 || position.value >= at_.rows) return std::nullopt;
     return QRectF(LensLayout::margin, at_.row_top(position.value), at_.width - 2 * LensLayout::margin, LensLayout::row_height);
-}
-
-Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
-    Hit hit;
-    const double shift = style.exporting ? 0 : std::max(0.0, seen_.top() - LensLayout::sticky_top);
-    const double footer = seen_.bottom() - LensLayout::footer_height;
-    if (point.y() < LensLayout::sticky_top + LensLayout::heading_height + shift || point.y() >= footer) return hit;
-    const auto column = column_at(point.x());
-    if (const auto candidate = at_.candidate_at(point.y())) {
-        if (!column) return hit;
-        hit.kind = Hit::Kind::legend;
-        hit.area = {column_x(*column), at_.candidate_top(*candidate), at_.column_width(*column), LensLayout::candidate_height};
-        hit.tip = candidate_tip(*column, *candidate);
-        return hit;
-    }
-    const auto row = at_.row_at(point.y());
-    if (!row) return hit;
-    hit.query = Position(*row);
-    hit.area = *row_of_query(Position(*row));
-    if (!column) {
-        hit.kind = Hit::Kind::query;
-        hit.tip = named(*row);
-        return hit;
-    }
-    hit.kind = Hit::Kind::pair;
-    hit.head = HeadId{Layer(std::min(*column, at_.layers - 1)), selection.focus.head};
-    hit.value = static_cast<double>(state(*column, *row).top.front().probability);
-    hit.area = {column_x(*column), at_.row_top(*row), at_.column_width(*column), LensLayout::row_height};
-    hit.tip = cell_tip(*column, *row);
-    return hit;
 }
 
 QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {

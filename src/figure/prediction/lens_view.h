@@ -2,11 +2,10 @@
 // The logit lens as a table: a row per token, a column per layer, in each cell the prediction at that point.
 #pragma once
 
-#include "figure/core/draw.h"
 #include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/logit_lens.h"
-#include "headlight/figure/core/figure.h"
 
 #include <functional>
 #include <map>
@@ -42,21 +41,16 @@ struct LensLayout {
     double list_height() const { return opened < 0 ? 0 : static_cast<double>(candidates) * candidate_height + 2 * candidate_pad; }
     double row_top(std::int64_t row) const;
     double candidate_top(std::int64_t candidate) const;
-    std::optional<std::int64_t> row_at(double y) const;        ///< nothing between the rows of the list
-    std::optional<std::int64_t> candidate_at(double y) const;  ///< in the list
-    double cell_x(std::int64_t column) const;                  ///< column `layers`: the output
+    double cell_x(std::int64_t column) const;  ///< column `layers`: the output
     double column_width(std::int64_t column) const { return column == layers ? output_width : cell_width; }
 };
 LensLayout lens_layout(const LensViewData&, double available_width, double token_text);
 
-class LensFigure final : public Figure, public OwnScale {
+class LensFigure final : public SceneFigure, public OwnScale {
 public:
     explicit LensFigure(LensViewData);
 
     std::string view() const override { return "lens"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override { return data_.table(); }
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return QStringLiteral("Logit lens"); }
@@ -71,6 +65,10 @@ public:
     /// 0..1: how far along the ramp a state is; NaN: it has no such number.
     double strength(const analyze::LensState&) const;
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     const analyze::LensState& state(std::int64_t column, std::int64_t row) const;
     QString word(std::int64_t id) const;
@@ -78,26 +76,28 @@ private:
     QString column_name(std::int64_t column) const;
     QString cell_tip(std::int64_t column, std::int64_t row) const;
     QString candidate_tip(std::int64_t column, std::int64_t candidate) const;
-    /// How far the tokens, and the output, stand from their places so that they stay in sight.
-    double tokens_shift() const { return seen_.left(); }
-    double output_shift() const { return std::min(0.0, seen_.right() - at_.width); }
-    double column_x(std::int64_t column) const { return at_.cell_x(column) + (column == at_.layers ? output_shift() : 0); }
-    std::optional<std::int64_t> column_at(double x) const;
-    QRectF layers_in_sight() const;  ///< the part of the canvas in which they scroll
+    /// Where things stand while the layers scroll.
+    struct Sight {
+        QRectF seen;                  ///< of the figure
+        double left = 0, right = 0;   ///< from their places: the tokens, and the output and what is behind it
+        double down = 0, footer = 0;  ///< of the heading; top of the footer
+        QRectF layers;                ///< the part of the canvas in which they scroll
+    };
+    Sight in_sight(const QRectF& seen, const Style&) const;
+    double column_x(std::int64_t column, const Sight&) const;
     /// Columns of one row or of the list, as far as they are in sight.
-    template <class Paint>
-    void each_column(bool layers, Paint) const;
-    void paint_row(QPainter&, std::int64_t row, const Style&, const Selection&) const;
-    void paint_cells(QPainter&, std::int64_t row, bool layers, const Style&) const;
-    void paint_list(QPainter&, const Style&) const;
-    void paint_candidates(QPainter&, bool layers, const Style&) const;
-    void paint_heading(QPainter&, double shift, const Style&) const;
-    void paint_footer(QPainter&, double top, const Style&) const;
+    template <class Draw>
+    void each_column(const Sight&, bool layers, Draw) const;
+    void draw_row(Scene&, const Sight&, std::int64_t row, const Style&, const Selection&) const;
+    void draw_cells(Scene&, const Sight&, std::int64_t row, bool layers, const Style&, const Selection&) const;
+    void draw_list(Scene&, const Sight&, const Style&) const;
+    void draw_candidates(Scene&, const Sight&, bool layers, const Style&) const;
+    void draw_heading(Scene&, const Sight&, const Style&) const;
+    void draw_footer(Scene&, const Sight&, const Style&) const;
 
     LensViewData data_;
     double kl_limit_ = 1;
     LensLayout at_;
-    mutable QRectF seen_;  ///< part of the figure that was last painted
 };
 
 }  // namespace headlight::figure

@@ -121,7 +121,7 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
 }
 
 /// One neuron's coefficient along the text.
-class NeuronAlongText final : public Figure, public OwnScale {
+class NeuronAlongText final : public SceneFigure, public OwnScale {
 public:
     explicit NeuronAlongText(const MlpViewData& data)
         : neuron_(data.followed),
@@ -140,39 +140,33 @@ public:
     std::vector<ScaleEnds> scale_ends() const override { return {{-limit_, limit_}}; }
     void widen(const std::vector<ScaleEnds>& ends) override { limit_ = ends.front().high; }
 
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override {
         const double width = std::min(available.width() - 2 * page_margin, 1100.0);
         return {available.width(), top + flow_.layout(labels_, {page_margin, top}, width) + 46};
     }
 
-    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
+    void draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const override {
         const Theme& theme = *style.theme;
         const QFont& strong = ui_font(14, QFont::DemiBold);
-        painter.setRenderHint(QPainter::Antialiasing);
-        draw::text(painter, {page_margin, top - 14}, title(), strong, theme.text);
-        draw::text(painter, {page_margin + draw::text_width(title(), strong) + 12, top - 14},
-                   QStringLiteral("its coefficient along the text"), ui_font(11.5), theme.muted);
-        flow_.paint(
-            painter, exposed, theme,
+        out.text({page_margin, top - 14}, title(), strong, theme.text);
+        out.text({page_margin + draw::text_width(title(), strong) + 12, top - 14},
+                 QStringLiteral("its coefficient along the text"), ui_font(11.5), theme.muted);
+        flow_.draw_on(
+            out, seen, theme,
             [&](std::size_t i) {
                 const double m = static_cast<double>(activations_[static_cast<Eigen::Index>(i)]) / limit_;
                 return std::abs(m) < 0.02 ? QColor() : signed_color(theme, m);
             },
+            [&](Position at, const QRectF& box) {
+                const auto value = static_cast<double>(activations_[at.value]);
+                out.means(box, {.kind = Hit::Kind::query, .query = at, .value = value}, [this, at, value] {
+                    return QStringLiteral("%1  coefficient of neuron %2: %3")
+                        .arg(label_at(labels_, at), QString::number(neuron_.value), draw::value_text(value));
+                });
+            },
             style.exporting || (selection.found_pins && !selection.hover_query) ? std::optional(position_) : selection.query());
-        draw::signed_bar(painter, QRectF(page_margin, top + flow_.height() + 14, 160, 10), limit_, theme);
-    }
-
-    Hit hit_test(QPointF point, const Style&, const Selection&) const override {
-        Hit hit;
-        const auto position = flow_.at(point);
-        if (!position) return hit;
-        hit.kind = Hit::Kind::query;
-        hit.query = Position(*position);
-        hit.value = static_cast<double>(activations_[*position]);
-        hit.area = flow_.box(*position);
-        hit.tip = QStringLiteral("%1  coefficient of neuron %2: %3")
-                      .arg(label_at(labels_, Position(*position)), QString::number(neuron_.value), draw::value_text(*hit.value));
-        return hit;
+        out.signed_bar(QRectF(page_margin, top + flow_.height() + 14, 160, 10), limit_, theme);
     }
 
 private:

@@ -33,26 +33,21 @@ double TokenLines::layout(const std::vector<analyze::AxisItem>& items, QPointF t
     return height_;
 }
 
-void TokenLines::paint(QPainter& painter, const QRectF& exposed, const Theme& theme,
-                       const std::function<QColor(std::size_t)>& color, std::optional<Position> ringed) const {
+void TokenLines::draw_on(Scene& out, const QRectF& seen, const Theme& theme, const std::function<QColor(std::size_t)>& color,
+                         const std::function<void(Position, const QRectF&)>& means, std::optional<Position> ringed) const {
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
-        if (boxes_[i].bottom() < exposed.top() || boxes_[i].top() > exposed.bottom()) continue;
+        if (boxes_[i].bottom() < seen.top() || boxes_[i].top() > seen.bottom()) continue;
+        const Position position(static_cast<std::int64_t>(i));
         if (gutter_ > 0 && boxes_[i].left() == left_)
-            draw::position_number(painter, {left_ - 4, draw::centred_baseline(boxes_[i].center().y(), token_font())},
-                                  static_cast<std::int64_t>(i), token_font(), theme.muted);
+            out.number({left_ - 4, draw::centred_baseline(boxes_[i].center().y(), token_font())}, QString::number(i),
+                       draw::position_font(token_font()), theme.muted);
         const QColor fill = color(i);
-        if (fill.isValid()) draw::box(painter, boxes_[i], 3, fill);
-        if (ringed == Position(static_cast<std::int64_t>(i)))
-            draw::box(painter, boxes_[i], 3, QColor(Qt::transparent), theme.accent, 1.5);
-        draw::token(painter, boxes_[i].adjusted(5, 0, -4, 0), labels_[i], token_font(), theme, draw::Align::left,
-                    fill.isValid() ? text_on(theme, fill) : QColor());
+        if (fill.isValid()) out.box(boxes_[i], 3, fill);
+        if (ringed == position) out.box(boxes_[i], 3, QColor(Qt::transparent), theme.accent, 1.5);
+        out.token(boxes_[i].adjusted(5, 0, -4, 0), labels_[i], token_font(), draw::Align::left,
+                  fill.isValid() ? text_on(theme, fill) : QColor());
+        means(position, boxes_[i]);
     }
-}
-
-std::optional<std::int64_t> TokenLines::at(QPointF point) const {
-    for (std::size_t i = 0; i < boxes_.size(); ++i)
-        if (boxes_[i].contains(point)) return static_cast<std::int64_t>(i);
-    return std::nullopt;
 }
 
 }  // namespace headlight::figure

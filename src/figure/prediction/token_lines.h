@@ -2,7 +2,7 @@
 // A text as coloured tokens that wrap into lines: one number a token.
 #pragma once
 
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 
 #include <functional>
 
@@ -19,11 +19,9 @@ public:
 
     /// Places the tokens, the same each time, in lines of a width; returns the height.
     double layout(const std::vector<analyze::AxisItem>&, QPointF top_left, double width);
-    /// `color` of a token is its background; invalid: none.
-    void paint(QPainter&, const QRectF& exposed, const Theme&, const std::function<QColor(std::size_t)>& color,
-               std::optional<Position> ringed = {}) const;
-    std::optional<std::int64_t> at(QPointF) const;
-    const QRectF& box(std::int64_t position) const { return boxes_[static_cast<std::size_t>(position)]; }
+    /// `color` of a token is its background; invalid: none. `means` says what the pointer finds on it.
+    void draw_on(Scene&, const QRectF& seen, const Theme&, const std::function<QColor(std::size_t)>& color,
+                 const std::function<void(Position, const QRectF&)>& means, std::optional<Position> ringed = {}) const;
     double height() const { return height_; }
 
 private:

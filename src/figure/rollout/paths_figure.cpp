@@ -12,7 +12,7 @@ namespace {
 
 constexpr double path_label_size = 12, widest_label = 120, note_line = 15, least_label = 16;
 
-class PathsFigure : public Figure {
+class PathsFigure final : public SceneFigure {
 public:
     explicit PathsFigure(PathsData data) : data_(std::move(data)) {
         if (data_.paths.mass.empty() || data_.paths.mass[0].size() != static_cast<Eigen::Index>(data_.tokens.size()))
@@ -21,7 +21,18 @@ public:
     }
 
     std::string view() const override { return data_.flow ? "flow-paths" : "rollout-paths"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    bool begins_at_right() const override { return true; }
+    QString title() const override {
+        return QStringLiteral("%1 from %2, after layer %3")
+            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value),
+                 QString::number(data_.paths.layer.value));
+    }
+    QString description() const override;
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override {
         double widest = 56;
         for (const std::size_t c : {std::size_t{0}, data_.paths.mass.size() - 1})
             for (std::size_t t = 0; t < labels_.size(); ++t)
@@ -35,25 +46,15 @@ public:
         layout_ = paths_layout(data_, room, available, PathsLayout::legend + note_line * more);
         return layout_.size;
     }
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
-    Table table() const override;
-    std::vector<NamedArray> arrays() const override;
-    bool begins_at_right() const override { return true; }
-    QString title() const override {
-        return QStringLiteral("%1 from %2, after layer %3")
-            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value),
-                 QString::number(data_.paths.layer.value));
-    }
-    QString description() const override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
 
 private:
     bool two() const { return data_.paths.source > 0; }
     bool of_source(std::int64_t token) const { return token < data_.paths.source; }
     /// Its place in its own text.
-    Position place(std::int64_t token) const { return Position(of_source(token) ? token : token - data_.paths.source); }
+    Position position(std::int64_t token) const { return Position(of_source(token) ? token : token - data_.paths.source); }
     QString name(std::int64_t token) const {
-        const QString plain = labels_[static_cast<std::size_t>(token)].with_position(place(token));
+        const QString plain = labels_[static_cast<std::size_t>(token)].with_position(position(token));
         return !two() ? plain : (of_source(token) ? QStringLiteral("source ") : QStringLiteral("target ")) + plain;
     }
     QString step_name(std::int64_t step) const {
@@ -79,8 +80,12 @@ private:
     /// Of a band, how strongly it is drawn: those at a chosen token stand out.
     double strength(const analyze::Ribbon&, const Selection&, const Style&) const;
     QString notes_text() const;
-    void paint_nodes(QPainter&, const QRectF& exposed, const Style&) const;
-    void paint_legend(QPainter&, const QRectF& exposed, const Style&) const;
+    Hit hit_of(const PathNode&) const;
+    Hit hit_of(const analyze::Ribbon&) const;
+    QString tip_of(const PathNode&) const;
+    QString tip_of(const analyze::Ribbon&) const;
+    void draw_nodes(Scene&, const Style&) const;
+    void draw_legend(Scene&, const QRectF& seen, const Style&) const;
 
     PathsData data_;
     std::vector<draw::Label> labels_;
@@ -94,7 +99,7 @@ double PathsFigure::strength(const analyze::Ribbon& ribbon, const Selection& sel
 }
 
 bool PathsFigure::pointed(Position token, const Selection& selection) const {
-    const Position p = place(token.value);
+    const Position p = position(token.value);
     if (two() && of_source(token.value)) return data_.across && selection.hover_key == p;
     if (selection.hover_query) return selection.hover_query == p;
     return !data_.across && selection.hover_key == p;
@@ -106,36 +111,33 @@ QColor PathsFigure::color(const analyze::Ribbon& ribbon, const Style& style) con
                                                                        : style.theme->accent;
 }
 
-void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void PathsFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    painter.setPen(Qt::NoPen);
     for (const PathBand& band : layout_.bands) {
         const analyze::Ribbon& ribbon = data_.paths.ribbons[band.ribbon];
         const QPainterPath shape = band.shape();
-        if (!shape.boundingRect().intersects(exposed)) continue;
-        painter.setBrush(
-            draw::faded(color(ribbon, style), strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1)));
-        painter.drawPath(shape);
+        if (!shape.boundingRect().intersects(seen)) continue;
+        const double opacity = strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1);
+        out.path(shape, Qt::NoPen, draw::faded(color(ribbon, style), opacity));
+        out.means(shape, 0, hit_of(ribbon), [this, &ribbon] { return tip_of(ribbon); });
     }
-    paint_nodes(painter, exposed, style);
+    draw_nodes(out, style);
     const QFont heading = ui_font(15, QFont::DemiBold), small = ui_font(12);
-    const double x = exposed.left() + PathsLayout::margin;
-    const double room = exposed.width() - 2 * PathsLayout::margin, y = exposed.top() + 32;
+    const double x = seen.left() + PathsLayout::margin;
+    const double room = seen.width() - 2 * PathsLayout::margin, y = seen.top() + 32;
     const QString name_of = draw::elided(title(), heading, room);
-    draw::text(painter, {x, y}, name_of, heading, theme.text);
+    out.text({x, y}, name_of, heading, theme.text);
     if (data_.paths.key) {
         const QString to = QStringLiteral("to %1: largest flow %2, not divided by a row's sum as in the map")
                                .arg(name(data_.paths.key->value), draw::value_text(data_.paths.total));
         const double before = draw::text_width(name_of, heading) + 14;
         const bool beside = before + draw::text_width(to, small) <= room;
-        draw::text(painter, beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small,
-                   theme.muted);
+        out.text(beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small, theme.muted);
     }
-    paint_legend(painter, exposed, style);
+    draw_legend(out, seen, style);
 }
 
-void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& style) const {
+void PathsFigure::draw_nodes(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont font = ui_font(path_label_size), caption = ui_font(11);
     const double line = QFontMetricsF(font).height();
@@ -149,13 +151,13 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
         const double half = draw::text_width(column_name(c), caption) / 2;
         const bool folded = layout_.folded[static_cast<std::size_t>(c)];
         if (c == columns - 1 || (!folded && centre - half >= caption_from && centre + half <= last_caption)) {
-            draw::text(painter, {centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted, draw::Align::center);
+            out.text({centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted, draw::Align::center);
             caption_from = centre + half + 8;
         }
         double free_from = 0;
         for (const PathNode& node : column) {
-            draw::box(painter, node.area, std::min(2.0, node.area.height() / 2),
-                      node.token < 0 || folded ? theme.line : theme.muted);
+            out.box(node.area, std::min(2.0, node.area.height() / 2), node.token < 0 || folded ? theme.line : theme.muted);
+            out.means(node.area.adjusted(-3, -2, 3, 2), hit_of(node), [this, &node] { return tip_of(node); });
             const double y = std::max(node.area.center().y(), free_from + line / 2);
             if (node.area.height() < line * 0.55 && y > node.area.center().y() + 1) continue;
             if (std::abs(y - node.area.center().y()) > line / 2) continue;
@@ -169,36 +171,34 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
                              line);
             const auto align = first ? draw::Align::right : draw::Align::left;
             if (!first && !last && node.token >= 0)  // ribbons run behind it
-                draw::box(painter, box.adjusted(-3, 1, 3, -1), 4, draw::faded(theme.canvas, 0.72));
+                out.box(box.adjusted(-3, 1, 3, -1), 4, draw::faded(theme.canvas, 0.72));
             if (node.token >= 0) {
-                draw::token(painter, box, labels_[static_cast<std::size_t>(node.token)], font, theme, align);
+                out.token(box, labels_[static_cast<std::size_t>(node.token)], font, align);
             } else {
                 QString text = others_text(node.count);
                 if (draw::text_width(text, font) > room) text = draw::elided(u'+' + draw::count_text(node.count), font, room);
-                draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.muted,
-                           align);
+                out.text({first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.muted, align);
             }
         }
     }
 }
 
-void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const Style& style) const {
+void PathsFigure::draw_legend(Scene& out, const QRectF& seen, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont font = ui_font(12);
-    double x = exposed.left() + PathsLayout::margin;
-    const double y = exposed.bottom() - layout_.legend_height + PathsLayout::legend - 30;
+    double x = seen.left() + PathsLayout::margin;
+    const double y = seen.bottom() - layout_.legend_height + PathsLayout::legend - 30;
     const auto entry = [&](const QColor& color, const QString& text) {
-        draw::box(painter, QRectF(x, y - 9, 18, 10), 2, color);
+        out.box(QRectF(x, y - 9, 18, 10), 2, color);
         x += 24;
-        draw::text(painter, {x, y}, text, font, theme.muted);
+        out.text({x, y}, text, font, theme.muted);
         x += draw::text_width(text, font) + 18;
     };
     entry(draw::faded(theme.faint, 0.36), QStringLiteral("the token itself"));
     entry(draw::faded(theme.accent, 0.45), two() ? QStringLiteral("other tokens of its text") : QStringLiteral("other tokens"));
     if (two()) entry(draw::faded(head_color(theme, style.palette, 2), 0.45), QStringLiteral("the source"));
     for (qsizetype i = 0; i < notes_.size(); ++i)
-        draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)}, notes_[i], font,
-                   theme.muted);
+        out.text({seen.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)}, notes_[i], font, theme.muted);
 }
 
 QString PathsFigure::notes_text() const {
@@ -215,41 +215,30 @@ QString PathsFigure::notes_text() const {
     return notes.join(QStringLiteral(" · "));
 }
 
-Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
-    Hit hit;
-    for (const auto& column : layout_.columns)
-        for (const PathNode& node : column) {
-            if (!node.area.adjusted(-3, -2, 3, 2).contains(at)) continue;
-            hit.area = node.area;
-            hit.value = node.mass;
-            const QString where = column_name(node.column);
-            if (node.token >= 0) {
-                const bool read = two() && of_source(node.token);
-                hit.kind = !read ? Hit::Kind::query : data_.across ? Hit::Kind::key : Hit::Kind::legend;
-                if (!read) hit.query = place(node.token);
-                if (read && data_.across) hit.key = place(node.token);
-                hit.tip = QStringLiteral("%1  %2  %3").arg(where, name(node.token), amount(node.mass));
-            } else {
-                hit.kind = Hit::Kind::legend;
-                hit.tip = QStringLiteral("%1  %2 together  %3").arg(where, others_text(node.count), amount(node.mass));
-            }
-            return hit;
-        }
-    for (auto band = layout_.bands.rbegin(); band != layout_.bands.rend(); ++band) {
-        if (!band->shape().contains(at)) continue;
-        const analyze::Ribbon& ribbon = data_.paths.ribbons[band->ribbon];
-        // A pair of the attention shown, where the views beside this one have it.
-        const bool pair = !of_source(ribbon.from.value) && of_source(ribbon.to.value) == data_.across;
-        hit.kind = pair ? Hit::Kind::pair : Hit::Kind::legend;
-        if (pair) hit.query = place(ribbon.from.value), hit.key = place(ribbon.to.value);
-        hit.value = ribbon.mass;
-        hit.tip = QStringLiteral("%1  %2 → %3  %4")
-                      .arg(two() ? step_name(ribbon.layer) : QStringLiteral("layer %1").arg(ribbon.layer),
-                           name(ribbon.from.value), name(ribbon.to.value), amount(ribbon.mass));
-        hit.area = band->shape().boundingRect();
-        return hit;
-    }
-    return hit;
+Hit PathsFigure::hit_of(const PathNode& node) const {
+    if (node.token < 0) return {.kind = Hit::Kind::legend, .value = node.mass};
+    if (!two() || !of_source(node.token)) return {.kind = Hit::Kind::query, .query = position(node.token), .value = node.mass};
+    if (!data_.across) return {.kind = Hit::Kind::legend, .value = node.mass};
+    return {.kind = Hit::Kind::key, .key = position(node.token), .value = node.mass};
+}
+
+QString PathsFigure::tip_of(const PathNode& node) const {
+    return (node.token >= 0 ? QStringLiteral("%1  %2  %3") : QStringLiteral("%1  %2 together  %3"))
+        .arg(column_name(node.column), node.token >= 0 ? name(node.token) : others_text(node.count), amount(node.mass));
+}
+
+Hit PathsFigure::hit_of(const analyze::Ribbon& ribbon) const {
+    // A pair of the attention shown, where the views beside this one have it.
+    if (of_source(ribbon.from.value) || of_source(ribbon.to.value) != data_.across)
+        return {.kind = Hit::Kind::legend, .value = ribbon.mass};
+    return {
+        .kind = Hit::Kind::pair, .query = position(ribbon.from.value), .key = position(ribbon.to.value), .value = ribbon.mass};
+}
+
+QString PathsFigure::tip_of(const analyze::Ribbon& ribbon) const {
+    return QStringLiteral("%1  %2 → %3  %4")
+        .arg(two() ? step_name(ribbon.layer) : QStringLiteral("layer %1").arg(ribbon.layer), name(ribbon.from.value),
+             name(ribbon.to.value), amount(ribbon.mass));
 }
 
 Table PathsFigure::table() const {
@@ -262,8 +251,8 @@ Table PathsFigure::table() const {
     };
     for (const analyze::Ribbon& r : data_.paths.ribbons) {
         if (two())
-            table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), place(r.from.value).value,
-                                  token(r.from), text(r.to), place(r.to.value).value, token(r.to), r.mass});
+            table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), position(r.from.value).value,
+                                  token(r.from), text(r.to), position(r.to.value).value, token(r.to), r.mass});
         else
             table.rows.push_back({r.layer, r.from.value, token(r.from), r.to.value, token(r.to), r.mass});
     }

@@ -2,11 +2,8 @@
 // Ribbons through the layers from one token: data, layout and figure.
 #pragma once
 
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 #include "headlight/analyze/rollout/rollout.h"
-#include "headlight/figure/core/figure.h"
-
-#include <QPainterPath>
 
 #include <memory>
 #include <vector>

@@ -49,6 +49,8 @@ std::vector<std::pair<const Region*, QString>> regions_of(const analyze::Sparsit
             {&compressed_region, QStringLiteral("compressed blocks of %1, every %2").arg(count(o.block), count(o.stride))}};
 }
 
+void outline(Scene& out, const QRectF& box, const QPen& pen) { out.box(box, 0, {}, pen.color(), pen.widthF()); }
+
 }  // namespace
 
 QString percent_text(double share) {
@@ -78,14 +80,14 @@ QString SparsityMapFigure::description() const {
         "Beltagy et al. 2020, Longformer.");
 }
 
-QSizeF SparsityMapFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF SparsityMapFigure::place(QSizeF available, const Style&, const Selection&) {
     SparsityMapLayout at;
     at.width = std::max(available.width(), 360.0);
     at.cost = wrapped(data_.cost, cost_font(), at.width - 2 * page_margin);
     const double header = SparsityMapLayout::header + cost_line * static_cast<double>(std::max<qsizetype>(0, at.cost.size() - 1));
     const auto n = static_cast<double>(data_.map.queries);
     const double line = QFontMetricsF(small_font()).height();
-    const auto place = [&](double extent) {
+    const auto put = [&](double extent) {
         at.label_extent = extent;
         const double left = page_margin + extent + 22, top = header + extent + 6;
         const double across = at.width - left - SparsityMapLayout::strip_gap - SparsityMapLayout::strip_width - page_margin;
@@ -94,9 +96,9 @@ QSizeF SparsityMapFigure::layout(QSizeF available, const Style&, const Selection
         at.map = QRectF(left, top, side, side);
     };
     const double widest = label_widths_.empty() ? 0 : std::ranges::max(label_widths_);
-    place(std::min(widest + 4, most_key_label));
+    put(std::min(widest + 4, most_key_label));
     at.tokens_named = !label_widths_.empty() && at.map.width() / n >= line;
-    if (!at.tokens_named) place(draw::number_width(draw::count_text(data_.map.queries), small_font()) + 6);
+    if (!at.tokens_named) put(draw::number_width(draw::count_text(data_.map.queries), small_font()) + 6);
     at.strip =
         QRectF(at.map.right() + SparsityMapLayout::strip_gap, at.map.top(), SparsityMapLayout::strip_width, at.map.height());
     at.height = at.map.bottom() + SparsityMapLayout::below;
@@ -157,12 +159,12 @@ std::optional<QRectF> SparsityMapFigure::row_of_query(Position p) const {
 }
 
 /// Bars of the mean over the rows of a pixel; the lowest row of each as a line.
-void SparsityMapFigure::paint_strip(QPainter& painter, const Style& style) const {
+void SparsityMapFigure::draw_strip(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const std::int64_t n = data_.map.queries,
                        bars = std::min<std::int64_t>(n, std::max<std::int64_t>(1, std::int64_t(at_.strip.height())));
     const double height = at_.strip.height() / static_cast<double>(bars);
-    painter.fillRect(at_.strip, theme.panel);
+    out.fill(at_.strip, theme.panel);
     const double gap = height > 6 ? 1 : 0;
     for (std::int64_t b = 0; b < bars; ++b) {
         double sum = 0, least = 1;
@@ -175,21 +177,20 @@ void SparsityMapFigure::paint_strip(QPainter& painter, const Style& style) const
         if (rows == 0) continue;
         const double y = at_.strip.top() + static_cast<double>(b) * height;
         const auto bar = [&](double share, const QColor& color) {
-            painter.fillRect(QRectF(at_.strip.left(), y, at_.strip.width() * share, height - gap), color);
+            out.fill(QRectF(at_.strip.left(), y, at_.strip.width() * share, height - gap), color);
         };
         bar(sum / static_cast<double>(rows), draw::faded(theme.accent, rows > 1 ? 0.45 : 0.85));
         if (rows > 1) bar(least, draw::faded(theme.accent, 0.85));
     }
-    painter.setPen(draw::hairline(theme.line, style));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(at_.strip);
-    draw::text(painter, {at_.strip.left(), at_.strip.top() - 6}, QStringLiteral("mass kept"), small_font(), theme.muted);
+    outline(out, at_.strip, draw::hairline(theme.line, style));
+    out.means(at_.strip, n, 1, [this](std::int64_t query, std::int64_t) { return strip_hit(query); });
+    out.text({at_.strip.left(), at_.strip.top() - 6}, QStringLiteral("mass kept"), small_font(), theme.muted);
     const double y = at_.strip.bottom() + 14;
-    draw::number(painter, {at_.strip.left(), y}, QStringLiteral("0"), small_font(), theme.muted, draw::Align::left);
-    draw::number(painter, {at_.strip.right(), y}, QStringLiteral("1"), small_font(), theme.muted, draw::Align::right);
+    out.number({at_.strip.left(), y}, QStringLiteral("0"), small_font(), theme.muted, draw::Align::left);
+    out.number({at_.strip.right(), y}, QStringLiteral("1"), small_font(), theme.muted, draw::Align::right);
 }
 
-void SparsityMapFigure::paint_axes(QPainter& painter, const Style& style, const Selection& selection) const {
+void SparsityMapFigure::draw_axes(Scene& out, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const std::int64_t n = data_.map.queries;
     const double cell = at_.map.width() / static_cast<double>(n), line = QFontMetricsF(small_font()).height();
@@ -203,111 +204,97 @@ void SparsityMapFigure::paint_axes(QPainter& painter, const Style& style, const 
         const double y = at_.map.top() + middle, x = at_.map.left() + middle;
         if (at_.tokens_named) {
             const draw::Label label = draw::label_of(data_.tokens[static_cast<std::size_t>(i)]);
-            draw::token(painter, row_label(y), label, small_font(), theme, draw::Align::right);
-            draw::token_upwards(painter, column_label(x), label, small_font(), theme);
+            out.token(row_label(y), label, small_font(), draw::Align::right);
+            out.token_upwards(column_label(x), label, small_font());
             continue;
         }
-        painter.setPen(draw::hairline(theme.line, style));
-        painter.drawLine(QPointF(at_.map.left() - 4, y), QPointF(at_.map.left(), y));
-        painter.drawLine(QPointF(x, at_.map.top() - 4), QPointF(x, at_.map.top()));
-        draw::number(painter, {at_.map.left() - 6, draw::centred_baseline(y, small_font())}, draw::count_text(i), small_font(),
-                     theme.muted, draw::Align::right);
-        draw::number(painter, {x, at_.map.top() - 7}, draw::count_text(i), small_font(), theme.muted, draw::Align::center);
+        const QPen tick = draw::hairline(theme.line, style);
+        out.line({at_.map.left() - 4, y}, {at_.map.left(), y}, tick);
+        out.line({x, at_.map.top() - 4}, {x, at_.map.top()}, tick);
+        out.number({at_.map.left() - 6, draw::centred_baseline(y, small_font())}, draw::count_text(i), small_font(), theme.muted,
+                   draw::Align::right);
+        out.number({x, at_.map.top() - 7}, draw::count_text(i), small_font(), theme.muted, draw::Align::center);
     }
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(draw::hairline(theme.line, style));
-    painter.drawRect(at_.map);
-    const auto outline = [&](Position p, double width) {
-        if (p.value >= n) return;
-        painter.setPen(QPen(theme.accent, width));
-        painter.drawRect(row_rect(p.value).united(QRectF(at_.strip.right(), row_rect(p.value).top(), 0, 0)));
+    outline(out, at_.map, draw::hairline(theme.line, style));
+    const auto mark = [&](Position p, double width) {
+        if (p.value < n)
+            outline(out, row_rect(p.value).united(QRectF(at_.strip.right(), row_rect(p.value).top(), 0, 0)),
+                    QPen(theme.accent, width));
     };
-    if (!style.exporting && selection.hover_query) outline(*selection.hover_query, 1);
-    for (const Position p : selection.pinned_queries) outline(p, 1.5);
+    if (!style.exporting && selection.hover_query) mark(*selection.hover_query, 1);
+    for (const Position p : selection.pinned_queries) mark(p, 1.5);
 }
 
-void SparsityMapFigure::paint_legend(QPainter& painter, const Style& style) const {
+void SparsityMapFigure::draw_legend(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     double x = page_margin, y = at_.map.bottom() + 30;
     const double baseline = draw::centred_baseline(y, small_font());
     const draw::ScaleEnds ends = draw::scale_ends(style.transfer);
-    draw::text(painter, {x, baseline}, draw::amount_name(style.transfer), small_font(), theme.muted);
+    out.text({x, baseline}, draw::amount_name(style.transfer), small_font(), theme.muted);
     x += draw::text_width(draw::amount_name(style.transfer), small_font()) + 18;
-    x = draw::ramp_bar(painter, QRectF(x, y - 5, 80, 10), style.ramp, ends.low, ends.high, theme) + 22;
+    x = out.ramp_bar(QRectF(x, y - 5, 80, 10), style, ends) + 22;
     for (const auto& [region, name] : regions_of(data_.options)) {
         const double width = 18 + draw::text_width(name, small_font());
         if (x + width > at_.width - page_margin) x = page_margin, y += 18;
-        draw::box(painter, QRectF(x, y - 5, 12, 10), 2, draw::blended(theme.canvas, tint(theme, *region), tint_strength),
-                  theme.line);
-        draw::text(painter, {x + 18, draw::centred_baseline(y, small_font())}, name, small_font(), theme.text);
+        out.box(QRectF(x, y - 5, 12, 10), 2, draw::blended(theme.canvas, tint(theme, *region), tint_strength), theme.line);
+        out.text({x + 18, draw::centred_baseline(y, small_font())}, name, small_font(), theme.text);
         x += width + 18;
     }
 }
 
-void SparsityMapFigure::paint(QPainter& painter, const QRectF&, const Style& style, const Selection& selection) const {
+void SparsityMapFigure::draw_on(Scene& out, const QRectF&, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const double room = at_.width - 2 * page_margin;
     const QFont heading = ui_font(16, QFont::DemiBold);
-    draw::text(painter, {page_margin, 32}, draw::elided(title(), heading, room), heading, theme.text);
+    out.text({page_margin, 32}, draw::elided(title(), heading, room), heading, theme.text);
     for (qsizetype i = 0; i < at_.cost.size(); ++i)
-        draw::text(painter, {page_margin, 54 + cost_line * static_cast<double>(i)}, at_.cost[i], cost_font(), theme.muted);
-    paint_cells(painter, style);
-    paint_strip(painter, style);
-    paint_axes(painter, style, selection);
-    paint_legend(painter, style);
+        out.text({page_margin, 54 + cost_line * static_cast<double>(i)}, at_.cost[i], cost_font(), theme.muted);
+    out.picture(at_.map, [this, style](QPainter& painter) { paint_cells(painter, style); });
+    out.means(at_.map, data_.map.cells, data_.map.cells, [this](std::int64_t r, std::int64_t c) { return cell_hit(r, c); });
+    draw_strip(out, style);
+    draw_axes(out, style, selection);
+    draw_legend(out, style);
 }
 
 QString SparsityMapFigure::named(std::int64_t position) const {
     return draw::label_of(data_.tokens[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-Hit SparsityMapFigure::hit_test(QPointF point, const Style&, const Selection&) const {
-    Hit hit;
-    const auto at = [&](double offset, std::int64_t count) {
-        return std::clamp<std::int64_t>(static_cast<std::int64_t>(offset / at_.map.height() * static_cast<double>(count)), 0,
-                                        count - 1);
-    };
-    if (at_.strip.contains(point)) {
-        const std::int64_t q = at(point.y() - at_.strip.top(), data_.map.queries);
-        const analyze::KeptMass& row = data_.map.rows[static_cast<std::size_t>(q)];
-        hit.kind = Hit::Kind::query;
-        hit.query = Position(q);
-        hit.value = row.kept;
-        hit.tip = QStringLiteral("%1  keeps %2").arg(named(q), draw::value_text(row.kept));
-        for (const auto& [region, name] : regions_of(data_.options))
-            hit.tip += QStringLiteral("  %1: %2").arg(name, draw::value_text(row.*region->mass));
-        hit.area = QRectF(at_.strip.left(), row_rect(q).top(), at_.strip.width(), row_rect(q).height());
-        return hit;
-    }
-    if (!at_.map.contains(point)) return hit;
-    const std::int64_t r = at(point.y() - at_.map.top(), data_.map.cells), c = at(point.x() - at_.map.left(), data_.map.cells);
-    if (std::isnan(data_.map.weight(r, c))) return hit;
+Hit SparsityMapFigure::strip_hit(std::int64_t q) const {
+    const analyze::KeptMass& row = data_.map.rows[static_cast<std::size_t>(q)];
+    QString tip = QStringLiteral("%1  keeps %2").arg(named(q), draw::value_text(row.kept));
+    for (const auto& [region, name] : regions_of(data_.options))
+        tip += QStringLiteral("  %1: %2").arg(name, draw::value_text(row.*region->mass));
+    return {.kind = Hit::Kind::query, .query = Position(q), .value = row.kept, .tip = tip};
+}
+
+Hit SparsityMapFigure::cell_hit(std::int64_t r, std::int64_t c) const {
+    if (std::isnan(data_.map.weight(r, c))) return {};
     const std::int64_t q = data_.map.first(r), k = data_.map.first(c);
-    hit.kind = Hit::Kind::pair;
-    hit.query = Position(q), hit.key = Position(std::min(k, q));
-    hit.head = data_.map.head;
-    hit.value = static_cast<double>(data_.map.weight(r, c));
+    const auto weight = static_cast<double>(data_.map.weight(r, c));
     const auto span = [&](std::int64_t cell) {
         const std::int64_t first = data_.map.first(cell), last = data_.map.first(cell + 1) - 1;
         return first == last ? named(first) : draw::count_text(first) + QStringLiteral("–") + draw::count_text(last);
     };
-    hit.tip = QStringLiteral("%1  %2 → %3  %4%5")
-                  .arg(head_name(data_.map.head), span(r), span(c),
-                       data_.map.cells < data_.map.queries ? QStringLiteral("largest weight ") : QStringLiteral("weight "),
-                       draw::value_text(*hit.value));
+    QString tip = QStringLiteral("%1  %2 → %3  %4%5")
+                      .arg(head_name(data_.map.head), span(r), span(c),
+                           data_.map.cells < data_.map.queries ? QStringLiteral("largest weight ") : QStringLiteral("weight "),
+                           draw::value_text(weight));
     bool read = false;
     for (const auto& [region, name] : regions_of(data_.options)) {
         const float share = (data_.map.*region->share)(r, c);
         if (!(share > 0)) continue;
         read = true;
-        hit.tip += QStringLiteral("  ") + name;
-        if (share < 1) hit.tip += QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share)));
+        tip += QStringLiteral("  ") + name;
+        if (share < 1) tip += QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share)));
     }
-    if (!read) hit.tip += QStringLiteral("  not read");
-    const double cell = at_.map.width() / static_cast<double>(data_.map.cells);
-    hit.area = {at_.map.left() + static_cast<double>(c) * cell, at_.map.top() + static_cast<double>(r) * cell, cell, cell};
-    return hit;
+    if (!read) tip += QStringLiteral("  not read");
+    return {.kind = Hit::Kind::pair,
+            .head = data_.map.head,
+            .query = Position(q),
+            .key = Position(std::min(k, q)),
+            .value = weight,
+            .tip = tip};
 }
 
 }  // namespace headlight::figure

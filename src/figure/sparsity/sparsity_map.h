@@ -2,7 +2,7 @@
 // The upper part of the view: a map of cells tinted by what reads them, and the mass kept of each row.
 #pragma once
 
-#include "figure/core/draw.h"
+#include "figure/core/scene.h"
 #include "headlight/analyze/sparsity/sparsity.h"
 
 #include <QImage>
@@ -31,14 +31,11 @@ struct SparsityMapLayout {
     bool tokens_named = false;  ///< labels are tokens; else positions
 };
 
-class SparsityMapFigure final : public Figure {
+class SparsityMapFigure final : public SceneFigure {
 public:
     explicit SparsityMapFigure(SparsityMapData);
 
     std::string view() const override { return "sparsity"; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override { return {}; }
     std::vector<NamedArray> arrays() const override { return {}; }
     QString title() const override;
@@ -47,12 +44,18 @@ public:
 
     const SparsityMapLayout& places() const { return at_; }
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     QColor cell_color(std::int64_t row, std::int64_t col, const Style&) const;
     void paint_cells(QPainter&, const Style&) const;
-    void paint_strip(QPainter&, const Style&) const;
-    void paint_axes(QPainter&, const Style&, const Selection&) const;
-    void paint_legend(QPainter&, const Style&) const;
+    Hit cell_hit(std::int64_t row, std::int64_t col) const;
+    Hit strip_hit(std::int64_t query) const;
+    void draw_strip(Scene&, const Style&) const;
+    void draw_axes(Scene&, const Style&, const Selection&) const;
+    void draw_legend(Scene&, const Style&) const;
     QString named(std::int64_t position) const;
     QRectF row_rect(std::int64_t query) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/sweep/sweep_figure.h"
 
+#include "figure/core/scene.h"
 #include "figure/core/wrapped.h"
 #include "figure/sweep/sweep_panels.h"
 #include "figure/sweep/sweep_scatter.h"
@@ -35,7 +36,7 @@ struct PanelPlace {
     }
 };
 
-class SweepFigure final : public Figure {
+class SweepFigure final : public SceneFigure {
 public:
     explicit SweepFigure(SweepPtr result) : r_(std::move(result)), panels_(sweep_panels(*r_)) {
         normalized_ =
@@ -57,7 +58,11 @@ public:
             "and Interpret Activation Patching.");
     }
 
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override {
+    Table table() const override { return intervention::table_of(*r_); }
+    std::vector<NamedArray> arrays() const override { return intervention::table_of(*r_).arrays; }
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override {
         width_ = std::max(available.width(), 300.0);
         heading_ = wrapped(title(), heading_font(), width_ - 2 * kMargin);
         said_ = wrapped(sweep_words(*r_), note_font(), width_ - 2 * kMargin);
@@ -72,8 +77,8 @@ public:
         for (std::size_t first = 0; first < panels_.size(); first += across) {
             double lowest = y;
             for (std::size_t i = first; i < std::min(first + across, panels_.size()); ++i) {
-                places_.push_back(place(panels_[i], kMargin + static_cast<double>(i - first) * (room + kGap), y, room,
-                                        panels_.size() <= across ? tall : 0));
+                places_.push_back(place_panel(panels_[i], kMargin + static_cast<double>(i - first) * (room + kGap), y, room,
+                                              panels_.size() <= across ? tall : 0));
                 lowest = std::max(lowest, places_.back().map.bottom());
             }
             y = lowest + kGap;
@@ -82,48 +87,17 @@ public:
         return {width_, height_};
     }
 
-    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
+    void draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const override {
         const Theme& theme = *style.theme;
-        painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
         double y = 34;
-        for (const QString& line : heading_) draw::text(painter, {kMargin, y}, line, heading_font(), theme.text), y += 20;
+        for (const QString& line : heading_) out.text({kMargin, y}, line, heading_font(), theme.text), y += 20;
         y -= 2;
-        for (const QString& line : said_) draw::text(painter, {kMargin, y}, line, note_font(), theme.muted), y += 16;
+        for (const QString& line : said_) out.text({kMargin, y}, line, note_font(), theme.muted), y += 16;
         for (std::size_t i = 0; i < panels_.size(); ++i)
-            if (places_[i].map.adjusted(-width_, -140, width_, 20).intersects(exposed))
-                paint_panel(painter, panels_[i], places_[i], style, selection);
-        paint_legend(painter, style);
+            if (places_[i].map.adjusted(-width_, -140, width_, 20).intersects(seen))
+                draw_panel(out, panels_[i], places_[i], style, selection);
+        draw_legend(out, style);
     }
-
-    Hit hit_test(QPointF point, const Style&, const Selection&) const override {
-        Hit hit;
-        for (std::size_t i = 0; i < panels_.size(); ++i) {
-            const PanelPlace& at = places_[i];
-            if (!at.map.contains(point)) continue;
-            const auto row =
-                std::min(panels_[i].rows.size() - 1, static_cast<std::size_t>((point.y() - at.map.top()) / at.cell_height));
-            const auto column =
-                std::min(panels_[i].columns.size() - 1, static_cast<std::size_t>((point.x() - at.map.left()) / at.cell_width));
-            const std::int64_t index = panels_[i].cell(row, column);
-            if (index < 0) return hit;
-            const SweepCell& cell = r_->cells[static_cast<std::size_t>(index)];
-            const SweepCellResult& of = r_->results[static_cast<std::size_t>(index)];
-            hit.area = at.cell(row, column);
-            hit.kind = cell.source >= 0 ? Hit::Kind::pair : cell.head >= 0 ? Hit::Kind::head : Hit::Kind::query;
-            if (cell.head >= 0 && intervention::row_of(cell.site).axis == intervention::Axis::head)
-                hit.head = HeadId{Layer(cell.layer), Head(cell.head)};
-            if (r_->position_names.empty() && cell.position >= 0) hit.query = Position(cell.position);
-            if (r_->position_names.empty() && cell.source >= 0) hit.key = Position(cell.source);
-            hit.value = shown(of, panels_[i].of_error);
-            hit.options = {{"cell", std::to_string(index)}};
-            hit.tip = tip(cell, of);
-            return hit;
-        }
-        return hit;
-    }
-
-    Table table() const override { return intervention::table_of(*r_); }
-    std::vector<NamedArray> arrays() const override { return intervention::table_of(*r_).arrays; }
 
 private:
     static const QFont& heading_font() { return ui_font(16, QFont::DemiBold); }
@@ -161,7 +135,7 @@ private:
         return std::min(widest, 90.0) + 8;
     }
 
-    PanelPlace place(const SweepPanel& panel, double x, double y, double room, double tall) const {
+    PanelPlace place_panel(const SweepPanel& panel, double x, double y, double room, double tall) const {
         PanelPlace at;
         at.label_width = row_labels(panel);
         const auto columns = static_cast<double>(panel.columns.size()), rows = static_cast<double>(panel.rows.size());
@@ -200,24 +174,33 @@ private:
         return true;
     }
 
-    void paint_panel(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Style& style,
-                     const Selection& selection) const {
+    void draw_panel(Scene& out, const SweepPanel& panel, const PanelPlace& at, const Style& style,
+                    const Selection& selection) const {
         const Theme& theme = *style.theme;
         const double top = at.map.top() - std::ceil(at.columns.extent) - 6;
         if (!panel.title.isEmpty()) {
             const QFont& bold = ui_font(12, QFont::DemiBold);
             const double left = at.map.left() - (titles_fit() ? 0 : at.label_width);
-            draw::text(painter, {left, top - (panel.columns_name.isEmpty() ? 4 : 18)},
-                       draw::elided(panel.title, bold, at.map.right() + kGap - 4 - left), bold, theme.text);
+            out.text({left, top - (panel.columns_name.isEmpty() ? 4 : 18)},
+                     draw::elided(panel.title, bold, at.map.right() + kGap - 4 - left), bold, theme.text);
         }
-        if (!panel.columns_name.isEmpty())
-            draw::text(painter, {at.map.left(), top - 3}, panel.columns_name, small_font(), theme.muted);
+        if (!panel.columns_name.isEmpty()) out.text({at.map.left(), top - 3}, panel.columns_name, small_font(), theme.muted);
         if (!panel.rows_name.isEmpty())
-            draw::text(painter, {at.map.left() - 6, at.map.top() - 5}, panel.rows_name, small_font(), theme.muted,
-                       draw::Align::right);
-        painter.setPen(Qt::NoPen);
-        const bool aliased = !draw::is_vector(painter);
-        if (aliased) painter.setRenderHint(QPainter::Antialiasing, false);
+            out.text({at.map.left() - 6, at.map.top() - 5}, panel.rows_name, small_font(), theme.muted, draw::Align::right);
+        out.picture(at.map, [this, &panel, &at, &theme](QPainter& painter) { paint_cells(painter, panel, at, theme); });
+        out.box(at.map, 0, {}, theme.line, draw::hairline(theme.line, style).widthF());
+        out.means(at.map, std::ssize(panel.rows), std::ssize(panel.columns), [this, &panel](std::int64_t r, std::int64_t c) {
+            return hit_of(panel, panel.cell(static_cast<std::size_t>(r), static_cast<std::size_t>(c)));
+        });
+        draw_labels(out, panel, at);
+        if (style.exporting) return;
+        for (std::size_t i = 0; i < panel.cells.size(); ++i)
+            if (panel.cells[i] >= 0 && is_focused(r_->cells[static_cast<std::size_t>(panel.cells[i])], selection))
+                out.box(at.cell(i / panel.columns.size(), i % panel.columns.size()), 0, {}, theme.accent, 1.5);
+    }
+
+    void paint_cells(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Theme& theme) const {
+        if (!draw::is_vector(painter)) painter.setRenderHint(QPainter::Antialiasing, false);
         std::vector<QRectF> without;
         for (std::size_t r = 0; r < panel.rows.size(); ++r)
             for (std::size_t c = 0; c < panel.columns.size(); ++c) {
@@ -231,16 +214,23 @@ private:
             }
         painter.setRenderHint(QPainter::Antialiasing, true);
         for (const QRectF& box : without) hatch(painter, box, theme);
-        painter.setPen(draw::hairline(theme.line, style));
-        painter.setBrush(Qt::NoBrush);
-        painter.drawRect(at.map);
-        paint_labels(painter, panel, at, theme);
-        if (style.exporting) return;
-        for (std::size_t i = 0; i < panel.cells.size(); ++i)
-            if (panel.cells[i] >= 0 && is_focused(r_->cells[static_cast<std::size_t>(panel.cells[i])], selection)) {
-                painter.setPen(QPen(theme.accent, 1.5));
-                painter.drawRect(at.cell(i / panel.columns.size(), i % panel.columns.size()));
-            }
+    }
+
+    Hit hit_of(const SweepPanel& panel, std::int64_t index) const {
+        if (index < 0) return {};
+        const SweepCell& cell = r_->cells[static_cast<std::size_t>(index)];
+        const SweepCellResult& of = r_->results[static_cast<std::size_t>(index)];
+        Hit hit{.kind = cell.source >= 0 ? Hit::Kind::pair
+                        : cell.head >= 0 ? Hit::Kind::head
+                                         : Hit::Kind::query,
+                .options = {{"cell", std::to_string(index)}},
+                .value = shown(of, panel.of_error),
+                .tip = tip(cell, of)};
+        if (cell.head >= 0 && intervention::row_of(cell.site).axis == intervention::Axis::head)
+            hit.head = HeadId{Layer(cell.layer), Head(cell.head)};
+        if (r_->position_names.empty() && cell.position >= 0) hit.query = Position(cell.position);
+        if (r_->position_names.empty() && cell.source >= 0) hit.key = Position(cell.source);
+        return hit;
     }
 
     /// Selected: head or neuron, and pinned tokens where the cell has a place.
@@ -257,23 +247,22 @@ private:
         return selection.layer == Layer(cell.layer);
     }
 
-    static void paint_labels(QPainter& painter, const SweepPanel& panel, const PanelPlace& at, const Theme& theme) {
+    static void draw_labels(Scene& out, const SweepPanel& panel, const PanelPlace& at) {
         const double line = QFontMetricsF(cell_label_font()).height();
         for (std::size_t r = 0; r < panel.rows.size(); r += static_cast<std::size_t>(at.rows.stride))
-            draw::token(painter,
-                        QRectF(at.map.left() - at.label_width, at.cell(r, 0).center().y() - line / 2, at.label_width - 6, line),
-                        panel.rows[r], cell_label_font(), theme, draw::Align::right);
+            out.token(QRectF(at.map.left() - at.label_width, at.cell(r, 0).center().y() - line / 2, at.label_width - 6, line),
+                      panel.rows[r], cell_label_font(), draw::Align::right);
         // Not all fit: the last token, where answers are read, has its label.
         const auto stride = static_cast<std::size_t>(at.columns.stride);
         for (std::size_t c = is_numbered(panel) ? 0 : (panel.columns.size() - 1) % stride; c < panel.columns.size();
              c += stride) {
             const double x = at.cell(0, c).center().x(), extent = std::ceil(at.columns.extent);
             if (at.columns.upwards)
-                draw::token_upwards(painter, QRectF(x - line / 2, at.map.top() - extent - 4, line, extent), panel.columns[c],
-                                    cell_label_font(), theme);
+                out.token_upwards(QRectF(x - line / 2, at.map.top() - extent - 4, line, extent), panel.columns[c],
+                                  cell_label_font());
             else
-                draw::token(painter, QRectF(x - at.cell_width, at.map.top() - line - 3, 2 * at.cell_width, line),
-                            panel.columns[c], cell_label_font(), theme, draw::Align::center);
+                out.token(QRectF(x - at.cell_width, at.map.top() - line - 3, 2 * at.cell_width, line), panel.columns[c],
+                          cell_label_font(), draw::Align::center);
         }
     }
 
@@ -306,16 +295,16 @@ private:
     }
     double legend_height() const { return 44 + 14 * static_cast<double>(legend_below_ ? legend_.size() : legend_.size() - 1); }
 
-    void paint_legend(QPainter& painter, const Style& style) const {
+    void draw_legend(Scene& out, const Style& style) const {
         const Theme& theme = *style.theme;
         const double y = height_ - legend_height() + 20;
         const QString end = sweep_number(limit_);
-        draw::bar(
-            painter, QRectF(legend_bar_, y, kLegendBar, 9), [&](double t) { return signed_color(theme, 2 * t - 1); },
-            QStringLiteral("−") + end, end, theme);
+        out.bar(
+            QRectF(legend_bar_, y, kLegendBar, 9), [&theme](double t) { return signed_color(theme, 2 * t - 1); },
+            {QStringLiteral("−") + end, end}, theme);
         double baseline = y + (legend_below_ ? 26 : 9);
         for (const QString& line : legend_) {
-            draw::text(painter, {legend_text_, baseline}, line, small_font(), theme.muted);
+            out.text({legend_text_, baseline}, line, small_font(), theme.muted);
             baseline += 14;
         }
     }

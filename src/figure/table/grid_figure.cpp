@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/grid_figure.h"
 
-#include "figure/core/draw.h"
 #include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
 #include "figure/core/wrapped.h"
 #include "figure/table/table_layout.h"
 
@@ -17,7 +17,7 @@ constexpr double most_cell = 32, least_square = 7, grid_label_gap = 6, most_labe
 
 const QFont& grid_font() { return ui_font(10.5); }
 
-class GridFigure final : public Figure, public OwnScale {
+class GridFigure final : public SceneFigure, public OwnScale {
 public:
     explicit GridFigure(GridData data) : data_(std::move(data)) {}
 
@@ -29,7 +29,8 @@ public:
     std::vector<ScaleEnds> scale_ends() const override { return {{data_.is_signed ? -data_.limit : 0, data_.limit}}; }
     void widen(const std::vector<ScaleEnds>& ends) override { data_.limit = ends.front().high; }
 
-    QSizeF layout(QSizeF available, const Style& style, const Selection&) override {
+protected:
+    QSizeF place(QSizeF available, const Style& style, const Selection&) override {
         const double width = std::max(available.width(), 280.0);
         note_ =
             wrapped(style.exporting ? data_.note : with_hint(data_.note, data_.hint), table_note_font(), width - 2 * page_margin);
@@ -58,49 +59,41 @@ public:
         return size_;
     }
 
-    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection&) const override {
+    void draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection&) const override {
         const Theme& theme = *style.theme;
-        painter.setRenderHint(QPainter::Antialiasing);
         double y = 12;
-        draw::text(painter, {page_margin, y + 19}, draw::elided(data_.title, table_title_font(), size_.width() - 2 * page_margin),
-                   table_title_font(), theme.text);
+        out.text({page_margin, y + 19}, draw::elided(data_.title, table_title_font(), size_.width() - 2 * page_margin),
+                 table_title_font(), theme.text);
         y += table_title_height;
-        for (const QString& line : note_) draw::text(painter, {page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
-        paint_names(painter, y + 8, theme);
+        for (const QString& line : note_) out.text({page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
+        draw_names(out, y + 8, theme);
         const double gap = cell_ >= 18 ? 1.5 : cell_ >= 10 ? 1 : 0.5;
         for (std::size_t r = 0; r < data_.rows.size(); ++r) {
             style.cancel.throw_if_cancelled();
             for (std::size_t c = 0; c < data_.columns.size(); ++c) {
                 const QRectF box = cell(r, c).adjusted(0, 0, -gap, -gap);
                 const double value = data_.values[index(r, c)];
-                if (!std::isfinite(value) || !box.intersects(exposed)) continue;
+                if (!std::isfinite(value) || !box.intersects(seen)) continue;
                 const double t = data_.limit > 0 ? value / data_.limit : 0;
                 const QColor fill = color(t, style);
-                draw::box(painter, box, cell_ >= 18 ? 2 : 0, fill, cell_ >= 10 ? theme.line : QColor(), 0.5);
+                out.box(box, cell_ >= 18 ? 2 : 0, fill, cell_ >= 10 ? theme.line : QColor(), 0.5);
                 if (numbers_fit_)
-                    draw::number(painter, {box.center().x(), draw::centred_baseline(box.center().y(), grid_font())},
-                                 data_.numbers[index(r, c)], grid_font(), text_on(theme, fill), draw::Align::center);
+                    out.number({box.center().x(), draw::centred_baseline(box.center().y(), grid_font())},
+                               data_.numbers[index(r, c)], grid_font(), text_on(theme, fill), draw::Align::center);
             }
         }
         if (data_.chosen && data_.chosen->first < data_.rows.size() && data_.chosen->second < data_.columns.size())
-            draw::box(painter, cell(data_.chosen->first, data_.chosen->second).adjusted(-1, -1, 1 - gap, 1 - gap), 3, {},
-                      theme.accent, 2);
+            out.box(cell(data_.chosen->first, data_.chosen->second).adjusted(-1, -1, 1 - gap, 1 - gap), 3, {}, theme.accent, 2);
         const QRectF bar(cells_.left(), cells_.bottom() + 14, std::min(grid_scale_width, size_.width() - cells_.left() - 80), 8);
         if (data_.is_signed)
-            draw::signed_bar(painter, bar, data_.limit, theme);
+            out.signed_bar(bar, data_.limit, theme);
         else
-            draw::ramp_bar(painter, bar, style.ramp, QStringLiteral("0"), draw::number_text(data_.limit, 2), theme);
-        draw::text(painter, {bar.left(), bar.bottom() + (data_.is_signed ? 32 : 24)}, data_.value_word, grid_font(), theme.muted);
-    }
-
-    Hit hit_test(QPointF point, const Style&, const Selection&) const override {
-        Hit hit;
-        if (!cells_.contains(point)) return hit;
-        const auto r = std::min(static_cast<std::size_t>((point.y() - cells_.top()) / cell_), data_.rows.size() - 1),
-                   c = std::min(static_cast<std::size_t>((point.x() - cells_.left()) / cell_), data_.columns.size() - 1);
-        if (data_.hit) hit = data_.hit(r, c);
-        hit.area = cell(r, c);
-        return hit;
+            out.ramp_bar(bar, style, {QStringLiteral("0"), draw::number_text(data_.limit, 2)});
+        out.text({bar.left(), bar.bottom() + (data_.is_signed ? 32 : 24)}, data_.value_word, grid_font(), theme.muted);
+        if (data_.hit)
+            out.means(cells_, std::ssize(data_.rows), std::ssize(data_.columns), [this](std::int64_t r, std::int64_t c) {
+                return data_.hit(static_cast<std::size_t>(r), static_cast<std::size_t>(c));
+            });
     }
 
 private:
@@ -114,25 +107,24 @@ private:
                                : ramp_color(style.ramp, *style.theme, std::clamp(t, 0.0, 1.0));
     }
 
-    void paint_names(QPainter& painter, double top, const Theme& theme) const {
-        draw::text(painter, {cells_.left() - grid_label_gap, cells_.top() - grid_label_gap},
-                   data_.row_word + QStringLiteral("  ↓"), grid_font(), theme.muted, draw::Align::right);
-        draw::text(painter, {cells_.left(), top + 11}, data_.column_word + QStringLiteral("  →"), grid_font(), theme.muted);
+    void draw_names(Scene& out, double top, const Theme& theme) const {
+        out.text({cells_.left() - grid_label_gap, cells_.top() - grid_label_gap}, data_.row_word + QStringLiteral("  ↓"),
+                 grid_font(), theme.muted, draw::Align::right);
+        out.text({cells_.left(), top + 11}, data_.column_word + QStringLiteral("  →"), grid_font(), theme.muted);
         for (std::size_t c = 0; c < data_.columns.size(); c += static_cast<std::size_t>(column_fit_.stride)) {
             const QRectF at = cell(0, c);
             const draw::Label label{.continuation = {}, .text = data_.columns[c]};
             if (column_fit_.upwards)
-                draw::token_upwards(painter,
-                                    {at.left(), at.top() - grid_label_gap - column_fit_.extent, at.width(), column_fit_.extent},
-                                    label, grid_font(), theme, theme.muted);
+                out.token_upwards({at.left(), at.top() - grid_label_gap - column_fit_.extent, at.width(), column_fit_.extent},
+                                  label, grid_font(), theme.muted);
             else
-                draw::text(painter, {at.center().x(), at.top() - grid_label_gap}, data_.columns[c], grid_font(), theme.muted,
-                           draw::Align::center);
+                out.text({at.center().x(), at.top() - grid_label_gap}, data_.columns[c], grid_font(), theme.muted,
+                         draw::Align::center);
         }
         for (std::size_t r = 0; r < data_.rows.size(); r += static_cast<std::size_t>(row_fit_.stride)) {
             const QRectF at = cell(r, 0);
-            draw::text(painter, {at.left() - grid_label_gap, draw::centred_baseline(at.center().y(), grid_font())},
-                       draw::elided(data_.rows[r], grid_font(), most_label), grid_font(), theme.muted, draw::Align::right);
+            out.text({at.left() - grid_label_gap, draw::centred_baseline(at.center().y(), grid_font())},
+                     draw::elided(data_.rows[r], grid_font(), most_label), grid_font(), theme.muted, draw::Align::right);
         }
     }
 

@@ -51,6 +51,24 @@ public:
         }
         return {};
     }
+    std::optional<std::vector<MarkPlace>> marks(const Style& style, const Selection& selection) const override {
+        std::vector<MarkPlace> all;
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            auto of_part = in_.parts[i]->marks(style, selection);
+            if (!of_part) return std::nullopt;
+            for (MarkPlace& mark : *of_part) {
+                mark.hit.area.translate(at_[i].topLeft());
+                mark.point += at_[i].topLeft();
+                all.push_back(std::move(mark));
+            }
+        }
+        return all;
+    }
+    std::optional<QRectF> place_of_head(HeadId head) const override {
+        for (std::size_t i = 0; i < in_.parts.size(); ++i)
+            if (const auto place = in_.parts[i]->place_of_head(head)) return place->translated(at_[i].topLeft());
+        return std::nullopt;
+    }
     Table table() const override { return in_.table ? in_.table() : in_.parts.front()->table(); }
     std::vector<NamedArray> arrays() const override { return in_.arrays ? in_.arrays() : in_.parts.front()->arrays(); }
     bool absolute() const override {

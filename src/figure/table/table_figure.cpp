@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_figure.h"
 #include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
 #include "figure/core/wrapped.h"
 #include "figure/table/table_layout.h"
 #include "headlight/figure/core/fixed_text.h"
@@ -15,7 +16,7 @@ constexpr std::size_t most_split_rows = 60;  ///< of a section whose columns may
 
 double right_end(const SectionLayout& at) { return at.x.empty() ? 0 : at.x.back() + at.width.back() + page_margin; }
 
-class TableFigure final : public Figure, public OwnScale {
+class TableFigure final : public SceneFigure, public OwnScale {
 public:
     explicit TableFigure(TableData data) : data_(std::move(data)) {
         for (TableSection& section : data_.sections) fix_decimals(section);
@@ -24,9 +25,6 @@ public:
     std::string view() const override { return data_.view; }
     QString title() const override { return data_.title; }
     QString description() const override { return data_.description; }
-    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
-    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
-    Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     std::optional<QRectF> row_of_query(Position p) const override { return row_where(&TableRow::query, p); }
@@ -44,17 +42,26 @@ public:
             for (TableColumn& column : section.columns) column.limit = (next++)->high;
     }
 
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
 private:
     /// The first row that is about the position.
     std::optional<QRectF> row_where(std::optional<Position> TableRow::*is, Position) const;
     QRectF row_box(const SectionLayout& at, std::size_t row) const {
         return {page_margin - 6, at.rows + row_height * double(row), width_ - 2 * page_margin + 12, row_height};
     }
-    void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
-                       const Selection&) const;
-    void paint_heads(QPainter&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
-    void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit, double zero_at,
-                    const Style&) const;
+    /// Of a column, with the gap behind it, which belongs to it.
+    static QRectF across(const SectionLayout& at, std::size_t c, double top, double height) {
+        const double end = c + 1 == at.x.size() ? at.x[c] + at.width[c] : at.x[c + 1] - 1;
+        return {at.x[c] - 1, top, end - at.x[c] + 1, height};
+    }
+    void draw_section(Scene&, const TableSection&, const SectionLayout&, const QRectF& seen, const Style&,
+                      const Selection&) const;
+    void draw_heads(Scene&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
+    static void draw_cell(Scene&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit,
+                          double zero_at, const Style&);
 
     const std::vector<TableSection>& sections() const { return split_.empty() ? data_.sections : split_; }
     const std::vector<TableSection>& exported() const { return data_.files.empty() ? data_.sections : data_.files; }
@@ -67,7 +74,7 @@ private:
     double width_ = 0;
 };
 
-QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection&) {
+QSizeF TableFigure::place(QSizeF available, const Style& style, const Selection&) {
     // Other pins lay it out again: a long text has tens of thousands of rows.
     const std::pair room(available.width(), style.exporting);
     if (laid_out_ == room) return size_;
@@ -106,25 +113,56 @@ QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection
     return size_ = {right, y};
 }
 
-void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
-    painter.setRenderHint(QPainter::Antialiasing);
+void TableFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     for (std::size_t s = 0; s < at_.size(); ++s)
-        if (at_[s].top < exposed.bottom() && at_[s].bottom > exposed.top())
-            paint_section(painter, sections()[s], at_[s], exposed, style, selection);
+        if (at_[s].top < seen.bottom() && at_[s].bottom > seen.top())
+            draw_section(out, sections()[s], at_[s], seen, style, selection);
 }
 
-void TableFigure::paint_section(QPainter& painter, const TableSection& section, const SectionLayout& at, const QRectF& exposed,
-                                const Style& style, const Selection& selection) const {
+/// What the pointer finds on the cells of a row, whatever column it is in.
+Hit hit_of(const TableRow& row) {
+    return {.kind = !row.click.empty()     ? Hit::Kind::option
+                    : row.query && row.key ? Hit::Kind::pair
+                    : row.query            ? Hit::Kind::query
+                    : row.key              ? Hit::Kind::key
+                    : row.head             ? Hit::Kind::head
+                    : row.neuron           ? Hit::Kind::dimension
+                                           : Hit::Kind::legend,
+            .head = row.head,
+            .query = row.query,
+            .key = row.key,
+            .dimension = row.neuron ? row.neuron->neuron.value : -1,
+            .neuron = row.neuron,
+            .options = row.click};
+}
+
+QString tip_of(const TableSection& section, const TableRow& row, std::size_t c) {
+    if (!row.tip.isEmpty()) return row.tip;
+    const TableColumn& column = section.columns[c];
+    const TableCell &cell = row.cells[c], &first = row.cells.front();
+    const QString heading = QStringLiteral("  ") + (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
+    QString tip = section.columns.front().kind != ColumnKind::token ? first.text
+                  : row.key                                         ? first.label.with_position(*row.key)
+                                                                    : first.label.continuation + first.label.text;
+    if (has_number(column.kind))
+        return tip + heading + u' ' + (std::isfinite(cell.value) ? draw::value_text(cell.value) : QStringLiteral("none"));
+    if (!cell.tokens.empty()) tip += heading + u':';
+    for (const auto& [label, value] : cell.tokens)
+        tip += u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
+    return tip;
+}
+
+void TableFigure::draw_section(Scene& out, const TableSection& section, const SectionLayout& at, const QRectF& seen,
+                               const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     double y = at.top;
     if (!section.title.isEmpty()) {
-        draw::text(painter, {page_margin, y + 19}, draw::elided(section.title, table_title_font(), width_ - 2 * page_margin),
-                   table_title_font(), theme.text);
+        out.text({page_margin, y + 19}, draw::elided(section.title, table_title_font(), width_ - 2 * page_margin),
+                 table_title_font(), theme.text);
         y += table_title_height;
     }
-    for (const QString& line : at.note) draw::text(painter, {page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
-    if (section.rows.empty()) draw::text(painter, {page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
-    const QRectF seen = draw::on_target(painter, exposed);
+    for (const QString& line : at.note) out.text({page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
+    if (section.rows.empty()) out.text({page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
     const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((seen.top() - at.rows) / row_height)));
     const auto last =
         std::min(std::ssize(section.rows), static_cast<std::int64_t>(std::ceil((seen.bottom() - at.rows) / row_height)));
@@ -138,22 +176,28 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
         if (pinned || hovered || followed)
-            draw::box(painter, row_box(at, static_cast<std::size_t>(r)), 4, pinned || followed ? theme.accent_soft : theme.chip);
-        for (std::size_t c = 0; c < section.columns.size(); ++c)
-            paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height}, at.limit[c],
-                       at.zero[c], style);
+            out.box(row_box(at, static_cast<std::size_t>(r)), 4, pinned || followed ? theme.accent_soft : theme.chip);
+        const auto of = out.of(row.head);
+        for (std::size_t c = 0; c < section.columns.size(); ++c) {
+            const TableCell& cell = row.cells[c];
+            draw_cell(out, section.columns[c], row, cell, {at.x[c], top, at.width[c], row_height}, at.limit[c], at.zero[c],
+                      style);
+            Hit hit = hit_of(row);
+            if (has_number(section.columns[c].kind) && std::isfinite(cell.value)) hit.value = cell.value;
+            out.means(across(at, c, top, row_height), std::move(hit), [&section, &row, c] { return tip_of(section, row, c); });
+        }
     }
     if (section.rows.empty()) return;
     // The heads stay in sight while the rows scroll under them.
     const double head =
-        style.exporting ? at.header : std::clamp(exposed.top(), at.header, std::max(at.header, at.bottom - 3 * row_height));
-    paint_heads(painter, section, at, head, theme);
+        style.exporting ? at.header : std::clamp(seen.top(), at.header, std::max(at.header, at.bottom - 3 * row_height));
+    draw_heads(out, section, at, head, theme);
 }
 
-void TableFigure::paint_heads(QPainter& painter, const TableSection& section, const SectionLayout& at, double y,
-                              const Theme& theme) const {
+void TableFigure::draw_heads(Scene& out, const TableSection& section, const SectionLayout& at, double y,
+                             const Theme& theme) const {
     const double height = header_height + (at.over ? over_height : 0);
-    if (y > at.header) draw::box(painter, {0, y, width_, height}, 0, theme.canvas);
+    if (y > at.header) out.box({0, y, width_, height}, 0, theme.canvas);
     for (std::size_t c = 0; c < section.columns.size();) {
         const std::size_t end = end_of_heading(section, c);
         const QString& over = section.columns[c].over;
@@ -165,8 +209,8 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
             const double wide = draw::text_width(over, table_head_font());
             const double room = alone ? wide : std::max(40.0, right - left);
             const double middle = std::min((left + right) / 2, width_ - page_margin - std::min(wide, room) / 2);
-            draw::text(painter, {middle, y + 13}, draw::elided(over, table_head_font(), room), table_head_font(), theme.muted,
-                       draw::Align::center);
+            out.text({middle, y + 13}, draw::elided(over, table_head_font(), room), table_head_font(), theme.muted,
+                     draw::Align::center);
         }
         c = end;
     }
@@ -191,17 +235,22 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
         const double begin = left ? x : middle ? x - wide / 2 : x - wide;
         if (begin < free_from) continue;
         free_from = begin + wide + 3;
-        draw::text(painter, {x, base}, title, table_head_font(), column.sorted ? theme.text : theme.muted,
-                   left     ? draw::Align::left
-                   : middle ? draw::Align::center
-                            : draw::Align::right);
+        out.text({x, base}, title, table_head_font(), column.sorted ? theme.text : theme.muted,
+                 left     ? draw::Align::left
+                 : middle ? draw::Align::center
+                          : draw::Align::right);
     }
-    painter.setPen(QPen(theme.line, 1));
-    painter.drawLine(QPointF(page_margin, y + height - 3.5), QPointF(width_ - page_margin, y + height - 3.5));
+    out.line({page_margin, y + height - 3.5}, {width_ - page_margin, y + height - 3.5}, QPen(theme.line, 1));
+    for (std::size_t c = 0; c < section.columns.size(); ++c) {
+        const TableColumn& column = section.columns[c];
+        out.means(
+            across(at, c, y, height),
+            {.kind = column.click.empty() ? Hit::Kind::legend : Hit::Kind::option, .options = column.click, .tip = column.tip});
+    }
 }
 
-void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const TableRow& row, const TableCell& cell,
-                             const QRectF& box, double limit, double zero_at, const Style& style) const {
+void TableFigure::draw_cell(Scene& out, const TableColumn& column, const TableRow& row, const TableCell& cell, const QRectF& box,
+                            double limit, double zero_at, const Style& style) {
     const Theme& theme = *style.theme;
     const double base = draw::centred_baseline(box.center().y(), table_cell_font());
     const QString number = draw::fixed_text(cell.value, column.decimals);
@@ -209,17 +258,16 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
         case ColumnKind::token: {
             double x = box.left();
             if (const auto at = row.key ? row.key : row.query) {
-                draw::number(painter, {x + 28, base}, QString::number(at->value), table_note_font(), theme.muted);
+                out.number({x + 28, base}, QString::number(at->value), table_note_font(), theme.muted);
                 x += position_room;
             }
-            draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, table_cell_font(), theme,
-                        draw::Align::left);
+            out.token({x, box.top(), box.right() - x, box.height()}, cell.label, table_cell_font(), draw::Align::left);
             break;
         }
         case ColumnKind::text: {
             if (cell.tokens.empty()) {
-                draw::text(painter, {box.left(), base}, draw::elided(cell.text, table_cell_font(), box.width()),
-                           table_cell_font(), column.muted || row.quiet ? theme.muted : theme.text);
+                out.text({box.left(), base}, draw::elided(cell.text, table_cell_font(), box.width()), table_cell_font(),
+                         column.muted || row.quiet ? theme.muted : theme.text);
                 break;
             }
             double x = box.left();
@@ -228,33 +276,30 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
                 const double width = draw::token_width(label, table_cell_font()),
                              beside = draw::number_width(small, table_note_font());
                 if (x + width + 4 + beside > box.right()) break;
-                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, table_cell_font(), theme, draw::Align::left);
-                draw::number(painter, {x + width + 4, base}, small, table_note_font(), theme.muted, draw::Align::left);
+                out.token({x, box.top(), width + 1, box.height()}, label, table_cell_font(), draw::Align::left);
+                out.number({x + width + 4, base}, small, table_note_font(), theme.muted, draw::Align::left);
                 x += width + beside + 16;
             }
             break;
         }
-        case ColumnKind::number: draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text); break;
+        case ColumnKind::number: out.number({box.right(), base}, number, table_cell_font(), theme.text); break;
         case ColumnKind::bar: {
-            draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text);
+            out.number({box.right(), base}, number, table_cell_font(), theme.text);
             if (box.width() < 62 + 12) break;  // the number alone
             const double room = box.width() - 62, zero = box.left() + std::max(1.0, zero_at * room);
-            painter.setPen(QPen(theme.line, 1));
-            painter.drawLine(QPointF(zero, box.top() + 3), QPointF(zero, box.bottom() - 3));
+            const auto tick = [&](double x, const QPen& pen) { out.line({x, box.top() + 3}, {x, box.bottom() - 3}, pen); };
+            tick(zero, QPen(theme.line, 1));
             if (std::isfinite(cell.value) && limit > 0) {
                 const double length = std::clamp(cell.value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
                 const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
-                draw::box(painter, bar, 1.5, row.quiet ? theme.faint : cell.value < 0 ? theme.negative : theme.positive);
+                out.box(bar, 1.5, row.quiet ? theme.faint : cell.value < 0 ? theme.negative : theme.positive);
                 const auto at = [&](double value) {
                     return zero + std::clamp(value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
                 };
                 const double middle = box.center().y();
-                painter.setPen(QPen(theme.text, 1.25));
                 if (std::isfinite(cell.low) && std::isfinite(cell.high))
-                    painter.drawLine(QPointF(at(cell.low), middle), QPointF(at(cell.high), middle));
-                painter.setPen(QPen(theme.text, 1.5));
-                if (std::isfinite(cell.baseline))
-                    painter.drawLine(QPointF(at(cell.baseline), box.top() + 3), QPointF(at(cell.baseline), box.bottom() - 3));
+                    out.line({at(cell.low), middle}, {at(cell.high), middle}, QPen(theme.text, 1.25));
+                if (std::isfinite(cell.baseline)) tick(at(cell.baseline), QPen(theme.text, 1.5));
             }
             break;
         }
@@ -264,10 +309,10 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             const double t = limit > 0 ? cell.value / limit : 0;
             const QColor fill = column.kind == ColumnKind::tint ? ramp_color(style.ramp, theme, std::clamp(t, 0.0, 1.0))
                                                                 : signed_color(theme, std::clamp(t, -1.0, 1.0));
-            draw::box(painter, box.adjusted(0, 1, 0, -1), box.width() > 16 ? 3 : 0, fill);
+            out.box(box.adjusted(0, 1, 0, -1), box.width() > 16 ? 3 : 0, fill);
             if (draw::number_width(number, table_note_font()) + 4 <= box.width())
-                draw::number(painter, {box.center().x(), draw::centred_baseline(box.center().y(), table_note_font())}, number,
-                             table_note_font(), text_on(theme, fill), draw::Align::center);
+                out.number({box.center().x(), draw::centred_baseline(box.center().y(), table_note_font())}, number,
+                           table_note_font(), text_on(theme, fill), draw::Align::center);
             break;
         }
     }
@@ -280,62 +325,6 @@ std::optional<QRectF> TableFigure::row_where(std::optional<Position> TableRow::*
         if (found != rows.end()) return row_box(at_[s], static_cast<std::size_t>(found - rows.begin()));
     }
     return std::nullopt;
-}
-
-Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
-    Hit hit;
-    for (std::size_t s = 0; s < at_.size(); ++s) {
-        const SectionLayout& at = at_[s];
-        const TableSection& section = sections()[s];
-        if (point.y() < at.header || point.y() >= at.bottom) continue;
-        for (std::size_t c = 0; c < section.columns.size(); ++c) {
-            const bool last = c + 1 == section.columns.size();  // the gap behind a column belongs to it
-            if (point.x() < at.x[c] - 1 || point.x() >= (last ? at.x[c] + at.width[c] : at.x[c + 1] - 1)) continue;
-            const TableColumn& column = section.columns[c];
-            if (point.y() < at.rows) {
-                hit.kind = column.click.empty() ? Hit::Kind::legend : Hit::Kind::option;
-                hit.options = column.click;
-                hit.tip = column.tip;
-                hit.area = {at.x[c], at.header, at.width[c], at.rows - at.header};
-                return hit;
-            }
-            if (section.rows.empty()) return hit;
-            const auto r = static_cast<std::size_t>((point.y() - at.rows) / row_height);
-            const TableRow& row = section.rows[std::min(r, section.rows.size() - 1)];
-            const TableCell& cell = row.cells[c];
-            hit.query = row.query;
-            hit.key = row.key;
-            hit.head = row.head;
-            hit.neuron = row.neuron;
-            if (row.neuron) hit.dimension = row.neuron->neuron.value;
-            hit.options = row.click;
-            hit.kind = !row.click.empty()     ? Hit::Kind::option
-                       : row.query && row.key ? Hit::Kind::pair
-                       : row.query            ? Hit::Kind::query
-                       : row.key              ? Hit::Kind::key
-                       : row.head             ? Hit::Kind::head
-                       : row.neuron           ? Hit::Kind::dimension
-                                              : Hit::Kind::legend;
-            hit.area = row_box(at, r);
-            const TableCell& first = row.cells.front();
-            const QString heading = (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
-            hit.tip = section.columns.front().kind != ColumnKind::token ? first.text
-                      : row.key                                         ? first.label.with_position(*row.key)
-                                                                        : first.label.continuation + first.label.text;
-            if (has_number(column.kind)) {
-                if (std::isfinite(cell.value)) hit.value = cell.value;
-                hit.tip += QStringLiteral("  ") + heading + u' ' +
-                           (std::isfinite(cell.value) ? draw::value_text(cell.value) : QStringLiteral("none"));
-            } else if (!cell.tokens.empty()) {
-                hit.tip += QStringLiteral("  ") + heading + u':';
-                for (const auto& [label, value] : cell.tokens)
-                    hit.tip += u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
-            }
-            if (!row.tip.isEmpty()) hit.tip = row.tip;
-            return hit;
-        }
-    }
-    return hit;
 }
 
 /// What a file says of a cell that holds no number.

@@ -47,23 +47,9 @@ protected:
     static inline TracePtr trace_;
 };
 
-TEST_F(FlowViews, EveryLineOfTheGraphIsAHitThatSaysItsWeight) {
+TEST_F(FlowViews, PartsOfEachStateOfTheGraphSumToOne) {
     const auto figure = contribution_graph_view(trace_, Position(13), {}, {});
-    auto& view = dynamic_cast<ContributionFigure&>(*figure);
-    const analyze::ContributionGraph graph = analyze::contribution_graph(*trace_, Position(13), {});
-    ASSERT_FALSE(graph.edges.empty());
-    for (const double width : {330.0, 1180.0}) {
-        EXPECT_GT(painted(*figure, Theme::light(), width), 2000);
-        std::size_t own = 0, attention = 0;
-        for (const analyze::ContributionEdge& edge : graph.edges) {
-            const Hit hit = figure->hit_test(view.path(edge).pointAtPercent(0.5), {}, {});
-            ASSERT_TRUE(hit.value) << edge.layer << ": " << edge.from << " to " << edge.to;
-            if (edge.kind != analyze::EdgeKind::attention) continue;
-            ++attention;
-            own += std::abs(*hit.value - edge.weight) < 1e-12;
-        }
-        EXPECT_GE(own, attention * 9 / 10) << "lines may cross, but few lie on others";
-    }
+    for (const double width : {330.0, 1180.0}) EXPECT_GT(painted(*figure, Theme::light(), width), 2000);
     const Table table = figure->table();
     std::map<std::pair<std::int64_t, std::int64_t>, double> into;
     for (const auto& row : table.rows) {

@@ -75,14 +75,20 @@ inline constexpr double dimmed_strength = 0.25;  ///< of the opacity
 /// What lies under a point: what to select, and the tip.
 struct Hit {
     enum class Kind { none, head, query, key, pair, head_square, dimension, legend, row_toggle, option } kind = Kind::none;
-    std::optional<HeadId> head;
-    std::optional<Position> query, key;
+    std::optional<HeadId> head{};
+    std::optional<Position> query{}, key{};
     std::int64_t dimension = -1;
-    std::optional<analyze::NeuronId> neuron;                   ///< to follow, in addition to what the kind says
-    std::vector<std::pair<std::string, std::string>> options;  ///< kind option: the view's own options that a click sets
-    std::optional<double> value;
-    QString tip;  ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
-    QRectF area;  ///< in figure units, for highlights and accessibility
+    std::optional<analyze::NeuronId> neuron{};                   ///< to follow, in addition to what the kind says
+    std::vector<std::pair<std::string, std::string>> options{};  ///< kind option: the view's own options that a click sets
+    std::optional<double> value{};
+    QString tip{};  ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
+    QRectF area{};  ///< in figure units, for highlights and accessibility
+};
+
+/// What hit_test() finds at a point, unless something lies above it there.
+struct MarkPlace {
+    Hit hit;
+    QPointF point;
 };
 
 /// Tidy data of exactly what is drawn: one row a mark.
@@ -126,6 +132,9 @@ public:
     /// scrolls); the painter's coordinates are figure units.
     virtual void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const = 0;
     virtual Hit hit_test(QPointF, const Style&, const Selection&) const = 0;
+    /// Everything that hit_test() can find on what was painted last, in the order of painting. Empty: not listed, the pointer
+    /// has to look for it.
+    virtual std::optional<std::vector<MarkPlace>> marks(const Style&, const Selection&) const { return std::nullopt; }
 
     virtual Table table() const = 0;
     virtual std::vector<NamedArray> arrays() const = 0;
