@@ -401,6 +401,35 @@ at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     return model::normed_heads(trace.config(), {here(norm.gain), here(norm.bias)}, x);
 }
 
+at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::int64_t head, const at::Tensor& summands,
+                            std::int64_t first) {
+    check_layer(trace, layer);
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    const model::Model::Internals& model = trace.model()->internals();
+    at::Tensor x = summands;
+    if (c.qk_norm != model::QkNorm::none) {
+        const model::LayerWeights& w = model.layers[static_cast<std::size_t>(layer.value)];
+        const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
+        const auto own = [&](const at::Tensor& t) {
+            const at::Tensor here = t.to(at::kCPU, at::kDouble);
+            return here.numel() == x.size(2) ? here.view({-1}) : here.view({-1, x.size(2)})[head];
+        };
+        const at::Tensor scales =
+            tensor_rows(trace, {which == Hook::q ? Hook::q_norm_scale : Hook::k_norm_scale, layer}, first, x.size(0))
+                .to(at::kDouble);
+        const at::Tensor scale = scales.select(1, scales.size(1) == 1 ? 0 : head).unsqueeze(2);  // [row, 1, 1]
+        if (c.qk_norm_kind == model::Norm::layer_norm) x = x - x.mean(2, true);
+        x = x / scale * own(norm.gain);
+        if (norm.bias.defined()) {
+            x = x.clone();
+            x.select(1, x.size(1) - 1).add_(own(norm.bias));
+        }
+    }
+    if (c.positions != model::Positions::rotary) return x;
+    return model::rotate_rows(model, layer, x.transpose(0, 1).contiguous(), first, trace.keys()).transpose(0, 1);
+}
+
 at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position key) {
     check_rows(trace, layer, head, 0, 0);
     if (key.value < 0 || key.value >= trace.keys()) {

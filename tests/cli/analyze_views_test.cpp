@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Pair{"importance", "importance", "", {"--position", "2"}}, Pair{"rollout", "rollout", ""},
                     Pair{"focus", "focus-2", "", {"--layer", "1", "--head", "1"}},
                     Pair{"sparsity", "sparsity", "", {"--window", "3"}, {"--window", "3"}}, Pair{"reach", "reach", ""},
+                    Pair{"why", "why", "", {"--layer", "1", "--head", "1"}},
                     Pair{"kv-cache", "kv-cache", "", {}, {"--text", "a"}}),
     [](const auto& one) {
         std::string name = one.param.analysis + std::string(*one.param.model ? one.param.model + 6 : "");

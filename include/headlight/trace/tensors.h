@@ -50,6 +50,10 @@ at::Tensor relative_pairs(const Trace&, Layer, Head, const at::Tensor& queries, 
 /// Queries or keys (Hook::q, Hook::k) as they go into the rotation: behind their norm where the model has one.
 /// [pos, head, d_head]
 at::Tensor before_rotation(const Trace&, Layer, model::Hook);
+/// Summands of a head's queries or keys (Hook::q, Hook::k) as the projections give them, [row, summand, d_head] of positions from
+/// `first` on, taken to what the scores multiply: through the norm of queries and keys at its scale in the run, whose bias goes
+/// to the last summand, and the rotation. `head`: of the keys the one that has them. Their sums are the run's q and k.
+at::Tensor through_rotation(const Trace&, Layer, model::Hook, std::int64_t head, const at::Tensor& summands, std::int64_t first);
 /// Key column j over all queries: [query].
 at::Tensor pattern_column(const Trace&, Layer, Head, Position key);
 

@@ -54,8 +54,7 @@ StreamReading neuron_reading(const trace::Trace& trace, NeuronId id, Position p,
                           .behind_mlp = false,
                           .behind_attention = !c.parallel};
     if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
-    if (norm_before_mlp(c))
-        reading.direction = frozen_norm(trace, mlp_norm(c), id.layer, p).back(reading.direction, reading.constant);
+    if (norm_before_mlp(c)) reading.direction = before_norm(trace, mlp_norm(c), id.layer, p, reading.direction, reading.constant);
     return reading;
 }
 

@@ -140,7 +140,7 @@ at::Tensor slope_of(model::Activation activation, const at::Tensor& x) {
 void through_dense_head(const trace::Trace& trace, Position p, StreamReading& reading) {
     const trace::DenseHeadTensors head = trace::dense_head(*trace.model());
     at::Tensor u = reading.direction;
-    if (trace.config().class_head.norm) u = frozen_norm(trace, Hook::mlm_ln_scale, Layer(0), p).back(u, reading.constant);
+    if (trace.config().class_head.norm) u = before_norm(trace, Hook::mlm_ln_scale, Layer(0), p, u, reading.constant);
     const at::Tensor pre = state_row(trace, Hook::mlm_pre, Layer(0), p), post = state_row(trace, Hook::mlm_post, Layer(0), p);
     const at::Tensor sloped = u * slope_of(trace.config().class_head.activation, pre);
     reading.nonlinear = (at::dot(u, post) - at::dot(sloped, pre)).item<double>();
@@ -191,7 +191,7 @@ StreamReading logit_reading(const trace::Trace& trace, Position p, const Attribu
     }
     if (c.class_head.dense) through_dense_head(trace, p, reading);
     if (c.final_norm)
-        reading.direction = frozen_norm(trace, Hook::ln_final_scale, Layer(0), p).back(reading.direction, reading.constant);
+        reading.direction = before_norm(trace, Hook::ln_final_scale, Layer(0), p, reading.direction, reading.constant);
     return reading;
 }
 

@@ -23,22 +23,48 @@ struct StreamReading {
 /// Norm as a linear map with the scale of the run: y = (x - mean) / scale * gain + bias.
 struct FrozenNorm {
     at::Tensor gain, bias;  ///< float64; undefined: none
-    double scale = 1;
+    at::Tensor scale;       ///< of one position a number, of several [position, 1, 1]
     bool centred = true;
-    /// Direction in front of the norm that reads what `direction` reads behind it; the bias goes into `constant`.
-    at::Tensor back(const at::Tensor& direction, double& constant) const;
+    /// Directions [..., d_model] in front of the norm that read what these read behind it.
+    at::Tensor back(const at::Tensor& directions) const;
+    /// What they read of the bias: [...].
+    at::Tensor of_bias(const at::Tensor& directions) const;
     /// A difference of streams [d_model] taken through the norm.
     at::Tensor forward(const at::Tensor& change) const;
 };
 FrozenNorm frozen_norm(const trace::Trace&, model::Hook scale, Layer, Position);
+FrozenNorm frozen_norms(const trace::Trace&, model::Hook scale, Layer, std::int64_t first, std::int64_t count);
+
+/// FrozenNorm::back() of one direction; what it reads of the bias is added to `constant`.
+at::Tensor before_norm(const trace::Trace&, model::Hook scale, Layer, Position, const at::Tensor& direction, double& constant);
 
 /// The direct logit (difference) as a reading of the last stream.
 StreamReading logit_reading(const trace::Trace&, Position, const AttributionOptions&);
 
-/// What is read at the output of every layer's attention, and at that of its attention to a source.
+/// What is read at the output of every layer's attention, and at that of its attention to a source: [position, reading, d_model],
+/// of one reading at one position [d_model].
 struct Directions {
     std::vector<at::Tensor> attention, cross;
 };
+/// Numbers that are linear in the stream, at several positions.
+struct StreamReadings {
+    at::Tensor directions;  ///< [position, reading, d_model] float64
+    at::Tensor constants;   ///< [position, reading]
+    Layer layer;            ///< as of a StreamReading; -1: the embedding
+    bool behind_mlp = true, behind_attention = true;
+    bool splits_embedding = true;  ///< BLOOM's embedding apart from the bias of its norm
+};
+/// What a part of the stream gives them, or the heads or neurons of a layer do.
+struct PartReadings {
+    Component component = Component::embed;
+    std::int64_t layer = -1;
+    at::Tensor values;     ///< [position, reading, part]
+    bool indexed = false;  ///< of heads or neurons: parts have numbers
+};
+/// Splits the readings at positions from `first` on, in the order of the pass; the constants are the last part. `attention`: what
+/// they are at the output of each layer's attention, [position, reading, d_model].
+std::vector<PartReadings> split_readings(const trace::Trace&, std::int64_t first, const StreamReadings&,
+                                         std::vector<at::Tensor>* attention = nullptr);
 /// Splits the reading at a position. Leaves the directions if asked for.
 Decomposition split_reading(const trace::Trace&, Position, const StreamReading&, bool neurons, Directions* directions = nullptr);
 

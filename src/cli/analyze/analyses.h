@@ -29,6 +29,7 @@ Action define_analyze_predictions(Definition&, const Frontend&);
 Action define_analyze_value_mix(Definition&, const Frontend&);
 Action define_analyze_sparsity(Definition&, const Frontend&);
 Action define_analyze_reach(Definition&, const Frontend&);
+Action define_analyze_why(Definition&, const Frontend&);
 Action define_analyze_edits(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

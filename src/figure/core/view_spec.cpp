@@ -50,6 +50,7 @@ std::vector<ViewSpec> all_specs() {
     take("Prediction", prediction_view_specs());
     take("Attention", picture_view_specs());
     take("Prediction", contribution_view_specs());
+    take("Circuits", why_view_specs());
     take("Circuits", circuit_view_specs());
     take("Long texts", sparsity_view_specs());
     take("Long texts", reach_view_specs());

@@ -20,5 +20,6 @@ std::vector<ViewSpec> compare_view_specs();       ///< compare-heads, compare-ma
 void add_differences(std::vector<ViewSpec>&);
 std::vector<ViewSpec> sparsity_view_specs();  ///< sparsity
 std::vector<ViewSpec> reach_view_specs();     ///< reach
+std::vector<ViewSpec> why_view_specs();       ///< why
 
 }  // namespace headlight::figure

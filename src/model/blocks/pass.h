@@ -102,5 +102,7 @@ void make_rope(Pass&);
 /// Rotates rope_dims of each head's numbers, from first_rotated() on (Su et al. 2021): numbers a half apart (Llama) or neighbours
 /// (GPT-J) are a pair. [head, pos, d_head]
 at::Tensor rotate(const Pass&, Layer, const at::Tensor& x);
+/// The same outside of a pass, of positions from `first` on in a text of so many tokens: [any, pos, d_head] on the CPU.
+at::Tensor rotate_rows(const Model::Internals&, Layer, const at::Tensor& x, std::int64_t first, std::int64_t tokens);
 
 }  // namespace headlight::model

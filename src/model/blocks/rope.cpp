@@ -116,4 +116,16 @@ at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
     return out;
 }
 
+at::Tensor rotate_rows(const Model::Internals& model, Layer layer, const at::Tensor& x, std::int64_t first, std::int64_t tokens) {
+    const ForwardInput nothing{};
+    NoObserver nobody;
+    Pass pass{model, nothing, nobody};
+    pass.ids = at::arange(tokens, at::kLong);
+    make_rope(pass);
+    for (RopeTable* table : {&pass.rope, &pass.local_rope})
+        for (at::Tensor* t : {&table->cos, &table->sin})
+            if (t->defined()) *t = t->narrow(0, first, x.size(1)).to(x.options());
+    return rotate(pass, layer, x);
+}
+
 }  // namespace headlight::model

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/why/why.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/stream_paths.h"
+#include "headlight/analyze/pattern/sinks.h"
+#include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+
+constexpr std::int64_t kBlockBytes = std::int64_t{1} << 26;  ///< of the directions of a block of keys
+constexpr std::int64_t kManyKeys = 2000;                     ///< of more, blocks without weight are left out
+constexpr double kNoWeight = 1e-9;
+constexpr double kMostRounding = 1e-4;  ///< of the amounts of all pairs: those of a float32 run stay far below
+
+/// What one side of a head reads of the stream in front of it.
+struct ReadSide {
+    Hook hook;
+    at::Tensor weight, bias;  ///< [d_head, d_model], [d_head] float64
+    std::int64_t head;        ///< for keys the head that has them
+};
+
+ReadSide side_of(const trace::Trace& trace, HeadId id, Hook hook) {
+    const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
+    const bool query = hook == Hook::q;
+    const std::int64_t head = query ? id.head.value : kv_head(trace, id.head);
+    const at::Tensor &weight = query ? w.w_q : w.w_k, &bias = query ? w.b_q : w.b_k;
+    const at::Tensor own = wide(weight.select(0, head)).t().contiguous();
+    return {hook, own, bias.defined() ? wide(bias.select(0, head)) : at::zeros({own.size(0)}, own.options()), head};
+}
+
+/// Directions and constants of the side in front of the layer's attention, at positions [first, first + count).
+StreamReadings readings_of(const trace::Trace& trace, const ReadSide& side, Layer layer, std::int64_t first, std::int64_t count) {
+    StreamReadings out{.directions = side.weight.unsqueeze(0).expand({count, -1, -1}),
+                       .constants = side.bias.unsqueeze(0).expand({count, -1}),
+                       .layer = Layer(layer.value - 1)};
+    if (!norm_before_attention(trace.config(), layer.value)) return out;
+    const FrozenNorm norm = frozen_norms(trace, Hook::ln1_scale, layer, first, count);
+    if (norm.bias.defined()) out.constants = out.constants + norm.of_bias(out.directions);
+    out.directions = norm.back(out.directions);
+    return out;
+}
+
+/// The side's vectors of every part, as the scores take them: [position, part, d_head].
+at::Tensor vectors_of(const trace::Trace& trace, const ReadSide& side, Layer layer, std::int64_t first, std::int64_t count,
+                      std::vector<StreamPart>* parts = nullptr) {
+    std::vector<at::Tensor> all;
+    for (const PartReadings& part : split_readings(trace, first, readings_of(trace, side, layer, first, count))) {
+        all.push_back(part.values.transpose(1, 2));
+        for (std::int64_t i = 0; parts && i < part.values.size(2); ++i)
+            parts->push_back({part.component, part.layer, part.indexed ? i : -1});
+    }
+    return trace::through_rotation(trace, layer, side.hook, side.head, at::cat(all, 1), first);
+}
+
+Eigen::MatrixXd matrix_of(const at::Tensor& t) {
+    const at::Tensor rows = t.contiguous();
+    using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const RowMajor>(rows.data_ptr<double>(), rows.size(0), rows.size(1));
+}
+
+/// Scores of the query's row, [key] from the first that it sees: before the cap and behind it, and the position term.
+struct ScoreRow {
+    model::KeyRange legal;
+    Eigen::VectorXd scores{}, ratios{}, positions{};
+    bool has_position = false;
+};
+
+ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
+    const model::ModelConfig& c = trace.config();
+    const HeadId id = o.head;
+    ScoreRow row{.legal = legal_keys_of(trace, id.layer, o.query)};
+    const std::int64_t n = row.legal.count();
+    const at::Tensor q = wide(head_queries(trace, id).select(0, o.query.value)),
+                     k = wide(head_keys(trace, id).narrow(0, row.legal.first, n));
+    const at::Tensor content = (at::mv(k, q) * model::score_scale_of(c, id.layer.value)).contiguous();
+    row.scores = Eigen::Map<const Eigen::VectorXd>(content.data_ptr<double>(), n);
+    row.positions = Eigen::VectorXd::Zero(n);
+    row.has_position =
+        c.positions == model::Positions::alibi || c.positions == model::Positions::relative || c.disentangled.any();
+    if (row.has_position) {
+        const at::Tensor term =
+            wide(trace::position_rows(trace, id.layer, id.head, o.query.value, 1)[0]).narrow(0, row.legal.first, n).contiguous();
+        row.positions = Eigen::Map<const Eigen::VectorXd>(term.data_ptr<double>(), n);
+    }
+    row.ratios = Eigen::VectorXd::Ones(n);
+    for (std::int64_t key = 0; key < n; ++key) {
+        const double raw = row.scores[key] + row.positions[key],
+                     capped = c.score_softcap > 0 ? c.score_softcap * std::tanh(raw / c.score_softcap) : raw;
+        if (raw != 0) row.ratios[key] = capped / raw;
+        row.scores[key] = capped;
+    }
+    return row;
+}
+
+/// Natural logarithm of the sum of exponentials.
+double log_sum(const std::vector<double>& x) {
+    const double most = std::ranges::max(x);
+    double sum = 0;
+    for (const double each : x) sum += std::exp(each - most);
+    return most + std::log(sum);
+}
+
+std::vector<std::int64_t> others_of(const trace::Trace& trace, const WhyOptions& o, const model::KeyRange& legal,
+                                    const CancelToken& cancel) {
+    if (o.against == Against::key) {
+        if (!legal.has(o.other))
+            throw Error({.problem = "The query does not see the key to compare with",
+                         .item = "key " + std::to_string(o.other),
+                         .expected = std::to_string(legal.first) + " to " + std::to_string(legal.last - 1)});
+        if (o.other == o.key.value)
+            throw Error({.problem = "A key cannot be compared with itself", .item = "key " + std::to_string(o.other)});
+        return {o.other};
+    }
+    std::vector<std::int64_t> keys;
+    const auto sinks = o.against == Against::no_sinks ? attention_sinks(trace, cancel) : nullptr;
+    for (std::int64_t k = legal.first; k < legal.last; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        if (k == o.key.value || (sinks && ((*sinks)[at] || trace.encoding().special[at]))) continue;
+        keys.push_back(k);
+    }
+    if (sinks && keys.empty())
+        throw Error({.problem = "No other key is left to compare with",
+                     .item = "query " + std::to_string(o.query.value),
+                     .found = "sinks and special tokens only",
+                     .hint = "Compare with the row, or with one key"});
+    return keys;
+}
+
+void check_why(const trace::Trace& trace, const WhyOptions& o) {
+    check_head(trace, o.head);
+    check_position(trace, o.query, "query");
+    check_key(trace, o.key);
+    require_own_text(trace, "Who wrote a query and its key");
+    if (!trace.model())
+        throw Error(
+            ErrorFacts{.problem = "Who wrote a query and its key is read from the model's weights, which this trace lacks",
+                       .hint = "Open the model and run the text"});
+    if (trace.config().latent.any())
+        throw Error({.problem = "Queries and keys of latent attention are not split by what wrote them",
+                     .item = trace.config().name,
+                     .hint = "headlight render --view focus-2 shows the content and the rotary part of its scores"});
+    if (const model::KeyRange legal = legal_keys_of(trace, o.head.layer, o.query); !legal.has(o.key.value))
+        throw Error({.problem = "The query does not see this key",
+                     .item = "query " + std::to_string(o.query.value) + ", key " + std::to_string(o.key.value),
+                     .expected = "a key from " + std::to_string(legal.first) + " to " + std::to_string(legal.last - 1)});
+}
+
+StreamPart group_of(const StreamPart& part, WhyBy by) {
+    if (by == WhyBy::part) return part;
+    const auto is_bias = [](Component c) {
+        return c == Component::attn_bias || c == Component::cross_bias || c == Component::norm_bias || c == Component::final_bias;
+    };
+    if (is_bias(part.component)) return {Component::final_bias, -1, -1};
+    return {part.component, by == WhyBy::layer ? part.layer : -1, -1};
+}
+
+/// Sums rows of parts that are one group, in the order of their first parts.
+Eigen::MatrixXd grouped(const Eigen::MatrixXd& rows, std::vector<StreamPart>& parts, WhyBy by) {
+    std::vector<StreamPart> groups;
+    std::vector<Eigen::Index> group(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const StreamPart own = group_of(parts[i], by);
+        auto found = std::ranges::find(groups, own);
+        if (found == groups.end()) found = groups.insert(found, own);
+        group[i] = found - groups.begin();
+    }
+    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(std::ssize(groups), rows.cols());
+    for (std::size_t i = 0; i < parts.size(); ++i) out.row(group[i]) += rows.row(static_cast<Eigen::Index>(i));
+    parts = std::move(groups);
+    return out;
+}
+
+/// Calls fn(first, vectors [position, part, d_head]) for the blocks of keys with any weight.
+template <class Fn>
+void for_key_blocks(const trace::Trace& trace, const ReadSide& side, Layer layer, const ScoreRow& row,
+                    const Eigen::VectorXd& weights, const CancelToken& cancel, const Fn& fn) {
+    const std::int64_t bytes = side.weight.numel() * std::int64_t{sizeof(double)};
+    const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / bytes, 1, 64);
+    for (std::int64_t first = row.legal.first; first < row.legal.last; first += block) {
+        cancel.throw_if_cancelled();
+        const std::int64_t count = std::min(block, row.legal.last - first);
+        const double share = weights.segment(first - row.legal.first, count).cwiseAbs().sum();
+        if (share > (row.legal.count() > kManyKeys ? kNoWeight : 0)) fn(first, vectors_of(trace, side, layer, first, count));
+    }
+}
+
+at::Tensor tensor_of(const Eigen::VectorXd& x, std::int64_t first, std::int64_t count) {
+    at::Tensor t = at::empty({count}, at::kDouble);
+    std::copy_n(x.data() + first, count, t.data_ptr<double>());
+    return t;
+}
+
+}  // namespace
+
+WhyOptions why_options(const trace::Trace& trace, HeadId head, std::optional<Position> query, std::optional<Position> key,
+                       const WhyRequest& request, const CancelToken& cancel) {
+    check_head(trace, head);
+    WhyOptions o{.head = head, .query = query.value_or(Position(trace.tokens() - 1)), .key = Position(0), .by = request.by};
+    check_position(trace, o.query, "query");
+    require_own_text(trace, "Who wrote a query and its key");
+    const model::KeyRange legal = legal_keys_of(trace, head.layer, o.query);
+    const at::Tensor weights = wide(trace::pattern_rows(trace, head.layer, head.head, o.query.value, 1)[0]).contiguous();
+    const double* weight = weights.data_ptr<double>();
+    const auto sinks = attention_sinks(trace, cancel);
+    const auto is_sink = [&](std::int64_t k) { return static_cast<bool>((*sinks)[static_cast<std::size_t>(k)]); };
+    std::int64_t strongest = -1;
+    double all = 0, of_sinks = 0;
+    for (std::int64_t k = legal.first; k < legal.last; ++k)
+        if (!is_sink(k) && (strongest < 0 || weight[k] > weight[strongest])) strongest = k;
+    o.key = key.value_or(Position(strongest < 0 ? legal.first : strongest));
+    for (std::int64_t k = legal.first; k < legal.last; ++k) {
+        if (k == o.key.value) continue;
+        all += weight[k];
+        if (is_sink(k) || trace.encoding().special[static_cast<std::size_t>(k)]) of_sinks += weight[k];
+    }
+    const bool own_sink = is_sink(o.key.value);
+    if (request.against.empty()) {
+        o.against = !own_sink && of_sinks < all && of_sinks > all / 2 ? Against::no_sinks : Against::row;
+    } else if (const auto word = enum_value<Against>(request.against); word && *word != Against::key) {
+        o.against = *word;
+    } else {
+        const char *begin = request.against.data(), *end = begin + request.against.size();
+        const auto [stopped, error] = std::from_chars(begin, end, o.other);
+        if (error != std::errc() || stopped != end)
+            throw Error({.problem = "A key cannot be compared with this",
+                         .item = "against",
+                         .expected = "row, no-sinks or the position of a key",
+                         .found = request.against});
+        o.against = Against::key;
+    }
+    return o;
+}
+
+std::string name_of(const StreamPart& part) {
+    if (part.component == Component::final_bias) return "bias";
+    const std::string layer = part.layer < 0 ? std::string() : "L" + std::to_string(part.layer);
+    if (part.component == Component::head || part.component == Component::cross_head) {
+        const std::string prefix = part.component == Component::head ? "" : "cross.";
+        if (part.index >= 0) return prefix + layer + "H" + std::to_string(part.index);
+        return prefix + (layer.empty() ? "heads" : layer + ".heads");
+    }
+    return (layer.empty() ? "" : layer + ".") + std::string(name_of(part.component));
+}
+
+std::vector<Why::Pair> Why::strongest(std::int64_t count) const {
+    std::vector<Pair> all;
+    for (Eigen::Index q = 0; q < advantages.rows(); ++q)
+        for (Eigen::Index k = 0; k < advantages.cols(); ++k) all.push_back({q, k});
+    const auto order = [&](const Pair& a, const Pair& b) {
+        const double x = std::abs(advantages(a.query, a.key)), y = std::abs(advantages(b.query, b.key));
+        return x != y ? x > y : std::pair(a.query, a.key) < std::pair(b.query, b.key);
+    };
+    const auto middle = all.begin() + std::min<std::ptrdiff_t>(count, std::ssize(all));
+    std::partial_sort(all.begin(), middle, all.end(), order);
+    all.erase(middle, all.end());
+    return all;
+}
+
+WhyList listed(const Why& why, std::int64_t count) {
+    WhyList out;
+    double all = 0, listed_amounts = 0, positive = 0;
+    std::vector<double> sorted(why.advantages.data(), why.advantages.data() + why.advantages.size());
+    for (const double x : sorted) {
+        all += std::abs(x);
+        positive += std::max(x, 0.0);
+        (x > 0 ? out.rest_for : out.rest_from) += x;
+    }
+    const auto pairs = why.strongest(count);
+    for (const Why::Pair& pair : pairs) {
+        const double x = why.advantages(pair.query, pair.key);
+        out.listed += x;
+        listed_amounts += std::abs(x);
+        (x > 0 ? out.rest_for : out.rest_from) -= x;
+    }
+    out.share = listed_amounts / all;
+    out.opposing = all / std::abs(why.advantage);
+    out.others = std::ssize(sorted) - std::ssize(pairs);
+    std::ranges::sort(sorted, std::greater());
+    for (double held = 0; out.half < std::ssize(sorted) && held < positive / 2; ++out.half)
+        held += sorted[static_cast<std::size_t>(out.half)];
+    return out;
+}
+
+Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cancel) {
+    check_why(trace, o);
+    const at::NoGradGuard no_grad;
+    const ScoreRow row = row_of(trace, o);
+    const auto at = [&](std::int64_t key) { return static_cast<Eigen::Index>(key - row.legal.first); };
+    Why out;
+    out.of = o;
+    out.compared = others_of(trace, o, row.legal, cancel);
+    std::vector<double> all(row.scores.data(), row.scores.data() + row.scores.size()), others;
+    for (const std::int64_t k : out.compared) others.push_back(row.scores[at(k)]);
+    out.score = row.scores[at(o.key.value)];
+    out.weight = std::exp(out.score - log_sum(all));
+    out.position = row.has_position ? row.positions[at(o.key.value)] * row.ratios[at(o.key.value)] : kNaN;
+    const bool compares = !others.empty();
+    const double rest = compares ? log_sum(others) : kNaN;
+    out.compared_weights.resize(std::ssize(others));
+    // Of each key what its vectors count in the mean over the others, and their cap.
+    Eigen::VectorXd mean = Eigen::VectorXd::Zero(row.scores.size());
+    double scores = 0, positions = 0, entropy = 0;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const Eigen::Index key = at(out.compared[i]);
+        const double w = std::exp(others[i] - rest);
+        out.compared_weights[static_cast<Eigen::Index>(i)] = w;
+        mean[key] = w * row.ratios[key];
+        scores += w * row.scores[key];
+        positions += mean[key] * row.positions[key];
+        entropy -= w > 0 ? w * std::log(w) : 0;
+        if (w > 0.01) out.cap_ratio = std::min(out.cap_ratio, row.ratios[key]);
+    }
+    out.cap_ratio = std::min(out.cap_ratio, row.ratios[at(o.key.value)]);
+    out.rest_entropy = compares ? entropy : kNaN;
+    out.advantage = compares ? out.score - scores : kNaN;
+    out.log_odds = out.score - rest;
+    out.position_advantage = !compares ? kNaN : row.has_position ? out.position - positions : 0;
+
+    const ReadSide queries = side_of(trace, o.head, Hook::q), keys = side_of(trace, o.head, Hook::k);
+    const at::Tensor q = vectors_of(trace, queries, o.head.layer, o.query.value, 1, &out.query_parts)[0];
+    const at::Tensor own = vectors_of(trace, keys, o.head.layer, o.key.value, 1, &out.key_parts)[0] * row.ratios[at(o.key.value)];
+    at::Tensor mean_of_others = at::zeros_like(own);
+    for_key_blocks(trace, keys, o.head.layer, row, mean, cancel, [&](std::int64_t first, const at::Tensor& vectors) {
+        const at::Tensor w = tensor_of(mean, at(first), vectors.size(0));
+        mean_of_others = mean_of_others + at::tensordot(w, vectors, {0}, {0});
+    });
+    const double scale = model::score_scale_of(trace.config(), o.head.layer.value);
+    const auto pairs = [&](const at::Tensor& k) { return matrix_of(at::mm(q * scale, k.t())); };
+    out.scores = pairs(own);
+    const double sum = out.scores.sum() + (row.has_position ? out.position : 0);
+    if (std::abs(sum - out.score) > kMostRounding * std::max(1.0, out.scores.cwiseAbs().sum()))
+        throw Error({.problem = "Here the score is not the sum of what wrote the query and the key",
+                     .item = "L" + std::to_string(o.head.layer.value) + "H" + std::to_string(o.head.head.value),
+                     .expected = significant(out.score),
+                     .found = significant(sum),
+                     .hint = trace.config().qkv_clip > 0
+                                 ? "This model clips queries and keys; another head may be within its limits"
+                                 : "An edit may have replaced the query or the key: ask without it"});
+    out.advantages = pairs(own - mean_of_others);
+    std::vector<StreamPart> query_parts = out.query_parts, key_parts = out.key_parts;
+    for (Eigen::MatrixXd* m : {&out.scores, &out.advantages}) {
+        out.query_parts = query_parts, out.key_parts = key_parts;
+        const Eigen::MatrixXd by_query = grouped(*m, out.query_parts, o.by);
+        *m = grouped(by_query.transpose(), out.key_parts, o.by).transpose();
+    }
+    if (!compares) out.advantages.setConstant(kNaN);
+    out.query_sums = out.advantages.rowwise().sum();
+    out.key_sums = out.advantages.colwise().sum();
+    out.residual = out.advantage - out.position_advantage - out.advantages.sum();
+    return out;
+}
+
+Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool of_query, const StreamPart& part) {
+    check_why(trace, o);
+    if (part.component != Component::head || part.index < 0)
+        throw Error({.problem = "Only what a head wrote has tokens that it was read from", .found = name_of(part)});
+    const at::NoGradGuard no_grad;
+    const Layer layer = o.head.layer;
+    const ScoreRow row = row_of(trace, o);
+    const ReadSide own = side_of(trace, o.head, of_query ? Hook::q : Hook::k),
+                   other = side_of(trace, o.head, of_query ? Hook::k : Hook::q);
+    const std::int64_t at = of_query ? o.query.value : o.key.value, there = of_query ? o.key.value : o.query.value;
+    std::vector<at::Tensor> attention;
+    split_readings(trace, at, readings_of(trace, own, layer, at, 1), &attention);
+    const HeadId writer{Layer(part.layer), Head(part.index)};
+    check_head(trace, writer);
+    const at::Tensor directions = attention.at(static_cast<std::size_t>(part.layer))[0];  // [d_head, d_model]
+    const at::Tensor w_o = wide(trace::attention_output(*trace.model(), writer.layer).w_o.select(0, writer.head.value));
+    const at::Tensor weights = wide(trace::pattern_rows(trace, writer.layer, writer.head, at, 1)[0]);
+    const at::Tensor read = at::mm(wide(head_values(trace, writer)), at::mm(w_o, directions.t()));  // [token, d_head]
+    const at::Tensor vectors =
+        trace::through_rotation(trace, layer, own.hook, own.head,
+                                at::cat({read * weights.unsqueeze(1), at::zeros({1, read.size(1)}, read.options())}).unsqueeze(0),
+                                at)[0]
+            .narrow(0, 0, read.size(0));
+    const at::Tensor whole = vectors_of(trace, other, layer, there, 1)[0].sum(0);
+    const double scale = model::score_scale_of(trace.config(), layer.value) * row.ratios[o.key.value - row.legal.first];
+    const at::Tensor terms = (at::mv(vectors, whole) * scale).contiguous();
+    return Eigen::Map<const Eigen::VectorXd>(terms.data_ptr<double>(), terms.size(0));
+}
+
+Table table_of(const Why& why, std::int64_t top) {
+    Table table;
+    table.columns = {"kind",      "query_component", "query_layer", "query_index", "key_component",
+                     "key_layer", "key_index",       "score",       "others",      "advantage"};
+    table.definitions = {
+        {"score", "scale * q_a . k_b of the parts a and b that wrote the query and the key, norms at their scale in the run"},
+        {"others", "its mean over the other keys, weighted by the softmax among them"},
+        {"advantage", "score - others; with the position's they sum to A, and ln(a / (1 - a)) = A - H"},
+        {"kind", "pair; query, key: sums over the other side; position; rest: pairs that are not listed; total: A"},
+        {"pairs", "advantages [query part, key part]"},
+        {"pair_scores", "scores [query part, key part]"}};
+    const auto cells = [](const StreamPart& part) -> std::vector<Table::Cell> {
+        return {std::string(name_of(part.component)), index_cell(part.layer), index_cell(part.index)};
+    };
+    const std::vector<Table::Cell> none(3);
+    const auto add = [&](const char* kind, const std::vector<Table::Cell>& query, const std::vector<Table::Cell>& key,
+                         double score, double advantage) {
+        std::vector<Table::Cell> row{std::string(kind)};
+        row.insert(row.end(), query.begin(), query.end());
+        row.insert(row.end(), key.begin(), key.end());
+        row.insert(row.end(), {score, score - advantage, advantage});
+        table.add(std::move(row));
+    };
+    const auto size = static_cast<std::int64_t>(why.advantages.size());
+    const std::int64_t count = top > 0 ? std::min(top, size) : size;
+    check_rows(count, size);
+    double score = why.scores.sum(), advantage = why.advantages.sum();
+    for (const Why::Pair& pair : why.strongest(count)) {
+        const double own = why.scores(pair.query, pair.key), more = why.advantages(pair.query, pair.key);
+        add("pair", cells(why.query_parts[static_cast<std::size_t>(pair.query)]),
+            cells(why.key_parts[static_cast<std::size_t>(pair.key)]), own, more);
+        score -= own, advantage -= more;
+    }
+    if (count < size) add("rest", none, none, score, advantage);
+    for (std::size_t i = 0; i < why.query_parts.size(); ++i)
+        add("query", cells(why.query_parts[i]), none, why.scores.row(static_cast<Eigen::Index>(i)).sum(),
+            why.query_sums[static_cast<Eigen::Index>(i)]);
+    for (std::size_t i = 0; i < why.key_parts.size(); ++i)
+        add("key", none, cells(why.key_parts[i]), why.scores.col(static_cast<Eigen::Index>(i)).sum(),
+            why.key_sums[static_cast<Eigen::Index>(i)]);
+    if (!std::isnan(why.position)) add("position", none, none, why.position, why.position_advantage);
+    add("total", none, none, why.score, why.advantage);
+    const auto names = [](const std::vector<StreamPart>& parts) {
+        std::vector<std::string> out;
+        for (const StreamPart& part : parts) out.push_back(name_of(part));
+        return out;
+    };
+    table.arrays = {named_array("pairs", why.advantages),
+                    named_array("pair_scores", why.scores),
+                    named_array("query_sums", why.query_sums),
+                    named_array("key_sums", why.key_sums),
+                    text_array("query_parts", names(why.query_parts)),
+                    text_array("key_parts", names(why.key_parts)),
+                    integer_array("other_keys", why.compared),
+                    named_array("other_weights", why.compared_weights)};
+    return table;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "figure/core/own_scale.h"
+#include "figure/core/scene.h"
+#include "headlight/analyze/why/why.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::figure {
+
+/// A row or a column of the map: a part, or all those that have none of their own.
+struct WhyLine {
+    std::vector<Eigen::Index> parts;  ///< in Why::query_parts or key_parts
+    QString name;
+    double sum = 0;
+    std::optional<HeadId> head{};      ///< of a part that is a head
+    std::optional<Position> source{};  ///< of a head: the token that gave most of it
+    double from_source = 0;            ///< the source's term of the score
+};
+
+struct WhyViewData {
+    analyze::Why why;
+    analyze::WhyList list;
+    std::vector<WhyLine> queries, keys;  ///< strongest first
+    std::vector<text::TokenLabel> labels;
+    std::int64_t top = 10;
+};
+
+class WhyFigure final : public SceneFigure, public OwnScale {
+public:
+    explicit WhyFigure(WhyViewData);
+
+    std::string view() const override { return "why"; }
+    Table table() const override { return analyze::table_of(data_.why, data_.top); }
+    std::vector<NamedArray> arrays() const override { return analyze::table_of(data_.why, data_.top).arrays; }
+    QString title() const override;
+    QString description() const override;
+    std::vector<ScaleEnds> scale_ends() const override { return {{-limit_, limit_}}; }
+    void widen(const std::vector<ScaleEnds>& ends) override { limit_ = ends.front().high; }
+
+protected:
+    QSizeF place(QSizeF available, const Style&, const Selection&) override;
+    void draw_on(Scene&, const QRectF& seen, const Style&, const Selection&) const override;
+
+private:
+    const analyze::Why& why() const { return data_.why; }
+    QString token_at(Position) const;
+    QString against() const;
+    double cell_value(const WhyLine& query, const WhyLine& key) const;
+    QString line_tip(const WhyLine&, bool of_query) const;
+    Hit line_hit(const WhyLine&, bool of_query) const;
+    QRectF cell(std::size_t row, std::size_t column) const;
+    /// Sentences on the right of the map or below it; returns where they end.
+    double draw_sentences(Scene&, const Style&) const;
+    double sentence_rows() const;
+    void draw_map(Scene&, const Style&) const;
+
+    WhyViewData data_;
+    std::vector<analyze::Why::Pair> strongest_;
+    double limit_ = 1;
+    QStringList equation_, verdict_;
+    QRectF cells_, sentences_;
+    double label_width_ = 0, column_room_ = 0;
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A score as a sum over pairs of parts: what must hold in every family, and numbers of the reference (transformers in float64).
+#include "headlight/analyze/why/why.h"
+
+#include "headlight/analyze/pattern/score_parts.h"
+#include "headlight/base/error.h"
+#include "tests/analyze/traces.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace headlight::analyze {
+namespace why_test {
+
+using testing::HasSubstr;
+
+constexpr const char* stones =
+    "A ship of grey stones crossed the narrow garden while nine merchants counted silver buttons under a broken lamp and Martha "
+    "whistled. A ship of grey";
+
+double of_query(const Why& why, const std::string& name) {
+    for (std::size_t i = 0; i < why.query_parts.size(); ++i)
+        if (name_of(why.query_parts[i]) == name) return why.query_sums[static_cast<Eigen::Index>(i)];
+    return std::nan("");
+}
+double of_key(const Why& why, const std::string& name) {
+    for (std::size_t i = 0; i < why.key_parts.size(); ++i)
+        if (name_of(why.key_parts[i]) == name) return why.key_sums[static_cast<Eigen::Index>(i)];
+    return std::nan("");
+}
+std::string strongest(const Why& why) {
+    const Why::Pair pair = why.strongest(1).front();
+    return name_of(why.query_parts[static_cast<std::size_t>(pair.query)]) + " x " +
+           name_of(why.key_parts[static_cast<std::size_t>(pair.key)]);
+}
+/// Of rounding: the parts are sums of float32 numbers.
+double size_of(const Why& why) { return std::max(1.0, why.scores.cwiseAbs().sum() / 20); }
+
+class EveryWhy : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(EveryWhy, SumsToTheScoreAndExplainsTheOdds) {
+    const TracePtr trace = run_model(GetParam(), cats);
+    const model::ModelConfig& c = trace->config();
+    if (c.latent.any()) {
+        EXPECT_THAT(error_facts([&] { why(*trace, {.head = head_id(0, 0), .query = Position(3), .key = Position(1)}); }).problem,
+                    HasSubstr("latent attention"));
+        return;
+    }
+    if (c.qkv_clip > 0 && c.qkv_clip < 2) {  // so narrow that most queries and keys are clipped
+        EXPECT_THAT(error_facts([&] { why(*trace, {.head = head_id(1, 0), .query = Position(9), .key = Position(8)}); }).hint,
+                    HasSubstr("clips"));
+        return;
+    }
+    for (const std::int64_t layer : {std::int64_t{0}, c.n_layers / 2, c.n_layers - 1})
+        for (const std::int64_t head : {std::int64_t{0}, c.n_heads - 1}) {
+            const HeadId id = head_id(layer, head);
+            const std::int64_t query = trace->tokens() - 1;
+            const std::vector<ScorePart> parts = score_parts(*trace, id);
+            const Matrix& scores = parts.back().values;
+            const Why first = why(*trace, {.head = id, .query = Position(query), .key = Position(query - 2)});
+            for (std::int64_t key = query - 2; key <= query; ++key) {
+                SCOPED_TRACE(testing::Message() << "L" << layer << "H" << head << " key " << key);
+                const WhyOptions o{.head = id, .query = Position(query), .key = Position(key)};
+                const Why found = why(*trace, o);
+                const double size = size_of(found), position = std::isnan(found.position) ? 0 : found.position;
+                EXPECT_NEAR(found.scores.sum() + position, found.score, 2e-5 * size);
+                EXPECT_NEAR(found.query_sums.sum(), found.key_sums.sum(), 1e-10 * size);
+                EXPECT_NEAR(found.residual, 0, 3e-5 * size) << "A - position - pairs";
+                EXPECT_NEAR(found.log_odds, found.advantage - found.rest_entropy, 1e-9 * size);
+                EXPECT_NEAR(std::log(found.weight / (1 - found.weight)), found.log_odds, 1e-7 * size);
+                // The scores of the run, up to what is the same for all keys of the row.
+                if (c.score_softcap <= 0) {
+                    EXPECT_NEAR(found.score - first.score, static_cast<double>(scores(query, key) - scores(query, query - 2)),
+                                2e-5 * size);
+                }
+                for (const WhyBy by : {WhyBy::kind, WhyBy::layer}) {
+                    WhyOptions grouped = o;
+                    grouped.by = by;
+                    const Why sums = why(*trace, grouped);
+                    EXPECT_LE(sums.advantages.size(), found.advantages.size());
+                    EXPECT_NEAR(sums.advantages.sum(), found.advantages.sum(), 1e-9 * size);
+                }
+            }
+            const auto against = [&](std::int64_t key, std::int64_t other) {
+                return why(*trace,
+                           {.head = id, .query = Position(query), .key = Position(key), .against = Against::key, .other = other});
+            };
+            const Why one = against(query - 1, query - 2), back = against(query - 2, query - 1);
+            EXPECT_NEAR((one.advantages + back.advantages).cwiseAbs().maxCoeff(), 0, 1e-7 * size_of(one)) << "antisymmetric";
+            EXPECT_EQ(one.rest_entropy, 0);
+        }
+}
+
+TEST_P(EveryWhy, SourcesSumToTheHead) {
+    const TracePtr trace = run_model(GetParam(), cats);
+    const model::ModelConfig& c = trace->config();
+    if (c.latent.any() || c.qkv_clip > 0 || c.n_layers < 2) return;
+    const WhyOptions o{.head = head_id(c.n_layers - 1, c.n_heads - 1),
+                       .query = Position(trace->tokens() - 1),
+                       .key = Position(trace->tokens() - 2)};
+    const Why found = why(*trace, o);
+    const double near = 2e-5 * size_of(found);
+    int heads = 0;
+    for (std::size_t i = 0; i < found.key_parts.size(); ++i) {
+        if (found.key_parts[i].component != Component::head) continue;
+        ++heads;
+        EXPECT_NEAR(why_sources(*trace, o, false, found.key_parts[i]).sum(), found.scores.col(static_cast<Eigen::Index>(i)).sum(),
+                    near)
+            << name_of(found.key_parts[i]);
+    }
+    for (std::size_t i = 0; i < found.query_parts.size(); ++i) {
+        if (found.query_parts[i].component != Component::head) continue;
+        EXPECT_NEAR(why_sources(*trace, o, true, found.query_parts[i]).sum(),
+                    found.scores.row(static_cast<Eigen::Index>(i)).sum(), near)
+            << name_of(found.query_parts[i]);
+    }
+    EXPECT_EQ(heads, (c.n_layers - 1) * c.n_heads);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryWhy, testing::ValuesIn(model_folders()), model_name);
+
+TEST(Why, IsTheReferenceOfTheInductionHead) {
+    const TracePtr trace = built_in(stones);
+    ASSERT_EQ(trace->tokens(), 34);
+    const WhyOptions o{.head = head_id(5, 7), .query = Position(33), .key = Position(5)};
+    const Why found = why(*trace, o);
+    EXPECT_NEAR(found.weight, 0.962930, 1e-5);
+    EXPECT_NEAR(found.score, 15.115949, 1e-4);
+    EXPECT_NEAR(found.position, -0.109375, 1e-6);
+    EXPECT_NEAR(found.log_odds, 3.257184, 1e-4);
+    EXPECT_NEAR(found.rest_entropy, 2.202318, 1e-4);
+    EXPECT_NEAR(found.advantage, 5.459502, 1e-4);
+    EXPECT_NEAR(found.position_advantage, -0.028262, 1e-5);
+    EXPECT_EQ(strongest(found), "L0.mlp x L3H0");
+    EXPECT_NEAR(found.advantages.maxCoeff(), 1.559284, 1e-4);
+    EXPECT_NEAR(of_query(found, "L0.mlp"), 2.795557, 1e-4);
+    EXPECT_NEAR(of_query(found, "L1H0"), 0.508261, 1e-4);
+    EXPECT_NEAR(of_query(found, "bias"), -0.299385, 1e-4);
+    EXPECT_NEAR(of_key(found, "L1H0"), 1.793959, 1e-4);
+    EXPECT_NEAR(of_key(found, "L3H0"), 1.184046, 1e-4);
+    EXPECT_NEAR(of_key(found, "L2H0"), 0.915504, 1e-4);
+    EXPECT_NEAR(of_key(found, "L4H0"), 0.750311, 1e-4);
+    EXPECT_NEAR(of_key(found, "L4.mlp"), -0.570307, 1e-4);
+    const WhyList list = listed(found, 10);
+    EXPECT_NEAR(list.listed, 2.88, 5e-3);
+    EXPECT_NEAR(list.rest_for, 11.40, 5e-3);
+    EXPECT_NEAR(list.rest_from, -8.79, 5e-3);
+    EXPECT_NEAR(list.share, 0.24, 5e-3);
+    EXPECT_NEAR(list.opposing, 4.8, 5e-2);
+    EXPECT_EQ(list.half, 30);
+    EXPECT_EQ(list.others, 2799);
+    // Terms of the score by the token that the writer read.
+    const Eigen::VectorXd of_l3h0 = why_sources(*trace, o, false, {Component::head, 3, 0});
+    EXPECT_NEAR(of_l3h0.sum(), 1.888695, 1e-4);
+    EXPECT_NEAR(of_l3h0[4], 1.558606, 1e-4);
+    EXPECT_NEAR(why_sources(*trace, o, false, {Component::head, 1, 0})[4], 1.937067, 1e-4);
+    EXPECT_NEAR(why_sources(*trace, o, false, {Component::head, 4, 0})[3], 1.956533, 1e-4);
+}
+
+TEST(Why, IsTheReferenceOfOtherContrastsAndHeads) {
+    const TracePtr s = built_in(stones), d = built_in(doctor);
+    const Why six =
+        why(*s, {.head = head_id(5, 7), .query = Position(33), .key = Position(5), .against = Against::key, .other = 6});
+    EXPECT_NEAR(six.advantage, 7.130532, 1e-4);
+    EXPECT_NEAR(six.log_odds, 7.130532, 1e-4);
+    EXPECT_NEAR(six.position_advantage, -0.003906, 1e-5);
+    EXPECT_NEAR(of_query(six, "L0.mlp"), 4.404270, 1e-4);
+    EXPECT_NEAR(of_key(six, "L4H0"), 1.719961, 1e-4);
+    EXPECT_NEAR(of_key(six, "L3.mlp"), 1.380973, 1e-4);
+    EXPECT_EQ(strongest(six), "L0.mlp x L3.mlp");
+    const Why early = why(*d, {.head = head_id(4, 5), .query = Position(13), .key = Position(4)});
+    EXPECT_NEAR(early.weight, 0.835631, 1e-5);
+    EXPECT_NEAR(early.advantage, 3.299922, 1e-4);
+    EXPECT_NEAR(early.rest_entropy, 1.673845, 1e-4);
+    EXPECT_NEAR(of_query(early, "L1.mlp"), 0.632943, 1e-4);
+    EXPECT_NEAR(of_key(early, "L3H0"), 0.640962, 1e-4);
+    const Why low = why(*d, {.head = head_id(5, 1), .query = Position(16), .key = Position(13)});
+    EXPECT_NEAR(low.advantage, 1.151274, 1e-4);
+    EXPECT_NEAR(low.position_advantage, 0.129313, 1e-5);
+    EXPECT_NEAR(of_key(low, "L0.mlp"), 1.442625, 1e-4);
+}
+
+TEST(Why, ChoosesTheKeyAndTheContrast) {
+    const TracePtr trace = built_in(stones);
+    const auto chosen = [&](const std::string& against) {
+        return why_options(*trace, head_id(5, 7), {}, {}, {.against = against});
+    };
+    EXPECT_EQ(chosen("").query.value, 33);
+    EXPECT_EQ(chosen("").key.value, 5);
+    EXPECT_EQ(chosen("6").other, 6);
+    EXPECT_EQ(chosen("no-sinks").against, Against::no_sinks);
+    EXPECT_EQ(error_facts([&] { chosen("sinks"); }).found, "sinks");
+}
+
+TEST(Why, SaysWhatCannotBeAsked) {
+    const TracePtr trace = built_in(stones);
+    const auto problem = [&](const WhyOptions& o) { return error_facts([&] { why(*trace, o); }).problem; };
+    EXPECT_THAT(problem({.head = head_id(5, 7), .query = Position(3), .key = Position(5)}), HasSubstr("does not see"));
+    EXPECT_THAT(problem({.head = head_id(5, 7), .query = Position(9), .key = Position(5), .against = Against::key, .other = 5}),
+                HasSubstr("itself"));
+    EXPECT_THAT(problem({.head = head_id(9, 7), .query = Position(9), .key = Position(5)}), HasSubstr("head"));
+    const Why alone = why(*trace, {.head = head_id(5, 7), .query = Position(0), .key = Position(0)});
+    EXPECT_EQ(alone.weight, 1);
+    EXPECT_TRUE(std::isnan(alone.advantage));
+    EXPECT_TRUE(std::isfinite(alone.scores.sum()));
+    const WhyOptions o{.head = head_id(5, 7), .query = Position(9), .key = Position(5)};
+    EXPECT_THROW(why_sources(*trace, o, false, {Component::mlp, 2, -1}), Error);
+}
+
+TEST(Why, TableHoldsTheSum) {
+    const Why found = why(*built_in(stones), {.head = head_id(5, 7), .query = Position(33), .key = Position(5)});
+    const Table table = table_of(found, 10);
+    double pairs = 0, position = 0, total = 0, keys = 0;
+    for (const auto& row : table.rows) {
+        const std::string& kind = std::get<std::string>(row[0]);
+        const double advantage = std::get<double>(row.back());
+        EXPECT_NEAR(std::get<double>(row[7]) - std::get<double>(row[8]), advantage, 1e-9);
+        if (kind == "pair" || kind == "rest") pairs += advantage;
+        if (kind == "key") keys += advantage;
+        if (kind == "position") position = advantage;
+        if (kind == "total") total = advantage;
+    }
+    EXPECT_NEAR(pairs + position, total, 1e-4);
+    EXPECT_NEAR(keys, pairs, 1e-9);
+    EXPECT_EQ(std::ssize(table_of(found, 0).rows), found.advantages.size() + found.query_sums.size() + found.key_sums.size() + 2);
+}
+
+}  // namespace why_test
+}  // namespace headlight::analyze
