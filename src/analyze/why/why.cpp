@@ -75,9 +75,11 @@ Eigen::MatrixXd matrix_of(const at::Tensor& t) {
 /// Scores of the query's row, [key] from the first that it sees: before the cap and behind it, and the position term.
 struct ScoreRow {
     model::KeyRange legal;
-    Eigen::VectorXd scores{}, ratios{}, positions{};
+    Eigen::VectorXd raw{}, scores{}, ratios{}, positions{};  ///< raw: scores before the cap
     bool has_position = false;
 };
+
+double capped(double score, double limit) { return limit > 0 ? limit * std::tanh(score / limit) : score; }
 
 ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
     const model::ModelConfig& c = trace.config();
@@ -97,11 +99,10 @@ ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
         row.positions = Eigen::Map<const Eigen::VectorXd>(term.data_ptr<double>(), n);
     }
     row.ratios = Eigen::VectorXd::Ones(n);
+    row.raw = row.scores + row.positions;
     for (std::int64_t key = 0; key < n; ++key) {
-        const double raw = row.scores[key] + row.positions[key],
-                     capped = c.score_softcap > 0 ? c.score_softcap * std::tanh(raw / c.score_softcap) : raw;
-        if (raw != 0) row.ratios[key] = capped / raw;
-        row.scores[key] = capped;
+        row.scores[key] = capped(row.raw[key], c.score_softcap);
+        if (row.raw[key] != 0) row.ratios[key] = row.scores[key] / row.raw[key];
     }
     return row;
 }
@@ -391,6 +392,44 @@ Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool
     const double scale = model::score_scale_of(trace.config(), layer.value) * row.ratios[o.key.value - row.legal.first];
     const at::Tensor terms = (at::mv(vectors, whole) * scale).contiguous();
     return Eigen::Map<const Eigen::VectorXd>(terms.data_ptr<double>(), terms.size(0));
+}
+
+double why_predicted(const trace::Trace& trace, const WhyOptions& o, bool of_query, const std::vector<HeadId>& heads) {
+    check_why(trace, o);
+    const at::NoGradGuard no_grad;
+    const Layer layer = o.head.layer;
+    const std::int64_t at = of_query ? o.query.value : o.key.value;
+    const ReadSide side = side_of(trace, o.head, of_query ? Hook::q : Hook::k);
+    std::vector<at::Tensor> attention;
+    split_readings(trace, at, readings_of(trace, side, layer, at, 1), &attention);
+    at::Tensor change = at::zeros({side.weight.size(0)}, side.weight.options());
+    for (const HeadId head : heads) {
+        check_head(trace, head);
+        if (head.layer >= layer)
+            throw Error({.problem = "A head writes only for the layers behind it",
+                         .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
+                         .expected = "a layer before " + std::to_string(layer.value)});
+        const at::Tensor z = wide(trace::tensor(trace, {Hook::z, head.layer}).select(1, head.head.value));
+        const at::Tensor w_o = wide(trace::attention_output(*trace.model(), head.layer).w_o.select(0, head.head.value));
+        const at::Tensor& directions = attention.at(static_cast<std::size_t>(head.layer.value));
+        change = change + at::mv(directions[0], at::mv(w_o.t(), z.mean(0) - z[at]));
+    }
+    // The last summand would take the bias of a norm of queries and keys, which is in the score already.
+    const at::Tensor summands = at::stack({change, at::zeros_like(change)}).unsqueeze(0);
+    change = trace::through_rotation(trace, layer, side.hook, side.head, summands, at)[0][0];
+    ScoreRow row = row_of(trace, o);
+    const double scale = model::score_scale_of(trace.config(), layer.value);
+    const auto key = static_cast<Eigen::Index>(o.key.value - row.legal.first);
+    if (of_query) {
+        const at::Tensor k = wide(head_keys(trace, o.head).narrow(0, row.legal.first, row.legal.count()));
+        const at::Tensor added = (at::mv(k, change) * scale).contiguous();
+        row.raw += Eigen::Map<const Eigen::VectorXd>(added.data_ptr<double>(), added.size(0));
+    } else {
+        row.raw[key] += scale * at::dot(wide(head_queries(trace, o.head).select(0, o.query.value)), change).item<double>();
+    }
+    std::vector<double> scores;
+    for (const double raw : row.raw) scores.push_back(capped(raw, trace.config().score_softcap));
+    return std::exp(scores[static_cast<std::size_t>(key)] - log_sum(scores));
 }
 
 Table table_of(const Why& why, std::int64_t top) {

@@ -3,14 +3,25 @@
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/analysis.h"
+#include "headlight/intervention/why/why_check.h"
 #include "headlight/trace/edits.h"
 
 namespace headlight::cli {
 namespace {
 
+enum class CheckedSide { larger, query, key };
+constexpr EnumRow<CheckedSide> checked_sides[] = {{CheckedSide::larger, "larger", "the side whose heads add more"},
+                                                  {CheckedSide::query, "query", "the query"},
+                                                  {CheckedSide::key, "key", "the key"}};
+constexpr const auto& enum_rows(CheckedSide) { return checked_sides; }
+
 struct WhyCommand : Analysis {
     std::int64_t layer = 0, head = 0, query = -1, key = -1;
     analyze::WhyRequest asked;
+    bool check = false;
+    CheckedSide side = CheckedSide::larger;
+    std::uint64_t seed = 1;
+    CLI::Option *sided = nullptr, *seeded = nullptr;
 
     void add(Definition& definition) {
         add_index(definition, "--layer", layer, "the layer of the head, from 0")->required();
@@ -18,11 +29,18 @@ struct WhyCommand : Analysis {
         add_index(definition, kPosition, query, "the token that attends, from 0; by default the last one");
         add_index(definition, "--key", key, "the token that it attends to; by default the strongest that is no sink");
         add_fields(definition, asked);
+        definition.app->add_flag("--check", check,
+                                 "run again with the three strongest heads of a side at their mean over the text, and with 20 "
+                                 "sets of other heads of the same layers");
+        sided = definition.add_enum("--side", side, "of --check: heads that wrote the query, or the key");
+        seeded = add_value(definition, "--seed", seed, "of --check: draws the other heads", "N");
     }
 
     Result run(const Console& console) const {
         const auto position = [](std::int64_t p) { return p < 0 ? std::nullopt : std::optional(Position(p)); };
+        if (!check && (sided->count() > 0 || seeded->count() > 0)) throw UsageError("--side and --seed are of --check");
         const Run run = run_text(console);
+        if (check && !run.loaded.recipe.edits.empty()) throw UsageError("--check makes edits of its own: leave --edit out");
         const analyze::WhyOptions options = analyze::why_options(*run.trace, {Layer(layer), Head(head)}, position(query),
                                                                  position(key), asked, run.loaded.cancel);
         const analyze::Why why = analyze::why(*run.trace, options, run.loaded.cancel);
@@ -46,7 +64,25 @@ struct WhyCommand : Analysis {
                                           {"opposing", list.opposing}})
             found.fact(name, value);
         found.fact("half", list.half);
+        if (check) add_check(found, run, why, console);
         return found;
+    }
+
+    void add_check(Result& found, const Run& run, const analyze::Why& why, const Console& console) const {
+        const auto sources = sources_of(run.loaded);
+        const intervention::WhyCheck made = intervention::check_why(
+            *sources, *run.trace, why, side == CheckedSide::larger ? std::nullopt : std::optional(side == CheckedSide::query),
+            seed, run.loaded.cancel, console.progress());
+        std::string edits;
+        for (const std::string& words : made.edits) edits += (edits.empty() ? "" : "; ") + words;
+        found.fact("check", edits).fact("predicted", made.predicted).fact("actual", made.actual);
+        found.fact("controls", static_cast<std::int64_t>(made.controls.size())).fact("controls_as_low", made.as_low());
+        if (!made.controls.empty()) {
+            const auto [low, high] = std::ranges::minmax(made.controls);
+            found.fact("controls_low", low).fact("controls_high", high);
+        }
+        Eigen::VectorXd controls = Eigen::Map<const Eigen::VectorXd>(made.controls.data(), std::ssize(made.controls));
+        found.table.arrays.push_back(analyze::named_array("controls", controls));
     }
 };
 

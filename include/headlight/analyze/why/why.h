@@ -121,6 +121,11 @@ Why why(const trace::Trace&, const WhyOptions&, const CancelToken& = {});
 /// `Why::scores` over the other side. `of_query`: of a part of the query, else of the key. Error: a part that is no head.
 Eigen::VectorXd why_sources(const trace::Trace&, const WhyOptions&, bool of_query, const StreamPart&);
 
+/// The weight of the key if heads had written the mean over the text of what they write, at the query (`of_query`) or at the key:
+/// directly, with norms, patterns and all other parts as they were in the run. Nothing is run. Errors: those of why(); a head that
+/// is not in front of the layer.
+double why_predicted(const trace::Trace&, const WhyOptions&, bool of_query, const std::vector<HeadId>&);
+
 /// kind (pair, query, key, position, rest, total), query_component, query_layer, query_index, key_component, key_layer,
 /// key_index, score, others, advantage; `top` pairs, 0: all. Arrays: pairs, pair_scores [query_part, key_part], query_sums,
 /// key_sums, row.
