@@ -372,6 +372,18 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
     return std::to_string(id);
 }
 
+std::vector<std::int64_t> positions_in(const text::Encoding& there, const SweepText& of, const SweepRequest& asked,
+                                       const model::Model& model, const text::Tokenizer& tokenizer) {
+    const PictureReader none;
+    SweepText other = sweep_text({model, tokenizer, none}, there, {}, "END");
+    if (asked.position != "END") {
+        const std::vector<std::int64_t> from = text::align_without_ends(of.ids, other.ids);
+        other.end = from.at(static_cast<std::size_t>(of.end));
+        if (other.end < 0) return from;
+    }
+    return partners_in(of, other);
+}
+
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,
                         const std::string& target) {
     for (SweepText* text : {&pair.clean, &pair.corrupt}) {
