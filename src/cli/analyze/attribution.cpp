@@ -16,7 +16,7 @@ struct AttributionCommand : Analysis {
 
     void add(Definition& definition) {
         at = add_index(definition, kPosition, position,
-                       "the token whose prediction is split, from 0; classifiers: by default the one that their head reads");
+                       "the token whose prediction is split, from 0; classifiers: the one that their head reads");
         token.add(definition, "the token whose logit is split")->required();
         minus.add(definition, "split the difference to this token's logit");
         definition.app->add_flag("--neurons", neurons, "every neuron instead of whole MLPs");

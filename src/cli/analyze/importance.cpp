@@ -29,9 +29,8 @@ struct ImportanceCommand : Analysis {
     analyze::ImportanceOptions options;
 
     void add(Definition& definition) {
-        where = add_value(
-            definition, kPosition, position,
-            "the token whose prediction is explained, from 0; classifiers: by default the one that their head reads", "P");
+        where = add_value(definition, kPosition, position,
+                          "the token whose prediction is explained, from 0; classifiers: the one that their head reads", "P");
         add_value(definition, "--target", target,
                   "the predicted token, by id or text, or class; \"next\": the one in the text (default: the most probable one)",
                   "ID|TEXT");

@@ -128,6 +128,7 @@ std::vector<ViewSpec> circuit_view_specs() {
          .missing = no_direct_path},
         {.id = "importance",
          .title = "Importance",
+         .reads_head = true,
          .skips_special = true,
          .needs = {.query = true, .chosen = true},
          .options = {target_option(
@@ -140,7 +141,7 @@ std::vector<ViewSpec> circuit_view_specs() {
                      integer_option("shuffles", "Shuffles", "importance: of each layer's weights; 0: none", "20", 0, 10000)},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 const Position position = s.query.value_or(default_position(*trace, view_spec("importance")));
+                 const Position position = head_position(*trace, view_spec("importance"), s.query);
                  return importance_view(std::move(trace), position,
                                         {.target = text_value(s, "target"),
                                          .blank_out = !flag_value(s, "no-blank-out"),

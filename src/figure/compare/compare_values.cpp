@@ -114,7 +114,7 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     QString of_token;
     if (!option.empty()) {
         if (text_value(of_a, option).empty()) {
-            if (!of_a.query) of_a.query = default_position(*pair.a, spec);
+            of_a.query = head_position(*pair.a, spec, of_a.query);
             of_a.values[option] = std::to_string(analyze::next_tokens(*pair.a, *of_a.query, 1).front().id);
         }
         // The "next" token of importance is each text's own.

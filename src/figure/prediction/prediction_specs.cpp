@@ -69,6 +69,7 @@ std::vector<ViewSpec> prediction_view_specs() {
         {.id = "lens",
          .title = "Lens",
          .tab = true,
+         .reads_head = true,
          .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
          .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
                             analyze::StreamPlace::resid_post),
@@ -109,6 +110,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .tab = true,
          .across_texts = true,
          .reads_class = true,
+         .reads_head = true,
          .needs = {.focus = true, .query = true, .chosen = true},
          .options = {logit_token(), logit_minus(),
                      integer_option("mlp", "Neurons of layer",
@@ -118,7 +120,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                  AttributionViewOptions options{.token = token_value(*trace, s, "token"),
                                                 .minus = token_value(*trace, s, "minus")};
                  if (const std::int64_t layer = integer_value(s, "mlp"); layer >= 0) options.mlp = Layer(layer);
-                 const Position position = position_of(*trace, s);
+                 const Position position = head_position(*trace, view_spec("attribution"), s.query);
                  return attribution_view(std::move(trace), s.focus(), position, options, cancel, progress);
              },
          .missing = no_sum},
@@ -133,6 +135,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .missing = no_single_read},
         {.id = "predictions",
          .title = "Predictions",
+         .reads_head = true,
          .needs = {.query = true},
          .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
          .make =

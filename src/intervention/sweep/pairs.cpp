@@ -190,6 +190,7 @@ SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, 
     }
     if (const auto named = out.places.find(position); named != out.places.end() && !named->second.empty()) {
         out.end = named->second.back();
+        model::require_class_position(reader.model.config(), out.ids, out.end, "--position");
         return with_end();
     }
     const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), out.end);
@@ -198,6 +199,7 @@ SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, 
                                .item = "--position",
                                .expected = "END, a number or the name of a position",
                                .found = position});
+    model::require_class_position(reader.model.config(), out.ids, out.end, "--position");
     return with_end();
 }
 
