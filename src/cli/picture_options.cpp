@@ -18,6 +18,18 @@ void PictureOptions::add_size(Definition& d) {
         "--no-footer", [this] { output.footer = false; }, "without the provenance line");
 }
 
+void PictureOptions::check(const CLI::App& app, const std::string& file) const {
+    const bool table = !figure::is_picture(file);
+    const char* const why = "it is for pictures: --out FILE.png, .svg or .pdf";
+    refuse_unused(app, {{"--theme", table, why},
+                        {"--width", table, why},
+                        {"--height", table, why},
+                        {"--size-mm", table, why},
+                        {"--scale", table, why},
+                        {"--transparent", table, why},
+                        {"--no-footer", table, why}});
+}
+
 figure::ExportOptions PictureOptions::chosen() const {
     figure::ExportOptions out = output;
     out.style.theme = theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();

@@ -16,6 +16,8 @@ struct PictureOptions {
     void add_theme(Definition&);
     /// --width, --height, --size-mm, --scale, --transparent, --no-footer
     void add_size(Definition&);
+    /// UsageError for one of them beside a file that is no picture.
+    void check(const CLI::App&, const std::string& file) const;
     /// With the theme that was chosen.
     figure::ExportOptions chosen() const;
 };

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace headlight::map {
@@ -70,7 +71,7 @@ analyze::Table points_table(const QueryKeyMap& map, std::optional<HeadId> only) 
     return table;
 }
 
-analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
+analyze::Table map_arrays(const QueryKeyMap& map) {
     std::set<std::int64_t> layers, heads;
     for (const HeadMap& head : map.heads) {
         layers.insert(head.layer.value);
@@ -118,17 +119,23 @@ analyze::Table map_arrays(const QueryKeyMap& map, const MapVectors* vectors) {
     add_tokens(out.arrays, map.tokens, "");
     if (!map.source.tokens.empty()) add_tokens(out.arrays, map.source, "key_");
     out.arrays.push_back(analyze::text_array("texts", map.tokens.names));
-    if (vectors && !vectors->heads.empty()) {
-        const std::int64_t width = vectors->heads.front().width;
-        NamedArray from_q{"queries_original", {l, h, queries, width}}, from_k{"keys_original", {l, h, points - queries, width}};
-        for (const HeadVectors& head : vectors->heads) {
-            from_q.values.insert(from_q.values.end(), head.queries->begin(), head.queries->end());
-            from_k.values.insert(from_k.values.end(), head.keys->begin(), head.keys->end());
-        }
-        out.arrays.push_back(std::move(from_q));
-        out.arrays.push_back(std::move(from_k));
-    }
     return out;
+}
+
+std::vector<io::ArrayStream> vector_streams(const std::shared_ptr<const MapVectors>& vectors) {
+    std::set<Layer> layers;
+    for (const HeadVectors& head : vectors->heads) layers.insert(head.layer);
+    if (layers.empty()) return {};
+    const std::int64_t l = std::ssize(layers), h = std::ssize(vectors->heads) / l;
+    const auto stream = [&](const char* name, auto member, const Rows& first) {
+        return io::ArrayStream{
+            name, io::DType::F32, {l, h, first.count, first.width}, [vectors, member](const io::PutBytes& put) {
+                for (const HeadVectors& head : vectors->heads) put(std::as_bytes(std::span(*(head.*member))));
+            }};
+    };
+    const HeadVectors& first = vectors->heads.front();
+    return {stream("queries_original", &HeadVectors::queries, first.query_rows()),
+            stream("keys_original", &HeadVectors::keys, first.key_rows())};
 }
 
 }  // namespace headlight::map

@@ -43,6 +43,23 @@ std::optional<std::int64_t> class_position(const ModelConfig& c, const std::vect
     return last == ids.rend() ? 0 : static_cast<std::int64_t>(ids.rend() - last) - 1;
 }
 
+std::optional<std::int64_t> text_class_position(const ModelConfig& c, const std::vector<std::int64_t>& ids) {
+    return c.class_head.any() ? class_position(c, ids) : std::nullopt;
+}
+
+void require_class_position(const ModelConfig& c, const std::vector<std::int64_t>& ids, std::int64_t position,
+                            const std::string& option) {
+    const auto read = text_class_position(c, ids);
+    if (!read) return;
+    const bool mean = reads_mean(c);
+    if (mean ? option.empty() : position == *read) return;
+    throw Error(ErrorFacts{.problem = "The head of this classifier does not read this position",
+                           .item = option.empty() ? "position" : option,
+                           .expected = mean ? std::string("none: the mean of all tokens is read") : std::to_string(*read),
+                           .found = std::to_string(position),
+                           .hint = option.empty() ? "" : "Leave " + option + " out: then the right one is read"});
+}
+
 std::string class_list(const ModelConfig& c) {
     constexpr std::size_t kListed = 12;
     std::string list;
@@ -83,7 +100,10 @@ std::string head_text(const ModelConfig& c) {
 std::string why_no_logits(const ModelConfig& c) {
     if (!c.other_head.empty())
         return "The files hold the head of " + (c.architecture.empty() ? "another class" : c.architecture) + " (" + c.other_head +
-               "), which is not supported: this model is no language model";
+               "), which is not supported: " +
+               (c.architecture.ends_with("ForMultipleChoice")
+                    ? "the score of a choice counts against those of the other choices, which are texts of their own"
+                    : "this model is no language model");
     return "This model has no head";
 }
 

@@ -92,6 +92,42 @@ TEST(ClassHeadCommands, EveryKindHasItsPredictions) {
     }
 }
 
+/// Another row than the head's is no output of the model.
+TEST(ClassHeadCommands, AnotherPositionThanTheHeadsIsRefused) {
+    const auto refused = [](const std::vector<std::string>& command, const std::string& expected) {
+        const Outcome outcome = headlight(command);
+        EXPECT_EQ(outcome.code, 1) << testing::PrintToString(command);
+        EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("does not read this position"), HasSubstr("--position"),
+                                                HasSubstr("expected " + expected)))
+            << testing::PrintToString(command);
+    };
+    for (const auto& [name, read, other] :
+         std::vector<std::tuple<std::string, std::string, std::string>>{{"bert", "0", "2"}, {"gpt2", "8", "2"}}) {
+        const std::string folder = classifier(name);
+        for (const auto& command : std::vector<std::vector<std::string>>{
+                 {"analyze", "attribution", folder, "--text", kText, "--token", "POSITIVE"},
+                 {"analyze", "importance", folder, "--text", kText},
+                 {"analyze", "edits", folder, "--text", kText, "--edit", "zero L0H0"},
+                 {"sweep", folder, "--clean", kText, "--answer", "POSITIVE", "--ablate", "zero", "--metric", "prob"}}) {
+            refused(joined(command, {"--position", other}), read);
+            done(headlight(joined(command, {"--position", read})));
+        }
+        for (const char* view : {"lens", "attribution", "importance", "predictions"}) {
+            const TempFolder out;
+            const std::vector<std::string> render = {"render", folder, "--text", kText, "--view", view, "--position"};
+            const auto table = [&](const std::string& position, const std::string& file) {
+                const Outcome drawn = done(headlight(joined(render, {position, "--out", out / file})));
+                EXPECT_EQ(drawn.err.find("is a mark only") != std::string::npos, position == other) << view << drawn.err;
+                const std::string csv = test::slurp(out / file);
+                return csv.substr(csv.find('\n'));  // behind the facts, which name the mark
+            };
+            EXPECT_EQ(table(other, "a.csv"), table(read, "b.csv")) << view;
+        }
+    }
+    refused({"analyze", "importance", classifier("modernbert-mean"), "--text", kText, "--position", "0"}, "none: the mean");
+    done(headlight({"analyze", "importance", classifier("modernbert-mean"), "--text", kText}));
+}
+
 /// Of a tied family too: no text is made from an embedding that is no unembedding.
 TEST(ClassHeadCommands, AClassifierIsNoLanguageModel) {
     const Outcome outcome = headlight({"generate", classifier("gpt2"), "--text", kText});

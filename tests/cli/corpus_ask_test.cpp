@@ -99,6 +99,15 @@ TEST_F(CorpusAsk, OptionsThatWouldBeIgnoredAreErrors) {
     refused(plot({"--view", "corpus-distance", "--layer", "3"}), 2, HasSubstr("name the head as well"));
     done(plot({"--view", "corpus-distance", "--layer", "3", "--head", "2"}));
     EXPECT_EQ(plot({"--view", "corpus-heads", "--model", built_in_model()}).code, 2);
+    for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{{"--layer", "3"},
+                                                                                        {"--head", "2"},
+                                                                                        {"--neuron", "1"},
+                                                                                        {"--x", "entropy"},
+                                                                                        {"--y", "entropy"},
+                                                                                        {"--question", "heads"},
+                                                                                        {"--size-mm", "85"}})
+        refused(plot(joined({"--view", "corpus-heads"}, option)), 2, HasSubstr(option.front()));
+    refused(plot({"--view", "corpus-scatter", "--measure", "entropy"}), 2, HasSubstr("--measure"));
     EXPECT_THAT(plot({"--view", "corpus-removal"}).err, HasSubstr("--model"));
 }
 

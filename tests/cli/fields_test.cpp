@@ -126,6 +126,33 @@ TYPED_TEST(Requests, RefuseNumbersOutOfRangeInEveryDialect) {
     }
 }
 
+TYPED_TEST(Requests, RefuseFractionsOfWholeNumbersInEveryDialect) {
+    TypeParam all;
+    int refused = 0;
+    describe(all, [&](const Field& field, const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (is_number<T> && std::is_integral_v<T>) {
+            const double between = static_cast<double>(field.low) + 0.5;
+            EXPECT_THROW(parsed<TypeParam>({field.option(), field_words(between)}), CLI::ParseError) << field.name;
+            TypeParam read;
+            EXPECT_THAT(test::error_of([&] {
+                            io::read_fields({{field.key(), between}}, read, "file.json");
+                        }),
+                        testing::AllOf(HasSubstr("file.json"), HasSubstr(field.key()), HasSubstr("a whole number")))
+                << field.name;
+            ++refused;
+        } else if constexpr (std::is_same_v<T, Indices>) {
+            TypeParam read;
+            EXPECT_THAT(test::error_of([&] {
+                            io::read_fields({{field.key(), {1, 2.5}}}, read, "file.json");
+                        }),
+                        testing::AllOf(HasSubstr("file.json"), HasSubstr(field.key()), HasSubstr("whole numbers")))
+                << field.name;
+        }
+    });
+    EXPECT_GT(refused, 0);
+}
+
 TYPED_TEST(Requests, RefuseFieldsThatMeanNothing) {
     for (const auto& [name, request] : changed_requests<TypeParam>()) {
         bool relevant = true;

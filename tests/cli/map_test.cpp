@@ -42,6 +42,20 @@ TEST(Map, WritesArraysOfEveryHead) {
     EXPECT_EQ(content.arrays.at("keys").shape, (Shape{6, 8, tokens, 2}));
     EXPECT_EQ(content.arrays.at("trust").shape, (Shape{6, 8, 2 * tokens}));
     EXPECT_EQ(content.arrays.at("queries_original").shape, (Shape{6, 8, tokens, 32}));
+    EXPECT_EQ(content.arrays.at("keys_original").shape, (Shape{6, 8, tokens, 32}));
+    const std::string of_one = folder / "one.npz";
+    done(headlight({"map", "novella-7m", "--texts", texts, "--iterations", "20", "--points", "--layer", "4", "--head", "2",
+                    "--out", of_one}));
+    const io::NpzContent one = io::read_npz(of_one);
+    for (const char* name : {"queries_original", "keys_original"}) {
+        const auto all = content.arrays.at(name).bytes, own = one.arrays.at(name).bytes;
+        const auto size = static_cast<std::size_t>(tokens) * 32 * sizeof(float);
+        ASSERT_EQ(own.size(), size) << name;
+        EXPECT_EQ(std::memcmp(all.data() + (4 * 8 + 2) * size, own.data(), size), 0) << name << " are in the order of the heads";
+        EXPECT_TRUE(std::ranges::any_of(own, [](std::byte b) { return b != std::byte{}; })) << name;
+    }
+    test::refused(headlight({"map", "novella-7m", "--texts", texts, "--points", "--out", folder / "map.csv"}), 2,
+                  testing::AllOf(HasSubstr("--points"), HasSubstr(".npz")));
     for (const char* name : {"scale_c", "trustworthiness", "continuity", "faithfulness", "attention_near"})
         EXPECT_EQ(content.arrays.at(name).shape, (Shape{6, 8})) << name;
     EXPECT_EQ(std::ssize(content.texts.at("tokens")), tokens);

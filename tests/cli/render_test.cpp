@@ -130,6 +130,10 @@ TEST(Render, RefusesAndLeavesNothing) {
     fails({"--view", "head"}, "--out is required", 2);
     fails({"--view", "head", "--heads", "1,x", "--out", out}, "--heads: \"x\" is not a number", 2);
     fails({"--view", "head", "--scale", "9", "--out", out}, "--scale", 2);
+    for (const char* table : {"f.csv", "f.npz", "f.json"})
+        for (const std::vector<std::string>& option :
+             std::vector<std::vector<std::string>>{{"--size-mm", "85"}, {"--theme", "dark"}, {"--width", "500"}, {"--no-footer"}})
+            fails(test::joined({"--view", "head", "--out", folder / table}, option), option.front(), 2);
     fails({"--view", "head", "--out", folder / "f.jpg"}, ".jpg", 1);
     fails({"--view", "head", "--layer", "6", "--out", out}, "layer 6: expected 0 to 5", 1);
     fails({"--view", "matrix", "--layer", "0", "--head", "8", "--out", out}, "head 8: expected 0 to 7", 1);

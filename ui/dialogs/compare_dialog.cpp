@@ -34,7 +34,7 @@ CompareDialog::CompareDialog(Document& document, QWidget* parent)
     const auto or_own = [](const QString& own, const QString& of_a) { return own.isEmpty() ? of_a : own; };
 
     take_any_length(*text_);
-    text_->setPlainText(or_own(now.prompt.text, a.text));
+    set_text(*text_, or_own(now.prompt.text, a.text));
     text_->setTabChangesFocus(true);
     text_->setToolTip(QStringLiteral("Return compares, Shift+Return breaks the line"));
     text_->setAccessibleName(QStringLiteral("Text of B"));

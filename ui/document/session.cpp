@@ -7,6 +7,7 @@
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/fields_json.h"
 #include "headlight/io/json_file.h"
+#include "headlight/io/json_holds.h"
 #include "ui/style/qstring_json.h"
 
 #include <QFileInfo>
@@ -58,6 +59,7 @@ struct WrongKind {
 template <class T>
 void read(const json& object, const char* key, T& value) {
     if (!object.contains(key)) return;
+    if (!io::holds<T>(object.at(key))) throw WrongKind{key, object.at(key).dump()};
     try {
         value = object.at(key).get<T>();
     } catch (const json::exception&) {
@@ -72,9 +74,10 @@ void read(const json& object, const char* key, QString& value) {
 }
 
 /// A number inside its range, ends included.
-void read_number(const json& object, const char* key, double& value, double low, double high, const std::filesystem::path& file) {
+template <class T>
+void read_number(const json& object, const char* key, T& value, double low, double high, const std::filesystem::path& file) {
     read(object, key, value);
-    if (value >= low && value <= high) return;
+    if (static_cast<double>(value) >= low && static_cast<double>(value) <= high) return;
     throw Error(ErrorFacts{.problem = "The session has a number out of range",
                            .file = file.string(),
                            .item = key,
@@ -88,10 +91,11 @@ json positions_json(const std::vector<Position>& positions) {
     return array;
 }
 
-std::vector<Position> positions_of(const json& array) {
-    std::vector<Position> positions;
-    for (const auto& p : array) positions.push_back(Position(p.get<std::int64_t>()));
-    return positions;
+template <class Index>
+void read_indices(const json& object, const char* key, std::vector<Index>& out) {
+    std::vector<std::int64_t> numbers;
+    read(object, key, numbers);
+    for (const std::int64_t number : numbers) out.push_back(Index(number));
 }
 
 /// The generated text, in UTF-16 units.
@@ -189,7 +193,7 @@ EditList edits_of(const json& j, const std::filesystem::path& file) {
         read(of, "words", line.words);
     }
     read(j, "positions", list.names);
-    auto seed = static_cast<double>(list.seed);
+    auto seed = static_cast<std::int64_t>(list.seed);
     read_number(j, "seed", seed, 0, std::numeric_limits<int>::max(), file);
     list.seed = static_cast<std::uint64_t>(seed);
     read(j, "watched", list.watched);
@@ -322,7 +326,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
     try {
         const json j = io::parse_json(text, file);
         if (!j.is_object() || j.value("format", "") != "headlight-session") throw broken("no \"format\": \"headlight-session\"");
-        if (j.value("version", 0) != 1) {
+        if (j.value("version", json()) != 1) {
             throw Error(ErrorFacts{.problem = "The session was written by another version",
                                    .file = file.string(),
                                    .item = "version",
@@ -345,15 +349,13 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             read(sel, "layer", out.layer.value);
             read(sel, "focus", out.focus.head.value);
             out.focus.layer = out.layer;
-            if (sel.contains("heads")) {
-                for (const auto& h : sel.at("heads")) out.heads.push_back(Head(h.get<std::int64_t>()));
-            }
-            if (sel.contains("queries")) out.pinned_queries = positions_of(sel.at("queries"));
-            if (sel.contains("neuron") && sel.at("neuron").is_array() && sel.at("neuron").size() == 2)
-                out.neuron = analyze::NeuronId{Layer(sel.at("neuron").at(0).get<std::int64_t>()),
-                                               Neuron(sel.at("neuron").at(1).get<std::int64_t>())};
+            read_indices(sel, "heads", out.heads);
+            read_indices(sel, "queries", out.pinned_queries);
+            std::vector<std::int64_t> neuron;
+            if (sel.contains("neuron") && !sel.at("neuron").is_null()) read(sel, "neuron", neuron);
+            if (neuron.size() == 2) out.neuron = analyze::NeuronId{Layer(neuron[0]), Neuron(neuron[1])};
             read(sel, "found_pins", out.found_pins);
-            if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
+            read_indices(sel, "keys", out.pinned_keys);
         }
         if (j.contains("views")) {
             read_view(j.at("views"), "left", s.views.left, file);

@@ -5,6 +5,7 @@
 #include <QPlainTextEdit>
 #include <QTextBlock>
 #include <QTextBoundaryFinder>
+#include <QTextCursor>
 
 namespace headlight::ui {
 namespace {
@@ -53,6 +54,16 @@ void take_any_length(QPlainTextEdit& field) {
     document->setDefaultFont(field.font());
     document->setDocumentLayout(new AnyLengthLayout(document));
     field.setDocument(document);
+}
+
+void set_text(QPlainTextEdit& field, const QString& text) {
+    QTextCursor all(field.document());
+    all.beginEditBlock();  // in which a cursor measures no line
+    all.setPosition(0);
+    all.setPosition(field.document()->characterCount() - 1, QTextCursor::KeepAnchor);
+    all.insertText(text);
+    all.endEditBlock();
+    field.setTextCursor(QTextCursor(field.document()));
 }
 
 }  // namespace headlight::ui

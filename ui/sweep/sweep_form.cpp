@@ -251,7 +251,7 @@ void SweepForm::put_own(const SweepRequest& r) {
     pairs_ = QString::fromStdString(r.pairs);
     if (!pairs_.isEmpty()) return;  // the texts of one pair are there when the pairs are left
     const auto put = [](QPlainTextEdit* field, const std::string& text) {
-        if (field->toPlainText().toStdString() != text) field->setPlainText(QString::fromStdString(text));
+        if (field->toPlainText().toStdString() != text) set_text(*field, QString::fromStdString(text));
     };
     put(clean_, r.clean);
     if (o.ablation == Ablation::none && o.noise.empty()) put(corrupt_, r.corrupt);
@@ -272,13 +272,13 @@ void SweepForm::follow_texts(const QString& clean, const QString& corrupt, const
             if (now != followed && !now.isEmpty()) return;  // typed here
             followed = text;
             if (now == text) return;
-            (field.*set)(text);
+            set(field, text);
             news = true;
         };
-        put(*clean_, clean_->toPlainText(), followed_clean_, clean, &QPlainTextEdit::setPlainText);
-        if (!corrupt.isEmpty())
-            put(*corrupt_, corrupt_->toPlainText(), followed_corrupt_, corrupt, &QPlainTextEdit::setPlainText);
-        put(line("target"), line("target").text(), followed_target_, target, &QLineEdit::setText);
+        put(*clean_, clean_->toPlainText(), followed_clean_, clean, &set_text);
+        if (!corrupt.isEmpty()) put(*corrupt_, corrupt_->toPlainText(), followed_corrupt_, corrupt, &set_text);
+        put(line("target"), line("target").text(), followed_target_, target,
+            [](QLineEdit& field, const QString& text) { field.setText(text); });
     }
     if (news) Q_EMIT changed();
 }

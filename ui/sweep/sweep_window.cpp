@@ -3,7 +3,6 @@
 
 #include "headlight/figure/core/number_text.h"
 #include "headlight/intervention/sweep/request_fields.h"
-#include "headlight/text/alignment.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -321,7 +320,9 @@ void SweepWindow::select_in_window(const SweepCell& cell) {
     if (cell.position < 0 || !result_->position_names.empty() || !shown_->asked.pairs.empty()) return;
     const SweepPair& pair = run_->pairs().front();
     const SweepText& text = text_that_runs(shown_->asked) == shown_->asked.clean ? pair.clean : pair.corrupt;
-    const std::vector<std::int64_t> there = text::align_positions(text.ids, trace->encoding().ids);
+    const OpenModel& opened = document_.model();
+    const std::vector<std::int64_t> there =
+        intervention::positions_in(trace->encoding(), text, shown_->asked, *opened.model, *opened.tokenizer);
     const auto at = [&](std::int64_t position) { return there.at(static_cast<std::size_t>(position)); };
     if (at(cell.position) < 0) return;
     if (cell.source >= 0 && at(cell.source) >= 0)

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "headlight/base/fields.h"
+#include "headlight/io/json_holds.h"
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -26,7 +28,7 @@ nlohmann::json fields_json(const Request& request) {
 }
 
 /// Reads the fields that the object has; others stay as they are. Errors name file and key: a value of another kind, an unknown
-/// word of an enum, a number out of range.
+/// word of an enum, a number out of range, a fraction where a whole number is meant.
 template <class Request>
 void read_fields(const nlohmann::json& object, Request& request, const std::filesystem::path& file) {
     const auto wrong = [&](const char* problem, const std::string& key, const std::string& expected) {
@@ -49,6 +51,8 @@ void read_fields(const nlohmann::json& object, Request& request, const std::file
                 value = *known;
             } else if constexpr (is_number<T>) {
                 const auto number = object.at(key).template get<double>();
+                if (std::is_integral_v<T> && number != std::trunc(number))
+                    throw wrong("The session has a number with a fraction", key, expected_number<T>(field));
                 // A number that the type cannot hold must not be converted.
                 const double least = field.bounded() ? field.low : static_cast<double>(std::numeric_limits<T>::lowest());
                 const double most = field.bounded() ? field.high : static_cast<double>(std::numeric_limits<T>::max());
@@ -56,6 +60,7 @@ void read_fields(const nlohmann::json& object, Request& request, const std::file
                     throw wrong("The session has a number out of range", key, expected_number<T>(field));
                 value = static_cast<T>(number);
             } else {
+                if (!holds<T>(object.at(key))) throw wrong(kWrongKind, key, "whole numbers");
                 value = object.at(key).template get<T>();
             }
         } catch (const nlohmann::json::exception&) {

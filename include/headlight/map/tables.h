@@ -3,9 +3,12 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/io/array_stream.h"
 #include "headlight/map/vectors.h"
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace headlight::map {
 
@@ -17,7 +20,10 @@ analyze::Table points_table(const QueryKeyMap&, std::optional<HeadId> head = {})
 /// and `heads`. queries, keys [layer, head, token, dims]; norms, trust [layer, head, point] (queries, then keys); scale_c,
 /// trustworthiness, continuity, faithfulness, attention_near, divergence, poor [layer, head]; explained [layer, head, dims] of
 /// PCA; text, position, token_ids, tokens, apart, and part_of_speech of a treebank [token]; texts [text]. Cross attention: the
-/// same of its keys as key_text ... key_apart. `vectors`: also queries_original, keys_original [layer, head, token, width].
-analyze::Table map_arrays(const QueryKeyMap&, const MapVectors* vectors = nullptr);
+/// same of its keys as key_text ... key_apart.
+analyze::Table map_arrays(const QueryKeyMap&);
+
+/// Next to them: queries_original, keys_original [layer, head, token, width], fed head by head.
+std::vector<io::ArrayStream> vector_streams(const std::shared_ptr<const MapVectors>&);
 
 }  // namespace headlight::map

@@ -16,6 +16,15 @@ namespace headlight::model {
 /// (ClassRow::mean: every row is the output, 0). nullopt where every row is one, and for language models.
 std::optional<std::int64_t> class_position(const ModelConfig&, const std::vector<std::int64_t>& ids);
 
+/// The same of the classifiers of texts alone: what another row of theirs would give is no output of the model. Rows of pictures
+/// may be asked about.
+std::optional<std::int64_t> text_class_position(const ModelConfig&, const std::vector<std::int64_t>& ids);
+
+/// Error where the head of a classifier of texts does not read this row; `option` names what asked for it. The mean of all rows
+/// is read at none of them: an error only where an option asks for one.
+void require_class_position(const ModelConfig&, const std::vector<std::int64_t>& ids, std::int64_t position,
+                            const std::string& option = {});
+
 /// "NEGATIVE, NEUTRAL, POSITIVE", with "and N more" behind the first twelve.
 std::string class_list(const ModelConfig&);
 

@@ -7,6 +7,7 @@
 #include "headlight/analyze/heads/rank_correlation.h"
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/weights.h"
 
@@ -266,6 +267,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
                       Position position, const ImportanceOptions& o, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = model.config();
     Question q = question_of(model, tokenizer, encoding, position);
+    model::require_class_position(c, encoding.ids, position.value);
     if (has_cross_attention(c) != o.source.has_value())
         throw Error({.problem = o.source ? "This model reads no source"
                                          : "The importance of tokens needs the source that this model reads",

@@ -8,6 +8,7 @@
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/weights_in_parts.h"
 
 #include <ATen/core/grad_mode.h>
@@ -40,6 +41,7 @@ void check_attribution(const trace::Trace& trace, Position p, const AttributionO
                      .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
                      .hint = "The logit lens, drivers of a neuron and contributions work for it"});
     check_position(trace, p, "position");
+    model::require_class_position(c, trace.encoding().ids, p.value);
     check_token(trace, o.token);
     if (o.minus) check_token(trace, *o.minus);
     if (o.minus == o.token)

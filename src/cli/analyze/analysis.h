@@ -125,10 +125,14 @@ struct TokenArgument {
     }
 };
 
-/// A position that was given, or where a classifier's head reads its classes, or the last one.
+/// A position that was given, or where a classifier's head reads its classes, or the last one. Error: given, and the head reads
+/// another one.
 inline Position position_of(const CLI::Option* option, std::int64_t given, const model::ModelConfig& config,
                             const std::vector<std::int64_t>& ids) {
-    if (option->count() > 0) return Position(given);
+    if (option->count() > 0) {
+        model::require_class_position(config, ids, given, option->get_name());
+        return Position(given);
+    }
     return Position(model::class_position(config, ids).value_or(std::ssize(ids) - 1));
 }
 

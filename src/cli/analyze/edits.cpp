@@ -8,11 +8,13 @@ namespace headlight::cli {
 namespace {
 
 struct EditsCommand : Analysis {
-    std::int64_t position = -1;
+    std::int64_t position = 0;
+    CLI::Option* where = nullptr;
     TokenArgument token{"--token"};
 
     void add(Definition& definition) {
-        add_index(definition, kPosition, position, "where the prediction is read, from 0 (default: the last token, or the mask)");
+        where = add_index(definition, kPosition, position,
+                          "where the prediction is read, from 0 (default: the last token, or the mask)");
         token.add(definition, "the token that is watched (default: the likeliest of the unedited run)");
     }
 
@@ -20,7 +22,9 @@ struct EditsCommand : Analysis {
         const Loaded loaded = load(console);
         if (loaded.recipe.edits.empty()) throw UsageError("there is nothing to compare: give --edit WORDS or --recipe FILE");
         const auto sources = sources_of(loaded);
-        const Position at = position >= 0 ? Position(position) : intervention::answer_position(*sources);
+        const text::Encoding read = trace::encodings_of(*loaded.model, *loaded.tokenizer, loaded.prompt).own;
+        const Position at = where->count() > 0 ? position_of(where, position, loaded.model->config(), read.ids)
+                                               : intervention::answer_position(*sources);
         const auto found = intervention::effects_of(*sources, loaded.recipe, at, token.id(loaded, console), {}, loaded.cancel,
                                                     console.progress());
         console.clear_progress();

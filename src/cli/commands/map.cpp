@@ -2,7 +2,7 @@
 #include "cli/fields.h"
 #include "cli/offscreen.h"
 #include "cli/picture_options.h"
-#include "cli/result_file.h"
+#include "cli/result_streams.h"
 #include "cli/run_text.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/map/map_request.h"
@@ -118,6 +118,9 @@ std::vector<corpus::Text> texts_of(const figure::MapRequest& request, const Cons
 
 int run_map(const MapArguments& arguments, const Console& console) {
     arguments.out.check();
+    const bool npz = arguments.out.path.ends_with(".npz");
+    arguments.picture.check(*arguments.app, arguments.out.path);
+    refuse_unused(*arguments.app, {{"--points", !npz, "it is for --out FILE.npz"}});
     const figure::MapRequest& request = arguments.request;
     if (!request.texts.empty() + !request.text.empty() + !arguments.image.empty() != 1)
         throw UsageError("Give --texts FILE, --text TEXT or, for models that read pictures, --image FILE");
@@ -171,9 +174,13 @@ int run_map(const MapArguments& arguments, const Console& console) {
     if (options.projection == map::Projection::tsne) result.fact("perplexity", map::perplexity_of(options));
     result.notes(map.notes, console);
     console.note(counts_of(map) + summary(map));
-    result.table = arguments.out.path.ends_with(".npz") ? map::map_arrays(map, arguments.points ? vectors.get() : nullptr)
-                                                        : map::points_table(map);
-    arguments.out.write(result, console);
+    result.table = npz ? map::map_arrays(map) : map::points_table(map);
+    if (arguments.points) {
+        write_npz(result, map::vector_streams(vectors), arguments.out.path);
+        console.note("wrote " + arguments.out.path);
+    } else {
+        arguments.out.write(result, console);
+    }
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/texts.h"
 
 #include <algorithm>
@@ -194,6 +195,15 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     return request;
 }
 
+/// A pin of another view is no mistake; that it does not choose the row has to be said.
+void note_unread_position(const trace::Trace& trace, const Request& request, const Console& console) {
+    const auto read = model::text_class_position(trace.config(), trace.encoding().ids);
+    if (!read || !request.query || !figure::view_spec(request.view).reads_head) return;
+    if (!reads_mean(trace.config()) && request.query->value == *read) return;
+    console.note("--position " + std::to_string(request.query->value) + " is a mark only: the head of this classifier reads " +
+                 (reads_mean(trace.config()) ? "the mean of all tokens" : "position " + std::to_string(*read)));
+}
+
 /// The heads that --where leaves out. Errors in the expression name the column.
 std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace,
                                                     const corpus::CorpusHeads* corpus, const Console& console) {
@@ -324,6 +334,7 @@ void note_tokens(const RenderArguments& o, const trace::Trace& trace, const Cons
 
 int render(const RenderArguments& o, const Console& console) {
     figure::format_of(o.out);  // report a wrong extension before the work
+    o.picture.check(*o.app, o.out);
     check_view_options(o);
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
@@ -334,6 +345,7 @@ int render(const RenderArguments& o, const Console& console) {
     note_tokens(o, *trace, console);
     if (other) asked.request.beside = figure::beside(trace, o.attention.of(other));
     Request request = request_of(asked, *trace, o.corpus.empty() ? nullptr : corpus_of(o.corpus, *trace));
+    note_unread_position(*trace, request, console);
     request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, request.corpus.get(), console);
     const auto figure = figure::make_figure(trace, request, interruptible());

@@ -44,6 +44,7 @@ void check(const SweepArguments& a) {
     if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT, --image FILE or --pairs FILE");
     const bool patches = a.asked.options.ablation == Ablation::none, noise = !a.asked.options.noise.empty();
     require_relevant(*a.app, a.asked);
+    a.picture.check(*a.app, a.out.path);
     if (!a.corrupt_image.empty() && !patches) throw UsageError("--corrupt-image is for patching: an ablation has one picture");
     if (patches && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
         throw UsageError(a.image.empty() ? "Give --corrupt TEXT to patch, --noise, or --ablate"

@@ -22,18 +22,29 @@ struct CorpusPlotArguments {
     CLI::Option* layer_option = nullptr;
     ModelArgument model;
     CLI::Option* model_option = nullptr;
+    CLI::App* app = nullptr;
     figure::CorpusRequest request;
     PictureOptions picture;
 };
 
 int plot(CorpusPlotArguments arguments, const Console& console) {
     figure::format_of(arguments.out);  // report a wrong extension before the work
+    arguments.picture.check(*arguments.app, arguments.out);
     io::check_writable(arguments.out);
     const Offscreen offscreen;
     figure::CorpusRequest& request = arguments.request;
     const figure::CorpusView& view = figure::corpus_view(request.view);
     if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.head_optional || view.of_head))
         throw UsageError("--layer: name the head as well (--head)");
+    const bool of_heads = view.of_head || view.head_optional;
+    const std::string other = "it has no part in " + view.id;
+    refuse_unused(*arguments.app, {{"--measure", !view.of_measure, other.c_str()},
+                                   {"--x", !view.of_axes, other.c_str()},
+                                   {"--y", !view.of_axes, other.c_str()},
+                                   {"--question", !view.of_question, other.c_str()},
+                                   {"--head", !of_heads, other.c_str()},
+                                   {"--neuron", !view.of_neuron, other.c_str()},
+                                   {"--layer", !of_heads && !view.of_neuron, other.c_str()}});
     if (!view.of_labels() && !request.labels.empty()) throw UsageError("--labels: " + view.id + " shows no labels");
     if (!view.of_classes && !(request.label.empty() && request.predicted.empty()))
         throw UsageError("--label: " + view.id + " has no confusion matrix");
@@ -63,6 +74,7 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
 
 Action define_corpus_plot(Definition& definition, const Frontend&) {
     auto options = std::make_shared<CorpusPlotArguments>();
+    options->app = definition.app.get();
     add_store_argument(definition, options->store);
     std::vector<std::string> views;
     for (const figure::CorpusView& view : figure::corpus_views()) views.push_back(view.id);

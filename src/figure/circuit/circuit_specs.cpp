@@ -105,12 +105,13 @@ std::vector<ViewSpec> circuit_view_specs() {
          .missing = no_direct_path},
         {.id = "importance",
          .title = "Importance",
+         .reads_head = true,
          .skips_special = true,
          .needs = {.query = true, .chosen = true},
          .options = options_of<ImportanceViewOptions>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                 const Position position = s.query.value_or(default_position(*trace, view_spec("importance")));
+                 const Position position = head_position(*trace, view_spec("importance"), s.query);
                  return importance_view(std::move(trace), position, request_of<ImportanceViewOptions>(s), cancel, progress);
              },
          .missing = no_prediction},

@@ -115,7 +115,7 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     QString of_token;
     if (!option.empty()) {
         if (text_value(of_a, option).empty()) {
-            if (!of_a.query) of_a.query = default_position(*pair.a, spec);
+            of_a.query = head_position(*pair.a, spec, of_a.query);
             of_a.values[option] = std::to_string(analyze::next_tokens(*pair.a, *of_a.query, 1).front().id);
         }
         // The "next" token of importance is each text's own.
@@ -237,7 +237,8 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     data.absent = {{std::vector<bool>(data.axes.queries.size()), std::vector<bool>(data.axes.keys.size())}};
     data.weight_name = QStringLiteral("B − A of the probability");
     data.title = QStringLiteral("Lens, B − A");
-    data.notes = {watched ? "of the watched token" : "of the token that A finds likeliest in the end", "B: " + beside.words};
+    data.notes = {options.watched ? "of the watched token" : "of the token that A finds likeliest in the end",
+                  "B: " + beside.words};
     data.description = QStringLiteral(
         "The probability of a token at every position and layer, read by the logit lens, in B minus that in A: blue where B raises it, "
         "orange where B lowers it. The token is the one that A predicts at that position in the end, or the watched one.");

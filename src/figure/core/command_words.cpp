@@ -48,6 +48,14 @@ void put_size(CommandOptions& out, const ExportOptions& o) {
     if (!o.footer) out.emplace_back("no-footer", "");
 }
 
+ExportOptions counted_in(const ExportOptions& o, const std::string& format) {
+    if (is_picture("figure." + format)) return o;
+    ExportOptions tables;
+    tables.style = o.style;
+    tables.style.theme = tables.style.theme->dark ? &Theme::light() : tables.style.theme;
+    return tables;
+}
+
 std::string command_words(const CommandOptions& options) {
     std::string line;
     for (const auto& [name, value] : options) line += " --" + name + (value.empty() ? "" : " " + shell_word(value));

@@ -40,6 +40,8 @@ std::string attention_word(model::Stack);
 /// Theme, width, scale and what else of the output is no default.
 void put_theme(CommandOptions&, const Style&);
 void put_size(CommandOptions&, const ExportOptions&);
+/// Those that count in a file of this format ("csv"): tables have neither a size nor a theme.
+ExportOptions counted_in(const ExportOptions&, const std::string& format);
 /// " --name value --switch"
 std::string command_words(const CommandOptions&);
 

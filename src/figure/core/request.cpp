@@ -193,7 +193,9 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         line += " --attention " + attention;
-    return line + command_words(options_of(request)) + " --out figure." + format;
+    Request written = request;
+    written.output = counted_in(request.output, format);
+    return line + command_words(options_of(written)) + " --out figure." + format;
 }
 
 Provenance provenance_of(const trace::Trace& trace, const Request& request, const std::string& format) {
@@ -205,7 +207,9 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;
     provenance.version = version();
-    provenance.options = options_of(request);
+    Request written = request;
+    written.output = counted_in(request.output, format);
+    provenance.options = options_of(written);
     std::string edits;
     for (const std::string& words : trace::edits_of(trace)) edits += (edits.empty() ? "" : "; ") + words;
     if (!edits.empty()) provenance.options.emplace_back("edits", edits);

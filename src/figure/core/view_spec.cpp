@@ -175,6 +175,11 @@ Position default_position(const trace::Trace& trace, const ViewSpec& spec) {
     return Position(last);
 }
 
+Position head_position(const trace::Trace& trace, const ViewSpec& spec, std::optional<Position> pinned) {
+    const bool free = !model::text_class_position(trace.config(), trace.encoding().ids);
+    return free && pinned ? *pinned : default_position(trace, spec);
+}
+
 std::string choice_title(const ViewOption& option, std::string_view value) {
     const bool of_corpus = option.measure && analyze::is_of_corpus(value);
     if (of_corpus) value.remove_prefix(analyze::corpus_prefix.size());

@@ -39,8 +39,9 @@ Provenance map_provenance(const model::Model& model, const map::QueryKeyMap& map
     if (!map.pictures) drawn.look.thumbnails = MapLook().thumbnails;
     out.options = changed_fields(drawn);
     put_heads(out.options, map, request.look);
-    put_theme(out.options, request.output.style);
-    put_size(out.options, request.output);
+    const ExportOptions output = counted_in(request.output, format);
+    put_theme(out.options, output.style);
+    put_size(out.options, output);
     out.command = "headlight map " + shell_word(model_reference(model.folder()));
     std::error_code ignored;
     const char* const input = model::reads_pictures(model.config()) ? "image" : "texts";

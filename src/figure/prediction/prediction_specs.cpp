@@ -59,6 +59,7 @@ std::vector<ViewSpec> prediction_view_specs() {
     return {{.id = "lens",
              .title = "Lens",
              .tab = true,
+             .reads_head = true,
              .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
              .options = options_of<LensViewOptions>(),
              .make =
@@ -84,11 +85,12 @@ std::vector<ViewSpec> prediction_view_specs() {
              .tab = true,
              .across_texts = true,
              .reads_class = true,
+             .reads_head = true,
              .needs = {.focus = true, .query = true, .chosen = true},
              .options = options_of<AttributionViewOptions>(),
              .make =
                  [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
-                     const Position position = position_of(*trace, s);
+                     const Position position = head_position(*trace, view_spec("attribution"), s.query);
                      return attribution_view(std::move(trace), s.focus(), position, request_of<AttributionViewOptions>(s), cancel,
                                              progress);
                  },
@@ -104,6 +106,7 @@ std::vector<ViewSpec> prediction_view_specs() {
              .missing = no_single_read},
             {.id = "predictions",
              .title = "Predictions",
+             .reads_head = true,
              .needs = {.query = true},
              .options = options_of<analyze::PredictionsRequest>(),
              .make =

@@ -25,8 +25,9 @@ std::string sweep_command(const model::Model& model, const intervention::SweepRe
         options.emplace_back(name, value);
     }
     if (dtype != "float32") options.emplace_back("dtype", dtype);
-    put_theme(options, output.style);
-    put_size(options, output);
+    const ExportOptions counted = counted_in(output, format);
+    put_theme(options, counted.style);
+    put_size(options, counted);
     return "headlight sweep " + shell_word(model_reference(model.folder())) + command_words(options) + " --out figure." + format;
 }
 

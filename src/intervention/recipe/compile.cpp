@@ -64,7 +64,8 @@ private:
                 .sources = sources_,
                 .recipe = recipe_,
                 .cancel = cancel_,
-                .progress = progress_};
+                .progress = progress_,
+                .notes = *notes_};
     }
 
     PatternEdits& pattern_edits(const Edit& edit, std::int64_t layer) {

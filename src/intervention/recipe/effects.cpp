@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/intervention/recipe/words.h"
+#include "headlight/model/classes.h"
 #include "headlight/trace/saved.h"
 #include "intervention/recipe/log_probabilities.h"
 #include "intervention/recipe/selection.h"
@@ -43,6 +44,7 @@ RecipeEffects effects_of(Sources& sources, const Recipe& recipe, Position at, st
         throw Error({.problem = "There is no such position",
                      .expected = "0 to " + std::to_string(in.encodings.own.size() - 1),
                      .found = std::to_string(at.value)});
+    model::require_class_position(in.model->config(), in.encodings.own.ids, at.value);
     RecipeEffects out{.token = 0, .position = at, .unedited = {}, .edits = {}};
     const at::Tensor usual = row_of(*in.plain(cancel, {}), at);
     out.token = token.value_or(usual.argmax().item<std::int64_t>());

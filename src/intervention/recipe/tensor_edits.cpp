@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "intervention/recipe/tensor_edits.h"
 
+#include "headlight/base/numbers.h"
+#include "headlight/intervention/recipe/words.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/weights.h"
 
@@ -121,12 +123,19 @@ void keep_aligned(const ChangeFrom& from, const Donor& donor, Rows& rows) {
         std::iota(rows.at.begin(), rows.at.end(), 0);
         rows.all = false;
     }
-    std::erase_if(rows.at, [&](std::int64_t at) { return donor.rows[static_cast<std::size_t>(at)] < 0; });
+    const auto asked = std::ssize(rows.at);
+    const auto alone = std::erase_if(rows.at, [&](std::int64_t at) { return donor.rows[static_cast<std::size_t>(at)] < 0; });
     // The ends are partners whatever stands there, which alone is no text in common.
     const bool only_end = !donor.same_length && std::ranges::count_if(donor.rows, [](auto at) { return at >= 0; }) == 1;
     if (rows.at.empty() || only_end)
         fail_edit(from.edit, "No position of the selection has a counterpart in the other text", "a token that both texts have",
                   "none");
+    if (alone > 0) {
+        const std::string words = words_of(from.edit);
+        from.notes.set(words + " partners", words + ": " + with_commas(static_cast<std::int64_t>(alone)) + " of " +
+                                                with_commas(asked) +
+                                                " selected tokens have no partner in the other text and keep their values");
+    }
 }
 
 Change change_of(const ChangeFrom& from, Rows& rows) {

@@ -39,6 +39,7 @@ struct ChangeFrom {
     const Recipe& recipe;
     const CancelToken& cancel;
     const Progress& progress;
+    Notes& notes;
     std::shared_ptr<const RowSums> sums = nullptr;
 };
 /// Narrows `rows` to those that the source has.
@@ -51,6 +52,7 @@ struct Donor {
     bool same_length = true;
 };
 Donor donor_of(const ChangeFrom&);
+/// Leaves out the rows that have no partner there; a note counts them.
 void keep_aligned(const ChangeFrom&, const Donor&, Rows& rows);
 
 }  // namespace headlight::intervention

@@ -190,6 +190,7 @@ SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, 
     }
     if (const auto named = out.places.find(position); named != out.places.end() && !named->second.empty()) {
         out.end = named->second.back();
+        model::require_class_position(reader.model.config(), out.ids, out.end, "--position");
         return with_end();
     }
     const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), out.end);
@@ -198,6 +199,7 @@ SweepText sweep_text(const SweepReader& reader, const text::Encoding& encoding, 
                                .item = "--position",
                                .expected = "END, a number or the name of a position",
                                .found = position});
+    model::require_class_position(reader.model.config(), out.ids, out.end, "--position");
     return with_end();
 }
 
@@ -370,6 +372,18 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
     for (const std::string& name : {tokenizer.bytes_of(id), text::token_label(tokenizer, id)})
         if (is_read(name)) return name;
     return std::to_string(id);
+}
+
+std::vector<std::int64_t> positions_in(const text::Encoding& there, const SweepText& of, const SweepRequest& asked,
+                                       const model::Model& model, const text::Tokenizer& tokenizer) {
+    const PictureReader none;
+    SweepText other = sweep_text({model, tokenizer, none}, there, {}, "END");
+    if (asked.position != "END") {
+        const std::vector<std::int64_t> from = text::align_without_ends(of.ids, other.ids);
+        other.end = from.at(static_cast<std::size_t>(of.end));
+        if (other.end < 0) return from;
+    }
+    return partners_in(of, other);
 }
 
 void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, const text::Tokenizer& tokenizer,

@@ -2,6 +2,7 @@
 // Checks and axes of a sweep.
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/base/error.h"
+#include "headlight/model/classes.h"
 #include "intervention/sweep/work.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void check_indices(const std::vector<std::int64_t>& list, std::int64_t count, co
                                    .found = std::to_string(i)});
 }
 
-void check_text(const SweepText& text, const char* which, std::size_t pair) {
+void check_text(const model::ModelConfig& c, const SweepText& text, const char* which, std::size_t pair) {
     const auto where = [&] { return "pair " + std::to_string(pair + 1) + ", " + which; };
     if (text.ids.empty()) throw Error(ErrorFacts{.problem = "A text of the sweep has no tokens", .item = where()});
     if (text.end < 0 || text.end >= std::ssize(text.ids))
@@ -53,6 +54,7 @@ void check_text(const SweepText& text, const char* which, std::size_t pair) {
                                .item = where(),
                                .expected = "0 to " + std::to_string(text.ids.size() - 1),
                                .found = std::to_string(text.end)});
+    model::require_class_position(c, text.ids, text.end);
     for (const auto& [name, rows] : text.places)
         for (const std::int64_t row : rows)
             if (row < 0 || row >= std::ssize(text.ids))
@@ -180,8 +182,8 @@ Sweep prepare(const ModelPtr& model, const std::vector<SweepPair>& pairs, const 
     r.options = o;
     bool one_length = true, one_source = true;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-        check_text(pairs[i].clean, "clean", i);
-        if (patches(o)) check_text(pairs[i].corrupt, "corrupt", i);
+        check_text(c, pairs[i].clean, "clean", i);
+        if (patches(o)) check_text(c, pairs[i].corrupt, "corrupt", i);
         for (const auto* answers : {&pairs[i].answers, &pairs[i].wrong})
             check_indices(*answers, logit_count(c), has_classes(c) ? "class" : "token");
         if (o.metric == Metric::logit_diff) check_answers(pairs[i], i);

@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
 #include <sched.h>
@@ -20,9 +21,19 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+/// LibTorch makes a pool of threads on every thread that computes, nothing here uses it, and pthreadpool waits for ever for a
+/// thread that the system refused. This definition stands before the library's: a pool of one is the caller alone.
+extern "C" [[gnu::visibility("default"), gnu::used]] struct pthreadpool* pthreadpool_create(std::size_t);
+struct pthreadpool* pthreadpool_create(std::size_t) {
+    using Create = struct pthreadpool*(std::size_t);
+    const auto create = reinterpret_cast<Create*>(::dlsym(RTLD_NEXT, "pthreadpool_create"));
+    return create ? create(1) : nullptr;
+}
 
 namespace headlight::model {
 namespace {
@@ -79,13 +90,20 @@ class Trimmer {
 public:
     /// `always`: whether or not much can be given back.
     void trim_at(std::chrono::steady_clock::time_point due, bool always) {
+        bool later = true;
         {
             const std::lock_guard lock(mutex_);
             due_ = due;
             always_ |= always;
-            if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+            if (!thread_.joinable()) try {
+                    thread_ = std::thread([this] { work(); });
+                } catch (const std::system_error&) {  // refused, of address space say; destructors of models call this
+                    due_.reset();
+                    later = always_ = false;
+                }
         }
         changed_.notify_one();
+        if (!later) give_back(always);
     }
 
     void keep(int more) {

@@ -61,6 +61,24 @@ const HeadRow& row_of(std::string_view family, HeadKind kind) {
         kHeads, [&](const HeadRow& row) { return row.kind == kind && (row.family == family || row.family.empty()); });
 }
 
+/// Classes whose head is none of these, and what they would need.
+struct RefusedHead {
+    std::string_view ending;  ///< of the class name
+    const char* expected;
+};
+constexpr RefusedHead kRefused[] = {
+    {"MBartForSequenceClassification",
+     "a sequence classifier of BART or T5: mBART's decoder reads the source from its language token on, and its head the row of </s>"},
+    {"T5ForTokenClassification", "T5 with its decoder: this class is the encoder with a head of its own"},
+    {"CLIPForImageClassification",
+     "CLIPModel or a ViT classifier: this class reads the mean of the patches before the last norm"}};
+
+void refuse_head(const ConfigReader& json) {
+    const std::string architecture = json.architecture();
+    for (const RefusedHead& each : kRefused)
+        if (architecture.ends_with(each.ending)) json.unsupported("architectures", each.expected);
+}
+
 bool is_language_head(Slot slot) {
     return slot == Slot::mlm_weight || slot == Slot::mlm_bias || slot == Slot::mlm_norm_gain || slot == Slot::mlm_norm_bias ||
            slot == Slot::unembed || slot == Slot::unembed_bias;
@@ -76,7 +94,6 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
     const auto kind = std::ranges::find_if(kKinds, [&](const Kind& each) { return c.architecture.ends_with(each.ending); });
     if (kind == std::end(kKinds)) return;
     const HeadRow& row = row_of(c.family, kind->kind);
-    // T5's token classifiers have no decoder; mBART's target is its source in another order.
     if (c.stack == Stack::decoder && (row.kind == kToken || (row.kind == kSequence && row.family.empty())))
         json.unsupported("architectures", "a sequence classifier of BART or T5");
     c.class_head.kind = row.kind;
@@ -105,6 +122,7 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
 }  // namespace
 
 ModelConfig config_of(const Family& family, const ConfigReader& json) {
+    refuse_head(json);
     ModelConfig c = family.parse_config(json);
     c.architecture = json.architecture();
     c.family = family.name;

@@ -4,6 +4,8 @@
 #include "headlight/base/error.h"
 #include "headlight/model/locate.h"
 
+#include <algorithm>
+
 namespace headlight::model {
 namespace {
 
@@ -53,6 +55,9 @@ nlohmann::json config_of_tower(nlohmann::json config, const std::filesystem::pat
     const auto inner = config.find(vision ? "vision_config" : "text_config");
     nlohmann::json tower = inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object();
     tower["architectures"] = {vision ? "CLIPVisionModelWithProjection" : "CLIPTextModelWithProjection"};
+    // A head of the whole is no tower's, and is refused by its name (families/class_heads).
+    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
+    if (std::ranges::find(whole, "CLIPForImageClassification") != whole.end()) tower["architectures"] = whole;
     tower["model_type"] = vision ? "clip_vision_model" : "clip_text_model";
     // The projections belong to the pair; a tower's own field may still have the default.
     tower["projection_dim"] = config.value("projection_dim", nlohmann::json(512));

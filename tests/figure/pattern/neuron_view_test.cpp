@@ -109,7 +109,10 @@ TEST(NeuronView, ColumnsDoNotOverlapAndEndInsideTheWidth) {
                 const auto data = sample::neuron({.d_head = d_head, .slope = slope});
                 const NeuronLayout at = neuron_layout(data, width, 60);
                 expect_columns_apart(at, 50, slope > 0);
-                EXPECT_GT(at.value_right - 40, at.weight_x + 38);
+                EXPECT_EQ(at.folded, width < 500);
+                if (!at.folded) {
+                    EXPECT_GT(at.value_right - 40, at.weight_x + 38);
+                }
                 if (width >= 884) {
                     EXPECT_LE(at.width, width + 1e-9) << width << " " << d_head;
                 }
@@ -126,11 +129,41 @@ TEST(NeuronView, ColumnsCloseUpBeforeTheyAreCut) {
                 const NeuronLayout at = neuron_layout(data, width, token, false, positions);
                 ASSERT_LE(at.width, width + 1e-6) << "positions " << positions << ", token " << token;
                 expect_columns_apart(at, 50, true);
+                EXPECT_FALSE(at.folded);
                 EXPECT_GE(at.strip_width, 56);
                 EXPECT_NEAR(at.strip_width, strip, strip > 0 ? 3 : 1e9) << "no jump at " << width;
                 strip = at.strip_width;
             }
         }
+}
+
+/// In half of a small window the lengths of values go, which tips and tables have, before anything is cut.
+TEST(NeuronView, AHalfOfASmallWindowHasTheWholeSum) {
+    for (const double slope : {0.0, 0.25})
+        for (double width = slope > 0 ? 480 : 420; width < 640; ++width) {
+            const auto data = sample::neuron({.d_head = 32, .slope = slope});
+            const NeuronLayout at = neuron_layout(data, width, 90, false, slope > 0 ? 40 : 0);
+            ASSERT_LE(at.width, width + 1e-6) << width;
+            expect_columns_apart(at, 50, slope > 0);
+            EXPECT_GE(at.strip_width, 28);
+        }
+    NeuronFigure figure(sample::neuron({.d_head = 32, .slope = 0.25}), {});
+    const auto texts = [&](double width) {
+        const QSizeF size = figure.layout({width, 500}, Style(), {});
+        TextBoxes seen(size.toSize());
+        QPainter painter(&seen);
+        figure.paint(painter, QRectF({}, size), Style(), {});
+        painter.end();
+        QStringList all;
+        for (const auto& [text, box] : seen.boxes) {
+            all << text;
+            EXPECT_LE(box.right(), size.width()) << text.toStdString();
+        }
+        return all;
+    };
+    EXPECT_FALSE(texts(500).contains(QStringLiteral("|v|")));
+    EXPECT_TRUE(texts(500).contains(QStringLiteral("= score")));
+    EXPECT_TRUE(texts(640).contains(QStringLiteral("|v|")));
 }
 
 /// No line overlaps another, and all are inside what is in sight.

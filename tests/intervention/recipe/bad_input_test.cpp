@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/io/npz.h"
+#include "headlight/text/alignment.h"
 #include "tests/intervention/recipe/edited.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_folder.h"
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace headlight::intervention {
@@ -104,6 +106,28 @@ TEST(Patching, AlignsTextsOfOtherLengths) {
         at_hook(f.edited({std::string("patch L0H0.pattern from \"") + longer + "\" @END"}), Hook::pattern)[0][last];
     EXPECT_LT(relative(pattern[1], at_hook(there, Hook::pattern)[0][last + shift][1]), 1e-12);
     EXPECT_EQ(trace::edits_of(*out).size(), 1u);
+}
+
+TEST(Patching, CountsSelectedTokensWithoutAPartner) {
+    const Fixture f("models/gpt2");
+    const std::string shorter = "the nurse";
+    const auto there = f.plain(shorter), here = f.plain();
+    ASSERT_LT(there->tokens(), here->tokens());
+    const auto from = text::align_positions(here->encoding().tokens, there->encoding().tokens);
+    const auto alone = std::ranges::count(from, -1);
+    ASSERT_GT(alone, 0);
+    const std::string count = std::to_string(alone) + " of " + std::to_string(here->tokens()) + " selected tokens";
+    for (const char* what : {"L0H0", "L0H0.pattern", "L0.mlp"}) {
+        const auto out = f.edited({std::string("patch ") + what + " from \"" + shorter + "\""});
+        EXPECT_THAT(out->info().warnings, testing::Contains(testing::HasSubstr(count))) << what;
+    }
+    const auto every_layer = f.edited({"patch mlp_out from \"" + shorter + "\""});
+    EXPECT_EQ(std::ranges::count_if(every_layer->info().warnings,
+                                    [](const std::string& note) { return note.find("no partner") != std::string::npos; }),
+              1)
+        << "one note for all layers";
+    for (const std::string& edit : {std::string("patch L0H0 from \"") + shorter + "\" @END", std::string("zero L0H0")})
+        EXPECT_THAT(f.edited({edit})->info().warnings, testing::Not(testing::Contains(testing::HasSubstr("no partner"))));
 }
 
 /// The continuation of a text one token at a time, with keys and values kept, is that of whole passes.

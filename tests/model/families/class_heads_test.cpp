@@ -162,6 +162,32 @@ TEST(ClassHeads, StackedVariantsEqualRuns) {
     }
 }
 
+TEST(ClassHeads, ThoseThatAreNotSupportedAreNamed) {
+    const auto message = [](const std::filesystem::path& of, const char* type, const std::string& architecture) {
+        const test::TempFolder folder;
+        std::filesystem::copy(of, folder.path(), std::filesystem::copy_options::recursive);
+        nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+        config["architectures"] = {architecture};
+        if (*type) config["model_type"] = type;
+        if (architecture.starts_with("T5")) config["is_encoder_decoder"] = false;
+        std::ofstream(folder.path() / "config.json") << config;
+        return test::error_of([&] { Model::load(folder.path()); });
+    };
+    for (const auto& [of, type, architecture, reason] :
+         std::vector<std::tuple<std::filesystem::path, const char*, std::string, std::string>>{
+             {classifier("bart"), "mbart", "MBartForSequenceClassification", "language token"},
+             {classifier("t5"), "", "T5ForTokenClassification", "with its decoder"},
+             {tests_folder() / "fixtures" / "models" / "clip", "", "CLIPForImageClassification", "mean of the patches"}})
+        EXPECT_THAT(message(of, type, architecture), testing::AllOf(HasSubstr(architecture), HasSubstr(reason)));
+    const test::TempFolder folder;
+    std::filesystem::copy(classifier("bert"), folder.path(), std::filesystem::copy_options::recursive);
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(folder.path() / "config.json"));
+    config["architectures"] = {"BertForMultipleChoice"};
+    std::ofstream(folder.path() / "config.json") << config;
+    EXPECT_THAT(why_no_logits(Model::load(folder.path())->config()),
+                testing::AllOf(HasSubstr("BertForMultipleChoice"), HasSubstr("the other choices")));
+}
+
 /// A class name of another program, with a head of its own: no logits, whether the family ties its language head or not.
 TEST(ClassHeads, AnotherHeadIsNoLanguageModel) {
     for (const char* name : {"gpt2", "bloom", "qwen2", "llama", "bert"}) {

@@ -228,6 +228,40 @@ TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
     }
 }
 
+/// nlohmann's get() would take 2.7 as 2 and true as 1.
+TEST(Sessions, WholeNumbersWithAFractionAreRefused) {
+    for (const auto& [part, key] : std::vector<std::pair<std::string, std::string>>{
+             {R"("selection": {"layer": 2.7})", "layer"},
+             {R"("selection": {"focus": true})", "focus"},
+             {R"("selection": {"heads": [1, 2.7]})", "heads"},
+             {R"("selection": {"queries": [0.5]})", "queries"},
+             {R"("selection": {"keys": [1e300]})", "keys"},
+             {R"("selection": {"neuron": [1, 2.5]})", "neuron"},
+             {R"("text": "Hello", "written": [0, 2.5])", "written"},
+             {R"("options": {"predictions": 2.5})", "predictions"},
+             {R"("options": {"detail": [3, 1.5]})", "detail"},
+             {R"("options": {"edits": {"positions": {"S": 1.5}}})", "positions"},
+             {R"("options": {"edits": {"seed": 1.5}})", "seed"},
+             {R"("options": {"edits": {"watched_at": 1.5}})", "watched_at"},
+             {R"("sweep": {"window": 2.7})", "window"},
+             {R"("sweep": {"layers": [1, 2.7]})", "layers"},
+             {R"("map": {"tokens": 1000.5})", "tokens"},
+         })
+        try {
+            session_from_json(R"({"format": "headlight-session", "version": 1, )" + part + "}", "a.headlight");
+            ADD_FAILURE() << part;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().file, "a.headlight") << error.what();
+            EXPECT_EQ(error.facts().item, key) << error.what();
+        }
+    const Session read = session_from_json(
+        R"({"format": "headlight-session", "version": 1, "selection": {"layer": 2.0, "heads": [1.0, 3]}, "sweep": {"window": 2e0}})",
+        "a.headlight");
+    EXPECT_EQ(read.state.selection.layer, Layer(2));
+    EXPECT_EQ(read.state.selection.heads, (std::vector{Head(1), Head(3)}));
+    EXPECT_EQ(read.sweep->options.window, 2);
+}
+
 TEST(Sessions, DeepNestingIsRefused) {
     for (const char* key : {"model", "text", "pair", "image", "written", "options"}) {
         const std::string deep(1'000'000, '[');

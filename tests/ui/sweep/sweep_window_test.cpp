@@ -392,6 +392,28 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
     EXPECT_TRUE(page().command().contains(QStringLiteral("--over ") + file)) << page().command().toStdString();
 }
 
+/// In another text the token is that with which the sweep itself would align the cell's.
+TEST_F(SweepPage, ACellOfAnotherTextSelectsItsPartner) {
+    form().clean().setPlainText(QStringLiteral("The old nurse said that she"));
+    form().line("position").setText(QStringLiteral("3"));
+    choose_value(form().choice("site"), Grid::resid_pre);
+    ASSERT_TRUE(sweep()) << page().message().text().toStdString();
+    ASSERT_TRUE(retype(QStringLiteral("Today the old nurse said")));
+    const auto choose = [&](std::int64_t position) {
+        const auto& cells = page().result()->cells;
+        const auto of = std::ranges::find(cells, position, &intervention::SweepCell::position);
+        ASSERT_NE(of, cells.end());
+        page().choose_cell(static_cast<std::size_t>(of - cells.begin()));
+    };
+    choose(3);
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(4)}) << "the answer's position";
+    choose(1);
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(2)});
+    window.document().selection().pin_query(Position(0), false);
+    choose(5);
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(0)}) << "what stands after the answer has no partner";
+}
+
 /// Experts, forbidden and forced, and GradDrop: the numbers are the engine's.
 TEST_F(SweepPage, ExpertsAndGradDropAreTheEngines) {
     form().clean().setPlainText(QStringLiteral("The nurse said that she"));

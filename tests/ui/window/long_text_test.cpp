@@ -55,6 +55,22 @@ TEST(PromptField, BreaksAWordOfAMegabyteAnywhereAndOtherTextsAtWords) {
     EXPECT_EQ(mode(field), QTextOption::WrapAnywhere);
 }
 
+// Undo, a session and the sweep page replace the text: it must not be laid out before it is known how.
+TEST(PromptField, AWordOfAMegabyteTakesThePlaceOfWords) {
+    PromptEdit field;
+    field.resize(30, 60);
+    field.show();
+    field.show_text(QStringLiteral("the old nurse"));
+    ASSERT_EQ(field.document()->defaultTextOption().wrapMode(), QTextOption::WrapAtWordBoundaryOrAnywhere);
+    field.show_text(QString(1 << 20, u'b'));
+    QApplication::processEvents();
+    EXPECT_EQ(field.toPlainText().size(), 1 << 20);
+    EXPECT_GT(field.document()->firstBlock().layout()->lineCount(), 100'000);
+    field.show_text(QStringLiteral("two\nlines"));
+    EXPECT_EQ(field.toPlainText(), QStringLiteral("two\nlines"));
+    EXPECT_EQ(field.document()->blockCount(), 2);
+}
+
 TEST_F(LongText, TheRulerShowsParagraphsAndMovesTheStrip) {
     ASSERT_TRUE(ruler().isVisible());
     ASSERT_EQ(ruler().sections().size(), 40u);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random events: keys, clicks, pastes, views, edits, a second text, sizes down to nothing. The window stays usable, and Qt has
 // nothing to complain about. HEADLIGHT_MONKEY_EVENTS makes it longer, HEADLIGHT_MONKEY_SEEDS ("3,4") chooses the seeds; both
-// print the longest turn of the event loop, and a turn that computes for more than two seconds prints where it is.
+// print the longest turn of the event loop and what the memory holds, and a turn that computes for more than two seconds prints
+// where it is.
 #include "headlight/base/memory.h"
+#include "headlight/base/memory_account.h"
 #include "tests/support/memory_budget.h"
 #include "tests/ui/turn_watch.h"
 #include "tests/ui/window_fixture.h"
@@ -11,8 +13,12 @@
 #include <QClipboard>
 #include <QMimeData>
 
+#include <malloc.h>
+
+#include <fstream>
 #include <map>
 #include <random>
+#include <string>
 
 namespace headlight::ui {
 namespace monkey_test {
@@ -265,6 +271,29 @@ std::vector<unsigned> seeds() {
     return all;
 }
 
+/// What the process holds: resident memory of files and of none, the heap's used and free bytes, and the program's own account.
+std::string memory_text() {
+    const auto mib = [](std::int64_t bytes) { return std::to_string(bytes >> 20); };
+    std::int64_t heap = 0, mapped = 0, files = 0;
+    std::ifstream smaps("/proc/self/smaps");
+    bool of_file = false, of_heap = false;
+    for (std::string line; std::getline(smaps, line);) {
+        if (line.find('-') < line.find(' ') && line.find(':') > line.find(' ')) {
+            of_file = line.find('/') != std::string::npos;
+            of_heap = line.ends_with("[heap]");
+        } else if (line.starts_with("Rss:")) {
+            (of_file ? files : of_heap ? heap : mapped) += std::stoll(line.substr(4)) << 10;
+        }
+    }
+    const struct mallinfo2 of = ::mallinfo2();
+    std::string text = mib(own_memory()) + " MiB: files " + mib(files) + ", heap " + mib(heap) + ", mapped " + mib(mapped) +
+                       "; malloc used " + mib(static_cast<std::int64_t>(of.uordblks)) + ", free " +
+                       mib(static_cast<std::int64_t>(of.fordblks)) + ", mapped " + mib(static_cast<std::int64_t>(of.hblkhd)) +
+                       "; account";
+    for (const auto& row : memory_uses) text += " " + std::string(row.word) + " " + mib(memory_in_use(row.value));
+    return text;
+}
+
 class MonkeyTest : public WindowTest, public testing::WithParamInterface<unsigned> {};
 
 TEST_P(MonkeyTest, TheWindowStaysUsable) {
@@ -280,8 +309,8 @@ TEST_P(MonkeyTest, TheWindowStaysUsable) {
             for (int i = 0; i < events; ++i) {
                 monkey.act();
                 if (is_long && i % 100 == 99)
-                    std::fprintf(stderr, "seed %u, %d events: %lld MB, longest turn %.2f s in %s\n", GetParam(), i + 1,
-                                 static_cast<long long>(own_memory() >> 20), watch.longest(), watch.longest_step().c_str());
+                    std::fprintf(stderr, "seed %u, %d events: longest turn %.2f s in %s; %s\n", GetParam(), i + 1,
+                                 watch.longest(), watch.longest_step().c_str(), memory_text().c_str());
             }
         }
         if (watch.too_long() > 0 || is_long)
@@ -296,6 +325,7 @@ TEST_P(MonkeyTest, TheWindowStaysUsable) {
     EXPECT_TRUE(wait_for([&] { return window.jobs().idle() && window.document().up_to_date(); }));
     EXPECT_TRUE(show_view("model"));
     EXPECT_GT(ink(canvas()), 1000);
+    if (is_long) std::fprintf(stderr, "seed %u, with a short text again: %s\n", GetParam(), memory_text().c_str());
     qInstallMessageHandler(handler_before);
     EXPECT_TRUE(complaints.isEmpty()) << complaints.size() << ": " << complaints.front().toStdString();
 }

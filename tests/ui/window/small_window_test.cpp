@@ -4,6 +4,7 @@
 #include "ui/style/fit_windows.h"
 
 #include <QScreen>
+#include <QScrollArea>
 #include <QScrollBar>
 
 namespace headlight::ui {
@@ -55,6 +56,11 @@ TEST_F(SmallWindowTest, EditsAndAMessageLeaveRoomForTheView) {
                           .hint = "Check the path"}});
     ASSERT_TRUE(settle());
     expect_apart("edits and a message");
+    auto* scrolls = window.error_panel().findChild<QScrollArea*>();
+    EXPECT_EQ(scrolls->verticalScrollBar()->maximum(), 0) << "there is room for the whole message";
+    ASSERT_TRUE(laid_out(window.minimumSize()));
+    expect_apart("the smallest window with a message");
+    EXPECT_GT(scrolls->verticalScrollBar()->maximum(), 0);
     window.error_panel().hide();
     ASSERT_TRUE(laid_out(window.minimumSize()));
     expect_apart("the smallest window");

@@ -4,6 +4,7 @@
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/intervention/recipe/problems.h"
+#include "headlight/model/classes.h"
 
 namespace headlight::ui {
 
@@ -80,8 +81,9 @@ void EditEffects::start() {
                         return analyze::choose_output(config, tokenizer, words.toStdString()).id;
                     };
                     const auto token = named(asked.edits.watched), against = named(asked.edits.against);
-                    const Position at =
-                        asked.edits.watched_at ? Position(*asked.edits.watched_at) : intervention::answer_position(*sources);
+                    const bool free = !model::text_class_position(config, asked.run->encoding().ids);
+                    const Position at = free && asked.edits.watched_at ? Position(*asked.edits.watched_at)
+                                                                       : intervention::answer_position(*sources);
                     auto found = std::make_shared<Found>();
                     found->effects = intervention::effects_of(*sources, recipe, at, token, against, cancel, progress);
                     found->answer = label(found->effects.token);

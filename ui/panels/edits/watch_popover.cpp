@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/edits/watch_popover.h"
 
+#include "headlight/model/classes.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -61,8 +62,10 @@ void WatchPopover::open_below(QWidget* button, Position end) {
     say(*at_end_, QStringLiteral("%1 %2, by default").arg(place, named(end)));
     say(*at_query_, edits.watched_at ? QStringLiteral("%1 %2").arg(place, named(query_))
                                      : QStringLiteral("%1 the pinned query %2").arg(place, named(query_)));
-    at_query_->setVisible(query_ != end || edits.watched_at);
-    (edits.watched_at ? at_query_ : at_end_)->setChecked(true);
+    // A classifier's head reads its own row, whatever is pinned.
+    const bool free = !model::text_class_position(run->config(), run->encoding().ids);
+    at_query_->setVisible(free && (query_ != end || edits.watched_at));
+    (free && edits.watched_at ? at_query_ : at_end_)->setChecked(true);
     const auto add = [&](QPointer<TokenField>& field, QString EditList::*of, const QString& name) {
         delete field;
         field = new TokenField(candidates_, edits.*of);

@@ -55,7 +55,7 @@ void PromptEdit::show_text(const QString& text) {
             setTextCursor(end);
             grown = true;
         } else {
-            setPlainText(text);
+            set_text(*this, text);
             QTextCursor cursor = textCursor();
             cursor.setPosition(std::min<int>(caret, document()->characterCount() - 1));
             setTextCursor(cursor);

@@ -7,16 +7,50 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QResizeEvent>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace headlight::ui {
+
+namespace {
+
+/// As high as its texts where there is room, else they scroll: a box layout would not make wrapped labels lower than they are.
+class MessageArea : public QScrollArea {
+public:
+    explicit MessageArea(QWidget* texts) {
+        setFrameShape(QFrame::NoFrame);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setWidgetResizable(true);
+        setFocusPolicy(Qt::NoFocus);  // the text itself takes it
+        setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Maximum);
+        texts->setAutoFillBackground(false);
+        viewport()->setAutoFillBackground(false);
+        setWidget(texts);
+    }
+    QSize sizeHint() const override { return {300, widget()->layout()->totalHeightForWidth(std::max(width(), 100))}; }
+    QSize minimumSizeHint() const override { return {100, std::min(sizeHint().height(), 3 * fontMetrics().height())}; }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override {
+        QScrollArea::resizeEvent(event);
+        if (event->size().width() != event->oldSize().width()) updateGeometry();
+    }
+};
+
+}  // namespace
 
 ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel), offer_(new QPushButton) {
     setObjectName(QStringLiteral("ErrorPanel"));
     setAccessibleName(QStringLiteral("Error"));
     auto* row = new_row(this, {14, 10, 8, 10});
-    auto* texts = new QVBoxLayout;
+    auto* area = new QWidget;
+    auto* texts = new QVBoxLayout(area);
+    texts->setContentsMargins(0, 0, 0, 0);
     texts->setSpacing(3);
     title_->setFont(figure::ui_font(13, QFont::DemiBold));
     title_->setTextFormat(Qt::PlainText);
@@ -27,7 +61,8 @@ ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), bo
     body_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     texts->addWidget(title_);
     texts->addWidget(body_);
-    row->addLayout(texts, 1);
+    message_ = new MessageArea(area);
+    row->addWidget(message_, 1);
     row->addWidget(offer_, 0, Qt::AlignTop);
     offer_->hide();
     connect(offer_, &QPushButton::clicked, this, [this] {
@@ -63,6 +98,8 @@ void ErrorPanel::show_failure(const Failure& failure) {
     body_->setText(lines.join('\n'));
     body_->setVisible(!lines.isEmpty());
     copied_ = title_->text() + '\n' + body_->text();
+    message_->updateGeometry();
+    message_->verticalScrollBar()->setValue(0);
     show();
 }
 

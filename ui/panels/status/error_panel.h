@@ -6,12 +6,14 @@
 #include <QFrame>
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollArea>
 
 #include <functional>
 
 namespace headlight::ui {
 
-/// The last failure: what failed, where, and what to do. It stands above the canvas and blocks nothing.
+/// The last failure: what failed, where, and what to do. It stands above the canvas, blocks nothing, and scrolls
+/// where the window is low.
 class ErrorPanel : public QFrame {
     Q_OBJECT
 public:
@@ -23,6 +25,7 @@ public:
 
 private:
     QLabel *title_, *body_;
+    QScrollArea* message_ = nullptr;
     QPushButton* offer_;
     std::function<void()> offered_;
     QString copied_;

@@ -75,7 +75,7 @@ void OptionsPopover::build(const View& view) {
     if (std::ranges::any_of(spec.options, &ViewOption::token) && document_.trace()) {
         const Recipe recipe = recipe_for(document_, view, document_.selection().get());
         const auto& trace = document_.trace()->across_texts() ? document_.run_trace() : document_.trace();
-        candidates_.look(trace, recipe.state.query.value_or(figure::default_position(*trace, spec)));
+        candidates_.look(trace, figure::head_position(*trace, spec, recipe.state.query));
     }
     body_ = new QWidget;
     body_->setProperty("role", "clear");

@@ -78,6 +78,7 @@ struct ViewSpec {
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
     bool of_pictures = false;      ///< of models that read pictures alone, and what they show first
     bool reads_class = false;      ///< of a picture it reads the class token unless another one is pinned
+    bool reads_head = false;       ///< of a classifier of texts the row that its head reads, whichever is pinned
     bool skips_special = false;    ///< it starts at the last token that is not special: others predict nothing of interest
     bool opens_detail = false;     ///< a click on a head opens ViewState::detail
     bool offers_examples = false;  ///< the window offers example sentences
@@ -113,6 +114,9 @@ const ViewSpec& view_spec(std::string_view id);
 
 /// The position that a view of a prediction reads where none is pinned.
 Position default_position(const trace::Trace&, const ViewSpec&);
+/// The token whose prediction such a view shows: the pinned one or the default; of a classifier of texts
+/// always the one that its head reads.
+Position head_position(const trace::Trace&, const ViewSpec&, std::optional<Position> pinned);
 
 /// The title of one of its choices; that of a corpus begins with the word.
 std::string choice_title(const ViewOption&, std::string_view value);

@@ -56,6 +56,11 @@ std::shared_ptr<const std::vector<SweepText>> texts_over(const SweepRequest&, co
 /// target that the model does not take; a model of pictures without classes.
 std::vector<SweepPair> pairs_of(const SweepRequest&, const model::Model&, const text::Tokenizer&, const PictureReader& = {});
 
+/// For every position of a text of the request's pairs the position of another text of the model, or -1: aligned as the texts of
+/// a pair are, with the positions of the answer as partners.
+std::vector<std::int64_t> positions_in(const text::Encoding&, const SweepText& of, const SweepRequest&, const model::Model&,
+                                       const text::Tokenizer&);
+
 /// How the typed answers were understood, and where the same text after a space is the likelier token; of a file of pairs, how
 /// many have such an answer.
 std::vector<std::string> answer_notes(const std::shared_ptr<const model::Model>&, const text::Tokenizer&, const SweepRequest&,

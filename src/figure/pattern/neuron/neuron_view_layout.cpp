@@ -183,7 +183,10 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     };
     // What is left over widens the vectors.
     const auto room_of_strip = [&](const Spacing& s) { return (available_width - s.numbers()) / 2; };
+    constexpr double folded_strip = 28;
     double loose = looseness();
+    const double values = spaced(0).to_value + spaced(0).to_weighted;
+    at.folded = !compact && available_width < spaced(0).numbers() + 2 * tight_strip;
     if (loose > 1 && room_of_strip(spaced(loose)) < narrow_strip) {  // as roomy as the vectors allow
         double least = 1;
         for (int i = 0; i < 30; ++i) {
@@ -198,7 +201,8 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     at.token_width = s.token_width;
     at.key_x = s.key_x;
     at.bar_width = s.bar_width;
-    at.strip_width = std::clamp(room_of_strip(s), tight_strip, most);
+    at.strip_width = at.folded ? std::clamp(room_of_strip(s) + values / 2, folded_strip, tight_strip)
+                               : std::clamp(room_of_strip(s), tight_strip, most);
 
     at.product_x = at.key_x + at.strip_width + s.strip_gap;
     for (std::size_t i = 0; i < data.view.parts.size(); ++i)
@@ -210,8 +214,8 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     at.score_right = (at.terms_right.empty() ? at.position_right : at.terms_right.back()) + s.to_score;
     at.bar_x = at.score_right + s.bar_gap;
     at.weight_x = at.bar_x + at.bar_width + Spacing::to_weight;
-    at.value_right = at.weight_x + Spacing::weight_width + s.to_value;
-    at.weighted_right = at.value_right + s.to_weighted;
+    at.value_right = at.weight_x + Spacing::weight_width + (at.folded ? 0 : s.to_value);
+    at.weighted_right = at.value_right + (at.folded ? 0 : s.to_weighted);
     at.width = at.weighted_right + s.right;
     at.height = NeuronLayout::rows_top + double(at.rows) * NeuronLayout::row_height + 14 + at.footer_height;
     return at;

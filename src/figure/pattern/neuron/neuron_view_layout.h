@@ -68,6 +68,7 @@ struct NeuronLayout {
     double value_right = 0, weighted_right = 0;
     std::int64_t rows = 0, dimensions = 0;
     bool compact = false;  ///< of a file as narrow as a journal's column: shorter names and vectors
+    bool folded = false;   ///< too narrow for the lengths of values: those columns are in tips and tables alone
     double footer_height = least_footer;
 
     static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, band_top = 58, band_height = 40;
@@ -81,7 +82,8 @@ struct NeuronLayout {
     std::optional<std::int64_t> slot_at(double x) const;
 };
 /// `token_text` is the width of the longest label; the columns close up when the canvas is narrow, until they are as close as
-/// their numbers allow; `compact` ones are so from the beginning. `positions_width`: what positions beside the tokens take.
+/// their numbers allow, then the lengths of values go and the vectors shrink; `compact` ones are so from the beginning.
+/// `positions_width`: what positions beside the tokens take.
 NeuronLayout neuron_layout(const NeuronViewData&, double available_width, double token_text, bool compact = false,
                            double positions_width = 0);
 

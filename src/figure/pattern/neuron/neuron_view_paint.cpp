@@ -129,6 +129,7 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
         painter.restore();
     }
     draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term, draw::Align::left);
+    if (at_.folded) return;
     draw::number(painter, {at_.value_right, baseline}, fixed(view.value_norm[key], 2), number_font(false), theme.muted,
                  draw::Align::right);
     const double written = view.weighted_value_norm[key];
@@ -209,11 +210,16 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
         column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));
     column(at_.score_right, QStringLiteral("= score"));
     column(at_.bar_x, QStringLiteral("softmax"), draw::Align::left);
+    const double line = 137;
+    if (at_.folded) {
+        rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, line, theme.line);
+        return painter.restore();
+    }
     const bool names = width_of("|value|") + 8 <= at_.value_right - at_.bar_x - width_of("softmax") &&
                        width_of("weight · |value|") + 8 <= at_.weighted_right - at_.value_right;
     column(at_.value_right, names ? QStringLiteral("|value|") : QStringLiteral("|v|"));
     column(at_.weighted_right, names ? QStringLiteral("weight · |value|") : QStringLiteral("w · |v|"));
-    rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, 137, theme.line);
+    rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, line, theme.line);
     painter.restore();
 }
 
