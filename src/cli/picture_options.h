@@ -14,10 +14,15 @@ struct PictureOptions {
     std::string theme = "light";
 
     void add_theme(Definition&);
-    /// --width, --height, --size-mm, --scale, --transparent, --no-footer
+    /// --width, --height, --size-mm, --list-rows, --scale, --transparent, --no-footer
     void add_size(Definition&);
     /// With the theme that was chosen.
     figure::ExportOptions chosen() const;
 };
+
+/// figure::export_figure(), and what was written; a note where a picture of a physical width has type that is hard to read on
+/// paper.
+void export_figure(figure::Figure&, const figure::Selection&, const figure::Provenance&, const figure::ExportOptions&,
+                   const std::filesystem::path&, const Console&);
 
 }  // namespace headlight::cli
