@@ -34,9 +34,11 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
         throw Error({.problem = "A figure cannot be this wide", .expected = "1 to 100,000 px", .found = std::to_string(width)});
     const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot(width)) : 0;
     lay_out(width, height, o.list_rows.value_or(0));
-    if (o.width_mm && height == 0 && !on_paper()) fit_paper(width);
+    if (!o.width_mm) return;
+    if (height == 0 && !on_paper()) fit_paper(width);
     // A figure that needs more room than asked for keeps the physical width and gets smaller.
-    if (o.width_mm) mm_per_px = std::min(*o.width_mm / size.width(), page_height_mm / size.height());
+    mm_per_px = *o.width_mm / size.width();
+    if (height == 0) mm_per_px = std::min(mm_per_px, page_height_mm / size.height());
 }
 
 double Page::foot(double across) const { return options.footer ? draw::footer_height(provenance, across) : 0; }
