@@ -112,7 +112,8 @@ std::vector<ViewSpec> circuit_view_specs() {
                                                        CompositionOptions{.kinds = {has("q"), has("k"), has("v")},
                                                                           .threshold = number_value(s, "least"),
                                                                           .most = integer_value(s, "arcs")});
-         }},
+         },
+         .filters = true},
         {.id = "copy-suppression",
          .title = "Copy suppression",
          .across_texts = true,

@@ -121,7 +121,8 @@ std::vector<ViewSpec> prediction_view_specs() {
                  const Position position = position_of(*trace, s);
                  return attribution_view(std::move(trace), s.focus(), position, options, cancel, progress);
              },
-         .missing = no_sum},
+         .missing = no_sum,
+         .filters = true},
         {.id = "refinement",
          .title = "Refinement",
          .needs = {},
