@@ -47,6 +47,7 @@ std::vector<ViewSpec> compare_view_specs() {
                  [](const TracePtr&, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                      return compare_heads_view(*s.beside, text_value(s, "by"), compare_options(s), cancel, progress);
                  },
+             .filters = true,
              .compares = true},
             {.id = "compare-maps",
              .title = "Differences of all heads",

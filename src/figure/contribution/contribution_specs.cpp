@@ -84,7 +84,8 @@ std::vector<ViewSpec> contribution_view_specs() {
                                                       .up = flag_value(s, "up"),
                                                       .promotes = token_value(*trace, s, "promotes")};
                      return drivers_view(std::move(trace), s.layer, position, options, cancel, progress);
-                 }},
+                 },
+             .filters = true},
             neuron_map_spec(),
             {.id = "experts",
              .title = "Experts",
