@@ -2,6 +2,7 @@
 #include "cli/picture_options.h"
 
 #include "cli/options.h"
+#include "headlight/figure/core/number_text.h"
 
 namespace headlight::cli {
 
@@ -12,6 +13,9 @@ void PictureOptions::add_size(Definition& d) {
     add_number(d, "--height", output.size_px.rheight(), "height in px; 0: as tall as the content", 0.0, 20000.0, "X");
     add_value(d, "--size-mm", output.width_mm, "width in mm: one column of a journal is 85, two are 178", "X")
         ->check(CLI::Range(20.0, 2000.0));
+    add_value(d, "--list-rows", output.list_rows,
+              "rows of each list in a picture; by default all, with --size-mm as many as an A4 page holds", "N")
+        ->check(CLI::Range(1, 100'000));
     add_number(d, "--scale", output.scale, "PNG pixels per px", 1.0, 4.0, "X");
     d.app->add_flag("--transparent", output.transparent, "no background behind the figure");
     d.app->add_flag_callback(
@@ -34,6 +38,19 @@ figure::ExportOptions PictureOptions::chosen() const {
     figure::ExportOptions out = output;
     out.style.theme = theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
     return out;
+}
+
+void export_figure(figure::Figure& figure, const figure::Selection& selection, const figure::Provenance& provenance,
+                   const figure::ExportOptions& options, const std::filesystem::path& path, const Console& console) {
+    figure::export_figure(figure, selection, provenance, options, path);
+    console.note("wrote " + path.string());
+    if (!figure::is_picture(path) || !options.width_mm) return;
+    const double points = figure::smallest_type(figure, selection, provenance, options);
+    if (points <= 0 || points > figure::least_points - 0.05) return;
+    const auto wide = figure::width_for_type(figure, selection, provenance, options, figure::least_points);
+    console.note("its smallest type is " + figure::number_text(points, 1).toStdString() +
+                 " pt, which is hard to read on paper: " +
+                 (wide ? "from " + std::to_string(*wide) + " mm on it is 6 pt" : "a larger file has no larger type"));
 }
 
 }  // namespace headlight::cli

@@ -14,12 +14,17 @@ struct PictureOptions {
     std::string theme = "light";
 
     void add_theme(Definition&);
-    /// --width, --height, --size-mm, --scale, --transparent, --no-footer
+    /// --width, --height, --size-mm, --list-rows, --scale, --transparent, --no-footer
     void add_size(Definition&);
     /// UsageError for one of them beside a file that is no picture.
     void check(const CLI::App&, const std::string& file) const;
     /// With the theme that was chosen.
     figure::ExportOptions chosen() const;
 };
+
+/// figure::export_figure(), and what was written; a note where a picture of a physical width has type that is hard to read on
+/// paper.
+void export_figure(figure::Figure&, const figure::Selection&, const figure::Provenance&, const figure::ExportOptions&,
+                   const std::filesystem::path&, const Console&);
 
 }  // namespace headlight::cli

@@ -15,14 +15,14 @@ QString FigureMark::name() const {
 
 namespace {
 
-constexpr std::size_t most = 4000;
+constexpr std::size_t most_marks_told = 4000;
 
-bool says_something(const figure::Hit& hit) {
+bool says_what_it_is(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
     return hit.kind != Kind::none && hit.kind != Kind::legend && !hit.tip.isEmpty();
 }
 
-QString key_of(const figure::Hit& hit) { return QStringLiteral("%1 %2").arg(int(hit.kind)).arg(hit.tip); }
+QString mark_key(const figure::Hit& hit) { return QStringLiteral("%1 %2").arg(int(hit.kind)).arg(hit.tip); }
 
 }  // namespace
 
@@ -34,21 +34,21 @@ std::vector<FigureMark> marks_of(FigureCanvas& canvas) {
     if (auto listed = canvas.marks()) {
         for (auto& [hit, point] : *listed) {
             const QRect area = canvas.in_viewport(hit.area).toAlignedRect();
-            if (marks.size() >= most || !says_something(hit) || !area.intersects(QRect(QPoint(0, 0), room))) continue;
-            const QString key = key_of(hit);
+            if (marks.size() >= most_marks_told || !says_what_it_is(hit) || !area.intersects(QRect(QPoint(0, 0), room))) continue;
+            const QString key = mark_key(hit);
             if (seen.contains(key)) continue;
             seen.insert(key);
             marks.push_back({std::move(hit), area});
         }
         return marks;
     }
-    for (int y = step / 2; y < room.height() && marks.size() < most; y += step) {
-        for (int x = step / 2; x < room.width() && marks.size() < most; x += step) {
+    for (int y = step / 2; y < room.height() && marks.size() < most_marks_told; y += step) {
+        for (int x = step / 2; x < room.width() && marks.size() < most_marks_told; x += step) {
             const figure::Hit hit = canvas.hit_at(QPointF(x, y));
-            if (!says_something(hit)) continue;
+            if (!says_what_it_is(hit)) continue;
             const QRectF inside(canvas.to_viewport(hit.area.topLeft()), canvas.to_viewport(hit.area.bottomRight()));
             const QRect area = inside.isEmpty() ? QRect(x - 2, y - 2, 5, 5) : inside.toAlignedRect();
-            const QString key = key_of(hit);
+            const QString key = mark_key(hit);
             if (!seen.contains(key)) {
                 seen.insert(key);
                 marks.push_back({hit, area});

@@ -22,7 +22,6 @@ namespace {
 const char* const formats[] = {"png", "svg", "pdf", "csv", "npz", "json"};
 enum WidthChoice { as_on_screen, single_column, double_column, slide, custom, custom_mm };
 constexpr QSize preview_size{420, 420};
-constexpr double least_points = 6;  ///< type that can be read in print
 
 QString setting(const char* name) { return QStringLiteral("export/") + QLatin1String(name); }
 
@@ -337,8 +336,8 @@ void ExportDialog::preview_picture() {
         std::optional<int> wide_enough;
         if (o.width_mm) {
             points = figure::smallest_type(*figure, what.selection, provenance, o, cancel);
-            if (points > 0 && points < least_points)
-                wide_enough = figure::width_for_type(*figure, what.selection, provenance, o, least_points, cancel);
+            if (points > 0 && points < figure::least_points)
+                wide_enough = figure::width_for_type(*figure, what.selection, provenance, o, figure::least_points, cancel);
         }
         return [self, image, points, wide_enough] {
             if (!self) return;
@@ -347,7 +346,7 @@ void ExportDialog::preview_picture() {
             self->type_note_->setText(QStringLiteral("Smallest type: %1 pt").arg(points, 0, 'f', 1));
             self->widen_->setVisible(wide_enough.has_value());
             if (!wide_enough) return;
-            self->widen_->setText(QStringLiteral("Widen to %1 mm: %2 pt").arg(*wide_enough).arg(least_points));
+            self->widen_->setText(QStringLiteral("Widen to %1 mm: %2 pt").arg(*wide_enough).arg(figure::least_points));
             self->widen_->setProperty("mm", *wide_enough);
         };
     });

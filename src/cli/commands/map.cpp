@@ -97,9 +97,8 @@ void draw(const MapArguments& arguments, const Loaded& loaded, map::QueryKeyMap 
     mark_what_is_sought(request, map, *loaded.tokenizer, console);
     figure::MapFigure drawn(std::move(map), request.look);
     const std::string format = std::filesystem::path(arguments.out.path).extension().string().substr(1);
-    figure::export_figure(drawn, {}, figure::map_provenance(*loaded.model, drawn.map(), request, format), request.output,
-                          arguments.out.path);
-    console.note("wrote " + arguments.out.path);
+    export_figure(drawn, {}, figure::map_provenance(*loaded.model, drawn.map(), request, format), request.output,
+                  arguments.out.path, console);
 }
 
 std::vector<corpus::Text> texts_of(const figure::MapRequest& request, const Console& console) {

@@ -351,9 +351,8 @@ int render(const RenderArguments& o, const Console& console) {
     const auto figure = figure::make_figure(trace, request, interruptible());
     if (figure::is_picture(o.out)) note_height(request, *figure, console);
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
-    figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
-                          o.out);
-    console.note("wrote " + o.out);
+    export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output, o.out,
+                  console);
     return 0;
 }
 

@@ -95,8 +95,7 @@ void draw(const SweepArguments& a, const model::Model& model, SweepResult result
     const figure::Provenance made = figure::sweep_provenance(model, a.asked, a.compute.dtype, output,
                                                              std::filesystem::path(a.out.path).extension().string().substr(1));
     const auto drawn = figure::sweep_figure(std::make_shared<const SweepResult>(std::move(result)));
-    figure::export_figure(*drawn, {}, made, output, a.out.path);
-    console.note("wrote " + a.out.path);
+    export_figure(*drawn, {}, made, output, a.out.path, console);
 }
 
 int run(SweepArguments a, const Console& console) {

@@ -64,9 +64,8 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     const auto drawn = figure::corpus_figure(stored, request, cancel);
     figure::Selection selection;
     selection.focus = request.head;
-    figure::export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.picture.chosen(),
-                          arguments.out);
-    console.note("wrote " + arguments.out);
+    export_figure(*drawn, selection, figure::corpus_provenance(*stored, request), arguments.picture.chosen(), arguments.out,
+                  console);
     return 0;
 }
 

@@ -91,7 +91,8 @@ std::vector<ViewSpec> circuit_view_specs() {
              const auto options = request_of<CompositionOptions>(s);
              return std::make_unique<CompositionGraph>(scores_of(*trace->model(), options.asked.fold_norms, cancel, progress),
                                                        options);
-         }},
+         },
+         .filters = true},
         {.id = "copy-suppression",
          .title = "Copy suppression",
          .across_texts = true,

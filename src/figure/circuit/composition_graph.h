@@ -67,6 +67,7 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
+    std::optional<QRectF> brush_area(QPointF) const override { return QRectF(0, 0, at_.width, at_.height); }
 
     const std::vector<CompositionArc>& arcs() const { return arcs_; }
 

@@ -2,6 +2,7 @@
 // The differences of all heads as a grid of small maps.
 #include "figure/compare/compare_views.h"
 #include "figure/core/scene.h"
+#include "figure/core/wrapped.h"
 #include "headlight/figure/core/round_step.h"
 
 #include <QImage>
@@ -59,13 +60,15 @@ public:
 
 protected:
     QSizeF place(QSizeF available, const Style&, const Selection&) override {
+        words_lines_ = wrapped(QStringLiteral("B: ") + words_, ui_font(12), available.width() - 2 * maps_margin);
+        top_ = maps_top + 15 * static_cast<double>(words_lines_.size() - 1);
         const double room = available.width() - maps_left - maps_margin;
         const double across = room / static_cast<double>(heads_);
         const double down =
-            available.height() > 0 ? (available.height() - maps_top - maps_legend) / static_cast<double>(layers_) : across;
+            available.height() > 0 ? (available.height() - top_ - maps_legend) / static_cast<double>(layers_) : across;
         pitch_ = std::clamp(std::floor(std::min(across, down)), least_map, most_map);
         size_ = {std::max(available.width(), maps_left + pitch_ * static_cast<double>(heads_) + maps_margin),
-                 maps_top + pitch_ * static_cast<double>(layers_) + maps_legend};
+                 top_ + pitch_ * static_cast<double>(layers_) + maps_legend};
         if (available.height() > size_.height()) size_.setHeight(available.height());
         return size_;
     }
@@ -73,8 +76,8 @@ protected:
         const Theme& theme = *style.theme;
         const QFont font = ui_font(12);
         out.text({maps_margin, 30}, title(), ui_font(15, QFont::DemiBold), theme.text);
-        out.text({maps_margin, 48}, draw::elided(QStringLiteral("B: ") + words_, font, size_.width() - 2 * maps_margin), font,
-                 theme.muted);
+        for (qsizetype i = 0; i < words_lines_.size(); ++i)
+            out.text({maps_margin, 48 + 15 * static_cast<double>(i)}, words_lines_[i], font, theme.muted);
         for (const iv::HeadComparison& each : compared_.heads) {
             const QRectF area = cell(each.head);
             if (!area.intersects(seen)) continue;
@@ -92,7 +95,7 @@ protected:
         if (!style.exporting) ring(selection.focus, theme.accent);
         if (!style.exporting && selection.hover_head) ring(*selection.hover_head, theme.muted);
         draw_axes(out, theme, selection.focus, style.exporting);
-        const double y = maps_top + pitch_ * static_cast<double>(layers_) + 26;
+        const double y = top_ + pitch_ * static_cast<double>(layers_) + 26;
         const QString name = QStringLiteral("B − A of the weight");
         out.text({maps_margin, y}, name, font, theme.muted);
         const QString limit = draw::number_text(static_cast<double>(limit_), 2);
@@ -113,7 +116,7 @@ protected:
 private:
     QRectF cell(HeadId id) const {
         const double side = pitch_ - (pitch_ < 30 ? 2 : maps_gap);
-        return {maps_left + pitch_ * static_cast<double>(id.head.value), maps_top + pitch_ * static_cast<double>(id.layer.value),
+        return {maps_left + pitch_ * static_cast<double>(id.head.value), top_ + pitch_ * static_cast<double>(id.layer.value),
                 side, side};
     }
 
@@ -160,7 +163,7 @@ private:
         };
         const double side = cell({}).width() / 2;
         for (std::int64_t h = 0; h < heads_; h += step(heads_, 16))
-            out.text({cell({Layer(0), Head(h)}).left() + side, maps_top - 6}, QString::number(h), font,
+            out.text({cell({Layer(0), Head(h)}).left() + side, top_ - 6}, QString::number(h), font,
                      !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
         for (std::int64_t l = 0; l < layers_; l += step(layers_, 14))
             out.text({maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)}, QString::number(l),
@@ -176,6 +179,8 @@ private:
     std::vector<bool> rows_;             ///< both texts have the row
     float limit_ = 1;
     double pitch_ = least_map;
+    QStringList words_lines_;
+    double top_ = maps_top;
     QSizeF size_;
 };
 

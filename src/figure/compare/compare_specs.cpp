@@ -50,6 +50,7 @@ std::vector<ViewSpec> compare_view_specs() {
                  const auto [by, asked] = request_of<CompareHeadsRequest>(s);
                  return compare_heads_view(*s.beside, by, asked, cancel, progress);
              },
+         .filters = true,
          .compares = true},
         {.id = "compare-maps",
          .title = "Differences of all heads",

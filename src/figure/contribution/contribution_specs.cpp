@@ -44,7 +44,8 @@ std::vector<ViewSpec> contribution_view_specs() {
                      const Position position = pinned_or_last(*trace, s);
                      const auto options = request_of<DriversViewOptions>(s, {.neuron = s.neuron, .head = s.focus()});
                      return drivers_view(std::move(trace), s.layer, position, options, cancel, progress);
-                 }},
+                 },
+             .filters = true},
             neuron_map_spec(),
             {.id = "experts",
              .title = "Experts",

@@ -18,6 +18,10 @@ constexpr std::int64_t most_promoted = 128;  ///< rows whose promoted token is l
 constexpr std::int64_t most_map_cells = 40'000;
 
 const QFont& label_font() { return ui_font(row_label_size); }
+constexpr double said_line = 16;
+const QFont& said_font() { return ui_font(12.5); }
+/// Without the tokens that neurons raise, and with the legend under its bar.
+bool narrow(double width) { return width < 640; }
 QString order_name(NeuronOrder order) { return QString::fromUtf8(enum_row(order).note.data()); }
 
 }  // namespace
@@ -56,7 +60,7 @@ QSizeF NeuronMapFigure::place(QSizeF available, const Style&, const Selection&) 
     for (const Neuron neuron : data_.map.neurons)
         widest = std::max(widest, draw::number_width(QString::number(neuron.value), label_font()));
     at.width = std::max(available.width(), 360.0);
-    const bool wide = at.width >= 640;
+    const bool wide = !narrow(at.width);
     at.left = NeuronMapLayout::margin + widest + 10 + (data_.raised.empty() || !wide ? 0 : 92);
     at.strength_width = wide ? 90 : 34;
     const double room = at.width - at.left - at.strength_width - 14 - NeuronMapLayout::margin;
@@ -64,11 +68,22 @@ QSizeF NeuronMapFigure::place(QSizeF available, const Style&, const Selection&) 
     at.strength_x = at.left + at.cell_width * static_cast<double>(at.columns) + 14;
     at.column_fit = draw::fit_columns(token_widths_, at.cell_width, line, 100);
     at.label_extent = std::ceil(at.column_fit.extent) + 4;
-    at.top = NeuronMapLayout::header + at.label_extent;
-    const double tall = available.height() > 0 ? available.height() - at.top - NeuronMapLayout::legend : 900;
+    at.said = wrapped(data_.neurons > at.rows
+                          ? QStringLiteral("the %1 strongest of %2, %3")
+                                .arg(draw::count_text(at.rows), draw::count_text(data_.neurons), order_name(data_.order))
+                          : QStringLiteral("all %1, %2").arg(draw::count_text(at.rows), order_name(data_.order)),
+                      said_font(), at.width - 2 * NeuronMapLayout::margin);
+    at.top = NeuronMapLayout::header + said_line * static_cast<double>(at.said.size() - 1) + at.label_extent;
+    QString legend = data_.by_row ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
+                                  : QStringLiteral("coefficient m; colour: √ of its share of the largest");
+    if (const QString left = draw::left_out_text(at.column_fit, at.columns); !left.isEmpty())
+        legend += QStringLiteral(" · ") + left;
+    at.legend_text = wrapped(legend, small_font(), wide ? at.width - 200 : at.width - 2 * NeuronMapLayout::margin);
+    const double below = NeuronMapLayout::legend + (wide ? 0 : 10 + said_line * static_cast<double>(at.legend_text.size()));
+    const double tall = available.height() > 0 ? available.height() - at.top - below : 900;
     at.cell_height = std::clamp(tall / static_cast<double>(std::max<std::int64_t>(1, at.rows)), lowest, tallest);
     at.row_fit = draw::fit_rows(std::vector<double>(static_cast<std::size_t>(at.rows), widest), at.cell_height, line, widest);
-    at.height = at.map().bottom() + NeuronMapLayout::legend;
+    at.height = at.map().bottom() + below;
     at_ = at;
     return {at.width, at.height};
 }
@@ -146,34 +161,28 @@ void NeuronMapFigure::paint_cells(QPainter& painter, const Style& style) const {
 
 void NeuronMapFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
+    const QFont heading = ui_font(16, QFont::DemiBold);
     out.text({NeuronMapLayout::margin, 36}, title(), heading, theme.text);
-    QString said = at_.rows < data_.neurons
-                       ? QStringLiteral("the %1 strongest of %2").arg(draw::count_text(at_.rows), draw::count_text(data_.neurons))
-                       : QStringLiteral("all %1").arg(draw::count_text(at_.rows));
-    said += QStringLiteral(", ") + order_name(data_.order);
-    out.text({NeuronMapLayout::margin, 58}, draw::elided(said, note, at_.width - 48), note, theme.muted);
+    for (qsizetype i = 0; i < at_.said.size(); ++i)
+        out.text({NeuronMapLayout::margin, 58 + said_line * static_cast<double>(i)}, at_.said[i], said_font(), theme.muted);
     out.picture(at_.map(), [this, style](QPainter& painter) { paint_cells(painter, style); });
     out.box(at_.map().adjusted(-0.5, -0.5, 0.5, 0.5), 0, {}, theme.line);
     draw_rows(out, seen, style, selection);
     out.means(at_.map(), at_.rows, at_.columns, [this](std::int64_t r, std::int64_t c) { return cell_hit(r, c); });
     draw_columns(out, style, selection);
-    const double y = at_.height - 44;
+    const double y = at_.map().bottom() + 14;
     out.signed_bar(QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(), theme);
-    QString legend = at_.width < 640 ? QStringLiteral("coefficient, as √")
-                     : data_.by_row  ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
-                                     : QStringLiteral("coefficient m; colour: √ of its share of the largest");
-    if (const QString left = draw::left_out_text(at_.column_fit, at_.columns); !left.isEmpty())
-        legend += QStringLiteral(" · ") + left;
-    out.text({NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(),
-             theme.muted);
+    const QPointF first =
+        narrow(at_.width) ? QPointF(NeuronMapLayout::margin, y + 42) : QPointF(NeuronMapLayout::margin + 160, y + 9);
+    for (qsizetype i = 0; i < at_.legend_text.size(); ++i)
+        out.text(first + QPointF(0, said_line * static_cast<double>(i)), at_.legend_text[i], small_font(), theme.muted);
 }
 
 void NeuronMapFigure::draw_rows(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     out.text({at_.strength_x, at_.top - 8}, at_.strength_width > 50 ? QStringLiteral("rms |m|·|v|") : QStringLiteral("rms"),
              small_font(), theme.muted);
-    const bool named = !data_.raised.empty() && at_.cell_height >= 11 && at_.width >= 640;
+    const bool named = !data_.raised.empty() && at_.cell_height >= 11 && !narrow(at_.width);
     const double number_right = NeuronMapLayout::margin + (at_.left - NeuronMapLayout::margin) - 10 - (named ? 92 : 0);
     for (std::int64_t r = 0; r < at_.rows; ++r) {
         const QRectF row(NeuronMapLayout::margin, at_.cell(r, 0).top(), at_.width - 2 * NeuronMapLayout::margin, at_.cell_height);

@@ -28,6 +28,7 @@ struct NeuronMapLayout {
            label_extent = 0;
     std::int64_t rows = 0, columns = 0;
     draw::AxisFit row_fit, column_fit;
+    QStringList said, legend_text;  ///< lines under the title and beside the bar of colours
 
     static constexpr double margin = page_margin, header = 76, legend = 58;
     QRectF map() const { return {left, top, cell_width * double(columns), cell_height * double(rows)}; }

@@ -43,6 +43,7 @@ void put_size(CommandOptions& out, const ExportOptions& o) {
     if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number_word(o.size_px.width()));
     if (o.size_px.height() != defaults.size_px.height()) out.emplace_back("height", number_word(o.size_px.height()));
     if (o.width_mm) out.emplace_back("size-mm", number_word(*o.width_mm));
+    if (o.list_rows) out.emplace_back("list-rows", std::to_string(*o.list_rows));
     if (o.scale != defaults.scale) out.emplace_back("scale", number_word(o.scale));
     if (o.transparent) out.emplace_back("transparent", "");
     if (!o.footer) out.emplace_back("no-footer", "");

@@ -138,7 +138,10 @@ void Scene::means(const QRectF& area, Hit hit, Tip tip) {
 }
 
 void Scene::means(const QPainterPath& path, double reach, Hit hit, Tip tip) {
-    if (with_meanings_) meanings_.push_back({path.boundingRect(), path, reach, clip_, std::move(hit), std::move(tip), 0, 0, {}});
+    const double out = reach / 2;
+    if (with_meanings_)
+        meanings_.push_back(
+            {path.boundingRect().adjusted(-out, -out, out, out), path, reach, clip_, std::move(hit), std::move(tip), 0, 0, {}});
 }
 
 void Scene::means(const QRectF& area, std::int64_t rows, std::int64_t columns,
@@ -208,9 +211,8 @@ void Scene::paint(QPainter& painter, const QRectF& exposed, const Style& style) 
 }
 
 bool Scene::Meaning::contains(QPointF point) const {
-    const double near = std::max(reach, 1.0);
-    if (path.isEmpty()) return area.contains(point);
-    if (!area.adjusted(-near, -near, near, near).contains(point)) return false;
+    if (!area.contains(point)) return false;
+    if (path.isEmpty()) return true;
     if (reach == 0) return path.contains(point);
     QPainterPathStroker stroker;
     stroker.setWidth(reach);

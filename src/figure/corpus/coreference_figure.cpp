@@ -49,6 +49,11 @@ std::unique_ptr<Figure> coreference_by_layer(const corpus::CoreferenceTable& tab
                                                  std::tuple("first name", first->first_name, Role::clark_purple)})
             if (std::isfinite(value))
                 panel.references.push_back({.name = QString::fromUtf8(name), .at = value, .color = {color}, .dashed = true});
+        // A head that does no better than a rule without one has found nothing.
+        const auto best = std::ranges::max_element(heads, {}, [](const HeadDot& dot) { return dot.value.mean; });
+        const double rule = std::fmax(first->nearest_mention, std::fmax(first->head_match, first->first_name));
+        if (std::isfinite(rule) && best->value.mean <= rule)
+            panel.title += QStringLiteral(" · best head %1 not over the baselines").arg(head_name(best->head));
         if (difference) panel.references.push_back({.name = {}, .at = 0, .color = {Role::faint}});
         out.panels.push_back(std::move(panel));
     }

@@ -59,7 +59,7 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
             .arg(title, words);
     TableSection& section = out.sections.emplace_back();
     section.title = title;
-    section.note = words;
+    section.note = words + QStringLiteral(". Over a bar: its interval.");
     section.columns = {table_column(ColumnKind::text, "head", "head"),
                        {.kind = ColumnKind::bar, .id = "mean", .title = QStringLiteral("mean"), .sorted = true},
                        table_column(ColumnKind::number, "low", "low"),
@@ -71,7 +71,7 @@ std::unique_ptr<Figure> interval_figure(const corpus::HeadMeans& means, const st
         TableRow& row = section.rows.emplace_back();
         row.head = id;
         row.cells = {TableCell::of(head_name(id)),
-                     TableCell::of(of.mean),
+                     {.value = of.mean, .low = of.low, .high = of.high},
                      TableCell::of(of.low),
                      TableCell::of(of.high),
                      TableCell::of(means.by_query[at(id)]),

@@ -17,6 +17,13 @@
 
 namespace headlight::figure {
 
+namespace {
+
+constexpr std::int64_t fewest_rows = 5, most_rows = 4096;  ///< of a list that is cut to fit
+constexpr double widening = 1.12, most_widening = 2.4;     ///< of a figure that becomes smaller by it
+
+}  // namespace
+
 Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptions& o, const CancelToken& cancel)
     : figure(f), selection(s), provenance(p), options(o), style(o.style), side(side_words(p.options)) {
     style.exporting = true;
@@ -25,14 +32,49 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
     double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
     if (!(width >= 1) || width > 100'000)
         throw Error({.problem = "A figure cannot be this wide", .expected = "1 to 100,000 px", .found = std::to_string(width)});
-    const auto foot = [&](double across) { return o.footer ? draw::footer_height(p, across) : 0; };
     const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot(width)) : 0;
+    lay_out(width, height, o.list_rows.value_or(0));
+    if (!o.width_mm) return;
+    if (height == 0 && !on_paper()) fit_paper(width);
+    // A figure that needs more room than asked for keeps the physical width and gets smaller.
+    mm_per_px = *o.width_mm / size.width();
+    if (height == 0) mm_per_px = std::min(mm_per_px, page_height_mm / size.height());
+}
+
+double Page::foot(double across) const { return options.footer ? draw::footer_height(provenance, across) : 0; }
+
+void Page::lay_out(double width, double height, std::int64_t rows) {
+    style.list_rows = rows;
     content = figure.layout(QSizeF(width, height), style, selection);
     // The figure may be narrower than asked for, and the footer then has more lines.
     size = QSizeF(std::ceil(content.width()), 0);
     size.setHeight(std::ceil(content.height() + foot(size.width())));
-    // A figure that needs more room than asked for keeps the physical width and gets smaller.
-    if (o.width_mm) mm_per_px = *o.width_mm / size.width();
+}
+
+bool Page::on_paper() const { return size.height() * *options.width_mm <= page_height_mm * size.width(); }
+
+void Page::fit_paper(double width) {
+    const auto fits = [&](double across, double height, std::int64_t rows) {
+        lay_out(across, height, rows);
+        return on_paper();
+    };
+    const auto fits_somehow = [&](double across, std::int64_t rows) {
+        const double paper = across * page_height_mm / *options.width_mm - foot(across);
+        return fits(across, 0, rows) || fits(across, paper, rows);
+    };
+    /// As many rows as there is room for.
+    const auto with_lists = [&](double across) {
+        if (options.list_rows || !fits_somehow(across, fewest_rows)) return false;
+        std::int64_t low = fewest_rows, high = most_rows;
+        while (high - low > 1) {
+            const std::int64_t middle = (low + high) / 2;
+            (fits_somehow(across, middle) ? low : high) = middle;
+        }
+        return fits_somehow(across, low);
+    };
+    for (double across = width; across <= most_widening * width; across *= widening)
+        if (fits_somehow(across, options.list_rows.value_or(0)) || with_lists(across)) return;
+    lay_out(width, 0, options.list_rows.value_or(fewest_rows));
 }
 
 void Page::paint(QPainter& painter) const {

@@ -24,6 +24,14 @@ struct Page {
     /// Everything, paper first; the painter's unit is a px of the page.
     void paint(QPainter&) const;
     QString title() const;
+
+private:
+    double foot(double across) const;
+    void lay_out(double width, double height, std::int64_t rows);
+    /// With its physical width it is no taller than a page.
+    bool on_paper() const;
+    /// Lower, then with shorter lists, then smaller: whatever comes first makes a page of it.
+    void fit_paper(double width);
 };
 
 /// {"generator": "Headlight 0.1.0", "model": …}; the same bytes for the same input.

@@ -9,7 +9,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double strip_top = 46, chip_height = 24, chip_gap = 4, two_columns_from = 1040;
+constexpr double strip_top = 46, chip_height = 24, chip_gap = 4, two_columns_from = 1040, least_on_paper = 240;
 constexpr int most_chip_rows = 3;
 
 class FocusPage : public Figure {
@@ -38,28 +38,12 @@ public:
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
         const double width = std::max(240.0, available.width());
         lay_out_strip(width);
-        const std::size_t columns = width >= two_columns_from ? 2 : 1;
-        const double each = std::floor(width / static_cast<double>(columns));
-        double y = strip_bottom_ + 8;
-        places_.clear();
-        if (width != size_.width()) heights_.assign(figures_.size(), 0);
-        for (std::size_t begin = 0; begin < figures_.size(); begin += columns) {
-            const std::size_t end = std::min(begin + columns, figures_.size());
-            const auto wanted = [&](std::size_t i) {
-                return std::clamp(each * (i == 0 ? 0.9 : 0.66), 330.0, i == 0 ? 620.0 : 440.0);
-            };
-            double height = 0;
-            for (std::size_t i = begin; i < end; ++i) {
-                // The plots' heights depend on the width alone, and one is laid out anew only for another size.
-                if (i == 0 || heights_[i] == 0) heights_[i] = figures_[i]->layout({each, wanted(i)}, style, selection).height();
-                height = std::max(height, heights_[i]);
-            }
-            for (std::size_t i = begin; i < end; ++i) {
-                // Neighbours are equally tall.
-                figures_[i]->layout({each, height}, style, selection);
-                places_.emplace_back(static_cast<double>(i - begin) * each, y, each, height);
-            }
-            y += height + 12;
+        if (width != size_.width()) columns_ = 0;
+        double y = arrange(width, width >= two_columns_from ? 2 : 1, 330, style, selection);
+        // On paper more of them stand beside each other, and lower.
+        for (std::size_t columns = 1; style.exporting && available.height() > 0 && y > available.height(); ++columns) {
+            if (width / static_cast<double>(columns) < least_on_paper) break;
+            y = arrange(width, columns, 220, style, selection);
         }
         size_ = QSizeF(width, std::ceil(y));
         return size_;
@@ -150,6 +134,34 @@ public:
     }
 
 private:
+    /// Where the figures stand; returns the end. Their heights depend on the width alone, but for the first's.
+    double arrange(double width, std::size_t columns, double lowest, const Style& style, const Selection& selection) {
+        const double each = std::floor(width / static_cast<double>(columns));
+        double y = strip_bottom_ + 8;
+        places_.clear();
+        if (columns != columns_ || lowest != lowest_) heights_.assign(figures_.size(), 0);
+        columns_ = columns, lowest_ = lowest;
+        for (std::size_t begin = 0; begin < figures_.size(); begin += columns) {
+            const std::size_t end = std::min(begin + columns, figures_.size());
+            const auto wanted = [&](std::size_t i) {
+                return std::clamp(each * (i == 0 ? 0.9 : 0.66), lowest, i == 0 ? 620.0 : 440.0);
+            };
+            double height = 0;
+            for (std::size_t i = begin; i < end; ++i) {
+                // One is laid out again only for another size.
+                if (i == 0 || heights_[i] == 0) heights_[i] = figures_[i]->layout({each, wanted(i)}, style, selection).height();
+                height = std::max(height, heights_[i]);
+            }
+            for (std::size_t i = begin; i < end; ++i) {
+                // Neighbours are equally tall.
+                figures_[i]->layout({each, height}, style, selection);
+                places_.emplace_back(static_cast<double>(i - begin) * each, y, each, height);
+            }
+            y += height + 12;
+        }
+        return y;
+    }
+
     static QFont chip_font() { return ui_font(12); }
 
     void lay_out_strip(double width) {
@@ -202,6 +214,8 @@ private:
     QPointF more_at_;
     double strip_bottom_ = 0;
     std::int64_t texts_ = 1;
+    std::size_t columns_ = 0;  ///< that heights_ are of; 0: of none
+    double lowest_ = 0;
     std::vector<double> heights_;  ///< [figure] that it would have without neighbours
     QSizeF size_;
 };

@@ -51,6 +51,8 @@ public:
     QString title() const override;
     QString description() const override;
     std::optional<QRectF> place_of_head(HeadId id) const override { return at_.cell(id); }
+    /// The one in a panel scrolls where it is dragged.
+    std::optional<QRectF> brush_area(QPointF) const override { return subtitle_ ? std::optional(at_.grid()) : std::nullopt; }
     std::vector<ScaleEnds> scale_ends() const override { return {{scale_.low, scale_.high}}; }
     void widen(const std::vector<ScaleEnds>& ends) override { scale_.low = ends.front().low, scale_.high = ends.front().high; }
 

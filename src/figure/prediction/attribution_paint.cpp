@@ -150,13 +150,7 @@ QStringList AttributionFigure::strongest_sources() const {
     return names;
 }
 
-void AttributionFigure::draw_sources(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
-    const Theme& theme = *style.theme;
-    const QFont strong = ui_font(13, QFont::DemiBold);
-    const double y = at_.sources_top;
-    out.fill(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
-    const QString name = head_part(data_.head, data_.of_cross);
-    out.text({AttributionLayout::margin, y}, name, strong, theme.text);
+QString AttributionFigure::sources_text() const {
     QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source")
                                    : QStringLiteral("adds %1, through these tokens"))
                        .arg(part_text(data_.sources.sum()));
@@ -164,8 +158,19 @@ void AttributionFigure::draw_sources(Scene& out, const QRectF& seen, const Style
     const QStringList most = strongest_sources();
     if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
     said += QStringLiteral("   (attention × value × output matrix)");
+    return said;
+}
+
+void AttributionFigure::draw_sources(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    const QFont strong = ui_font(13, QFont::DemiBold);
+    const double y = at_.sources_top;
+    out.fill(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
+    const QString name = head_part(data_.head, data_.of_cross);
+    out.text({AttributionLayout::margin, y}, name, strong, theme.text);
     const double left = AttributionLayout::margin + draw::text_width(name, strong) + 12;
-    out.text({left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(), theme.muted);
+    for (qsizetype i = 0; i < said_.size(); ++i)
+        out.text({left, y + AttributionLayout::said_line * static_cast<double>(i)}, said_[i], note_font(), theme.muted);
     flow_.draw_on(
         out, seen, theme,
         [&](std::size_t i) {
@@ -181,7 +186,7 @@ void AttributionFigure::draw_sources(Scene& out, const QRectF& seen, const Style
             });
         },
         style.exporting ? std::nullopt : selection.key());
-    out.text({AttributionLayout::margin, y + 12 + flow_.height() + 24},
+    out.text({AttributionLayout::margin, y + said_height() + flow_.height() + 24},
              QStringLiteral("full colour: ±%1; colour: √ of the part").arg(part_text(source_limit_)), note_font(), theme.muted);
 }
 

@@ -135,7 +135,10 @@ QSizeF AttributionFigure::place(QSizeF available, const Style&, const Selection&
     if (data_.heads.rows() > many_attributed_layers) at_ = placed(double(many_attributed_layers) * at_.cell);
     const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
     const auto place_tokens = [&] {
-        return flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + below_flow;
+        const double name = draw::text_width(head_part(data_.head, data_.of_cross), ui_font(13, QFont::DemiBold)) + 12;
+        said_ = wrapped(sources_text(), note_font(), at_.width - 2 * AttributionLayout::margin - name);
+        const QPointF top_left(AttributionLayout::margin, at_.sources_top + said_height());
+        return said_height() - 12 + flow_.layout(data_.labels, top_left, wide) + below_flow;
     };
     double tokens = place_tokens();
     if (available.height() > 0) {

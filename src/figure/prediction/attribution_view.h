@@ -58,7 +58,7 @@ struct AttributionLayout {
     double sources_top = 0;
     std::int64_t layers = 0, heads = 0, bars = 0;
 
-    static constexpr double margin = page_margin, bar_height = 22, gap = 36, name_width = 118, number_width = 64;
+    static constexpr double margin = page_margin, bar_height = 22, gap = 36, said_line = 15, name_width = 118, number_width = 64;
     QRectF head_cell(std::int64_t layer, std::int64_t head) const {
         return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * row, cell, row};
     }
@@ -101,6 +101,9 @@ private:
     void draw_bars(Scene&, const Style&) const;
     /// Tokens through which the shown head gives most, with their parts.
     QStringList strongest_sources() const;
+    QString sources_text() const;
+    /// From the head's name to the tokens.
+    double said_height() const { return 12 + AttributionLayout::said_line * double(std::max<qsizetype>(0, said_.size() - 1)); }
     void draw_sources(Scene&, const QRectF& seen, const Style&, const Selection&) const;
     /// Parts of one number: as many decimals everywhere on the figure.
     QString part_text(double part) const { return draw::fixed_text(part, decimals_); }
@@ -116,6 +119,7 @@ private:
     ScaleEnds bar_ends_;
     int decimals_ = 3;  ///< of the parts
     AttributionLayout at_;
+    QStringList said_;  ///< of the head whose sources are shown
     TokenLines flow_;
 };
 

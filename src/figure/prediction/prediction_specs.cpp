@@ -94,7 +94,8 @@ std::vector<ViewSpec> prediction_view_specs() {
                      return attribution_view(std::move(trace), s.focus(), position, request_of<AttributionViewOptions>(s), cancel,
                                              progress);
                  },
-             .missing = no_sum},
+             .missing = no_sum,
+             .filters = true},
             {.id = "refinement",
              .title = "Refinement",
              .needs = {},

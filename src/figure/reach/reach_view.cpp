@@ -215,6 +215,14 @@ std::unique_ptr<Figure> reach_view(TracePtr trace, HeadId id, const ReachViewOpt
         "Middle; Wu et al. 2024, Retrieval Head Mechanistically Explains Long-Context Factuality.");
     plots.panels = {distance_panel(all, id.layer, trace->config().causal), depth_panel(all, id.layer), section_panel(all, id),
                     heads_panel(all)};
+    // A short text fills few of them: the others are words.
+    if (std::ranges::any_of(plots.panels, [](const Panel& panel) { return panel.empty.isEmpty(); })) {
+        QStringList without;
+        for (const Panel& panel : plots.panels)
+            if (!panel.empty.isEmpty()) without << panel.title + QStringLiteral(": ") + panel.empty;
+        std::erase_if(plots.panels, [](const Panel& panel) { return !panel.empty.isEmpty(); });
+        plots.note = without.join(QStringLiteral(" · "));
+    }
     StackedParts parts;
     parts.view = "reach";
     parts.title = plots.title;

@@ -20,6 +20,7 @@ public:
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
         if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size()))
             return arranged({available.width() / static_cast<double>(in_.parts.size()), 0}, true, style, selection);
+        if (style.exporting && available.height() > 0) return on_paper(available, style, selection);
         const QSizeF size = arranged(available, false, style, selection);
         // A table may need more room than there is; plots beside it then use as much.
         return size.width() > available.width() + 1 ? arranged({size.width(), available.height()}, false, style, selection)
@@ -99,6 +100,20 @@ public:
     }
 
 private:
+    /// In a file of a height, each part gives up as much of its own as it can.
+    QSizeF on_paper(QSizeF available, const Style& style, const Selection& selection) {
+        QSizeF size = arranged({available.width(), 0}, false, style, selection);
+        if (size.height() <= available.height()) return size;
+        const double share = available.height() / size.height();
+        double y = 0;
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            const QSizeF inset(at_[i].left(), i == 0 ? at_[i].top() : 0);
+            const QSizeF part = in_.parts[i]->layout({size.width() - inset.width(), share * at_[i].height()}, style, selection);
+            at_[i] = {QPointF(inset.width(), y + inset.height()), part};
+            y = at_[i].bottom();
+        }
+        return {size.width(), y};
+    }
     /// Under or beside each other, each in this room; a height of it is the first part's alone.
     QSizeF arranged(QSizeF room, bool across, const Style& style, const Selection& selection) {
         double x = 0, y = 0, width = 0, height = 0;

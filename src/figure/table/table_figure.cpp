@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace headlight::figure {
 namespace {
@@ -15,6 +16,16 @@ namespace {
 constexpr std::size_t most_split_rows = 60;  ///< of a section whose columns may stand under each other on the screen too
 
 double right_end(const SectionLayout& at) { return at.x.empty() ? 0 : at.x.back() + at.width.back() + page_margin; }
+
+/// The first rows, and a note that there are more.
+TableSection first_rows(const TableSection& of, std::int64_t count) {
+    TableSection section = of;
+    section.rows.resize(static_cast<std::size_t>(count));
+    section.note =
+        with_hint(section.note,
+                  QStringLiteral("The first %1 of %2 rows.").arg(draw::count_text(count), draw::count_text(std::ssize(of.rows))));
+    return section;
+}
 
 class TableFigure final : public SceneFigure, public OwnScale {
 public:
@@ -69,14 +80,15 @@ private:
     TableData data_;
     std::vector<TableSection> split_;  ///< the sections where columns of some stand under each other; else empty
     std::vector<SectionLayout> at_;
-    std::optional<std::pair<double, bool>> laid_out_;  ///< for this width, on screen or in a file
+    std::optional<std::tuple<double, bool, std::int64_t>> laid_out_;  ///< for this width, on screen or in a file, of so many rows
     QSizeF size_;
     double width_ = 0;
 };
 
 QSizeF TableFigure::place(QSizeF available, const Style& style, const Selection&) {
     // Other pins lay it out again: a long text has tens of thousands of rows.
-    const std::pair room(available.width(), style.exporting);
+    const std::int64_t most = style.exporting ? style.list_rows : 0;
+    const std::tuple room(available.width(), style.exporting, most);
     if (laid_out_ == room) return size_;
     laid_out_.reset();
     width_ = std::max(available.width(), 320.0);
@@ -93,12 +105,14 @@ QSizeF TableFigure::place(QSizeF available, const Style& style, const Selection&
     const auto splits = [&](const TableSection& section) {
         return narrow_file || (section.rows.size() <= most_split_rows && !fits(section));
     };
-    if (std::ranges::any_of(data_.sections, splits)) {
+    const auto cut = [&](const TableSection& section) { return most > 0 && std::ssize(section.rows) > most; };
+    if (std::ranges::any_of(data_.sections, [&](const TableSection& section) { return splits(section) || cut(section); })) {
         for (const TableSection& section : data_.sections) {
+            const TableSection& shown = cut(section) ? first_rows(section, most) : section;
             if (splits(section))
-                std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
+                std::ranges::move(fitted(shown, width_ - 2 * page_margin), std::back_inserter(split_));
             else
-                split_.push_back(section);
+                split_.push_back(shown);
         }
     }
     at_.clear();

@@ -91,6 +91,7 @@ TEST_F(Everywhere, AFilterDimsTheHeadsItLeavesOutAndNoOthers) {
         for (const MarkPlace& mark : marks)
             if (mark.hit.kind == Hit::Kind::head && mark.hit.head) heads.insert(*mark.hit.head);
         if (heads.size() < 2) return;
+        EXPECT_TRUE(view_spec(figure.view()).filters) << "files have to say so";
         auto filter = std::make_shared<HeadFilter>();
         for (const HeadId head : heads | std::views::take(heads.size() / 2)) filter->dimmed.push_back(head);
         Style style;

@@ -62,8 +62,9 @@ struct Style {
     HeadPalette palette = HeadPalette::category10;
     Ramp ramp = Ramp::ink;
     Transfer transfer;
-    double zoom = 1;         ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
-    bool exporting = false;  ///< no hover effects; footer instead of interaction hints
+    double zoom = 1;             ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
+    bool exporting = false;      ///< no hover effects; footer instead of interaction hints
+    std::int64_t list_rows = 0;  ///< of each list in a file; 0: all
     std::shared_ptr<const HeadFilter> filter;  ///< null: every head is painted in full
     CancelToken cancel{};                      ///< of an export: figures of many marks check it while they paint
 

@@ -12,11 +12,18 @@
 namespace headlight::figure {
 
 /// How a figure becomes a file. Light theme, footer and white paper unless said otherwise.
+/// A4 less margins of 25 mm: a file with a physical width is no taller.
+inline constexpr double page_height_mm = 247;
+/// Smaller type is hard to read on paper.
+inline constexpr double least_points = 6;
+
 struct ExportOptions {
     Style style;                     ///< zoom is set by export; exporting is forced to true
     QSizeF size_px{1000, 0};         ///< width (and height; 0: as tall as the content)
     std::optional<double> width_mm;  ///< 85, 178 …: physical width; text keeps its point size
-    double scale = 2;                ///< PNG pixels per px, 1-4
+    /// Rows of each list; empty: all, or with a physical width as many as the page holds. Files of data have every row.
+    std::optional<std::int64_t> list_rows{};
+    double scale = 2;  ///< PNG pixels per px, 1-4
     bool transparent = false;
     bool footer = true;
 };
