@@ -28,6 +28,12 @@ struct NormWeights {
     at::Tensor bias;  ///< undefined for RMSNorm
 };
 
+/// Parameters of Activation::xielu, one number each: x > 0: softplus(positive) x^2 + beta x, else
+/// (beta + softplus(negative)) (expm1(min(x, eps)) - x) + beta x.
+struct XieluWeights {
+    at::Tensor positive, negative, beta, eps;
+};
+
 struct LayerWeights {
     NormWeights ln1, ln2;
     NormWeights ln1_post, ln2_post;  ///< after attention and MLP, before their outputs are added
@@ -41,6 +47,7 @@ struct LayerWeights {
     Linear mlp_in;     ///< the gate of a gated MLP
     Linear mlp_up;     ///< the linear branch of a gated MLP
     Linear mlp_out;
+    XieluWeights xielu;
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
     Linear router, shared_gate;     ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units

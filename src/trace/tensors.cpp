@@ -145,6 +145,10 @@ at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std
     return at::stack(heads, 1);
 }
 
+const model::LayerWeights& layer_weights(const Trace& trace, Layer layer) {
+    return trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+}
+
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
     const model::ModelConfig& c = trace.config();
     const auto rows = [&](Hook hook) { return stored(trace, {hook, layer}).narrow(0, first, count); };
@@ -152,6 +156,9 @@ at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::in
         return model::expert_post(c, rows(Hook::mlp_pre), rows(Hook::mlp_pre_linear), rows(Hook::experts),
                                   c.experts.shared_gate ? rows(Hook::shared_gate) : at::Tensor());
     at::Tensor pre = rows(Hook::mlp_pre).contiguous();
+    if (c.activation == model::Activation::xielu)  // a saved trace has no weights, and no hidden units without them
+        return trace.model()->internals().layers.empty() ? rows(Hook::mlp_post)
+                                                         : model::bias_and_activate(pre, {}, c, layer_weights(trace, layer));
     at::Tensor post = model::bias_and_activate(pre, {}, c.activation);
     return c.gated_mlp ? post.mul_(rows(Hook::mlp_pre_linear)) : post;
 }
@@ -393,7 +400,7 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
 at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     check_layer(trace, layer);
     const at::NoGradGuard no_grad;
-    const model::LayerWeights& w = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+    const model::LayerWeights& w = layer_weights(trace, layer);
     const at::Tensor x = stored(trace, {which, layer});
     if (trace.config().qk_norm == model::QkNorm::none) return x;
     const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };

@@ -27,6 +27,7 @@ import torch
 import transformers
 import decoders
 import experts
+import later_decoders
 import latent
 import more_encoders
 import more_models
@@ -319,7 +320,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS | later_decoders.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -438,7 +439,7 @@ TINY = {
 }
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
-NEWER |= variants.tiny(T)
+NEWER |= variants.tiny(T) | later_decoders.tiny(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

@@ -70,8 +70,14 @@ RopeTable table(const Pass& pass, const Rope& rope) {
     const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
     const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.past() + pass.tokens(), options);
     const at::Tensor angle = at::outer(at::arange(pass.past(), pass.past() + pass.tokens(), options), freq);
-    return {(angle.cos() * rope.attention_factor).to(pass.model.dtype),
-            (angle.sin() * rope.attention_factor).to(pass.model.dtype)};
+    const bool far = rope.far_attention_factor > 0 && pass.past() + pass.tokens() > rope.original_context;
+    const double factor = far ? rope.far_attention_factor : rope.attention_factor;
+    RopeTable made{(angle.cos() * factor).to(pass.model.dtype), (angle.sin() * factor).to(pass.model.dtype)};
+    if (const QueryGrowth& growth = pass.config().query_growth; growth.any()) {
+        const at::Tensor passed = (at::arange(pass.past(), pass.past() + pass.tokens(), options) / growth.context).floor();
+        made.growth = ((passed + 1).log() * growth.beta + 1).unsqueeze(1).to(pass.model.dtype);
+    }
+    return made;
 }
 
 }  // namespace
@@ -96,6 +102,11 @@ bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t long
         if (rope.scaling == RopeScaling::longrope && tokens <= rope.original_context) return false;
     }
     return true;
+}
+
+at::Tensor grown(const Pass& pass, Layer layer, const at::Tensor& queries) {
+    const RopeTable& by = rope_of(pass.config(), layer.value) == LayerRope::local ? pass.local_rope : pass.rope;
+    return by.growth.defined() ? queries * by.growth : queries;
 }
 
 at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {

@@ -15,11 +15,14 @@ namespace headlight::model {
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
     static const std::array kFamilies = {
-        kBloom,   kGpt2,      kBert,    kLlama,      kMistral,  kQwen2,      kQwen3,      kSmollm3, kGranite, kOlmo,
-        kOlmo2,   kStablelm,  kPhi3,    kGemma,      kGemma2,   kGemma3,     kGptNeox,    kGptj,    kGptNeo,  kOpt,
-        kFalcon,  kMpt,       kPhi,     kGptBigcode, kCohere,   kRoberta,    kDistilbert, kElectra, kAlbert,  kModernbert,
-        kDeberta, kNomicBert, kMixtral, kQwen2Moe,   kGptOss,   kDeepseekV2, kDeepseekV3, kT5,      kMt5,     kBart,
-        kMbart,   kMarian,    kVit,     kDeit,       kClipText, kClipVision};
+        kBloom,      kGpt2,       kBert,       kLlama,     kMistral,    kQwen2,      kQwen3,      kSmollm3,  kGranite,
+        kOlmo,       kOlmo2,      kStablelm,   kPhi3,      kGemma,      kGemma2,     kGemma3,     kGptNeox,  kGptj,
+        kGptNeo,     kOpt,        kFalcon,     kMpt,       kPhi,        kGptBigcode, kCohere,     kRoberta,  kDistilbert,
+        kElectra,    kAlbert,     kModernbert, kMinistral, kMinistral3, kOlmo3,      kStarcoder2, kGlm,      kGlm4,
+        kCohere2,    kErnie4_5,   kHelium,     kExaone4,   kSeedOss,    kNemotron,   kArcee,      kApertus,  kHunyuan,
+        kQwen3Moe,   kOlmoe,      kGraniteMoe, kPhimoe,    kDeberta,    kNomicBert,  kMixtral,    kQwen2Moe, kGptOss,
+        kDeepseekV2, kDeepseekV3, kT5,         kMt5,       kBart,       kMbart,      kMarian,     kVit,      kDeit,
+        kClipText,   kClipVision};
     return kFamilies;
 }
 

@@ -148,6 +148,15 @@ WeightMap map_of(const Family& family, ModelConfig& c, const Source& source) {
     return other;
 }
 
+/// Experts that lie in one tensor become tensors of their own.
+void split_experts(Source& source, const WeightMap& map, std::int64_t n_layers) {
+    if (std::ranges::all_of(map.rows, [](const WeightRow& row) { return row.piece.of.empty(); })) return;
+    source.store = with_pieces(map, n_layers, source.store, [&](const io::TensorView& piece, const io::TensorView& whole) {
+        source.stored[piece.name] = {whole.name, std::string(io::name_of(whole.dtype)), piece.shape,
+                                     static_cast<std::int64_t>(piece.bytes.size()), true};
+    });
+}
+
 /// Vaswani et al. 2017, section 3.5, all sines before all cosines; rounded to float32 whatever the model's type, as the
 /// reference does. [context, d_model]
 at::Tensor sinusoids(const ModelConfig& c) {
@@ -241,15 +250,16 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     // Weights on another device are all there; the others may take three quarters of what the program may.
     const std::int64_t budget = memory_budget();
     Room room{m->device.is_cpu() ? budget / 4 * 3 : std::numeric_limits<std::int64_t>::max(), budget / 2};
-    const auto source = std::make_shared<const Source>(open_source(path, m->dtype, room.whole, cancel, progress));
+    const auto source = std::make_shared<Source>(open_source(path, m->dtype, room.whole, cancel, progress));
     const ConfigReader& config = source->config;
     const Family& family = family_for(config);
     if (family.encoder_config) room.kept /= 2;  // for each of the two stacks
     m->config = config_of(family, config);
     m->config.name = name_of_model(path);
 
-    const io::TensorStore& store = source->store;
     const auto map = std::make_shared<const WeightMap>(map_of(family, m->config, *source));
+    split_experts(*source, *map, m->config.n_layers);
+    const io::TensorStore& store = source->store;
     m->qkv_layout = map->qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;

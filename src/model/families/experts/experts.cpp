@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/families/decoders/experts.h"
+#include "model/families/experts/experts.h"
 
 #include <algorithm>
 
@@ -12,24 +12,27 @@ void add_expert_rows(WeightMap& map, const ModelConfig& c, const ExpertNames& na
     const std::size_t before = map.rows.size();
     map.rows.push_back({Slot::router_weight, {at + names.router}, {e.count, d}, Layout::out_in});
     if (e.correction) map.rows.push_back({Slot::router_correction, {at + names.correction}, {e.count}});
-    const auto part = [&](const std::string& gate, const std::string& up, const std::string& down, std::int64_t width,
-                          std::int64_t experts, std::int64_t unit) {
-        const auto add = [&](Slot slot, const std::string& name, std::vector<std::int64_t> shape) {
-            map.rows.push_back({.slot = slot,
-                                .names = {at + name},
-                                .shape = std::move(shape),
-                                .layout = Layout::out_in,
-                                .experts = experts,
-                                .unit = unit});
-        };
-        add(Slot::mlp_in_weight, gate, {width, d});
-        add(Slot::mlp_up_weight, up, {width, d});
-        add(Slot::mlp_out_weight, down, {d, width});
+    const auto add = [&](Slot slot, const std::string& name, std::vector<std::int64_t> shape, std::int64_t experts,
+                         std::int64_t unit, const std::vector<std::string>& whole = {}, ExpertPiece piece = {}) {
+        for (const std::string& each : whole) piece.of.push_back(at + each);
+        map.rows.push_back({.slot = slot,
+                            .names = {at + name},
+                            .shape = std::move(shape),
+                            .layout = Layout::out_in,
+                            .experts = experts,
+                            .unit = unit,
+                            .times = slot == Slot::mlp_out_weight ? c.residual_scale : 1.0,
+                            .piece = std::move(piece)});
     };
-    part(names.gate, names.up, names.down, e.width, e.count, 0);
-    if (e.shared_width > 0)
-        part(names.shared + "gate_proj.weight", names.shared + "up_proj.weight", names.shared + "down_proj.weight",
-             e.shared_width, 1, e.count * e.width);
+    add(Slot::mlp_in_weight, names.gate, {e.width, d}, e.count, 0, names.gates_up, {.index = 0, .count = 2});
+    add(Slot::mlp_up_weight, names.up, {e.width, d}, e.count, 0, names.gates_up, {.index = 1, .count = 2});
+    add(Slot::mlp_out_weight, names.down, {d, e.width}, e.count, 0, names.downs, {.index = 0, .count = 1});
+    if (e.shared_width > 0) {
+        const std::int64_t unit = e.count * e.width;
+        add(Slot::mlp_in_weight, names.shared + "gate_proj.weight", {e.shared_width, d}, 1, unit);
+        add(Slot::mlp_up_weight, names.shared + "up_proj.weight", {e.shared_width, d}, 1, unit);
+        add(Slot::mlp_out_weight, names.shared + "down_proj.weight", {d, e.shared_width}, 1, unit);
+    }
     if (e.shared_gate) map.rows.push_back({Slot::shared_gate_weight, {at + names.shared_gate}, {1, d}, Layout::out_in});
     std::vector<std::int64_t> layers;
     for (std::int64_t l = 0; l < c.n_layers; ++l)

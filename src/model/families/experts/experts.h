@@ -6,6 +6,7 @@
 #include "model/load/config_reader.h"
 
 #include <string>
+#include <vector>
 
 namespace headlight::model {
 
@@ -17,7 +18,16 @@ struct ExpertNames {
     std::string shared = {};  ///< in front of "gate_proj.weight", "up_proj.weight", "down_proj.weight"
     std::string shared_gate = {};
     std::string correction = {};
+    /// Tensors of all experts, in files that hold them so: rows (expert, gate | linear branch, unit) and (expert, d_model).
+    std::vector<std::string> gates_up = {}, downs = {};
 };
+/// As most families call them: "mlp.gate", "mlp.experts.@.gate_proj" and so on, or "mlp.experts.gate_up_proj".
+inline const ExpertNames kExpertNames = {.router = "mlp.gate.weight",
+                                         .gate = "mlp.experts.@.gate_proj.weight",
+                                         .up = "mlp.experts.@.up_proj.weight",
+                                         .down = "mlp.experts.@.down_proj.weight",
+                                         .gates_up = {"mlp.experts.gate_up_proj"},
+                                         .downs = {"mlp.experts.down_proj"}};
 /// Rows of router, experts and shared expert, in the layers that have them.
 void add_expert_rows(WeightMap&, const ModelConfig&, const ExpertNames&);
 

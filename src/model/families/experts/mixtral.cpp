@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mixtral (Jiang et al. 2024): Mistral with experts in every layer, two of eight for each token.
-#include "model/families/decoders/experts.h"
 #include "model/families/decoders/llama_shape.h"
+#include "model/families/experts/experts.h"
 
 namespace headlight::model {
 namespace mixtral {
@@ -21,9 +21,13 @@ ModelConfig parse_config(const ConfigReader& json) {
 WeightMap weight_map(const ModelConfig& c) {
     WeightMap map = llama_map(c);
     const std::string at = "block_sparse_moe.", expert = at + "experts.@.";
-    add_expert_rows(
-        map, c,
-        {.router = at + "gate.weight", .gate = expert + "w1.weight", .up = expert + "w3.weight", .down = expert + "w2.weight"});
+    add_expert_rows(map, c,
+                    {.router = at + "gate.weight",
+                     .gate = expert + "w1.weight",
+                     .up = expert + "w3.weight",
+                     .down = expert + "w2.weight",
+                     .gates_up = {at + "experts.gate_up_proj", "mlp.experts.gate_up_proj"},
+                     .downs = {at + "experts.down_proj", "mlp.experts.down_proj"}});
     return map;
 }
 

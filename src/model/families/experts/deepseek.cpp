@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DeepSeek-V2 and V3 (R1): Llama with keys and values made of a latent (MLA), experts after some dense layers, chosen by
 // groups, and beside them experts that every token goes through.
-#include "model/families/decoders/experts.h"
 #include "model/families/decoders/llama_shape.h"
+#include "model/families/experts/experts.h"
 #include "model/families/rows.h"
 #include "model/load/rope_config.h"
 
@@ -129,7 +129,7 @@ WeightMap weight_map(const ModelConfig& c) {
                row.slot == Slot::o_weight;
     });
     const Latent& l = c.latent;
-    const std::string at = "layers.#.self_attn.", expert = "mlp.experts.@.";
+    const std::string at = "layers.#.self_attn.";
     const std::int64_t d = c.d_model, queries = c.n_heads * c.d_head;
     if (l.query_rank > 0) {
         add_linear(map, Slot::q_down_weight, at + "q_a_proj", l.query_rank, d, false);
@@ -142,13 +142,10 @@ WeightMap weight_map(const ModelConfig& c) {
     add_norm(map, Slot::latent_gain, at + "kv_a_layernorm", l.rank, false);
     add_linear(map, Slot::kv_up_weight, at + "kv_b_proj", c.n_heads * (l.content + c.d_value), l.rank, false);
     add_linear(map, Slot::o_weight, at + "o_proj", d, c.n_heads * c.d_value, false);
-    add_expert_rows(map, c,
-                    {.router = "mlp.gate.weight",
-                     .gate = expert + "gate_proj.weight",
-                     .up = expert + "up_proj.weight",
-                     .down = expert + "down_proj.weight",
-                     .shared = "mlp.shared_experts.",
-                     .correction = "mlp.gate.e_score_correction_bias"});
+    ExpertNames names = kExpertNames;
+    names.shared = "mlp.shared_experts.";
+    names.correction = "mlp.gate.e_score_correction_bias";
+    add_expert_rows(map, c, names);
     // Layers for multi-token prediction follow the last one.
     map.ignored.push_back("*layers." + std::to_string(c.n_layers) + ".*");
     return map;

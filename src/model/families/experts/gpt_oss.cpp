@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-OSS (OpenAI 2025): experts in every layer with biases and clamped branches, every other layer with a window, and in every
 // head a sink that takes a share of the softmax.
-#include "model/families/decoders/experts.h"
 #include "model/families/decoders/llama_shape.h"
+#include "model/families/experts/experts.h"
 
 namespace headlight::model {
 namespace gpt_oss {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Qwen2-MoE (Qwen1.5-MoE, Qwen2-57B-A14B): Qwen 2 with experts in some layers, beside them one that every token goes
-// through, weighted by a gate.
-#include "model/families/decoders/experts.h"
+// through, weighted by a gate. Qwen3-MoE: Qwen 3 with experts and no shared one.
 #include "model/families/decoders/llama_shape.h"
+#include "model/families/experts/experts.h"
 
 #include <algorithm>
 
@@ -53,24 +53,46 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
+ModelConfig parse_qwen3(const ConfigReader& json) {
+    ModelConfig c = llama_config(json, {.kv_heads = 4, .context = 32768});
+    c.query_bias = json.flag("attention_bias", false);
+    c.qk_norm = QkNorm::head;
+    if (json.flag("use_sliding_window", false)) read_window(json, c, 4096);
+    c.experts = {.count = json.size({"num_experts", "num_local_experts"}, kMaxExperts, 128),
+                 .chosen = json.size({"num_experts_per_tok"}, kMaxExperts, 8),
+                 .width = json.size({"moe_intermediate_size"}, kMaxWidth, 768),
+                 .normalized = json.flag("norm_topk_prob", false),
+                 .dense_width = c.d_mlp,
+                 .layers = layers_with_experts(json, c.n_layers)};
+    finish_experts(json, c, "num_experts_per_tok", "num_experts");
+    return c;
+}
+
 WeightMap weight_map(const ModelConfig& c) {
     WeightMap map = llama_map(c);
-    const std::string expert = "mlp.experts.@.";
-    add_expert_rows(map, c,
-                    {.router = "mlp.gate.weight",
-                     .gate = expert + "gate_proj.weight",
-                     .up = expert + "up_proj.weight",
-                     .down = expert + "down_proj.weight",
-                     .shared = "mlp.shared_expert.",
-                     .shared_gate = "mlp.shared_expert_gate.weight"});
+    ExpertNames names = kExpertNames;
+    if (c.experts.shared_width > 0) {
+        names.shared = "mlp.shared_expert.";
+        names.shared_gate = "mlp.shared_expert_gate.weight";
+    }
+    add_expert_rows(map, c, names);
+    return map;
+}
+
+WeightMap qwen3_map(const ModelConfig& c) {
+    WeightMap map = llama_weights(c);
+    add_expert_rows(map, c, kExpertNames);
     return map;
 }
 
 constexpr std::string_view kArchitectures[] = {"Qwen2MoeForCausalLM", "Qwen2MoeModel"};
+constexpr std::string_view kQwen3Names[] = {"Qwen3MoeForCausalLM", "Qwen3MoeModel"};
 
 }  // namespace qwen2_moe
 
 const Family kQwen2Moe = {"qwen2_moe", qwen2_moe::kArchitectures, "qwen2_moe", qwen2_moe::parse_config, qwen2_moe::weight_map,
+                          llama_spec};
+const Family kQwen3Moe = {"qwen3_moe", qwen2_moe::kQwen3Names, "qwen3_moe", qwen2_moe::parse_qwen3, qwen2_moe::qwen3_map,
                           llama_spec};
 
 }  // namespace headlight::model
