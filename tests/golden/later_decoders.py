@@ -129,10 +129,8 @@ def tiny(T):
     yarn = dict(rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=5, beta_fast=2.0, beta_slow=0.5)
     moe = dict(num_experts_per_tok=2, intermediate_size=10)
     table = {
-        # A dense layer between two with experts, a window in all.
         "qwen3-moe": (T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, dict(
-            pair, num_hidden_layers=3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=6, mlp_only_layers=[1],
-            norm_topk_prob=True, attention_bias=True, use_sliding_window=True, sliding_window=5)),
+            pair, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=6, norm_topk_prob=True, attention_bias=True, use_sliding_window=True, sliding_window=5)),
         "ministral": (T.MinistralForCausalLM, T.MinistralConfig, dict(pair, sliding_window=5, layer_types=local)),
         # Queries that grow twice within the text.
         "ministral3": (T.Ministral3ForCausalLM, T.Ministral3Config, dict(
