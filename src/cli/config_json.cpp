@@ -113,6 +113,7 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.qkv_clip > 0) json["qkv_clip"] = c.qkv_clip;
     if (c.clip_normed) json["clip_normed"] = true;
     if (c.query_growth.any()) json["query_growth"] = {{"beta", c.query_growth.beta}, {"context", c.query_growth.context}};
+    if (c.dropped_token >= 0) json["dropped_token"] = {{"id", c.dropped_token}, {"kept_share", c.kept_share}};
     if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
     if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;

@@ -82,10 +82,11 @@ struct Model::Internals {
     at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
     Linear projection;                      ///< [d_model, d_projection]; undefined: none
     Linear mlm;
-    Linear unembed;             ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
-    at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
-    at::Tensor relative_bias;   ///< [buckets, head]; undefined: none
-    at::Tensor relative_embed;  ///< [2 span, d_model], after its norm; undefined: no relative positions
+    Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
+    at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
+    at::Tensor rope_frequencies;  ///< as a file keeps them; undefined: those of the configuration, which has them in the end
+    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
+    at::Tensor relative_embed;    ///< [2 span, d_model], after its norm; undefined: no relative positions
     NormWeights relative_norm;
     Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
     NormWeights conv_norm;

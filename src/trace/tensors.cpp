@@ -60,7 +60,7 @@ void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, 
 
 /// The bias by distance of all heads, or of one.
 at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
-    if (trace.config().positions != model::Positions::relative) return {};
+    if (!has_relative_bias(trace.config())) return {};
     const at::Tensor all = model::relative_bias(trace.model()->internals(), trace.tokens()).to(at::kCPU);
     return head >= 0 ? all.narrow(0, head, 1) : all;
 }
@@ -370,7 +370,7 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     if (c.positions == model::Positions::alibi) {
         const at::Tensor bias = model::alibi_bias(c, trace.keys())[head.value];
         term = (bias.unsqueeze(0) - bias.narrow(0, first, count).unsqueeze(1)).to(trace.model()->internals().dtype);
-    } else if (c.positions == model::Positions::relative) {
+    } else if (has_relative_bias(c)) {
         const at::Tensor bias = relative_bias(trace, head.value).select(0, 0);
         term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())
                    .view({count, trace.keys()});

@@ -345,6 +345,7 @@ def run_recorded(model, ids, type_ids, dtype):
     for module in model.modules():
         r.watch(module)
     inputs = {"input_ids": torch.tensor([ids])}
+    r.into_ids = torch.tensor(ids)
     if config.model_type in ("bert", "electra", "albert", "deberta-v2", "nomic_bert"):
         inputs["token_type_ids"] = torch.tensor([type_ids])
     outputs = model(**inputs, output_attentions=True)
@@ -439,7 +440,7 @@ TINY = {
 }
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
-NEWER |= variants.tiny(T) | later_decoders.tiny(T)
+NEWER |= variants.tiny(T) | later_decoders.tiny(T) | more_encoders.later(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

@@ -202,9 +202,13 @@ struct ModelConfig {
     bool norm_gain = true;  ///< false: norms without any parameter (OLMo)
     Activation activation = Activation::gelu;
     Activation mlm_activation = Activation::gelu;  ///< of the masked-word head
-    double embed_scale = 1.0;                      ///< hook_embed is the embedding's row times this (Gemma, Granite)
-    double residual_scale = 1.0;                   ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
-    double logit_scale = 1.0;  ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
+    /// ESM: rows of this token are 0, and the others of a text are multiplied by kept_share / (1 - the token's share of the
+    /// text).
+    std::int64_t dropped_token = -1;
+    double kept_share = 1.0;
+    double embed_scale = 1.0;     ///< hook_embed is the embedding's row times this (Gemma, Granite)
+    double residual_scale = 1.0;  ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
+    double logit_scale = 1.0;     ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
     bool norm_after_rotation = false;  ///< queries and keys are normalised behind the rotation (HunYuan), not before it
@@ -230,9 +234,11 @@ struct ModelConfig {
 
     // Encoder-decoder models.
     Stack stack = Stack::whole;
-    bool sinusoidal = false;  ///< Positions::learned with a table of sines that no file holds (Marian)
-    std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
-    std::vector<std::int64_t> start_ids;                           ///< decoder: tokens before the target
+    bool sinusoidal = false;    ///< Positions::learned with a table of sines that no file holds (Marian)
+    bool sines_to_end = false;  ///< whose last frequency is 1/10000, and whose row of padding is 0 (M2M-100)
+    /// Positions::relative; MPNet has the bias beside learned positions. 0: there is none.
+    std::int64_t relative_buckets = 0, relative_max_distance = 0;
+    std::vector<std::int64_t> start_ids;  ///< decoder: tokens before the target
 
     Experts experts;
     double mlp_clamp =
@@ -263,6 +269,9 @@ inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_valu
 /// The first of a head's numbers that rotate.
 inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
+/// The scores have a bias by the bucketed distance of query and key.
+inline bool has_relative_bias(const ModelConfig& c) noexcept { return c.relative_buckets > 0; }
+
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
 /// The logits are of classes, not of tokens.
 inline bool has_classes(const ModelConfig& c) noexcept { return c.has_unembedding && !c.labels.empty(); }
@@ -270,11 +279,13 @@ inline bool has_classes(const ModelConfig& c) noexcept { return c.has_unembeddin
 inline std::int64_t logit_count(const ModelConfig& c) noexcept {
     return c.labels.empty() ? c.vocab_size : static_cast<std::int64_t>(c.labels.size());
 }
+/// The logits are of the token at each position itself, seen from both sides.
+inline bool fills_masks(const ModelConfig& c) noexcept { return c.has_unembedding && !c.causal && !has_classes(c); }
 inline HeadKind head_of(const ModelConfig& c) noexcept {
     return !c.has_unembedding   ? HeadKind::none
            : c.class_head.any() ? c.class_head.kind
            : reads_pictures(c)  ? HeadKind::image_classifier
-           : c.mlm_head         ? HeadKind::masked_language_model
+           : fills_masks(c)     ? HeadKind::masked_language_model
                                 : HeadKind::language_model;
 }
 /// The classes are read from the mean of all rows: no row of the logits is that of its position.

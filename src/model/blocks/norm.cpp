@@ -95,6 +95,13 @@ struct HeadNorm {
 
 /// x [pos, head, d_head].
 HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
+    if (c.qk_norm == QkNorm::whole && has_kernels(x)) {  // ATen's sum over two axes depends on how many rows there are
+        const at::Tensor rows = x.reshape({x.size(0), -1}).contiguous();
+        const bool centred = c.qk_norm_kind == Norm::layer_norm;
+        const Scaled s = rows.scalar_type() == at::kFloat ? moments_of<float>(rows, c.norm_epsilon, centred)
+                                                          : moments_of<double>(rows, c.norm_epsilon, centred);
+        return {s.scale.unsqueeze(2), centred ? x - s.mean.unsqueeze(2) : x};
+    }
     at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     const std::vector<std::int64_t> over =
         c.qk_norm == QkNorm::whole ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2};

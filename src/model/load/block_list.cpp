@@ -32,6 +32,8 @@ std::string attention_text(const ModelConfig& c) {
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
+    if (has_relative_bias(c) && c.positions != Positions::relative)
+        text += ", bias by distance in " + with_commas(c.relative_buckets) + " buckets";
     if (c.disentangled.any()) {
         text += ", relative positions as terms of the score (";
         text += c.disentangled.content_to_position ? "content to position" : "";

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace headlight::model {
@@ -81,6 +82,16 @@ void name_as_stored(LoadReport& report, const Source& source) {
         for (std::string& name : *list)
             if (const auto stored = source.stored.find(name); stored != source.stored.end()) name = stored->second.tensor;
     report.ignored.insert(report.ignored.end(), source.used_up.begin(), source.used_up.end());
+}
+
+/// Tensors of a vision-language model that are no part of its language model.
+void leave_out_other_parts(LoadReport& report) {
+    constexpr std::string_view kParts[] = {"vision", "visual.", "projector", "connector", "image_newline", "mlp1."};
+    const auto others = std::ranges::stable_partition(report.unused, [&](const std::string& name) {
+        return std::ranges::none_of(kParts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+    });
+    report.ignored.insert(report.ignored.end(), others.begin(), others.end());
+    report.unused.erase(others.begin(), others.end());
 }
 
 /// How the report speaks of a row's tensor.
@@ -160,12 +171,32 @@ void split_experts(Source& source, const WeightMap& map, std::int64_t n_layers) 
 /// Vaswani et al. 2017, section 3.5, all sines before all cosines; rounded to float32 whatever the model's type, as the
 /// reference does. [context, d_model]
 at::Tensor sinusoids(const ModelConfig& c) {
+    if (c.sines_to_end) {
+        const std::int64_t n = c.d_model / 2, rows = c.context_length + c.position_offset;
+        const at::Tensor frequency =
+            at::exp(at::arange(n, at::kFloat) * -static_cast<float>(std::log(10000.0) / static_cast<double>(n - 1)));
+        const at::Tensor angle = at::arange(rows, at::kFloat).unsqueeze(1) * frequency;
+        at::Tensor table = at::cat({angle.sin(), angle.cos(), at::zeros({rows, c.d_model - 2 * n})}, 1);
+        table.select(0, c.position_offset - 1).zero_();
+        return table;
+    }
     const std::int64_t half = (c.d_model + 1) / 2;
     const auto angles = [&](std::int64_t count) {
         const at::Tensor frequency = at::pow(10000.0, at::arange(count, at::kDouble) * (-2.0 / static_cast<double>(c.d_model)));
         return at::arange(c.context_length, at::kDouble).unsqueeze(1) * frequency;
     };
     return at::cat({angles(half).sin(), angles(c.d_model - half).cos()}, 1).to(at::kFloat);
+}
+
+/// Frequencies that a file keeps, rounded as it keeps them, are factors of those that the base gives.
+void take_frequencies(ModelConfig& c, const at::Tensor& stored) {
+    const at::Tensor power = at::arange(0, c.rope_dims, 2, at::kDouble) / static_cast<double>(c.rope_dims);
+    const at::Tensor factors = (1 / at::pow(c.rope.theta, power) / stored.to(at::kCPU, at::kDouble)).contiguous();
+    constexpr double rounding = 2e-7;
+    if ((factors - 1).abs().max().item<double>() <= rounding) return;
+    const double* first = factors.data_ptr<double>();
+    c.rope.scaling = RopeScaling::longrope;
+    c.rope.short_factors = c.rope.long_factors = {first, first + factors.numel()};
 }
 
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
@@ -181,6 +212,7 @@ void derive(Model::Internals& m, bool head_absent) {
         if (c.has_unembedding) m.unembed.weight = at::mm(m.projection.weight, m.unembed.weight);
         m.embed = at::mm(m.embed, m.embed_projection.weight);
     }
+    if (m.rope_frequencies.defined()) take_frequencies(c, m.rope_frequencies);
     if (c.positions == Positions::alibi && c.alibi != Alibi::falcon) m.alibi_slopes = alibi_slopes(c).to(m.device);
     if (c.disentangled.normed && m.relative_embed.defined())
         m.relative_embed =
@@ -268,6 +300,8 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     std::vector<ResolvedRow> deferred;
     fill(*m, rows, *source, deferred, cancel, progress);
     name_as_stored(m->report, *source);
+    m->report.notes = source->notes;
+    if (!source->notes.empty()) leave_out_other_parts(m->report);
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     if (source->as_used) m->as_used = std::make_shared<WeightsAsUsed>(source, map, std::move(deferred), *m, room.kept);

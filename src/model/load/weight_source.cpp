@@ -210,6 +210,27 @@ std::vector<std::int64_t> layers_of(const WeightRow& row, std::int64_t n_layers)
 
 }  // namespace
 
+Fit fit_of(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store) {
+    Fit fit;
+    std::set<std::string> used;
+    for (const WeightRow& row : map.rows) {
+        const bool per_layer = row.shared || row.names.front().find('#') != std::string::npos;
+        for (const std::int64_t layer : per_layer ? layers_of(row, n_layers) : std::vector<std::int64_t>{0})
+            for (std::int64_t expert = 0; expert < std::max<std::int64_t>(1, row.experts); ++expert) {
+                const io::TensorView* view = find(map, row, layer, store, expert);
+                if (view && view->shape == row.shape)
+                    ++fit.met, used.insert(view->name);
+                else if (!row.optional && !row.head)
+                    fit.missing.push_back(with_numbers(row.names.front(), layer, expert));
+            }
+    }
+    for (const auto& [name, view] : store.tensors())
+        if (!used.contains(name) &&
+            std::ranges::none_of(map.ignored, [&](const std::string& glob) { return glob_match(glob, name); }))
+            fit.beyond.push_back(name);
+    return fit;
+}
+
 io::TensorStore with_pieces(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store,
                             const std::function<void(const io::TensorView& piece, const io::TensorView& whole)>& made) {
     std::map<std::string, io::TensorView> views = store.tensors();

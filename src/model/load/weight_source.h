@@ -38,8 +38,16 @@ std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const 
 void add_prefixes_in_the_wild(WeightMap&, const io::TensorStore&);
 
 /// The tensor for a slot outside the layers; nullptr if the map has no such row or the files no such tensor.
-/// Rows that lie in one tensor of all experts (ExpertPiece) get tensors of their own under the rows' names, in the same memory. `made`
-/// hears of each and of the tensor that it is a part of.
+/// What a map and the tensors of a folder have of each other.
+struct Fit {
+    std::size_t met = 0;                    ///< tensors of a row's name and shape
+    std::vector<std::string> missing = {};  ///< rows without one
+    std::vector<std::string> beyond = {};   ///< tensors that no row names and the family does not ignore
+};
+Fit fit_of(const WeightMap&, std::int64_t n_layers, const io::TensorStore&);
+
+/// Rows that lie in one tensor of all experts (ExpertPiece) get tensors of their own under the rows' names, in the same memory.
+/// `made` hears of each and of the tensor that it is a part of.
 io::TensorStore with_pieces(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
                             const std::function<void(const io::TensorView& piece, const io::TensorView& whole)>& made);
 

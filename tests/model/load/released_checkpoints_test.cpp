@@ -168,8 +168,8 @@ TEST(ReleasedCheckpoints, SuggestionsAreModelsOfTheSameKind) {
             c.update(more);
         });
     };
-    EXPECT_THAT(message("Gemma3ForConditionalGeneration", "gemma3", {{"text_config", {{"model_type", "gemma3_text"}}}}),
-                AllOf(HasSubstr("Gemma3ForCausalLM, Gemma3TextModel"), HasSubstr("gemma3_text"), Not(HasSubstr("such as T5"))));
+    EXPECT_THAT(message("Gemma9ForConditionalGeneration", "gemma9", {{"text_config", {{"model_type", "gemma9_text"}}}}),
+                AllOf(HasSubstr("Gemma3ForCausalLM"), HasSubstr("gemma9_text"), Not(HasSubstr("such as T5"))));
     EXPECT_THAT(message("Olmo9ForCausalLM", "olmo9"), HasSubstr("Olmo2ForCausalLM"));
     EXPECT_THAT(message("LlamaForCasualLM", "lama"), HasSubstr("such as LlamaForCausalLM"));
     EXPECT_THAT(message("Dinov2Model", "dinov2"), Not(HasSubstr("such as")));
