@@ -43,6 +43,8 @@ const char* word(Activation a) {
         case Activation::silu: return "silu";
         case Activation::quick_gelu: return "quick_gelu";
         case Activation::tanh: return "tanh";
+        case Activation::relu_squared: return "relu_squared";
+        case Activation::xielu: return "xielu";
     }
     return "";
 }
@@ -80,6 +82,7 @@ void add_rope(nlohmann::ordered_json& json, const model::Rope& rope, const std::
         json[prefix + "high_freq_factor"] = rope.high_freq_factor;
     }
     if (rope.attention_factor != 1.0) json[prefix + "attention_factor"] = rope.attention_factor;
+    if (rope.far_attention_factor > 0) json[prefix + "far_attention_factor"] = rope.far_attention_factor;
 }
 
 void add_rotary(nlohmann::ordered_json& json, const model::ModelConfig& c) {
@@ -106,7 +109,11 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.branch_norm) json["branch_norm"] = true;
     if (!c.norm_gain) json["norm_gain"] = false;
     if (c.qk_norm != model::QkNorm::none) json["qk_norm"] = word(c.qk_norm);
+    if (c.norm_after_rotation) json["norm_after_rotation"] = true;
     if (c.qkv_clip > 0) json["qkv_clip"] = c.qkv_clip;
+    if (c.clip_normed) json["clip_normed"] = true;
+    if (c.query_growth.any()) json["query_growth"] = {{"beta", c.query_growth.beta}, {"context", c.query_growth.context}};
+    if (c.dropped_token >= 0) json["dropped_token"] = {{"id", c.dropped_token}, {"kept_share", c.kept_share}};
     if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
     if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;
@@ -147,6 +154,7 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
         if (c.experts.sigmoid) json["experts"]["sigmoid"] = true;
         if (c.experts.scale != 1.0) json["experts"]["scale"] = c.experts.scale;
+        if (c.experts.mixer_jitter > 0) json["experts"]["mixer_jitter"] = c.experts.mixer_jitter;
         if (c.experts.correction) json["experts"]["correction"] = true;
         if (c.experts.groups > 0) {
             json["experts"]["groups"] = c.experts.groups;

@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <system_error>
 
 namespace headlight::cli {
@@ -111,6 +112,41 @@ void TextArguments::add_image(Definition& definition) {
                        ->excludes(pair_option);
 }
 
+void TextArguments::add_ids(Definition& definition) {
+    ids_option = add_value(definition, "--ids", typed_ids,
+                           "token ids in place of a text, \"5,17,3\" or a file of them; nothing is added to them", "IDS")
+                     ->excludes(text_option)
+                     ->excludes(file_option)
+                     ->excludes(pair_option);
+    if (image_option) ids_option->excludes(image_option);
+}
+
+std::vector<std::int64_t> TextArguments::ids() const {
+    std::error_code none;
+    const bool file = std::filesystem::is_regular_file(typed_ids, none);
+    const std::string text = file ? io::read_text(typed_ids, text::kLongestText) : typed_ids;
+    std::vector<std::int64_t> ids;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t begin = text.find_first_not_of(" ,\t\r\n[]", at);
+        if (begin == std::string::npos) break;
+        const std::size_t end = std::min(text.find_first_of(" ,\t\r\n[]", begin), text.size());
+        std::int64_t id = -1;
+        const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, id);
+        if (error != std::errc() || last != text.data() + end || id < 0)
+            throw Error(ErrorFacts{.problem = "This is no list of token ids",
+                                   .file = file ? typed_ids : "",
+                                   .item = file ? "number " + std::to_string(ids.size() + 1) : "--ids",
+                                   .expected = "whole numbers from 0 on, with commas or spaces between them, or a file of them",
+                                   .found = "'" + text.substr(begin, std::min<std::size_t>(end - begin, 40)) + "'"});
+        ids.push_back(id);
+        at = end;
+    }
+    if (ids.empty())
+        throw Error(ErrorFacts{
+            .problem = "There are no token ids", .file = file ? typed_ids : "", .item = "--ids", .hint = "Give at least one"});
+    return ids;
+}
+
 void TextArguments::add_edits(Definition& definition) {
     add_value(definition, "--edit", typed_edits,
               "changes the run, may be given several times: \"zero L3H1\", \"knockout L3H1 END<-2\", \"scale L3.mlp 0.5\"",
@@ -143,8 +179,10 @@ void TextArguments::require() const {
         throw Error(ErrorFacts{.problem = "No picture is named", .item = "--image", .hint = "Give the path of a .png or .jpg"});
     if (given()) return;
     throw UsageError(
-        image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
-                     : "a text is needed: --text TEXT, --text - or --text-file FILE");
+        ids_option
+            ? "a text is needed: --text TEXT, --text - or --text-file FILE, or --ids; for models that read pictures --image FILE"
+        : image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
+                       : "a text is needed: --text TEXT, --text - or --text-file FILE");
 }
 
 std::string TextArguments::text() const {

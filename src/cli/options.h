@@ -24,16 +24,19 @@ struct ModelArgument {
 
 /// --text, --text-file, --pair; "-" is standard input.
 struct TextArguments {
-    std::string typed_text, text_file, typed_pair, chat, image, recipe_file;
+    std::string typed_text, text_file, typed_pair, typed_ids, chat, image, recipe_file;
     std::vector<std::string> typed_edits;
     CLI::Option* text_option = nullptr;
     CLI::Option* file_option = nullptr;
     CLI::Option* pair_option = nullptr;
     CLI::Option* image_option = nullptr;
+    CLI::Option* ids_option = nullptr;
 
     void add(Definition&);
     /// --image FILE: what models of pictures read.
     void add_image(Definition&);
+    /// --ids 5,17,3 or --ids FILE: token ids as they are, for folders without a tokenizer too.
+    void add_ids(Definition&);
     /// --edit WORDS, --recipe FILE: what changes in the run (docs/recipe.md).
     void add_edits(Definition&);
     /// The edits of --recipe, then those of --edit. Error for words that cannot be read.
@@ -42,7 +45,10 @@ struct TextArguments {
     /// --chat PRESET: the text is a chat (headlight/text/chat.h).
     void add_chat(Definition&);
     void require() const;  ///< UsageError when neither a text nor a picture was given
-    bool given() const { return text_option->count() > 0 || file_option->count() > 0 || has_image(); }
+    bool given() const { return text_option->count() > 0 || file_option->count() > 0 || has_image() || has_ids(); }
+    bool has_ids() const { return ids_option && ids_option->count() > 0; }
+    /// Error for what is no list of ids, with its place.
+    std::vector<std::int64_t> ids() const;
     bool has_image() const { return image_option && image_option->count() > 0; }
     bool has_pair() const { return pair_option->count() > 0; }
     /// Error for a text with nothing in it.

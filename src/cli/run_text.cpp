@@ -20,6 +20,7 @@ namespace headlight::cli {
 
 std::int64_t Loaded::tokens() const {
     if (prompt.picture) return model->config().context_length;
+    if (!prompt.ids.empty()) return static_cast<std::int64_t>(prompt.ids.size());
     std::optional<std::string_view> pair;
     if (!prompt.pair.empty()) pair = prompt.pair;
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
@@ -76,6 +77,28 @@ Loaded load_tokenizer(const std::filesystem::path& folder) {
     return loaded;
 }
 
+/// The folder's own tokenizer; where it has none, its ids are their own names.
+std::shared_ptr<const text::Tokenizer> tokenizer_of_ids(const std::filesystem::path& folder, const std::vector<std::int64_t>& ids,
+                                                        const Console& console) {
+    try {
+        return trace::load_tokenizer(folder);
+    } catch (const Error& error) {
+        console.note("without a tokenizer tokens are shown as their ids (" + error.facts().problem + ")");
+    }
+    const model::ModelConfig config = model::read_config(folder);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        if (ids[i] >= config.vocab_size)
+            throw Error({.problem = "This model has no such token",
+                         .item = "--ids, number " + std::to_string(i + 1),
+                         .expected = "0 to " + std::to_string(config.vocab_size - 1),
+                         .found = std::to_string(ids[i])});
+    std::string vocab;
+    for (std::int64_t id = 0; id < config.vocab_size; ++id)
+        vocab += (id > 0 ? ",\"" : "\"") + std::to_string(id) + "\":" + std::to_string(id);
+    return text::Tokenizer::from_json_text(R"({"model":{"type":"WordLevel","unk_token":"0","vocab":{)" + vocab + "}}}",
+                                           folder / "no tokenizer");
+}
+
 /// A picture for a model of texts, or the other way round.
 void check_kind(const std::filesystem::path& folder, const TextArguments& text) {
     if (!text.has_image() && io::gguf_file_of(folder)) return;  // none of them reads pictures
@@ -117,17 +140,26 @@ Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& com
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
-    trace::Prompt prompt =
-        text.has_image() ? picture_prompt(text.image) : trace::Prompt{.text = text.text(), .pair = text.pair()};
+    trace::Prompt prompt = text.has_image() ? picture_prompt(text.image)
+                           : text.has_ids() ? trace::Prompt{.add_special_tokens = false, .ids = text.ids()}
+                                            : trace::Prompt{.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     check_kind(folder, text);
     const intervention::Recipe recipe = text.recipe();
-    Loaded loaded = load_tokenizer(folder);
+    Loaded loaded;
+    if (text.has_ids()) {
+        loaded.cancel = interruptible();
+        loaded.tokenizer = tokenizer_of_ids(folder, prompt.ids, console);
+    } else {
+        loaded = load_tokenizer(folder);
+    }
     loaded.recipe = recipe;
-    if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
+    if (!text.has_image() && !text.has_ids()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
-    if (!text.has_image()) loaded.tokens();  // reports an unreadable text before the weights are loaded
+    if (!text.has_image() && !text.has_ids()) loaded.tokens();  // reports an unreadable text before the weights are loaded
     loaded.model = load_model(folder, compute, loaded.cancel, console);
+    if (text.has_ids() && loaded.model->part(model::Stack::encoder))
+        throw Error({.problem = "Ids are run by models of one stack", .item = "--ids", .hint = "Give --text and --pair"});
     return loaded;
 }
 

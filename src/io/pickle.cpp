@@ -25,10 +25,12 @@ public:
     Machine(std::span<const std::byte> bytes, const std::filesystem::path& file, std::span<const std::string_view> allowed)
         : bytes_(bytes), file_(file), allowed_(allowed) {}
 
-    Pickle run() {
+    Pickle run(std::size_t* used) {
+        if (used) bytes_ = bytes_.first(std::min(bytes_.size(), kMaxBytes));
         if (bytes_.size() > kMaxBytes)
             fail("The pickle is too long", "at most " + bytes_text(kMaxBytes), bytes_text(bytes_.size()));
         while (!pickle_.root) step();
+        if (used) *used = at_;
         return std::move(pickle_);
     }
 
@@ -298,8 +300,8 @@ private:
 }  // namespace
 
 Pickle read_pickle(std::span<const std::byte> bytes, const std::filesystem::path& file,
-                   std::span<const std::string_view> allowed_globals) {
-    return Machine(bytes, file, allowed_globals).run();
+                   std::span<const std::string_view> allowed_globals, std::size_t* used) {
+    return Machine(bytes, file, allowed_globals).run(used);
 }
 
 }  // namespace headlight::io

@@ -34,8 +34,8 @@ struct Pickle {
 /// Reads one pickle (protocols 0 to 5, without the opcodes that make objects of classes or read beside the file).
 /// `collections.OrderedDict()` becomes a dict; the attributes that a dict is given are dropped.
 /// Errors name the file and the opcode or the global with its place: "os.system at byte 40". Size and number of values
-/// are limited, nesting costs no stack.
+/// are limited, nesting costs no stack. `used`: how many of the bytes it took; without it they are all of it.
 Pickle read_pickle(std::span<const std::byte> bytes, const std::filesystem::path& file,
-                   std::span<const std::string_view> allowed_globals);
+                   std::span<const std::string_view> allowed_globals, std::size_t* used = nullptr);
 
 }  // namespace headlight::io

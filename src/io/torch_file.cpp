@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The layout is that of torch/serialization.py (_save): NAME/data.pkl, NAME/data/KEY, NAME/byteorder; how tensors are
-// written in the pickle: torch/_utils.py (_rebuild_tensor_v2, _rebuild_parameter).
+// The layout is that of torch/serialization.py (_save): NAME/data.pkl, NAME/data/KEY, NAME/byteorder; before PyTorch 1.6
+// (_legacy_save): five pickles (magic number, version, facts of the machine, the object, the keys of its storages), then for each
+// key the number of its elements and these. How tensors are written in the pickle: torch/_utils.py (_rebuild_tensor_v2,
+// _rebuild_parameter).
 #include "io/torch_file.h"
 
 #include "headlight/base/error.h"
@@ -49,11 +51,15 @@ public:
     explicit TorchReader(std::shared_ptr<const MappedFile> file) : mapped_(std::move(file)), file_(mapped_->path()) {}
 
     std::vector<TensorView> read() {
-        check_format();
-        members_ = read_zip(mapped_->bytes(), file_);
-        find_prefix();
-        std::vector<std::byte> room;
-        pickle_ = read_pickle(unpack(members_.at(prefix_ + "data.pkl"), file_, kMaxPickle, room), file_, kAllowed);
+        if (is_legacy()) {
+            read_legacy();
+        } else {
+            if (!looks_like_zip(mapped_->bytes())) fail("Not a file of PyTorch", {}, "a zip archive");
+            members_ = read_zip(mapped_->bytes(), file_);
+            find_prefix();
+            std::vector<std::byte> room;
+            pickle_ = read_pickle(unpack(members_.at(prefix_ + "data.pkl"), file_, kMaxPickle, room), file_, kAllowed);
+        }
         const PickleValue& dict = state_dict();
         for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) add(*dict.items[i], *dict.items[i + 1]);
         return std::move(tensors_);
@@ -70,19 +76,54 @@ private:
         fail(problem, "tensor " + name_, expected, found, hint);
     }
 
-    void check_format() const {
+    /// The magic number of torch.save before 1.6, a pickle of its own.
+    static constexpr std::array<unsigned char, 15> kLegacy{0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
+                                                           0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e};
+    bool is_legacy() const {
         const auto bytes = mapped_->bytes();
-        if (looks_like_zip(bytes)) return;
-        // The magic number of torch.save before 1.6, as the pickle it is written as.
-        static constexpr std::array<unsigned char, 14> kLegacy{0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
-                                                               0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
-        const bool legacy = bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
-        const std::string name = file_.filename().string();
-        if (legacy)
-            fail("A file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
-                 "Write it anew: python -c \"import torch; torch.save(torch.load('" + name + "', weights_only=True), '" + name +
-                     "')\"");
-        fail("Not a file of PyTorch", {}, "a zip archive");
+        return bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
+    }
+
+    void read_legacy() {
+        constexpr std::int64_t version = 1001;
+        std::span<const std::byte> rest = mapped_->bytes().subspan(kLegacy.size());
+        const auto next = [&] {
+            std::size_t used = 0;
+            Pickle read = read_pickle(rest, file_, kAllowed, &used);
+            rest = rest.subspan(used);
+            return read;
+        };
+        if (const Pickle written = next(); written.root->integer != version)
+            fail("An old file of PyTorch in another version", {}, std::to_string(version), std::to_string(written.root->integer));
+        const Pickle machine = next();
+        for (std::size_t i = 0; i + 1 < machine.root->items.size(); i += 2)
+            if (machine.root->items[i]->text == "little_endian" && machine.root->items[i + 1]->integer == 0)
+                fail("Numbers in another byte order", "little_endian", "True", "False");
+        pickle_ = next();
+        std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;  // of a storage's element, and how many
+        for (const PickleValue& value : pickle_.values) {
+            if (value.kind != PickleKind::persistent || value.items[0]->items.size() < 5) continue;
+            const auto& id = value.items[0]->items;
+            const auto row =
+                std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
+            if (row == kStorages.end()) fail_type(id[1]->text);
+            sizes[id[2]->text] = {size_of(row->second), id[4]->integer};
+        }
+        const Pickle keys = next();
+        for (const PickleValue* key : keys.root->items) {
+            const auto size = sizes.find(key->text);
+            if (size == sizes.end()) fail("A storage that no tensor uses", "storage " + key->text);
+            const auto [element, expected] = size->second;
+            std::int64_t count = -1, bytes = 0;
+            if (rest.size() >= sizeof count) std::memcpy(&count, rest.data(), sizeof count);
+            if (count != expected || count < 0 || !checked_byte_size({count}, element, bytes) ||
+                static_cast<std::uint64_t>(bytes) > rest.size() - sizeof count)
+                fail("A storage has the wrong size (cut short?)", "storage " + key->text, std::to_string(expected) + " numbers",
+                     count < 0 ? "the end of the file" : std::to_string(count));
+            storages_[key->text] = rest.subspan(sizeof count, static_cast<std::size_t>(bytes));
+            rest = rest.subspan(sizeof count + static_cast<std::size_t>(bytes));
+        }
+        if (!rest.empty()) fail("Bytes that belong to no tensor", {}, "the end of the file", bytes_text(rest.size()));
     }
 
     void find_prefix() {
@@ -184,7 +225,7 @@ private:
     /// ('storage', torch.FloatStorage, '0', 'cpu', number of elements)
     Storage storage_of(const PickleValue& value) const {
         if (value.kind != PickleKind::persistent || value.items[0]->kind != PickleKind::tuple ||
-            value.items[0]->items.size() != 5)
+            value.items[0]->items.size() != (storages_.empty() ? 5u : 6u))
             fail_tensor("A tensor without a storage");
         const auto& id = value.items[0]->items;
         if (id[0]->text != "storage" || id[1]->kind != PickleKind::global || id[2]->kind != PickleKind::text)
@@ -192,6 +233,12 @@ private:
         const auto row = std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
         if (row == kStorages.end()) fail_type(id[1]->text);
         const std::int64_t count = size_of_argument(*id[4], "storage size");
+        if (!storages_.empty()) {
+            if (id[5]->kind != PickleKind::none) fail_tensor("A storage that is a part of another");
+            const auto own = storages_.find(id[2]->text);
+            if (own == storages_.end()) fail_tensor("The storage of a tensor is missing", "storage " + id[2]->text);
+            return {row->second, own->second};
+        }
         const auto member = members_.find(prefix_ + "data/" + id[2]->text);
         if (member == members_.end()) fail_tensor("The storage of a tensor is missing", "member data/" + id[2]->text);
         std::int64_t bytes = 0;
@@ -285,6 +332,7 @@ private:
     std::shared_ptr<const MappedFile> mapped_;
     const std::filesystem::path& file_;
     std::map<std::string, ZipEntry> members_;
+    std::map<std::string, std::span<const std::byte>> storages_;  ///< by key, of a file before PyTorch 1.6
     std::string prefix_;
     bool found_ = false;
     Pickle pickle_;

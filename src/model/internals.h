@@ -28,6 +28,12 @@ struct NormWeights {
     at::Tensor bias;  ///< undefined for RMSNorm
 };
 
+/// Parameters of Activation::xielu, one number each: x > 0: softplus(positive) x^2 + beta x, else
+/// (beta + softplus(negative)) (expm1(min(x, eps)) - x) + beta x.
+struct XieluWeights {
+    at::Tensor positive, negative, beta, eps;
+};
+
 struct LayerWeights {
     NormWeights ln1, ln2;
     NormWeights ln1_post, ln2_post;  ///< after attention and MLP, before their outputs are added
@@ -41,6 +47,7 @@ struct LayerWeights {
     Linear mlp_in;     ///< the gate of a gated MLP
     Linear mlp_up;     ///< the linear branch of a gated MLP
     Linear mlp_out;
+    XieluWeights xielu;
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
     Linear router, shared_gate;     ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
@@ -75,10 +82,11 @@ struct Model::Internals {
     at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
     Linear projection;                      ///< [d_model, d_projection]; undefined: none
     Linear mlm;
-    Linear unembed;             ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
-    at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
-    at::Tensor relative_bias;   ///< [buckets, head]; undefined: none
-    at::Tensor relative_embed;  ///< [2 span, d_model], after its norm; undefined: no relative positions
+    Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
+    at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
+    at::Tensor rope_frequencies;  ///< as a file keeps them; undefined: those of the configuration, which has them in the end
+    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
+    at::Tensor relative_embed;    ///< [2 span, d_model], after its norm; undefined: no relative positions
     NormWeights relative_norm;
     Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
     NormWeights conv_norm;

@@ -76,6 +76,7 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
         case Hook::cross_pattern: return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
         case Hook::cross_result: return {{Hook::cross_z, wanted.layer}};
         case Hook::mlp_post: {
+            if (c.activation == model::Activation::xielu) return {wanted};  // needs weights
             std::vector<HookPoint> sources = {{Hook::mlp_pre, wanted.layer}};
             if (c.gated_mlp) sources.push_back({Hook::mlp_pre_linear, wanted.layer});
             if (model::has_experts(c, wanted.layer.value)) sources.push_back({Hook::experts, wanted.layer});

@@ -60,7 +60,7 @@ void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, 
 
 /// The bias by distance of all heads, or of one.
 at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
-    if (trace.config().positions != model::Positions::relative) return {};
+    if (!has_relative_bias(trace.config())) return {};
     const at::Tensor all = model::relative_bias(trace.model()->internals(), trace.tokens()).to(at::kCPU);
     return head >= 0 ? all.narrow(0, head, 1) : all;
 }
@@ -145,6 +145,10 @@ at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std
     return at::stack(heads, 1);
 }
 
+const model::LayerWeights& layer_weights(const Trace& trace, Layer layer) {
+    return trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+}
+
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
     const model::ModelConfig& c = trace.config();
     const auto rows = [&](Hook hook) { return stored(trace, {hook, layer}).narrow(0, first, count); };
@@ -152,6 +156,9 @@ at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::in
         return model::expert_post(c, rows(Hook::mlp_pre), rows(Hook::mlp_pre_linear), rows(Hook::experts),
                                   c.experts.shared_gate ? rows(Hook::shared_gate) : at::Tensor());
     at::Tensor pre = rows(Hook::mlp_pre).contiguous();
+    if (c.activation == model::Activation::xielu)  // a saved trace has no weights, and no hidden units without them
+        return trace.model()->internals().layers.empty() ? rows(Hook::mlp_post)
+                                                         : model::bias_and_activate(pre, {}, c, layer_weights(trace, layer));
     at::Tensor post = model::bias_and_activate(pre, {}, c.activation);
     return c.gated_mlp ? post.mul_(rows(Hook::mlp_pre_linear)) : post;
 }
@@ -363,7 +370,7 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     if (c.positions == model::Positions::alibi) {
         const at::Tensor bias = model::alibi_bias(c, trace.keys())[head.value];
         term = (bias.unsqueeze(0) - bias.narrow(0, first, count).unsqueeze(1)).to(trace.model()->internals().dtype);
-    } else if (c.positions == model::Positions::relative) {
+    } else if (has_relative_bias(c)) {
         const at::Tensor bias = relative_bias(trace, head.value).select(0, 0);
         term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())
                    .view({count, trace.keys()});
@@ -393,7 +400,7 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
 at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     check_layer(trace, layer);
     const at::NoGradGuard no_grad;
-    const model::LayerWeights& w = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+    const model::LayerWeights& w = layer_weights(trace, layer);
     const at::Tensor x = stored(trace, {which, layer});
     if (trace.config().qk_norm == model::QkNorm::none) return x;
     const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };
@@ -407,27 +414,26 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
     const model::Model::Internals& model = trace.model()->internals();
-    at::Tensor x = summands;
-    if (c.qk_norm != model::QkNorm::none) {
+    const auto normed = [&](at::Tensor x) {
         const model::LayerWeights& w = model.layers[static_cast<std::size_t>(layer.value)];
         const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
         const auto own = [&](const at::Tensor& t) {
             const at::Tensor here = t.to(at::kCPU, at::kDouble);
             return here.numel() == x.size(2) ? here.view({-1}) : here.view({-1, x.size(2)})[head];
         };
-        const at::Tensor scales =
-            tensor_rows(trace, {which == Hook::q ? Hook::q_norm_scale : Hook::k_norm_scale, layer}, first, x.size(0))
-                .to(at::kDouble);
+        const Hook hook = which == Hook::q ? Hook::q_norm_scale : Hook::k_norm_scale;
+        const at::Tensor scales = tensor_rows(trace, {hook, layer}, first, x.size(0)).to(at::kDouble);
         const at::Tensor scale = scales.select(1, scales.size(1) == 1 ? 0 : head).unsqueeze(2);  // [row, 1, 1]
         if (c.qk_norm_kind == model::Norm::layer_norm) x = x - x.mean(2, true);
         x = x / scale * own(norm.gain);
-        if (norm.bias.defined()) {
-            x = x.clone();
-            x.select(1, x.size(1) - 1).add_(own(norm.bias));
-        }
-    }
+        if (norm.bias.defined()) x.select(1, x.size(1) - 1).add_(own(norm.bias));
+        return x;
+    };
+    const bool norms = c.qk_norm != model::QkNorm::none;
+    at::Tensor x = norms && !c.norm_after_rotation ? normed(summands) : summands;
     if (c.positions != model::Positions::rotary) return x;
-    return model::rotate_rows(model, layer, x.transpose(0, 1).contiguous(), first, trace.keys()).transpose(0, 1);
+    x = model::rotate_rows(model, layer, x.transpose(0, 1).contiguous(), which == Hook::q, first, trace.keys()).transpose(0, 1);
+    return norms && c.norm_after_rotation ? normed(x) : x;
 }
 
 at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position key) {

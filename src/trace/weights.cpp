@@ -187,10 +187,11 @@ at::Tensor alibi_bias(const model::Model& model, std::int64_t tokens) {
     return c.positions == model::Positions::alibi ? model::alibi_bias(c, tokens) : at::Tensor();
 }
 
-at::Tensor activate(const model::Model& model, const at::Tensor& x) {
+at::Tensor activate(const model::Model& model, Layer layer, const at::Tensor& x) {
     const at::NoGradGuard no_grad;
     at::Tensor pre = x.contiguous();
-    return model::bias_and_activate(pre, {}, model.config().activation);
+    const auto held = model::weights_of(model.internals(), layer, model::LayerPart::mlp);
+    return model::bias_and_activate(pre, {}, model.config(), *held);
 }
 
 at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int64_t count, bool after_block_0) {

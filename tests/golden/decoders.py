@@ -71,7 +71,7 @@ def gain(module):
     weight = getattr(module, "weight", None)
     if weight is None:
         return torch.ones(())
-    return 1 + weight if type(module).__name__.startswith("Gemma") else weight
+    return 1 + weight if type(module).__name__.startswith(("Gemma", "Nemotron")) else weight
 
 
 def norm(g, name, module, r):

@@ -98,9 +98,9 @@ def t5(model, r, outputs):
 
 
 def bart(model, r, outputs):
-    """BART, mBART (norms in front, one more at the end) and Marian (no norm behind the embedding)."""
+    """BART, mBART (norms in front, one more at the end), Marian (no norm behind the embedding), Pegasus and M2M-100 (both)."""
     g, c = make_golden.Golden(), model.config
-    pre_norm = c.model_type == "mbart"
+    pre_norm = c.model_type in ("mbart", "pegasus", "m2m_100")
 
     def stack(s, layers, heads, patterns, prefix, cross_patterns=None):
         causal = cross_patterns is not None
@@ -159,7 +159,7 @@ def bart(model, r, outputs):
     return g
 
 
-FAMILIES = {"t5": t5, "mt5": t5, "bart": bart, "mbart": bart, "marian": bart}
+FAMILIES = {"t5": t5, "mt5": t5, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart, "m2m_100": bart}
 
 
 @contextlib.contextmanager
@@ -256,6 +256,11 @@ TINY = {
     "marian": (T.MarianMTModel, T.MarianConfig,
                dict(BART, decoder_layers=3, scale_embedding=True, activation_function="swish", eos_token_id=0, unk_token_id=1,
                     pad_token_id=41, decoder_start_token_id=41, forced_eos_token_id=0), lambda: unigram_tokenizer(41, 0, 1)),
+    "pegasus": (T.PegasusForConditionalGeneration, T.PegasusConfig,
+                dict(BART, scale_embedding=True, activation_function="relu", eos_token_id=1, pad_token_id=0, decoder_start_token_id=0,
+                     forced_eos_token_id=1), lambda: unigram_tokenizer(0, 1, 2)),
+    "m2m_100": (T.M2M100ForConditionalGeneration, T.M2M100Config,
+                dict(BART, bos_token_id=1, eos_token_id=2, pad_token_id=3, decoder_start_token_id=2), byte_tokenizer),
 }
 SOURCE, TARGET = "the cat, the hat: the cat", "die Katze, die"
 
@@ -285,7 +290,7 @@ def make_tiny(name, seed):
                 p.data.mul_(model.config.d_kv ** -0.5)
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.copy_(0.4 * torch.randn(model.final_logits_bias.shape, generator=torch.Generator().manual_seed(seed)))
-    if name == "marian":  # randomise() has filled the tables of sines, which no checkpoint holds
+    if name in ("marian", "pegasus"):  # randomise() has filled the tables of sines, which no checkpoint holds
         for stack in (model.model.encoder, model.model.decoder):
             stack.embed_positions.weight.data.copy_(stack.embed_positions.create_weight())
     if not untied:

@@ -8,7 +8,8 @@ from torch.nn.functional import linear
 def mlp(g, name, block, r):
     """hook_router to hook_post of a layer with experts; the sum over all units is checked against what the block gave."""
     x = r.into(block)
-    logits, weights, chosen = block.gate(x)
+    router = block.gate if hasattr(block, "gate") else block.router
+    logits, weights, chosen = router(x)
     routed = torch.zeros_like(logits).scatter(1, chosen, weights.to(logits.dtype))
     g[name + "mlp.hook_router"], g[name + "mlp.hook_experts"] = logits, routed
     experts = block.experts
@@ -60,7 +61,7 @@ def clamped_mlp(g, name, block, r):
 
 
 KINDS = ("mixtral", "qwen2_moe", "gpt_oss")
-EAGER = KINDS + ("deepseek_v2", "deepseek_v3")  # whose experts transformers may compute in other ways
+EAGER = KINDS + ("deepseek_v2", "deepseek_v3", "qwen3_moe", "olmoe", "granitemoe", "phimoe")  # whose experts transformers may compute in other ways
 
 
 def tiny(T):

@@ -102,7 +102,7 @@ def write_vocab(w, folder, kind):
     w.add_token_types(types)
 
 
-PAIRED = ("llama", "olmo", "granite", "smollm3")  # LlamaModel and what descends from it
+PAIRED = ("llama", "olmo", "granite", "smollm3", "granitemoe", "arcee", "mistral3")  # LlamaModel and what descends from it
 
 
 def more_fields(w, c):
@@ -110,9 +110,18 @@ def more_fields(w, c):
     for field, add in (("attention_multiplier", w.add_attention_scale), ("embedding_multiplier", w.add_embedding_scale),
                        ("residual_multiplier", w.add_residual_scale), ("logits_scaling", w.add_logit_scale),
                        ("clip_qkv", w.add_clamp_kqv), ("num_local_experts", w.add_expert_count),
-                       ("num_experts_per_tok", w.add_expert_used_count)):
+                       ("num_experts", w.add_expert_count), ("num_experts_per_tok", w.add_expert_used_count)):
         if c.get(field) is not None:
             add(c[field])
+    if c.get("moe_intermediate_size"):
+        w.add_expert_feed_forward_length(c["moe_intermediate_size"])
+    if c.get("shared_expert_intermediate_size"):
+        w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
+    if c["model_type"] in ("exaone4", "olmo3") and c["sliding_window"]:
+        w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c["layer_types"]])
+    if c["model_type"] == "cohere2":
+        w.add_logit_scale(c["logit_scale"])
+        w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
     if c["model_type"] == "cohere":
         w.add_logit_scale(c["logit_scale"])
         w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
@@ -122,6 +131,18 @@ def more_fields(w, c):
         w.add_max_alibi_bias(c["attn_config"]["alibi_bias_max"])
         if c["attn_config"]["clip_qkv"] is not None:
             w.add_clamp_kqv(c["attn_config"]["clip_qkv"])
+
+
+def halved(weights):
+    """Granite-MoE's gates and linear branches."""
+    out = {}
+    for key, x in weights.items():
+        if key.endswith("input_linear.weight"):
+            for part, y in zip(("w1", "w3"), np.split(x, 2, axis=1)):
+                out[key.replace("input_linear", "experts." + part)] = y
+        else:
+            out[key] = x
+    return out
 
 
 def together(weights):
@@ -181,12 +202,25 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None, stretched=Non
         rope = c.get("rope_parameters") or {k: c[k] for k in ("rope_theta", "partial_rotary_factor") if k in c}
         rope = rope.get("full_attention", rope)
         if "rope_theta" in rope:
-            w.add_rope_freq_base(rope["rope_theta"])
+            # HunYuan's stretched base
+            stretch = rope.get("alpha", 1) ** (c["head_dim"] / (c["head_dim"] - 2)) if "alpha" in rope else 1
+            w.add_rope_freq_base(rope["rope_theta"] * stretch)
+        if c["model_type"] == "olmo3":
+            w.add_rope_freq_base_swa(c["rope_parameters"]["sliding_attention"]["rope_theta"])
+        if rope.get("rope_type") == "yarn":
+            w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+            w.add_rope_scaling_factor(rope["factor"])
+            w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+            w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+            w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+        if "llama_4_scaling_beta" in rope:
+            w.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
+            w.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
         if rope.get("rope_type") == "linear":
             w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             w.add_rope_scaling_factor(rope["factor"])
         if "partial_rotary_factor" in rope:
-            w.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width // heads))
+            w.add_rope_dimension_count(int(rope["partial_rotary_factor"] * (c.get("head_dim") or width // heads)))
         if rope.get("rope_type") == "longrope":  # Phi3MiniModel
             w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
             stretch = c["max_position_embeddings"] / rope["original_max_position_embeddings"]
@@ -203,7 +237,7 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None, stretched=Non
     write_vocab(w, folder, kind)
     mapping = names(arch, layers)
     tied = c.get("tie_word_embeddings", True)
-    for key, x in together(weights).items():
+    for key, x in together(halved(weights)).items():
         if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias") or key.startswith("cls."):
             continue
         stem = key.removeprefix("transformer.").removeprefix("nomic_bert.").removeprefix("bert.")
@@ -215,7 +249,7 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None, stretched=Non
             x = paired(x, c["num_key_value_heads"])
         if arch_name == "gpt2" and x.ndim == 2 and ("c_attn" in key or "c_proj" in key or "c_fc" in key):
             x = x.T
-        if arch_name.startswith("gemma") and "norm" in key:
+        if (arch_name.startswith("gemma") or arch_name == "nemotron" and key.endswith(".weight")) and "norm" in key:
             x = x + 1
         if arch_name == "falcon" and "query_key_value" in key:
             x = q_k_v(x, heads, kv_heads(c))
@@ -326,6 +360,11 @@ def main():
     for name in ("stablelm-heads", "stablelm-parallel"):
         fixture(name, gguf.MODEL_ARCH.STABLELM)
     fixture("mixtral", gguf.MODEL_ARCH.LLAMA)
+    for name, arch in (("qwen3-moe", "QWEN3MOE"), ("olmoe", "OLMOE"), ("granitemoe", "GRANITE_MOE"),
+                       ("starcoder2", "STARCODER2"), ("glm", "CHATGLM"), ("glm4", "GLM4"), ("cohere2", "COHERE2"),
+                       ("ernie4_5", "ERNIE4_5"), ("exaone4", "EXAONE4"), ("seed-oss", "SEED_OSS"), ("nemotron", "NEMOTRON"),
+                       ("arcee", "ARCEE"), ("hunyuan", "HUNYUAN_DENSE"), ("ministral3", "MISTRAL3"), ("olmo3", "OLMO2")):
+        fixture(name, getattr(gguf.MODEL_ARCH, arch))
     fixture("cohere", gguf.MODEL_ARCH.COMMAND_R)
     fixture("gpt-neox", gguf.MODEL_ARCH.GPTNEOX)
     fixture("gpt-neox-serial", gguf.MODEL_ARCH.GPTNEOX)

@@ -27,6 +27,7 @@ import torch
 import transformers
 import decoders
 import experts
+import later_decoders
 import latent
 import more_encoders
 import more_models
@@ -319,7 +320,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS | later_decoders.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -344,6 +345,7 @@ def run_recorded(model, ids, type_ids, dtype):
     for module in model.modules():
         r.watch(module)
     inputs = {"input_ids": torch.tensor([ids])}
+    r.into_ids = torch.tensor(ids)
     if config.model_type in ("bert", "electra", "albert", "deberta-v2", "nomic_bert"):
         inputs["token_type_ids"] = torch.tensor([type_ids])
     outputs = model(**inputs, output_attentions=True)
@@ -438,7 +440,7 @@ TINY = {
 }
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
-NEWER |= variants.tiny(T)
+NEWER |= variants.tiny(T) | later_decoders.tiny(T) | more_encoders.later(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

@@ -43,5 +43,6 @@ save_file({name: tensor.detach().contiguous().clone() for name, tensor in state.
 torch.save({"epoch": 3, "loss": 0.25, "name": "run", "steps": [1, 2], "state_dict": state}, here / "nested.pt", pickle_protocol=4)
 small = {"w": numbers(2)}
 torch.save(small, here / "legacy.bin", _use_new_zipfile_serialization=False)
+torch.save(state, here / "legacy-types.bin", _use_new_zipfile_serialization=False)
 torch.save({"w": numbers(4).to(torch.float8_e4m3fn)}, here / "fp8.bin")
 torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), here / "script.pt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Goldens of DeBERTa-v2 and NomicBERT (make_golden.py), on the walk of more_models.py."""
+"""Goldens of DeBERTa-v2, NomicBERT and later encoders (make_golden.py), on the walk of more_models.py."""
 from types import SimpleNamespace as Names
 
 import torch
@@ -97,7 +97,92 @@ def nomic_bert(model, r, outputs, tokens):
     return g
 
 
-KINDS = {"deberta-v2": deberta, "nomic_bert": nomic_bert}
+def mpnet(model, r, outputs, tokens):
+    t, c = getattr(model, "mpnet", model), model.config
+    heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
+    bias = t.encoder.compute_position_bias(torch.zeros(1, tokens, 1))[0].to(outputs.logits.dtype)
+
+    def parts(i, b):
+        a = b.attention.attn
+        q, k, v = (heads_of(r.out_of(m), tokens, heads) for m in (a.q, a.k, a.v))
+        return Names(post_norm=True, causal=False, ln1=b.attention.LayerNorm, ln2=b.output.LayerNorm, q=q, k=k, v=v, o=a.o,
+                     scale=d ** -0.5, fc1=b.intermediate.dense, fc2=b.output.dense, terms=bias)
+    g = walk(model, r, outputs, tokens, t.encoder.layer, parts)
+    e = t.embeddings
+    g["hook_embed"] = r.out_of(e.word_embeddings)
+    g["hook_pos_embed"] = r.out_of(e.position_embeddings)
+    norm(g, "embed_ln", e.LayerNorm, r)
+    mlm_head(g, r, model.lm_head.dense, model.lm_head.layer_norm, outputs)
+    return g
+
+
+def esm(model, r, outputs, tokens):
+    t, c = model.esm, model.config
+    heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
+    rotary = c.position_embedding_type == "rotary"
+    x = r.out_of(t.embeddings)
+    if rotary:
+        cos, sin = t.rotary_embeddings(x[None], torch.arange(tokens)[None])
+
+    def parts(i, b):
+        a = b.attention
+        q, k, v = (heads_of(r.out_of(m), tokens, heads) for m in (a.self.query, a.self.key, a.self.value))
+        return Names(causal=False, ln1=a.LayerNorm, ln2=b.LayerNorm, q=q, k=k, v=v, turn=(lambda y: rotate(y, cos, sin)) if rotary else None,
+                     o=a.output.dense, scale=d ** -0.5, fc1=b.intermediate.dense, fc2=b.output.dense)
+    g = walk(model, r, outputs, tokens, t.encoder.layer, parts)
+    e = t.embeddings
+    g["hook_embed"] = r.out_of(e.word_embeddings)
+    if c.token_dropout:
+        hidden = r.into_ids == c.mask_token_id
+        g["hook_embed"] = g["hook_embed"].masked_fill(hidden[:, None], 0) * (1 - 0.15 * 0.8) / (1 - hidden.double().mean())
+    if not rotary:
+        g["hook_pos_embed"] = r.out_of(e.position_embeddings)
+    if e.layer_norm is not None:
+        norm(g, "embed_ln", e.layer_norm, r)
+    norm(g, "ln_final", t.encoder.emb_layer_norm_after, r)
+    mlm_head(g, r, model.lm_head.dense, model.lm_head.layer_norm, outputs)
+    return g
+
+
+def eurobert(model, r, outputs, tokens):
+    t, c = model.model, model.config
+    d = c.head_dim or c.hidden_size // c.num_attention_heads
+    x = r.out_of(t.embed_tokens)
+    cos, sin = t.rotary_emb(x[None], torch.arange(tokens)[None])
+
+    def parts(i, b):
+        a = b.self_attn
+        q, k, v = (r.out_of(m).view(tokens, -1, d) for m in (a.q_proj, a.k_proj, a.v_proj))
+        return Names(causal=False, ln1=b.input_layernorm, ln2=b.post_attention_layernorm, q=q, k=k, v=v, turn=lambda y: rotate(y, cos, sin),
+                     o=a.o_proj, scale=a.scaling, fc1=b.mlp.gate_proj, up=b.mlp.up_proj, fc2=b.mlp.down_proj)
+    g = walk(model, r, outputs, tokens, t.layers, parts)
+    g["hook_embed"] = x
+    norm(g, "ln_final", t.norm, r)
+    g["logits"] = outputs.logits[0]
+    return g
+
+
+def modernbert_decoder(model, r, outputs, tokens):
+    t, c = model.model, model.config
+    d = c.hidden_size // c.num_attention_heads
+    x = r.out_of(t.embeddings.tok_embeddings)
+
+    def parts(i, b):
+        a, kind = b.attn, c.layer_types[i]
+        q, k, v = (r.out_of(m).view(tokens, -1, d) for m in (a.q_proj, a.k_proj, a.v_proj))
+        cos, sin = t.rotary_emb(x[None], torch.arange(tokens)[None], kind)
+        return Names(ln1=b.attn_norm if i > 0 else None, ln2=b.mlp_norm, q=q, k=k, v=v, turn=lambda y: rotate(y, cos, sin), o=a.Wo,
+                     scale=a.scaling, fused=b.mlp.Wi, fc2=b.mlp.Wo, window=c.sliding_window if kind == "sliding_attention" else 0)
+    g = walk(model, r, outputs, tokens, t.layers, parts)
+    g["hook_embed"] = x
+    norm(g, "embed_ln", t.embeddings.norm, r)
+    norm(g, "ln_final", t.final_norm, r)
+    mlm_head(g, r, model.lm_head.dense, model.lm_head.norm, outputs)
+    return g
+
+
+LATER = {"mpnet": mpnet, "esm": esm, "eurobert": eurobert, "modernbert-decoder": modernbert_decoder}
+KINDS = {"deberta-v2": deberta, "nomic_bert": nomic_bert} | LATER
 
 
 def tiny(T):
@@ -131,3 +216,19 @@ def convolved(T):
         "deberta-conv-groups": dict(relative, max_relative_positions=5, pos_att_type=["c2p"], conv_kernel_size=5, conv_groups=2),
     }
     return {name: (T.DebertaV2ForMaskedLM, T.DebertaV2Config, fields, "float32", None) for name, fields in table.items()}
+
+
+def later(T):
+    """A table of its own for the same reason."""
+    wide = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, max_position_embeddings=48)
+    kinds = ["full_attention", "sliding_attention", "sliding_attention"]
+    table = {
+        "mpnet": (T.MPNetForMaskedLM, T.MPNetConfig, dict(wide)),
+        # As ESM-2, and as ESM-1b; some tokens are masked.
+        "esm": (T.EsmForMaskedLM, T.EsmConfig, dict(wide, position_embedding_type="rotary", token_dropout=True, mask_token_id=12)),
+        "esm-learned": (T.EsmForMaskedLM, T.EsmConfig, dict(wide, emb_layer_norm_before=True, mask_token_id=4)),
+        "eurobert": (T.EuroBertForMaskedLM, T.EuroBertConfig, dict(wide, num_key_value_heads=2, mlp_bias=True, attention_bias=True)),
+        "modernbert-decoder": (T.ModernBertDecoderForCausalLM, T.ModernBertDecoderConfig, dict(
+            wide, num_hidden_layers=3, local_attention=8, layer_types=kinds)),
+    }
+    return {name: (*row, "float32", None) for name, row in table.items()}

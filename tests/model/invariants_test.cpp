@@ -159,6 +159,10 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     const at::Tensor i = at::arange(tokens, at::kDouble);
     if (in.alibi_slopes.defined()) s = s - in.alibi_slopes.view({-1, 1, 1}) * (i.unsqueeze(1) - i.unsqueeze(0));
     if (in.key_bias.defined()) s = s + in.key_bias.unsqueeze(1) - in.key_bias.unsqueeze(2);
+    if (in.relative_bias.defined()) {
+        const at::Tensor column = (i.unsqueeze(0) - i.unsqueeze(1) + static_cast<double>(tokens - 1)).to(at::kLong).flatten();
+        s = s + in.relative_bias.to(at::kDouble).index_select(1, column).view({-1, tokens, tokens});
+    }
     if (const Disentangled& d = c.disentangled; d.any()) {
         const auto& m = model->internals();
         const at::Tensor distance = (i.unsqueeze(1) - i.unsqueeze(0)).to(at::kLong).contiguous();

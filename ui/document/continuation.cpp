@@ -75,7 +75,8 @@ std::optional<ErrorFacts> Document::why_no_continuation() const {
                           .found = model_.model->config().family + ", which generates a target from a source",
                           .hint = "headlight generate --text SOURCE --pair TARGET does"};
     if (auto why = model::why_no_continuation(*model_.model)) {
-        if (model_.model->config().mlm_head) why->hint = "It fills in words instead: pin a token and press \"predictions\"";
+        if (model::fills_masks(model_.model->config()))
+            why->hint = "It fills in words instead: pin a token and press \"predictions\"";
         return why;
     }
     if (prompt_.has_pair && !prompt_.pair.isEmpty())

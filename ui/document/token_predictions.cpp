@@ -51,7 +51,7 @@ void TokenPredictions::look(bool wanted, const TracePtr& trace, std::optional<Po
                     });
         return;
     }
-    if (!c.has_unembedding || (!causal && !c.mlm_head)) {
+    if (!c.has_unembedding || (!causal && !model::fills_masks(c))) {
         line_ = c.stack == model::Stack::encoder ? QStringLiteral("The encoder predicts no tokens, the decoder does")
                                                  : QStringLiteral("This model predicts no tokens");
         return;

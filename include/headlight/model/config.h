@@ -14,8 +14,9 @@ namespace headlight::model {
 enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
-/// quick_gelu: x sigmoid(1.702 x) (CLIP).
-enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu, tanh };
+/// quick_gelu: x sigmoid(1.702 x) (CLIP). relu_squared: max(x, 0)^2 (Nemotron). xielu: with two parameters of each layer
+/// (Huang and Schlag 2024, Apertus).
+enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu, tanh, relu_squared, xielu };
 enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 /// What a norm of queries and keys runs over: nothing; each head's d_head with one gain for all heads (Qwen 3, Gemma 3) or
 /// with one for each (Cohere, StableLM); all heads' numbers together (OLMo 2).
@@ -30,12 +31,13 @@ enum class Alibi { bloom, mpt, falcon };
 struct Rope {
     double theta = 10000.0;
     RopeScaling scaling = RopeScaling::none;
-    double factor = 1.0;                                        ///< linear, llama3, dynamic, yarn
-    double low_freq_factor = 1.0, high_freq_factor = 4.0;       ///< llama3
-    std::int64_t original_context = 0;                          ///< llama3, yarn, longrope; dynamic: longer texts are stretched
-    double beta_fast = 32.0, beta_slow = 1.0;                   ///< yarn
-    bool truncate = true;                                       ///< yarn: whole dimensions at both ends of the ramp
-    double attention_factor = 1.0;                              ///< yarn, longrope: cos and sin are multiplied with it
+    double factor = 1.0;                                   ///< linear, llama3, dynamic, yarn
+    double low_freq_factor = 1.0, high_freq_factor = 4.0;  ///< llama3
+    std::int64_t original_context = 0;                     ///< llama3, yarn, longrope; dynamic: longer texts are stretched
+    double beta_fast = 32.0, beta_slow = 1.0;              ///< yarn
+    bool truncate = true;                                  ///< yarn: whole dimensions at both ends of the ramp
+    double attention_factor = 1.0;                         ///< yarn, longrope: cos and sin are multiplied with it
+    double far_attention_factor = 0;  ///< longrope: in texts beyond the original context instead of it (PhiMoE); 0: the same
     std::vector<double> short_factors = {}, long_factors = {};  ///< longrope: one for each frequency
 };
 
@@ -65,9 +67,10 @@ struct Experts {
     std::int64_t group_best = 1;     ///< a group's score is the sum of this many best experts
     bool correction = false;         ///< a bias per expert is added while choosing, not to the weights (DeepSeek-V3)
     std::int64_t dense_width = 0;    ///< hidden units of layers without experts
-    bool wide_router = false;        ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
-    bool wide_weights = false;       ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
-    std::vector<bool> layers = {};   ///< [layer] has experts; empty: all have
+    double mixer_jitter = 0;    ///< experts are chosen one after another by SparseMixer, see blocks/experts.cpp; 0: not (PhiMoE)
+    bool wide_router = false;   ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
+    bool wide_weights = false;  ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
+    std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
     std::int64_t units() const noexcept { return count * width + shared_width; }
 };
 
@@ -135,6 +138,14 @@ struct ClassHead {
     bool any() const noexcept { return kind != HeadKind::none; }
 };
 
+/// Queries are multiplied by 1 + beta ln(1 + floor(position / context)), so that softmax stays sharp in long texts (Llama 4,
+/// Ministral 3).
+struct QueryGrowth {
+    double beta = 0;  ///< 0: they are not
+    std::int64_t context = 0;
+    bool any() const noexcept { return beta != 0; }
+};
+
 /// Multi-head latent attention (DeepSeek-V2 2024, section 2.1): keys and values are made of one narrow vector for each token,
 /// normalised, which is what a cache would keep. The first numbers of a query and a key are of content; the others rotate, and
 /// those of the key are one vector for all heads: score = scale (content_i.content_j + rotary_i.rotary_j).
@@ -178,9 +189,11 @@ struct ModelConfig {
     bool branch_norm = false;           ///< ln1_post, ln2_post: outputs of attention and MLP are normalised before they are added
     bool first_layer_unnormed = false;  ///< ModernBERT: attention of layer 0 reads the stream as it is
     bool query_bias = false;            ///< q, k and v have biases
+    bool out_bias = false;              ///< Seed-OSS: the output of attention has one, whatever q, k and v have
     bool mlp_bias = true;
     bool final_norm = true;
     bool tied_unembedding = false;
+    bool unembed_bias = false;    ///< Phi-MoE: the unembedding has one where the file says so
     bool has_unembedding = true;  ///< false: no logits (sentence encoders); see head_of()
     bool mlm_head = false;        ///< BERT: dense, activation and LayerNorm before the unembedding
 
@@ -189,12 +202,18 @@ struct ModelConfig {
     bool norm_gain = true;  ///< false: norms without any parameter (OLMo)
     Activation activation = Activation::gelu;
     Activation mlm_activation = Activation::gelu;  ///< of the masked-word head
-    double embed_scale = 1.0;                      ///< hook_embed is the embedding's row times this (Gemma, Granite)
-    double residual_scale = 1.0;                   ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
-    double logit_scale = 1.0;  ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
+    /// ESM: rows of this token are 0, and the others of a text are multiplied by kept_share / (1 - the token's share of the
+    /// text).
+    std::int64_t dropped_token = -1;
+    double kept_share = 1.0;
+    double embed_scale = 1.0;     ///< hook_embed is the embedding's row times this (Gemma, Granite)
+    double residual_scale = 1.0;  ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
+    double logit_scale = 1.0;     ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
-    double qkv_clip = 0;  ///< q, k and v are clamped to +-this (OLMo); 0: not
+    bool norm_after_rotation = false;  ///< queries and keys are normalised behind the rotation (HunYuan), not before it
+    double qkv_clip = 0;               ///< q, k and v are clamped to +-this (OLMo); 0: not
+    bool clip_normed = false;          ///< q and k behind their norm (OLMoE)
     Positions positions = Positions::learned;
     std::int64_t position_offset = 0;   ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
     std::int64_t position_pad_id = -1;  ///< learned: this token has no position and takes row position_offset - 1
@@ -204,6 +223,7 @@ struct ModelConfig {
     std::int64_t rope_dims = 0;         ///< rotated part of d_head, from first_rotated() on
     bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
     std::vector<LayerRope> layer_rope;  ///< [layer]; empty: all global
+    QueryGrowth query_growth;           ///< behind the rotation
     /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
     std::vector<std::int64_t> windows;
     double score_scale = 1.0;     ///< score = score_scale_of() * q.k + bias; 1/sqrt(d_head) in most models
@@ -214,9 +234,11 @@ struct ModelConfig {
 
     // Encoder-decoder models.
     Stack stack = Stack::whole;
-    bool sinusoidal = false;  ///< Positions::learned with a table of sines that no file holds (Marian)
-    std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
-    std::vector<std::int64_t> start_ids;                           ///< decoder: tokens before the target
+    bool sinusoidal = false;    ///< Positions::learned with a table of sines that no file holds (Marian)
+    bool sines_to_end = false;  ///< whose last frequency is 1/10000, and whose row of padding is 0 (M2M-100)
+    /// Positions::relative; MPNet has the bias beside learned positions. 0: there is none.
+    std::int64_t relative_buckets = 0, relative_max_distance = 0;
+    std::vector<std::int64_t> start_ids;  ///< decoder: tokens before the target
 
     Experts experts;
     double mlp_clamp =
@@ -247,6 +269,9 @@ inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_valu
 /// The first of a head's numbers that rotate.
 inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
+/// The scores have a bias by the bucketed distance of query and key.
+inline bool has_relative_bias(const ModelConfig& c) noexcept { return c.relative_buckets > 0; }
+
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
 /// The logits are of classes, not of tokens.
 inline bool has_classes(const ModelConfig& c) noexcept { return c.has_unembedding && !c.labels.empty(); }
@@ -254,11 +279,13 @@ inline bool has_classes(const ModelConfig& c) noexcept { return c.has_unembeddin
 inline std::int64_t logit_count(const ModelConfig& c) noexcept {
     return c.labels.empty() ? c.vocab_size : static_cast<std::int64_t>(c.labels.size());
 }
+/// The logits are of the token at each position itself, seen from both sides.
+inline bool fills_masks(const ModelConfig& c) noexcept { return c.has_unembedding && !c.causal && !has_classes(c); }
 inline HeadKind head_of(const ModelConfig& c) noexcept {
     return !c.has_unembedding   ? HeadKind::none
            : c.class_head.any() ? c.class_head.kind
            : reads_pictures(c)  ? HeadKind::image_classifier
-           : c.mlm_head         ? HeadKind::masked_language_model
+           : fills_masks(c)     ? HeadKind::masked_language_model
                                 : HeadKind::language_model;
 }
 /// The classes are read from the mean of all rows: no row of the logits is that of its position.

@@ -23,6 +23,8 @@ struct LoadReport {
     std::vector<std::string> unused;            ///< tensors in the files that no parameter uses
     std::vector<std::string> ignored;           ///< unused on purpose: buffers the family names (attention masks, position ids)
     std::vector<std::string> optional_missing;  ///< parts that are absent and not needed ("MLM head")
+    std::vector<std::string>
+        notes;  ///< of how the files were read: a part of another model, a family that config.json does not name
     std::vector<std::string> files;
     std::string why_cpu;  ///< why a GPU that works is not used; empty: there is none, it is used, or the CPU was asked for
     double seconds = 0;

@@ -68,8 +68,8 @@ at::Tensor unembed_bias(const model::Model&);  ///< [vocab], undefined: none
 /// What ALiBi adds to the score of every key, up to a number of the query's: [head, key] float64 on the CPU; undefined: no ALiBi.
 at::Tensor alibi_bias(const model::Model&, std::int64_t tokens);
 
-/// The activation of the model's MLPs, of a tensor of any shape; a new tensor.
-at::Tensor activate(const model::Model&, const at::Tensor&);
+/// The activation of a layer's MLP, of a tensor of any shape; a new tensor.
+at::Tensor activate(const model::Model&, Layer, const at::Tensor&);
 
 /// What stands for the tokens [first, first + count) in the stream, without positions and with token type 0:
 /// [count, d_model]. Before block 0 (behind the embedding norm where there is one), or after it with the output of its

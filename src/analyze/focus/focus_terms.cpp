@@ -92,7 +92,7 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     check_head(trace, id);
     require_own_text(trace, "The split of a score");
     const auto& config = trace.config();
-    if (config.positions == Positions::relative)
+    if (model::has_relative_bias(config))
         throw Error(ErrorFacts{.problem = "The split of a score has no term for a bias by distance",
                                .item = config.name,
                                .hint = "The neuron view shows the bias of each key in a column of its own"});

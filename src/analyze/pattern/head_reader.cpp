@@ -90,6 +90,8 @@ std::string position_kind(const trace::Trace& trace) {
     const auto& config = trace.config();
     if (config.disentangled.any())
         return config.positions == model::Positions::learned ? "disentangled, and learned inside the stream" : "disentangled";
+    if (has_relative_bias(config) && config.positions == model::Positions::learned)
+        return "by distance, and learned inside the stream";
     switch (trace.config().positions) {
         case model::Positions::alibi:  // rounded: each key's bias by itself, so that there is no one slope
             return config.alibi == model::Alibi::falcon ? "ALiBi, rounded to bfloat16" : "ALiBi";

@@ -28,7 +28,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.products = view.k.array().rowwise() * view.q.transpose().array();
     view.dot = (view.scale * view.products.cast<double>().rowwise().sum()).cast<float>();
     view.score = view.dot;
-    if (config.positions == model::Positions::alibi || config.positions == model::Positions::relative) {
+    if (config.positions == model::Positions::alibi || model::has_relative_bias(config)) {
         Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
         if (view.causal) bias.tail(n - 1 - i).setConstant(nan);
         view.position.assign(bias.begin(), bias.end());

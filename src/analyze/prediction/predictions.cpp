@@ -115,7 +115,7 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
     const model::ModelConfig& c = trace.config();
     trace::require_unedited(trace, "Masking a token");
     check_position(trace, p, "position");
-    if (!c.mlm_head || !c.has_unembedding)
+    if (!fills_masks(c))
         throw Error({.problem = "This model has no masked-word head",
                      .item = c.name,
                      .hint = c.causal ? "Look at its predictions of the next token" : "Open the same model with its head"});

@@ -91,8 +91,7 @@ ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
     const at::Tensor content = (at::mv(k, q) * model::score_scale_of(c, id.layer.value)).contiguous();
     row.scores = Eigen::Map<const Eigen::VectorXd>(content.data_ptr<double>(), n);
     row.positions = Eigen::VectorXd::Zero(n);
-    row.has_position =
-        c.positions == model::Positions::alibi || c.positions == model::Positions::relative || c.disentangled.any();
+    row.has_position = c.positions == model::Positions::alibi || model::has_relative_bias(c) || c.disentangled.any();
     if (row.has_position) {
         const at::Tensor term =
             wide(trace::position_rows(trace, id.layer, id.head, o.query.value, 1)[0]).narrow(0, row.legal.first, n).contiguous();

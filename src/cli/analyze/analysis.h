@@ -81,7 +81,10 @@ Action define_analysis(Definition& definition, unsigned inputs, std::vector<std:
     command->cli_app = definition.app.get();
     command->model.add(definition);
     if (inputs & kText) command->text.add(definition);
-    if (inputs & kImage) command->text.add_image(definition);
+    if (inputs & kImage) {
+        command->text.add_image(definition);
+        command->text.add_ids(definition);
+    }
     if ((inputs & kText) && !(inputs & kUnedited)) command->text.add_edits(definition);
     if (inputs & kAttention) command->attention.add(definition);
     command->add(definition);

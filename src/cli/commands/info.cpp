@@ -107,6 +107,7 @@ ordered_json report_json(const model::LoadReport& report) {
             {"unused", report.unused},
             {"ignored", report.ignored},
             {"optional_missing", report.optional_missing},
+            {"notes", report.notes},
             {"bytes_mapped", report.bytes_mapped},
             {"bytes_copied", report.bytes_copied},
             {"seconds", report.seconds}};
@@ -177,6 +178,7 @@ void put_report(std::string& out, const model::LoadReport& report, std::int64_t 
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3f s", report.seconds);
     line(out, "time", seconds);
+    put_list(out, "notes", report.notes);
     put_list(out, "tensors not used by any parameter", report.unused);
     put_list(out, "tensors left out on purpose", report.ignored);
     put_list(out, "optional parts that are missing", report.optional_missing);

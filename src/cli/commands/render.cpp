@@ -364,6 +364,7 @@ Action define_render(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);
+    options->text.add_ids(definition);
     options->text.add_chat(definition);
     options->other.add(definition);
     options->side = definition.add_enum(

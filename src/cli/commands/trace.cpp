@@ -191,6 +191,7 @@ Action define_trace(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);
+    options->text.add_ids(definition);
     options->text.add_chat(definition);
     options->text.add_edits(definition);
     add_value(definition, "--capture", options->capture,

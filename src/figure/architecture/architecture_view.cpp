@@ -76,6 +76,7 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
                              .arg(megabytes(as_used)));
     if (!report.unused.empty())
         facts_.push_back(QStringLiteral("%1 tensors of the files are not used").arg(report.unused.size()));
+    for (const std::string& note : report.notes) facts_.push_back(QString::fromStdString(note));
     for (const std::string& absent : report.optional_missing)
         facts_.push_back(QStringLiteral("without %1").arg(QString::fromStdString(absent)));
     if (const auto check = model::check_reference(*model_))

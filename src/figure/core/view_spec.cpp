@@ -26,7 +26,7 @@ void require_basis(ViewSpec& spec) {
             return "This view compares two runs. Choose the second with Edit › Compare with …, or with --with or --other.";
         if (trace.across_texts() && !across)
             return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
-        if (basis == Basis::terms && trace.config().positions == model::Positions::relative)
+        if (basis == Basis::terms && model::has_relative_bias(trace.config()))
             return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
         if (basis != Basis::patterns && !model::has_weights(*trace.model()))
             return "This view needs more than attention patterns, and the file holds no model. Open the model itself.";

@@ -38,7 +38,7 @@ std::string no_single_read(const trace::Trace& trace) {
     if (!trace.config().has_unembedding) return no_logits(trace);
     if (trace.config().class_head.any())
         return "The logits of this model are of classes, not of tokens. The logit lens works for it.";
-    return trace.config().mlm_head
+    return model::fills_masks(trace.config())
                ? "A masked-word head reads the whole state, and not what an MLP adds to it. The logit lens works for it."
                : "";
 }
@@ -48,7 +48,7 @@ std::string no_output(const trace::Trace& trace) {
     if (!c.has_unembedding)
         return "This model has no unembedding: it predicts no tokens. The memories of a layer and every view of attention "
                "work.";
-    return c.causal || c.mlm_head || model::has_classes(c)
+    return c.causal || model::fills_masks(c) || model::has_classes(c)
                ? ""
                : "This model neither predicts the next token nor fills in a masked one.";
 }

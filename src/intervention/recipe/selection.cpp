@@ -114,7 +114,7 @@ std::int64_t end_of(const text::Encoding& encoding, const Sources::Internals& so
     const model::ModelConfig& c = sources.model->config();
     if (const auto read = model::class_position(c, encoding.ids)) return *read;
     if (model::reads_pictures(c)) return 0;
-    if (!c.causal && c.mlm_head)
+    if (model::fills_masks(c))
         if (const auto mask = sources.tokenizer->mask_id())
             if (const auto at = std::ranges::find(encoding.ids, *mask); at != encoding.ids.end())
                 return at - encoding.ids.begin();

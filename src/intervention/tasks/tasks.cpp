@@ -143,7 +143,7 @@ FittedTask fit(const Task& task, const model::Model& model, const text::Tokenize
         fitted.why_not = "the model classifies texts";
     else if (model.part(model::Stack::encoder))
         fitted.why_not = "an encoder and a decoder";
-    else if (task.kind == TaskKind::masked && (!c.mlm_head || !tokenizer.mask_id()))
+    else if (task.kind == TaskKind::masked && (!model::fills_masks(c) || !tokenizer.mask_id()))
         fitted.why_not = "the model fills in no mask";
     else if (task.kind != TaskKind::masked && !c.causal)
         fitted.why_not = "the model does not predict the next token";

@@ -85,6 +85,8 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::tanh: return hyperbolic_tangent(x);
         case Activation::relu: return x < T(0) ? T(0) : x;
+        case Activation::relu_squared: return x < T(0) ? T(0) : x * x;
+        case Activation::xielu:  // has parameters: not a kernel
         case Activation::gelu: break;
     }
     return T(0.5) * x * (T(1) + std::erf(x * static_cast<T>(1.0 / std::numbers::sqrt2)));
@@ -175,6 +177,8 @@ HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t 
         case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n);
         case Activation::quick_gelu: return activate_as<Activation::quick_gelu>(pre, bias, post, n);
         case Activation::tanh: return activate_as<Activation::tanh>(pre, bias, post, n);
+        case Activation::relu_squared: return activate_as<Activation::relu_squared>(pre, bias, post, n);
+        case Activation::xielu: return;
     }
 }
 

@@ -83,8 +83,11 @@ std::array<at::Tensor, 3> project(Pass& pass, Layer layer, const LayerWeights& w
     const ModelConfig& c = pass.config();
     if (c.latent.any()) return latent_qkv(pass, layer, x);
     auto [q, k, v] = projected(pass, w, x);
-    if (c.qkv_clip > 0)
-        for (at::Tensor* t : {&q, &k, &v}) *t = t->clamp(-c.qkv_clip, c.qkv_clip);
+    if (c.qkv_clip > 0) {
+        v = v.clamp(-c.qkv_clip, c.qkv_clip);
+        for (at::Tensor* t : {&q, &k})
+            if (!c.clip_normed) *t = t->clamp(-c.qkv_clip, c.qkv_clip);
+    }
     q = hook_heads(pass, Hook::q, layer, q);
     k = hook_heads(pass, Hook::k, layer, k);
     v = hook_heads(pass, Hook::v, layer, v);
@@ -275,13 +278,17 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     if (c.shared_norm) pass.shared_norm = x;
 
     auto [q, k, v] = project(pass, layer, w, x);
-    if (c.qk_norm != QkNorm::none) {
+    const auto normalise = [&] {
         q = norm_heads(pass, w.q_norm, q, Hook::q_norm_scale, Hook::q_norm_normalized, layer);
         k = norm_heads(pass, w.k_norm, k, Hook::k_norm_scale, Hook::k_norm_normalized, layer);
-    }
+    };
+    if (c.qk_norm != QkNorm::none && !c.norm_after_rotation) normalise();
     if (c.positions == Positions::rotary) {
-        q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, layer, q));
-        k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, layer, k));
+        q = rotate(pass, layer, q);
+        k = rotate(pass, layer, k);
+        if (c.norm_after_rotation) normalise();
+        q = hook_heads(pass, Hook::rot_q, layer, grown(pass, layer, q));
+        k = hook_heads(pass, Hook::rot_k, layer, k);
     }
     std::int64_t window = window_of(c, layer.value);
     if (pass.cache) std::tie(k, v) = pass.cache->append(layer, k, v);

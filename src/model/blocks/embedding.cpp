@@ -22,7 +22,7 @@ at::Tensor position_rows(const Pass& pass) {
     const std::int64_t first = c.position_offset + pass.past();
     if (c.position_pad_id < 0) return at::arange(first, first + pass.tokens(), pass.ids.options());
     const at::Tensor counts = pass.ids.ne(c.position_pad_id).to(at::kLong);
-    return counts.cumsum(0) * counts + (c.position_offset - 1);
+    return (counts.cumsum(0) + pass.past()) * counts + (c.position_offset - 1);
 }
 
 /// The factor rounded to the computation's type, as in the reference.
@@ -47,6 +47,21 @@ at::Tensor mean_rows(const Pass& pass, const at::Tensor& x) {
     return at::cat(texts);
 }
 
+/// Rows of the token that stands for a hidden one are 0; the others grow with its share of the text (ESM).
+at::Tensor without_dropped(const Pass& pass, const at::Tensor& rows) {
+    const ModelConfig& c = pass.config();
+    const auto of_text = [&](const at::Tensor& ids, const at::Tensor& own) {
+        const at::Tensor hidden = ids.eq(c.dropped_token);
+        const at::Tensor share = hidden.sum().to(own.scalar_type()) / static_cast<double>(ids.size(0));
+        return own.masked_fill(hidden.unsqueeze(1), 0) * c.kept_share / (1 - share);
+    };
+    if (!pass.pack) return of_text(pass.ids, rows);
+    std::vector<at::Tensor> texts;
+    for (std::size_t i = 0; i < pass.pack->texts.size(); ++i)
+        texts.push_back(of_text(pass.pack->texts[i].ids, pass.pack->of_text(i, rows)));
+    return at::cat(texts);
+}
+
 }  // namespace
 
 at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
@@ -56,6 +71,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
         case Block::token_embedding: {
             at::Tensor rows = embedding_rows(m, pass.ids);
             if (m.config.embed_scale != 1.0) rows = rows * scale_in(rows, m.config.embed_scale);
+            if (m.config.dropped_token >= 0) rows = without_dropped(pass, rows);
             return plus(pass.hook(Hook::embed, rows));
         }
         case Block::position_embedding: return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));

@@ -66,8 +66,24 @@ at::Tensor of_best_groups(const Experts& e, const at::Tensor& rank) {
     return by_group.masked_fill(left_out.unsqueeze(-1), -std::numeric_limits<double>::infinity()).reshape_as(rank);
 }
 
+/// SparseMixer (Liu et al. 2023) at inference, as PhiMoE uses it: the best expert is weighted by a softmax over those whose
+/// logits lie within 2 jitter of the best, relative to the larger of the two; then the next best without it, by a softmax without
+/// it.
+at::Tensor sparse_mixer(const Experts& e, const at::Tensor& logits) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    at::Tensor left = logits, weights = at::zeros_like(logits);
+    for (std::int64_t i = 0; i < e.chosen; ++i) {
+        const auto [best, at] = left.max(-1, true);
+        const at::Tensor far = (best - logits) / at::max(logits.abs(), best) > 2 * e.mixer_jitter;
+        weights = weights.scatter(1, at, at::softmax(left.masked_fill(far, none), -1).gather(1, at));
+        left = left.scatter(1, at, none);
+    }
+    return weights;
+}
+
 /// Weight of every expert for every token, 0 for those not chosen: [pos, expert].
 at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor& correction) {
+    if (e.mixer_jitter > 0) return sparse_mixer(e, logits);
     const at::Tensor wide = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
     const at::Tensor scores = e.sigmoid ? sigmoids(wide) : at::softmax(wide, -1);
     at::Tensor rank = scores.detach();

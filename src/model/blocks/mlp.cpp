@@ -10,11 +10,11 @@ at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
     const auto held = weights_of(pass.model, layer, LayerPart::mlp);
     const LayerWeights& w = *held;
     at::Tensor pre = product(pass, x, w.mlp_in.weight);
-    at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config().activation);
+    at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config(), w);
     const at::Tensor seen = pass.hook(Hook::mlp_pre, layer, pre);
     if (!seen.is_same(pre)) {  // replaced: once more, from what came back
         pre = seen.contiguous();
-        post = bias_and_activate(pre, {}, pass.config().activation);
+        post = bias_and_activate(pre, {}, pass.config(), w);
     }
     if (!pass.config().gated_mlp) return post;
     const at::Tensor up = pass.hook(Hook::mlp_pre_linear, layer, apply(pass, w.mlp_up, x));

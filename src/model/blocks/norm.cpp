@@ -95,6 +95,13 @@ struct HeadNorm {
 
 /// x [pos, head, d_head].
 HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
+    if (c.qk_norm == QkNorm::whole && has_kernels(x)) {  // ATen's sum over two axes depends on how many rows there are
+        const at::Tensor rows = x.reshape({x.size(0), -1}).contiguous();
+        const bool centred = c.qk_norm_kind == Norm::layer_norm;
+        const Scaled s = rows.scalar_type() == at::kFloat ? moments_of<float>(rows, c.norm_epsilon, centred)
+                                                          : moments_of<double>(rows, c.norm_epsilon, centred);
+        return {s.scale.unsqueeze(2), centred ? x - s.mean.unsqueeze(2) : x};
+    }
     at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     const std::vector<std::int64_t> over =
         c.qk_norm == QkNorm::whole ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2};
@@ -102,6 +109,9 @@ HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
     const at::Tensor scale = (wide.square().mean(over, true) + c.norm_epsilon).sqrt();
     return {scale.to(x.scalar_type()), wide};
 }
+
+/// Behind the norm, where queries and keys are cut there.
+at::Tensor clipped(const ModelConfig& c, const at::Tensor& x) { return c.clip_normed ? x.clamp(-c.qkv_clip, c.qkv_clip) : x; }
 
 /// Gains are [d_head] or [head, d_head], for a norm over all heads as for one per head.
 at::Tensor head_affine(const NormWeights& w, const at::Tensor& x) {
@@ -118,13 +128,14 @@ at::Tensor norm_heads(Pass& pass, const NormWeights& w, const at::Tensor& x, Hoo
     const HeadNorm moments = head_moments(pass.config(), x.transpose(0, 1));
     const at::Tensor by = pass.hook(scale, layer, moments.scale);
     const at::Tensor n = (moments.normalized / by.to(moments.normalized.scalar_type())).to(x.scalar_type());
-    return head_affine(w, pass.hook(normalized, layer, n)).transpose(0, 1).contiguous();
+    return clipped(pass.config(), head_affine(w, pass.hook(normalized, layer, n))).transpose(0, 1).contiguous();
 }
 
 at::Tensor normed_heads(const ModelConfig& c, const NormWeights& w, const at::Tensor& x) {
     if (c.qk_norm == QkNorm::none) return x;
     const HeadNorm moments = head_moments(c, x);
-    return head_affine(w, (moments.normalized / moments.scale.to(moments.normalized.scalar_type())).to(x.scalar_type()));
+    const at::Tensor n = (moments.normalized / moments.scale.to(moments.normalized.scalar_type())).to(x.scalar_type());
+    return clipped(c, head_affine(w, n));
 }
 
 }  // namespace headlight::model

@@ -48,6 +48,8 @@ at::Tensor activate_any(const at::Tensor& x, Activation activation) {
         case Activation::silu: return at::silu(x);
         case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
         case Activation::tanh: return at::tanh(x);
+        case Activation::relu_squared: return at::relu(x).square();
+        case Activation::xielu: throw Error("xIELU needs the parameters of its layer");
     }
     return x;
 }
@@ -142,6 +144,16 @@ at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation
     else
         activate_rows<double>(pre, bias, post, activation);
     return post;
+}
+
+at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, const ModelConfig& c, const LayerWeights& w) {
+    if (c.activation != Activation::xielu) return bias_and_activate(pre, bias, c.activation);
+    if (bias.defined()) pre.add_(bias);
+    const auto here = [&](const at::Tensor& t) { return t.to(pre.device(), pre.scalar_type()); };
+    const at::Tensor beta = here(w.xielu.beta), above = at::softplus(here(w.xielu.positive)),
+                     below = beta + at::softplus(here(w.xielu.negative));
+    const at::Tensor low = (at::expm1(at::min(pre, here(w.xielu.eps))) - pre) * below;
+    return at::where(pre > 0, above * pre * pre, low) + beta * pre;
 }
 
 }  // namespace headlight::model

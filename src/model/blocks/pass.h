@@ -17,6 +17,13 @@ struct Pack;
 /// cos and sin of every position's angles, [pos, rope_dims / 2]; undefined where no layer rotates so.
 struct RopeTable {
     at::Tensor cos, sin;
+    at::Tensor growth{};  ///< factor of every query, [pos, 1]; undefined: 1
+
+    /// The table of other rows: `of` makes one of each tensor's.
+    template <class Of>
+    RopeTable with_rows(const Of& of) const {
+        return {of(cos), of(sin), growth.defined() ? of(growth) : growth};
+    }
 };
 
 struct Pass {
@@ -74,6 +81,8 @@ at::Tensor normed_heads(const ModelConfig&, const NormWeights&, const at::Tensor
 
 /// Bias and activation after a product without bias; the bias is added to `pre` in place. Returns a new tensor.
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation);
+/// The same of a layer's MLP: its activation may have parameters.
+at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, const ModelConfig&, const LayerWeights&);
 
 /// Sum of the embeddings and, where the model has it, their LayerNorm.
 at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
@@ -102,7 +111,10 @@ void make_rope(Pass&);
 /// Rotates rope_dims of each head's numbers, from first_rotated() on (Su et al. 2021): numbers a half apart (Llama) or neighbours
 /// (GPT-J) are a pair. [head, pos, d_head]
 at::Tensor rotate(const Pass&, Layer, const at::Tensor& x);
-/// The same outside of a pass, of positions from `first` on in a text of so many tokens: [any, pos, d_head] on the CPU.
-at::Tensor rotate_rows(const Model::Internals&, Layer, const at::Tensor& x, std::int64_t first, std::int64_t tokens);
+/// Queries [head, pos, d_head] times what their positions say (QueryGrowth).
+at::Tensor grown(const Pass&, Layer, const at::Tensor& queries);
+/// Both outside of a pass, of positions from `first` on in a text of so many tokens: [any, pos, d_head] on the CPU.
+at::Tensor rotate_rows(const Model::Internals&, Layer, const at::Tensor& x, bool queries, std::int64_t first,
+                       std::int64_t tokens);
 
 }  // namespace headlight::model

@@ -70,8 +70,14 @@ RopeTable table(const Pass& pass, const Rope& rope) {
     const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
     const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.past() + pass.tokens(), options);
     const at::Tensor angle = at::outer(at::arange(pass.past(), pass.past() + pass.tokens(), options), freq);
-    return {(angle.cos() * rope.attention_factor).to(pass.model.dtype),
-            (angle.sin() * rope.attention_factor).to(pass.model.dtype)};
+    const bool far = rope.far_attention_factor > 0 && pass.past() + pass.tokens() > rope.original_context;
+    const double factor = far ? rope.far_attention_factor : rope.attention_factor;
+    RopeTable made{(angle.cos() * factor).to(pass.model.dtype), (angle.sin() * factor).to(pass.model.dtype)};
+    if (const QueryGrowth& growth = pass.config().query_growth; growth.any()) {
+        const at::Tensor passed = (at::arange(pass.past(), pass.past() + pass.tokens(), options) / growth.context).floor();
+        made.growth = ((passed + 1).log() * growth.beta + 1).unsqueeze(1).to(pass.model.dtype);
+    }
+    return made;
 }
 
 }  // namespace
@@ -98,6 +104,11 @@ bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t long
     return true;
 }
 
+at::Tensor grown(const Pass& pass, Layer layer, const at::Tensor& queries) {
+    const RopeTable& by = rope_of(pass.config(), layer.value) == LayerRope::local ? pass.local_rope : pass.rope;
+    return by.growth.defined() ? queries * by.growth : queries;
+}
+
 at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     const LayerRope kind = rope_of(c, layer.value);
@@ -116,16 +127,18 @@ at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
     return out;
 }
 
-at::Tensor rotate_rows(const Model::Internals& model, Layer layer, const at::Tensor& x, std::int64_t first, std::int64_t tokens) {
+at::Tensor rotate_rows(const Model::Internals& model, Layer layer, const at::Tensor& x, bool queries, std::int64_t first,
+                       std::int64_t tokens) {
     const ForwardInput nothing{};
     NoObserver nobody;
     Pass pass{model, nothing, nobody};
     pass.ids = at::arange(tokens, at::kLong);
     make_rope(pass);
     for (RopeTable* table : {&pass.rope, &pass.local_rope})
-        for (at::Tensor* t : {&table->cos, &table->sin})
+        for (at::Tensor* t : {&table->cos, &table->sin, &table->growth})
             if (t->defined()) *t = t->narrow(0, first, x.size(1)).to(x.options());
-    return rotate(pass, layer, x);
+    const at::Tensor rotated = rotate(pass, layer, x);
+    return queries ? grown(pass, layer, rotated) : rotated;
 }
 
 }  // namespace headlight::model

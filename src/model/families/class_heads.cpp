@@ -48,6 +48,19 @@ constexpr HeadRow kHeads[] = {
     {"modernbert", kSequence, ClassRow::first, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
     {"modernbert", kToken, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
     {"modernbert", kAnswer, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
+    {"modernbert-decoder",
+     kSequence,
+     ClassRow::last,
+     "head.dense",
+     "head.norm",
+     {"classifier"},
+     "gelu",
+     "classifier_activation",
+     false,
+     false},
+    {"mpnet", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
+    {"esm", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
+    {"eurobert", kSequence, ClassRow::first, "dense", "", {"classifier"}, "gelu"},
     {"bart", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
     {"t5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
     {"mt5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
@@ -107,6 +120,11 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
     if (c.family == "modernbert" && row.kind == kSequence) {
         const std::string pooling = json.text({"classifier_pooling"}, "cls");
         if (pooling != "cls" && pooling != "mean") json.unsupported("classifier_pooling", "\"cls\" or \"mean\"");
+        if (pooling == "mean") c.class_head.reads = ClassRow::mean;
+    }
+    if (c.family == "eurobert" && row.kind == kSequence) {
+        const std::string pooling = json.text({"classifier_pooling"}, "late");
+        if (pooling != "bos" && pooling != "mean") json.unsupported("classifier_pooling", "\"bos\" or \"mean\"");
         if (pooling == "mean") c.class_head.reads = ClassRow::mean;
     }
     c.start_ids.resize(std::min<std::size_t>(c.start_ids.size(), 1));

@@ -27,6 +27,12 @@ enum class Layout { plain, in_out, out_in };
 /// of different widths one after the other (Phi-3), or for every key/value head its queries, k, v (Falcon).
 enum class QkvLayout { separate, thirds, per_head, blocks, grouped };
 
+/// Where a row's matrix lies in a tensor of all experts: its first axis is the expert, the second `count` parts.
+struct ExpertPiece {
+    std::vector<std::string> of = {};  ///< names of such tensors; empty: there are none
+    std::int64_t index = 0, count = 1;
+};
+
 /// One tensor of a family's weight map.
 struct WeightRow {
     Slot slot;
@@ -42,6 +48,7 @@ struct WeightRow {
     /// unit `unit`.
     std::int64_t experts = 0, unit = 0;
     double times = 1, plus = 0;  ///< what the model computes with is times * stored + plus (Gemma's gains: 1 + stored)
+    ExpertPiece piece = {};       ///< of an expert: where it is found if no tensor has its name
 };
 
 struct WeightMap {

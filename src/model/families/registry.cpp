@@ -15,11 +15,17 @@ namespace headlight::model {
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
     static const std::array kFamilies = {
-        kBloom,   kGpt2,      kBert,    kLlama,      kMistral,  kQwen2,      kQwen3,      kSmollm3, kGranite, kOlmo,
-        kOlmo2,   kStablelm,  kPhi3,    kGemma,      kGemma2,   kGemma3,     kGptNeox,    kGptj,    kGptNeo,  kOpt,
-        kFalcon,  kMpt,       kPhi,     kGptBigcode, kCohere,   kRoberta,    kDistilbert, kElectra, kAlbert,  kModernbert,
-        kDeberta, kNomicBert, kMixtral, kQwen2Moe,   kGptOss,   kDeepseekV2, kDeepseekV3, kT5,      kMt5,     kBart,
-        kMbart,   kMarian,    kVit,     kDeit,       kClipText, kClipVision};
+        kBloom,     kGpt2,       kBert,       kLlama,      kMistral,  kQwen2,      kQwen3,
+        kSmollm3,   kGranite,    kOlmo,       kOlmo2,      kStablelm, kPhi3,       kGemma,
+        kGemma2,    kGemma3,     kGptNeox,    kGptj,       kGptNeo,   kOpt,        kFalcon,
+        kMpt,       kPhi,        kGptBigcode, kCohere,     kRoberta,  kDistilbert, kElectra,
+        kAlbert,    kModernbert, kMinistral,  kMinistral3, kOlmo3,    kStarcoder2, kGlm,
+        kGlm4,      kCohere2,    kErnie4_5,   kHelium,     kExaone4,  kSeedOss,    kNemotron,
+        kArcee,     kApertus,    kHunyuan,    kMpnet,      kEsm,      kEurobert,   kModernbertDecoder,
+        kQwen3Moe,  kOlmoe,      kGraniteMoe, kPhimoe,     kDeberta,  kNomicBert,  kMixtral,
+        kQwen2Moe,  kGptOss,     kDeepseekV2, kDeepseekV3, kT5,       kMt5,        kBart,
+        kMbart,     kMarian,     kPegasus,    kM2m100,     kVit,      kDeit,       kClipText,
+        kClipVision};
     return kFamilies;
 }
 
@@ -27,6 +33,17 @@ std::vector<std::string> family_names() {
     std::vector<std::string> names;
     for (const Family& family : families()) names.emplace_back(family.name);
     return names;
+}
+
+std::string class_name(std::string_view model_type, bool whole) {
+    for (const Family& family : families()) {
+        if (family.model_type != model_type && std::ranges::find(family.other_types, model_type) == family.other_types.end())
+            continue;
+        for (const std::string_view each : family.architectures)
+            if (each.ends_with("Model") != whole) return std::string(each);
+        return std::string(family.architectures.front());
+    }
+    return {};
 }
 
 namespace {
@@ -85,6 +102,13 @@ const Family& family_for(const ConfigReader& config) {
                                            (text->has("model_type") ? " (" + text->text({"model_type"}) + ")" : "") +
                                            " is one part of it; models of several parts are not supported yet. "
                                      : "";
+    if (const std::string_view why = why_unsupported(type); !why.empty())
+        throw Error(ErrorFacts{.problem = "Models of this architecture are not supported",
+                               .file = config.file().string(),
+                               .item = "model_type",
+                               .expected = known.empty() ? "a known one" : "a known one, such as " + known,
+                               .found = named ? architecture + " (" + type + ")" : type,
+                               .hint = std::string(why) + ". Which models open: docs/hooks.md, Families"});
     throw Error(ErrorFacts{.problem = "Unknown architecture",
                            .file = config.file().string(),
                            .item = named ? "architectures" : "model_type",

@@ -7,8 +7,13 @@ namespace {
 void add(WeightMap& map, Slot slot, const std::string& name, std::vector<std::int64_t> shape, bool with_bias) {
     const std::int64_t out = shape.front();
     const Layout layout = shape.size() > 1 ? Layout::out_in : Layout::plain;
-    map.rows.push_back({slot, {name + ".weight"}, std::move(shape), layout});
-    if (with_bias) map.rows.push_back({static_cast<Slot>(static_cast<int>(slot) + 1), {name + ".bias"}, {out}});
+    std::vector<std::string> gains{name + ".weight"}, biases{name + ".bias"};
+    if (name.ends_with("LayerNorm")) {  // names of TensorFlow, which some files still have
+        gains.push_back(name + ".gamma");
+        biases.push_back(name + ".beta");
+    }
+    map.rows.push_back({slot, std::move(gains), std::move(shape), layout});
+    if (with_bias) map.rows.push_back({static_cast<Slot>(static_cast<int>(slot) + 1), std::move(biases), {out}});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headlight::model {
 
@@ -50,6 +51,8 @@ public:
     double number(const std::string& key, std::optional<double> fallback = {}) const;
     std::string text(const std::string& key, const std::string& fallback) const;
     bool flag(const std::string& key, bool fallback) const;
+    /// One for each layer; empty: no such key, or one number for all.
+    std::vector<bool> flags(const std::string& key) const;
     /// Size of a tensor's dimension, counted from the outermost; Error when there is no such tensor.
     std::int64_t tensor_size(const std::string& tensor, std::size_t dimension) const;
     bool has_tensor(const std::string& tensor) const { return file_.find(tensor) != nullptr; }

@@ -226,6 +226,9 @@ void read_rope_scaling(const Meta& m, json& c) {
     json scaling = {{"rope_type", type}, {"factor", factor}};
     if (m.has("rope.scaling.original_context_length"))
         scaling["original_max_position_embeddings"] = m.integer("rope.scaling.original_context_length");
+    for (const char* side : {"beta_fast", "beta_slow"})
+        if (const std::string key = std::string("rope.scaling.yarn_") + side; type == "yarn" && m.has(key))
+            scaling[side] = m.number(key);
     c["rope_scaling"] = scaling;
 }
 
@@ -437,8 +440,6 @@ json deepseek2(const Meta& m) {
         // 0.1 mscale_all_dim; mscale itself is not in the metadata, and the same in every released model.
         const double all = std::round(m.number("rope.scaling.yarn_log_multiplier", 0.0) * 1e7) / 1e6;
         if (all != 0) rope["mscale"] = rope["mscale_all_dim"] = all;
-        for (const char* side : {"beta_fast", "beta_slow"})
-            if (const std::string key_of = std::string("rope.scaling.yarn_") + side; m.has(key_of)) rope[side] = m.number(key_of);
     }
     return c;
 }
@@ -450,6 +451,8 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
         {"llama", gguf::kLlama, gguf::llama},
         {"qwen2", gguf::kQwen, gguf::qwen2},
         {"qwen3", gguf::kQwen, gguf::qwen3},
+        {"qwen2vl", gguf::kQwen, gguf::qwen2},  // the language models of vision-language ones
+        {"qwen3vl", gguf::kQwen, gguf::qwen3},
         {"gemma", gguf::kGemma, gguf::gemma},
         {"gemma2", gguf::kGemma2, gguf::gemma2},
         {"gemma3", gguf::kGemma2, gguf::gemma3},
@@ -465,13 +468,14 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
     static const GgufArchitecture kFalconTwoNorms{"falcon", gguf::kFalconNames<true>, gguf::falcon};
     if (m.architecture() == kFalconTwoNorms.name && m.has_tensor("blk.0.attn_norm_2.weight")) return kFalconTwoNorms;
     std::string known;
-    for (const std::span<const GgufArchitecture> some : {std::span<const GgufArchitecture>(kAll), gguf::more_architectures()})
+    for (const std::span<const GgufArchitecture> some :
+         {std::span<const GgufArchitecture>(kAll), gguf::more_architectures(), gguf::later_architectures()})
         for (const GgufArchitecture& one : some) {
             if (one.name == m.architecture()) return one;
             known += (known.empty() ? "one of " : ", ") + std::string(one.name);
         }
     constexpr std::array kFoldersOnly =
-        std::to_array<std::string_view>({"gpt-oss", "t5", "modern-bert", "gptj", "qwen2moe", "gemma-embedding", "mistral3"});
+        std::to_array<std::string_view>({"gpt-oss", "t5", "modern-bert", "gptj", "gemma-embedding", "phimoe", "apertus"});
     const bool folder = std::ranges::find(kFoldersOnly, m.architecture()) != kFoldersOnly.end();
     throw Error(ErrorFacts{.problem = folder ? "GGUF files of this architecture are not read" : "Unknown architecture",
                            .file = m.file().path().string(),

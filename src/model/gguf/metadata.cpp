@@ -84,6 +84,17 @@ bool GgufMetadata::flag(const std::string& key, bool fallback) const {
     return value->get<bool>();
 }
 
+std::vector<bool> GgufMetadata::flags(const std::string& key) const {
+    const auto entry = file_.metadata().find(architecture_ + "." + key);
+    if (entry == file_.metadata().end() || !entry->is_array()) return {};
+    std::vector<bool> list;
+    for (const nlohmann::json& one : *entry) {
+        if (!one.is_boolean()) wrong(key, "true or false for each layer", shown_value(one));
+        list.push_back(one.get<bool>());
+    }
+    return list;
+}
+
 std::int64_t GgufMetadata::tensor_size(const std::string& tensor, std::size_t dimension) const {
     const io::GgufTensor* found = file_.find(tensor);
     if (!found || found->shape.size() <= dimension)

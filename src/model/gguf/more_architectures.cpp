@@ -85,20 +85,27 @@ json olmo(const Meta& m) {
 }
 
 json olmo2(const Meta& m) {
-    if (m.has("attention.sliding_window"))
-        m.wrong("attention.sliding_window", "no such key: OLMo 3 is not supported", "a window");
+    if (m.has("attention.sliding_window")) return olmo3(m);
     json c = llama_like(m, "Olmo2ForCausalLM", "olmo2");
     read_biases(m, c);
     return c;
 }
 
-json granite(const Meta& m) {
-    json c = llama_like(m, "GraniteForCausalLM", "granite");
-    read_biases(m, c);
+}  // namespace
+
+void read_granite_multipliers(const Meta& m, json& c) {
     c["attention_multiplier"] = m.number("attention.scale", 1 / std::sqrt(static_cast<double>(head_width_of(m))));
     c["embedding_multiplier"] = m.number("embedding_scale", 1.0);
     c["residual_multiplier"] = m.number("residual_scale", 1.0);
     c["logits_scaling"] = m.number("logit_scale", 1.0);
+}
+
+namespace {
+
+json granite(const Meta& m) {
+    json c = llama_like(m, "GraniteForCausalLM", "granite");
+    read_biases(m, c);
+    read_granite_multipliers(m, c);
     return c;
 }
 

@@ -136,6 +136,7 @@ Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     check_readable(m, t);
     Plan plan{.tensor = &t, .name = std::move(named.name), .change = named.change, .shape = t.shape, .out = {}, .order = {}};
     if (plan.change == Change::transpose && t.shape.size() != 2) plan.change = Change::none;  // a bias
+    if (plan.change == Change::plus_one && t.name.ends_with(".bias")) plan.change = Change::none;
     plan.order = order_of(m, t, plan.change);
     if (plan.change == Change::transpose) std::swap(plan.shape[0], plan.shape[1]);
     const bool latent = plan.change == Change::latent_keys || plan.change == Change::latent_values;

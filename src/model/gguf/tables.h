@@ -32,6 +32,7 @@ inline constexpr std::array kLlamaNames = std::to_array<TensorName>({
     {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
     {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
     {"blk.#.ffn_gate_inp", "model.layers.#.block_sparse_moe.gate"},  // Mixtral
+    {"blk.#.ffn_gate_up_exps", "model.layers.#.block_sparse_moe.experts.gate_up_proj", Change::whole_name},
     {"blk.#.ffn_gate_exps", "model.layers.#.block_sparse_moe.experts.@.w1", Change::experts},
     {"blk.#.ffn_up_exps", "model.layers.#.block_sparse_moe.experts.@.w3", Change::experts},
     {"blk.#.ffn_down_exps", "model.layers.#.block_sparse_moe.experts.@.w2", Change::experts},
@@ -57,7 +58,11 @@ std::int64_t head_width_of(const Meta&);
 /// The rotated part of a head.
 double rotated_share(const Meta&);
 
-/// The architectures of more_architectures.cpp.
+void read_granite_multipliers(const Meta&, json&);
+json olmo3(const Meta&);
+
+/// The architectures of more_architectures.cpp and of later_architectures.cpp.
 std::span<const GgufArchitecture> more_architectures();
+std::span<const GgufArchitecture> later_architectures();
 
 }  // namespace headlight::model::gguf

@@ -32,6 +32,8 @@ std::string attention_text(const ModelConfig& c) {
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
+    if (has_relative_bias(c) && c.positions != Positions::relative)
+        text += ", bias by distance in " + with_commas(c.relative_buckets) + " buckets";
     if (c.disentangled.any()) {
         text += ", relative positions as terms of the score (";
         text += c.disentangled.content_to_position ? "content to position" : "";
@@ -49,7 +51,9 @@ std::string attention_text(const ModelConfig& c) {
     if (std::ranges::count(c.layer_rope, LayerRope::none) > 0)
         text += ", no rotation" + in_layers([&](std::int64_t l) { return rope_of(c, l) == LayerRope::none; });
     if (c.attention_sinks) text += ", a sink in each head";
-    if (c.qk_norm != QkNorm::none) text += ", normalised queries and keys";
+    if (c.qk_norm != QkNorm::none)
+        text += std::string(", normalised queries and keys") + (c.norm_after_rotation ? " behind the rotation" : "");
+    if (c.query_growth.any()) text += ", queries that grow every " + with_commas(c.query_growth.context) + " tokens";
     if (c.score_softcap > 0) text += ", scores capped at " + with_commas(static_cast<std::int64_t>(c.score_softcap));
     return text;
 }
@@ -60,6 +64,8 @@ std::string activation_text(Activation a) {
         case Activation::silu: return "SiLU";
         case Activation::quick_gelu: return "quick GELU";
         case Activation::tanh: return "tanh";
+        case Activation::relu_squared: return "squared ReLU";
+        case Activation::xielu: return "xIELU";
         default: return "GELU";
     }
 }

@@ -192,6 +192,7 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
         {"gelu_fast", Activation::gelu_tanh},
         {"quick_gelu", Activation::quick_gelu},
         {"relu", Activation::relu},
+        {"relu2", Activation::relu_squared},
         {"silu", Activation::silu},
         {"swish", Activation::silu},
         {"tanh", Activation::tanh},

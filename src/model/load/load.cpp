@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace headlight::model {
@@ -81,6 +82,16 @@ void name_as_stored(LoadReport& report, const Source& source) {
         for (std::string& name : *list)
             if (const auto stored = source.stored.find(name); stored != source.stored.end()) name = stored->second.tensor;
     report.ignored.insert(report.ignored.end(), source.used_up.begin(), source.used_up.end());
+}
+
+/// Tensors of a vision-language model that are no part of its language model.
+void leave_out_other_parts(LoadReport& report) {
+    constexpr std::string_view kParts[] = {"vision", "visual.", "projector", "connector", "image_newline", "mlp1."};
+    const auto others = std::ranges::stable_partition(report.unused, [&](const std::string& name) {
+        return std::ranges::none_of(kParts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+    });
+    report.ignored.insert(report.ignored.end(), others.begin(), others.end());
+    report.unused.erase(others.begin(), others.end());
 }
 
 /// How the report speaks of a row's tensor.
@@ -148,15 +159,44 @@ WeightMap map_of(const Family& family, ModelConfig& c, const Source& source) {
     return other;
 }
 
+/// Experts that lie in one tensor become tensors of their own.
+void split_experts(Source& source, const WeightMap& map, std::int64_t n_layers) {
+    if (std::ranges::all_of(map.rows, [](const WeightRow& row) { return row.piece.of.empty(); })) return;
+    source.store = with_pieces(map, n_layers, source.store, [&](const io::TensorView& piece, const io::TensorView& whole) {
+        source.stored[piece.name] = {whole.name, std::string(io::name_of(whole.dtype)), piece.shape,
+                                     static_cast<std::int64_t>(piece.bytes.size()), true};
+    });
+}
+
 /// Vaswani et al. 2017, section 3.5, all sines before all cosines; rounded to float32 whatever the model's type, as the
 /// reference does. [context, d_model]
 at::Tensor sinusoids(const ModelConfig& c) {
+    if (c.sines_to_end) {
+        const std::int64_t n = c.d_model / 2, rows = c.context_length + c.position_offset;
+        const at::Tensor frequency =
+            at::exp(at::arange(n, at::kFloat) * -static_cast<float>(std::log(10000.0) / static_cast<double>(n - 1)));
+        const at::Tensor angle = at::arange(rows, at::kFloat).unsqueeze(1) * frequency;
+        at::Tensor table = at::cat({angle.sin(), angle.cos(), at::zeros({rows, c.d_model - 2 * n})}, 1);
+        table.select(0, c.position_offset - 1).zero_();
+        return table;
+    }
     const std::int64_t half = (c.d_model + 1) / 2;
     const auto angles = [&](std::int64_t count) {
         const at::Tensor frequency = at::pow(10000.0, at::arange(count, at::kDouble) * (-2.0 / static_cast<double>(c.d_model)));
         return at::arange(c.context_length, at::kDouble).unsqueeze(1) * frequency;
     };
     return at::cat({angles(half).sin(), angles(c.d_model - half).cos()}, 1).to(at::kFloat);
+}
+
+/// Frequencies that a file keeps, rounded as it keeps them, are factors of those that the base gives.
+void take_frequencies(ModelConfig& c, const at::Tensor& stored) {
+    const at::Tensor power = at::arange(0, c.rope_dims, 2, at::kDouble) / static_cast<double>(c.rope_dims);
+    const at::Tensor factors = (1 / at::pow(c.rope.theta, power) / stored.to(at::kCPU, at::kDouble)).contiguous();
+    constexpr double rounding = 2e-7;
+    if ((factors - 1).abs().max().item<double>() <= rounding) return;
+    const double* first = factors.data_ptr<double>();
+    c.rope.scaling = RopeScaling::longrope;
+    c.rope.short_factors = c.rope.long_factors = {first, first + factors.numel()};
 }
 
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
@@ -172,6 +212,7 @@ void derive(Model::Internals& m, bool head_absent) {
         if (c.has_unembedding) m.unembed.weight = at::mm(m.projection.weight, m.unembed.weight);
         m.embed = at::mm(m.embed, m.embed_projection.weight);
     }
+    if (m.rope_frequencies.defined()) take_frequencies(c, m.rope_frequencies);
     if (c.positions == Positions::alibi && c.alibi != Alibi::falcon) m.alibi_slopes = alibi_slopes(c).to(m.device);
     if (c.disentangled.normed && m.relative_embed.defined())
         m.relative_embed =
@@ -241,15 +282,16 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     // Weights on another device are all there; the others may take three quarters of what the program may.
     const std::int64_t budget = memory_budget();
     Room room{m->device.is_cpu() ? budget / 4 * 3 : std::numeric_limits<std::int64_t>::max(), budget / 2};
-    const auto source = std::make_shared<const Source>(open_source(path, m->dtype, room.whole, cancel, progress));
+    const auto source = std::make_shared<Source>(open_source(path, m->dtype, room.whole, cancel, progress));
     const ConfigReader& config = source->config;
     const Family& family = family_for(config);
     if (family.encoder_config) room.kept /= 2;  // for each of the two stacks
     m->config = config_of(family, config);
     m->config.name = name_of_model(path);
 
-    const io::TensorStore& store = source->store;
     const auto map = std::make_shared<const WeightMap>(map_of(family, m->config, *source));
+    split_experts(*source, *map, m->config.n_layers);
+    const io::TensorStore& store = source->store;
     m->qkv_layout = map->qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;
@@ -258,6 +300,8 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     std::vector<ResolvedRow> deferred;
     fill(*m, rows, *source, deferred, cancel, progress);
     name_as_stored(m->report, *source);
+    m->report.notes = source->notes;
+    if (!source->notes.empty()) leave_out_other_parts(m->report);
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     if (source->as_used) m->as_used = std::make_shared<WeightsAsUsed>(source, map, std::move(deferred), *m, room.kept);

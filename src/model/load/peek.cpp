@@ -7,9 +7,9 @@
 #include "model/families/class_heads.h"
 #include "model/gguf/source.h"
 #include "model/load/config_reader.h"
+#include "model/load/named_config.h"
 #include "model/load/quantization.h"
 #include "model/load/source.h"
-#include "model/load/tower.h"
 #include "model/load/weight_source.h"
 
 namespace headlight::model {
@@ -18,8 +18,7 @@ namespace {
 /// config.json, or what a GGUF file says instead.
 ConfigReader config_reader_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
-    const std::filesystem::path folder = folder_of(path);
-    return {folder / "config.json", config_of_tower(read_config_json(folder), path)};
+    return named_config(path).config;
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {

@@ -6,7 +6,7 @@
 #include "headlight/io/python_json.h"
 #include "headlight/model/locate.h"
 #include "model/families/registry.h"
-#include "model/load/tower.h"
+#include "model/load/named_config.h"
 
 #include <cstring>
 
@@ -55,8 +55,14 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, std:
                    const Progress& progress) {
     if (const auto gguf = io::gguf_file_of(path)) {
         GgufSource source = read_gguf(*gguf, dtype, room, cancel, progress);
-        return {std::move(source.config),   std::move(source.store), {}, std::move(source.stored), std::move(source.used_up),
-                std::move(source.deferred), source.as_used};
+        return {.config = std::move(source.config),
+                .store = std::move(source.store),
+                .fp8 = {},
+                .stored = std::move(source.stored),
+                .used_up = std::move(source.used_up),
+                .deferred = std::move(source.deferred),
+                .notes = {},
+                .as_used = source.as_used};
     }
     // The path may be a file of weights with config.json beside it.
     const std::filesystem::path folder = folder_of(path);
@@ -65,11 +71,17 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, std:
         throw Error(ErrorFacts{.problem = "No model folder",
                                .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
-    ConfigReader config(folder / "config.json", config_of_tower(read_config_json(folder), path));
-    family_for(config);  // report an unknown architecture before missing weights
-    QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
+    NamedConfig named = named_config(path);
+    QuantizedStore read = read_quantization(named.config, io::TensorStore::open(without_tower(path)));
     const bool as_used = bytes_converted(read.store, dtype) > room;
-    return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up), {}, as_used};
+    return {.config = std::move(named.config),
+            .store = std::move(read.store),
+            .fp8 = std::move(read.fp8),
+            .stored = {},
+            .used_up = std::move(read.used_up),
+            .deferred = {},
+            .notes = std::move(named.notes),
+            .as_used = as_used};
 }
 
 at::Tensor numbers_of(const Source& source, const ResolvedRow& r, at::ScalarType dtype, at::Device device, bool& mapped) {

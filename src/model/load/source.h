@@ -15,6 +15,7 @@ struct Source {
     std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
     std::vector<std::string> used_up;
     std::map<std::string, DeferredTensor> deferred;  ///< by name: the store has no numbers of these
+    std::vector<std::string> notes = {};             ///< for the load report
     bool as_used = false;  ///< all weights at once would take more room than there is: matrices are converted as they are used
 };
 

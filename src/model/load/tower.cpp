@@ -3,6 +3,11 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/locate.h"
+#include "model/families/registry.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include <algorithm>
 
@@ -39,11 +44,109 @@ std::filesystem::path without_tower(const std::filesystem::path& model) {
     return text.substr(0, text.size() - mark_of(tower).size());
 }
 
-nlohmann::json config_of_tower(nlohmann::json config, const std::filesystem::path& path) {
+namespace {
+
+/// Vision-language models whose language model reads a text by itself as it would alone, and the field of its configuration;
+/// without such a field the fields are the file's own.
+constexpr std::string_view kWrappers[] = {"gemma3",    "qwen2_vl",   "qwen2_5_vl",      "qwen3_vl", "mistral3",
+                                          "llava",     "llava_next", "llava_onevision", "idefics3", "smolvlm",
+                                          "paligemma", "aya_vision", "internvl"};
+
+/// What the classes of transformers have where a file of such a model leaves a field out, as many do.
+struct TextDefaults {
+    std::string_view type;
+    std::int64_t vocabulary, width, hidden, layers, heads, kv_heads;
+};
+constexpr TextDefaults kTextDefaults[] = {
+    {"llama", 32000, 4096, 11008, 32, 32, 0},          {"mistral", 32000, 4096, 14336, 32, 32, 8},
+    {"gemma", 256000, 3072, 24576, 28, 16, 16},        {"gemma2", 256000, 2304, 9216, 26, 8, 4},
+    {"gemma3_text", 262208, 2304, 9216, 26, 8, 4},     {"qwen2", 151936, 4096, 22016, 32, 32, 32},
+    {"qwen2_vl_text", 152064, 8192, 29568, 80, 64, 8}, {"qwen2_5_vl_text", 152064, 8192, 29568, 80, 64, 8},
+    {"qwen3_vl_text", 151936, 4096, 22016, 32, 32, 32}};
+
+void add_defaults(nlohmann::json& text, const std::string& type) {
+    const auto found = std::ranges::find(kTextDefaults, type, &TextDefaults::type);
+    if (found == std::end(kTextDefaults)) return;
+    const auto set = [&](const char* field, std::int64_t value) {
+        if (value > 0 && !text.contains(field)) text[field] = value;
+    };
+    // The heads of keys belong to those of queries.
+    if (!text.contains("num_attention_heads")) set("num_key_value_heads", found->kv_heads);
+    set("vocab_size", found->vocabulary);
+    set("hidden_size", found->width);
+    set("intermediate_size", found->hidden);
+    set("num_hidden_layers", found->layers);
+    set("num_attention_heads", found->heads);
+    set("num_key_value_heads", found->kv_heads);
+}
+
+/// Positions in three directions (height, width, time) are one and the same in a text.
+void flatten_rotation(nlohmann::json& text) {
+    for (const char* field : {"rope_parameters", "rope_scaling"}) {
+        if (!text.contains(field) || !text[field].is_object() || !text[field].contains("mrope_section")) continue;
+        nlohmann::json& rope = text[field];
+        rope.erase("mrope_section");
+        rope.erase("mrope_interleaved");
+        for (const char* kind : {"type", "rope_type"})
+            if (rope.contains(kind) && rope[kind] == "mrope") rope[kind] = "default";
+    }
+}
+
+bool is_true(const nlohmann::json& config, const char* field) { return config.contains(field) && config[field] == true; }
+
+/// The class of the text that a wrapper has where its file names none.
+std::string type_of_text(const std::string& outer) {
+    constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+        {"gemma3", "gemma3_text"},     {"mistral3", "mistral"},       {"paligemma", "gemma"},
+        {"aya_vision", "cohere2"},     {"internvl", "qwen2"},         {"llava_onevision", "qwen2"},
+        {"qwen3_vl", "qwen3_vl_text"}, {"qwen2_vl", "qwen2_vl_text"}, {"qwen2_5_vl", "qwen2_5_vl_text"}};
+    const auto found = std::ranges::find(kTypes, std::string_view(outer), &std::pair<std::string_view, std::string_view>::first);
+    return found == std::end(kTypes) ? "llama" : std::string(found->second);
+}
+
+TowerConfig language_model(const nlohmann::json& config, const std::string& outer) {
+    // Older files of these two have the fields of the text among their own.
+    const bool flat = outer == "qwen2_vl" || outer == "qwen2_5_vl";
+    nlohmann::json text = flat ? config : nlohmann::json::object();
+    if (config.contains("text_config") && config["text_config"].is_object()) {
+        text = config["text_config"];
+        if (is_true(config, "tie_word_embeddings") || !text.contains("tie_word_embeddings"))
+            if (config.contains("tie_word_embeddings")) text["tie_word_embeddings"] = config["tie_word_embeddings"];
+    }
+    std::string type = type_of_text(outer);
+    if (text.contains("model_type") && text["model_type"].is_string() && text["model_type"] != outer)
+        type = text["model_type"].get<std::string>();
+    add_defaults(text, type);
+    flatten_rotation(text);
+    const std::string own = type == "qwen2_vl_text" || type == "qwen2_5_vl_text" ? "qwen2"
+                            : type == "qwen3_vl_text"                            ? "qwen3"
+                                                                                 : type;
+    text["model_type"] = own;
+    if (outer == "aya_vision") text["logit_scale"] = 1.0;                 // its own head does not scale
+    if (outer == "paligemma") text.erase("use_bidirectional_attention");  // of prompts with a picture
+    std::string whole = outer;
+    if (config.contains("architectures") && config["architectures"].is_array() && !config["architectures"].empty() &&
+        config["architectures"].front().is_string())
+        whole = config["architectures"].front().get<std::string>();
+    text["architectures"] = {class_name(own, !whole.ends_with("Model"))};
+    TowerConfig tower{std::move(text), {}};
+    tower.notes.push_back("The language model (" + type + ") of " + whole + "; its parts for pictures are not read");
+    if (outer == "paligemma")
+        tower.notes.emplace_back(
+            "Causal, as without a picture; with one, PaliGemma attends both ways up to the end of the prompt");
+    return tower;
+}
+
+}  // namespace
+
+TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& path) {
     const std::string asked = tower_of(path);
-    const bool has = config.is_object() && config.value("model_type", nlohmann::json()) == "clip";
-    if (!has) {
-        if (asked.empty()) return config;
+    const std::string type = config.is_object() && config.contains("model_type") && config["model_type"].is_string()
+                                 ? config["model_type"].get<std::string>()
+                                 : "";
+    if (std::ranges::find(kWrappers, type) != std::end(kWrappers) && asked != kVisionTower) return language_model(config, type);
+    if (type != "clip") {
+        if (asked.empty()) return {std::move(config)};
         throw Error(ErrorFacts{.problem = "This model has no towers",
                                .file = (folder_of(path) / "config.json").string(),
                                .item = "model_type",
@@ -61,7 +164,7 @@ nlohmann::json config_of_tower(nlohmann::json config, const std::filesystem::pat
     tower["model_type"] = vision ? "clip_vision_model" : "clip_text_model";
     // The projections belong to the pair; a tower's own field may still have the default.
     tower["projection_dim"] = config.value("projection_dim", nlohmann::json(512));
-    return tower;
+    return {std::move(tower)};
 }
 
 }  // namespace headlight::model

@@ -199,6 +199,68 @@ void add_prefixes_in_the_wild(WeightMap& map, const io::TensorStore& store) {
         if (std::ranges::find(map.prefixes, prefix) == map.prefixes.end()) map.prefixes.push_back(std::move(prefix));
 }
 
+namespace {
+
+std::vector<std::int64_t> layers_of(const WeightRow& row, std::int64_t n_layers) {
+    if (!row.layers.empty()) return row.layers;
+    std::vector<std::int64_t> all;
+    for (std::int64_t l = row.first_layer; l < n_layers; ++l) all.push_back(l);
+    return all;
+}
+
+}  // namespace
+
+Fit fit_of(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store) {
+    Fit fit;
+    std::set<std::string> used;
+    for (const WeightRow& row : map.rows) {
+        const bool per_layer = row.shared || row.names.front().find('#') != std::string::npos;
+        for (const std::int64_t layer : per_layer ? layers_of(row, n_layers) : std::vector<std::int64_t>{0})
+            for (std::int64_t expert = 0; expert < std::max<std::int64_t>(1, row.experts); ++expert) {
+                const io::TensorView* view = find(map, row, layer, store, expert);
+                if (view && view->shape == row.shape)
+                    ++fit.met, used.insert(view->name);
+                else if (!row.optional && !row.head)
+                    fit.missing.push_back(with_numbers(row.names.front(), layer, expert));
+            }
+    }
+    for (const auto& [name, view] : store.tensors())
+        if (!used.contains(name) &&
+            std::ranges::none_of(map.ignored, [&](const std::string& glob) { return glob_match(glob, name); }))
+            fit.beyond.push_back(name);
+    return fit;
+}
+
+io::TensorStore with_pieces(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store,
+                            const std::function<void(const io::TensorView& piece, const io::TensorView& whole)>& made) {
+    std::map<std::string, io::TensorView> views = store.tensors();
+    std::set<std::string> split;
+    for (const WeightRow& row : map.rows)
+        for (const std::int64_t layer : row.piece.of.empty() ? std::vector<std::int64_t>() : layers_of(row, n_layers)) {
+            if (find(map, row, layer, store)) continue;
+            WeightRow whole_row = row;
+            whole_row.names = row.piece.of;
+            whole_row.shape = {row.experts, row.piece.count * row.shape[0], row.shape[1]};
+            const io::TensorView* whole = find(map, whole_row, layer, store);
+            if (!whole || whole->dtype == io::DType::F8_E4M3) continue;
+            check_view(whole_row, *whole);
+            split.insert(whole->name);
+            const std::size_t parts = static_cast<std::size_t>(row.experts * row.piece.count),
+                              bytes = whole->bytes.size() / parts;
+            for (std::int64_t expert = 0; expert < row.experts; ++expert) {
+                io::TensorView piece = *whole;
+                piece.name = with_numbers(row.names.front(), layer, expert);
+                piece.shape = row.shape;
+                piece.bytes =
+                    piece.bytes.subspan(static_cast<std::size_t>(expert * row.piece.count + row.piece.index) * bytes, bytes);
+                made(piece, *whole);
+                views[piece.name] = std::move(piece);
+            }
+        }
+    for (const std::string& name : split) views.erase(name);
+    return io::TensorStore::of(std::move(views), store.files());
+}
+
 const io::TensorView* find(const WeightMap& map, Slot slot, const io::TensorStore& store) {
     const auto row = std::ranges::find(map.rows, slot, &WeightRow::slot);
     return row == map.rows.end() ? nullptr : find(map, *row, 0, store);

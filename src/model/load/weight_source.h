@@ -7,6 +7,7 @@
 #include "headlight/model/load_report.h"
 #include "model/internals.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -37,6 +38,19 @@ std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const 
 void add_prefixes_in_the_wild(WeightMap&, const io::TensorStore&);
 
 /// The tensor for a slot outside the layers; nullptr if the map has no such row or the files no such tensor.
+/// What a map and the tensors of a folder have of each other.
+struct Fit {
+    std::size_t met = 0;                    ///< tensors of a row's name and shape
+    std::vector<std::string> missing = {};  ///< rows without one
+    std::vector<std::string> beyond = {};   ///< tensors that no row names and the family does not ignore
+};
+Fit fit_of(const WeightMap&, std::int64_t n_layers, const io::TensorStore&);
+
+/// Rows that lie in one tensor of all experts (ExpertPiece) get tensors of their own under the rows' names, in the same memory.
+/// `made` hears of each and of the tensor that it is a part of.
+io::TensorStore with_pieces(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
+                            const std::function<void(const io::TensorView& piece, const io::TensorView& whole)>& made);
+
 const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.

@@ -43,12 +43,12 @@ private:
 
 RopeTable joined(const Pack& pack, RopeTable Pass::*table) {
     if (!(pack.texts.front().*table).cos.defined()) return {};
-    std::vector<at::Tensor> cos, sin;
-    for (const Pass& text : pack.texts) {
-        cos.push_back((text.*table).cos);
-        sin.push_back((text.*table).sin);
-    }
-    return {at::cat(cos), at::cat(sin)};
+    const auto all = [&](at::Tensor RopeTable::*part) {
+        std::vector<at::Tensor> each;
+        for (const Pass& text : pack.texts) each.push_back((text.*table).*part);
+        return each.front().defined() ? at::cat(each) : at::Tensor();
+    };
+    return {all(&RopeTable::cos), all(&RopeTable::sin), all(&RopeTable::growth)};
 }
 
 at::Tensor joined(const Pack& pack, at::Tensor Pass::*ids) {

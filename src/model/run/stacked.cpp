@@ -159,7 +159,7 @@ private:
         const auto placed = [&](const RopeTable& table) {
             if (!table.cos.defined()) return table;
             const at::Tensor rows = tokens.to(table.cos.device());
-            return RopeTable{table.cos.index_select(0, rows), table.sin.index_select(0, rows)};
+            return table.with_rows([&](const at::Tensor& t) { return t.index_select(0, rows); });
         };
         pass_.rope = placed(rope_);
         pass_.local_rope = placed(local_rope_);

@@ -80,9 +80,70 @@ json pair_of(const json& vocab, const std::string& name, const std::string& file
     return json::array({name, *it});
 }
 
+/// Tokenizers of transformers whose vocab.txt holds the pieces of WordPiece.
+constexpr std::string_view kWordPieceClasses[] = {"BertTokenizer",
+                                                  "DistilBertTokenizer",
+                                                  "ElectraTokenizer",
+                                                  "ConvBertTokenizer",
+                                                  "MobileBertTokenizer",
+                                                  "SqueezeBertTokenizer",
+                                                  "LayoutLMTokenizer",
+                                                  "LxmertTokenizer",
+                                                  "RetriBertTokenizer",
+                                                  "SplinterTokenizer",
+                                                  "NomicBertTokenizer",
+                                                  "DPRReaderTokenizer",
+                                                  "DPRQuestionEncoderTokenizer",
+                                                  "DPRContextEncoderTokenizer",
+                                                  "PreTrainedTokenizer",
+                                                  "TokenizersBackend"};
+
+/// Error for a class that reads a vocab.txt of another kind: read as WordPiece it would give nonsense.
+void require_word_piece(const std::string& name, const std::string& file) {
+    std::string_view stem = name;
+    if (stem.ends_with("Fast")) stem.remove_suffix(4);
+    if (name.empty() || std::ranges::find(kWordPieceClasses, stem) != std::end(kWordPieceClasses)) return;
+    throw Error(
+        {.problem = "This vocabulary is of no WordPiece tokenizer",
+         .file = file,
+         .item = "tokenizer_class of tokenizer_config.json",
+         .expected = "BertTokenizer, or another of WordPiece; EsmTokenizer",
+         .found = name,
+         .hint = "Give the folder a tokenizer.json (transformers: tokenizer.save_pretrained()), or run token ids (--ids)"});
+}
+
+/// ESM's: every entry is a token of its own wherever it stands in a text; what is left between blanks is unknown.
+json residues_json(const Field& config, const json& vocab, const std::string& file) {
+    const std::string cls = special_name(config, "cls_token", "<cls>"), eos = special_name(config, "eos_token", "<eos>");
+    const auto is_special = [&](const std::string& entry) { return entry.starts_with('<') && entry.ends_with('>'); };
+    json added = json::array();
+    std::vector<std::string> by_id(vocab.size());
+    for (const auto& [entry, id] : vocab.items())
+        if (id.get<std::size_t>() < by_id.size()) by_id[id.get<std::size_t>()] = entry;
+    for (std::size_t id = 0; id < by_id.size(); ++id)
+        if (!by_id[id].empty())
+            added.push_back({{"id", id}, {"content", by_id[id]}, {"normalized", false}, {"special", is_special(by_id[id])}});
+    const auto token = [](const std::string& name) { return json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}}; };
+    const auto part = [](const char* which) { return json{{"Sequence", {{"id", which}, {"type_id", 0}}}}; };
+    const auto entry = [&](const std::string& name) {
+        return json{{"id", name}, {"ids", {pair_of(vocab, name, file)[1]}}, {"tokens", {name}}};
+    };
+    return {{"added_tokens", added},
+            {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+            {"post_processor",
+             {{"type", "TemplateProcessing"},
+              {"single", {token(cls), part("A"), token(eos)}},
+              {"pair", {token(cls), part("A"), token(eos), part("B"), token(eos)}},
+              {"special_tokens", {{cls, entry(cls)}, {eos, entry(eos)}}}}},
+            {"model", {{"type", "WordLevel"}, {"unk_token", special_name(config, "unk_token", "<unk>")}, {"vocab", vocab}}}};
+}
+
 json word_piece_json(const fs::path& folder, const std::string& file) {
     const json config_json = read_config(folder);
     const Field config(config_json, (folder / "tokenizer_config.json").string());
+    const std::string kind = config.string_or("tokenizer_class", "");
+    const bool residues = kind == "EsmTokenizer";
+    if (!residues) require_word_piece(kind, file);
     json vocab = json::object();
     std::int64_t id = 0;
     for (std::string line : lines_of(io::read_text(file))) {
@@ -95,6 +156,7 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
         }
         vocab[line] = id++;  // of a repeated line the last one counts, as in transformers
     }
+    if (residues) return residues_json(config, vocab, file);
     const std::string cls = special_name(config, "cls_token", "[CLS]");
     const std::string sep = special_name(config, "sep_token", "[SEP]");
     const bool lower = config.boolean_or("do_lower_case", true);

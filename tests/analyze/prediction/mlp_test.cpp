@@ -58,7 +58,7 @@ TEST_P(Memories, SumToTheLayersOutput) {
                 const double cut = c.mlp_clamp > 0 ? c.mlp_clamp : std::numeric_limits<double>::infinity();
                 const double up = c.mlp_clamp > 0 ? std::clamp(m.up, -cut, cut) + 1 : m.up;
                 const double gate =
-                    trace::activate(*trace->model(), at::full({1, 1}, std::min(m.pre, cut), at::kFloat)).item<double>();
+                    trace::activate(*trace->model(), Layer(l), at::full({1, 1}, std::min(m.pre, cut), at::kFloat)).item<double>();
                 EXPECT_NEAR(m.coefficient, m.weight * gate * up, 1e-5 * std::max(1.0, std::abs(m.coefficient)));
             } else {
                 EXPECT_TRUE(std::isnan(m.up));

@@ -32,6 +32,8 @@ nlohmann::json said_otherwise(const std::string& name) {
     if (name == "qwen2") return {{"use_sliding_window", false}, {"layer_types", {"full_attention", "full_attention"}}};
     if (name == "gemma2") return {{"query_pre_attn_scalar", 6}};
     if (name == "smollm3") return {{"no_rope_layers", {1, 1}}};  // every fourth does not rotate
+    if (name == "qwen3-moe") return {{"use_sliding_window", false}};
+    if (name == "cohere2") return {{"layer_types", {"sliding_attention", "sliding_attention"}}};  // every fourth is global
     // sqrt 2, as GGUF's float32 keeps it.
     if (name == "phi3") {
         nlohmann::json rope = nlohmann::json::parse(std::ifstream(fixture(name) / "config.json")).at("rope_parameters");
@@ -95,7 +97,9 @@ INSTANTIATE_TEST_SUITE_P(Model, GgufModel,
                                          "gemma3", "phi", "phi3", "falcon", "falcon-groups", "gpt-bigcode", "deepseek-v2",
                                          "deepseek-v2-groups", "deepseek-v3", "olmo", "olmo2", "granite", "smollm3", "stablelm",
                                          "stablelm-heads", "stablelm-parallel", "mpt", "mixtral", "cohere", "gpt-neox",
-                                         "gpt-neox-serial", "nomic-bert"),
+                                         "gpt-neox-serial", "nomic-bert", "qwen3-moe", "olmoe", "granitemoe", "starcoder2", "glm",
+                                         "glm4", "cohere2", "ernie4_5", "exaone4", "seed-oss", "nemotron", "arcee", "hunyuan",
+                                         "ministral3", "olmo3"),
                          [](const auto& each) { return test::case_name(each.param); });
 
 TEST(GgufLoading, RotationFactorsAreUsedAsTheyStand) {

@@ -72,6 +72,33 @@ TEST(FilesBesideATokenizer, OfARepeatedLineOfAVocabularyTheLastCounts) {
     EXPECT_EQ(t->token_of(4), "");
 }
 
+TEST(FilesBesideATokenizer, AVocabularyOfAminoAcidsIsReadAsOne) {
+    const test::TempFolder folder;
+    folder.write("vocab.txt",
+                 "<cls>\n<pad>\n<eos>\n<unk>\nL\nA\nG\nV\nS\nE\nR\nT\nI\nD\nP\nK\nQ\nN\nF\nY\nM\nH\nW\nC\nX\nB\nU\nZ\nO\n"
+                 ".\n-\n<null_1>\n<mask>");
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "EsmTokenizer"})");
+    const auto t = Tokenizer::load(folder.path());
+    // As EsmTokenizer of transformers.
+    EXPECT_EQ(t->encode("MKTAYIAK").ids, (Ids{0, 20, 15, 11, 5, 19, 12, 5, 15, 2}));
+    EXPECT_EQ(t->encode("M K T <mask> J A").ids, (Ids{0, 20, 15, 11, 32, 3, 5, 2}));
+    EXPECT_EQ(t->encode("MKT JOZ.-").ids, (Ids{0, 20, 15, 11, 3, 28, 27, 29, 30, 2}));
+    EXPECT_EQ(t->encode("acd").ids, (Ids{0, 3, 2}));
+    EXPECT_EQ(t->encode("MK", "TA").ids, (Ids{0, 20, 15, 2, 11, 5, 2}));
+    EXPECT_TRUE(t->is_special(0));
+    EXPECT_FALSE(t->is_special(20));
+}
+
+TEST(FilesBesideATokenizer, AVocabularyThatIsNoWordPieceIsRefused) {
+    const test::TempFolder folder;
+    folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nC\nN\nO\n");
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "SmilesTokenizer"})");
+    EXPECT_THAT(test::error_of([&] { Tokenizer::load(folder.path()); }),
+                testing::AllOf(HasSubstr("SmilesTokenizer"), HasSubstr("no WordPiece"), HasSubstr("vocab.txt")));
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "DistilBertTokenizerFast"})");
+    EXPECT_EQ(Tokenizer::load(folder.path())->encode("c").ids, (Ids{2, 1, 3}));
+}
+
 TEST(NotesOnAText, UnknownTokensAreCountedFromAFifthOn) {
     const test::TempFolder folder;
     folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");

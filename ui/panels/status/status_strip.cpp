@@ -178,6 +178,7 @@ void StatusStrip::show_document(Document::Change change) {
     notes_ = own_notes_;
     if (const QString probe = document_.probe().note(); !probe.isEmpty()) notes_ << probe;
     if (const auto& model = document_.model().model) {
+        for (const auto& note : model->report().notes) notes_ << QString::fromStdString(note);
         for (const auto& tensor : model->report().unused)
             notes_ << QStringLiteral("Not used: tensor %1").arg(QString::fromStdString(tensor));
         for (const auto& part : model->report().optional_missing)

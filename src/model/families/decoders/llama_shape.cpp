@@ -63,10 +63,14 @@ void add_attention(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) 
         if (c.qk_norm == QkNorm::each_head) return {heads, c.d_head};
         return {c.qk_norm == QkNorm::whole ? heads * c.d_head : c.d_head};
     };
-    map.rows.push_back(
-        {.slot = Slot::q_norm_gain, .names = {at + "q_norm.weight"}, .shape = shape(c.n_heads), .plus = rows.gain_plus});
-    map.rows.push_back(
-        {.slot = Slot::k_norm_gain, .names = {at + "k_norm.weight"}, .shape = shape(c.n_kv_heads), .plus = rows.gain_plus});
+    map.rows.push_back({.slot = Slot::q_norm_gain,
+                        .names = {at + std::string(rows.q_norm) + ".weight"},
+                        .shape = shape(c.n_heads),
+                        .plus = rows.gain_plus});
+    map.rows.push_back({.slot = Slot::k_norm_gain,
+                        .names = {at + std::string(rows.k_norm) + ".weight"},
+                        .shape = shape(c.n_kv_heads),
+                        .plus = rows.gain_plus});
 }
 
 void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
@@ -77,22 +81,23 @@ void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
     const std::size_t before = map.rows.size();
     const std::int64_t d = c.d_model, m = c.experts.count > 0 ? c.experts.dense_width : c.d_mlp;
     const std::string at = "layers.#.mlp.";
-    if (rows.fused) {
+    const std::string in = at + std::string(rows.mlp_in), up = at + std::string(rows.mlp_up),
+                      out = at + std::string(rows.mlp_out);
+    if (rows.fused || rows.fused_mlp) {
         map.rows.push_back({Slot::mlp_gate_up_weight, {at + "gate_up_proj.weight"}, {2 * m, d}, Layout::out_in});
     } else {
-        map.rows.push_back({Slot::mlp_in_weight, {at + "gate_proj.weight"}, {m, d}, Layout::out_in});
-        map.rows.push_back({Slot::mlp_up_weight, {at + "up_proj.weight"}, {m, d}, Layout::out_in});
+        map.rows.push_back({Slot::mlp_in_weight, {in + ".weight"}, {m, d}, Layout::out_in});
+        if (c.gated_mlp) map.rows.push_back({Slot::mlp_up_weight, {up + ".weight"}, {m, d}, Layout::out_in});
     }
     map.rows.push_back({.slot = Slot::mlp_out_weight,
-                        .names = {at + "down_proj.weight"},
+                        .names = {out + ".weight"},
                         .shape = {d, m},
                         .layout = Layout::out_in,
                         .times = c.residual_scale});
     if (c.mlp_bias) {
-        map.rows.push_back({Slot::mlp_in_bias, {at + "gate_proj.bias"}, {m}});
-        map.rows.push_back({Slot::mlp_up_bias, {at + "up_proj.bias"}, {m}});
-        map.rows.push_back(
-            {.slot = Slot::mlp_out_bias, .names = {at + "down_proj.bias"}, .shape = {d}, .times = c.residual_scale});
+        map.rows.push_back({Slot::mlp_in_bias, {in + ".bias"}, {m}});
+        if (c.gated_mlp) map.rows.push_back({Slot::mlp_up_bias, {up + ".bias"}, {m}});
+        map.rows.push_back({.slot = Slot::mlp_out_bias, .names = {out + ".bias"}, .shape = {d}, .times = c.residual_scale});
     }
     for (std::size_t i = before; i < map.rows.size(); ++i) map.rows[i].layers = dense;
 }
@@ -114,15 +119,19 @@ WeightMap llama_map(const ModelConfig& c, const LlamaRows& rows) {
     const auto layer_norm = [&](Slot gain, Slot bias, std::string_view name) {
         add_norm(gain, bias, "layers.#." + std::string(name));
     };
-    if (c.input_norm) layer_norm(Slot::ln1_gain, Slot::ln1_bias, "input_layernorm");
+    if (c.input_norm) layer_norm(Slot::ln1_gain, Slot::ln1_bias, rows.ln1);
     if (c.branch_norm) layer_norm(Slot::ln1_post_gain, Slot::ln1_post_bias, rows.ln1_post);
-    if (c.input_norm && !c.shared_norm)
-        layer_norm(Slot::ln2_gain, Slot::ln2_bias, rows.ln2.empty() ? "post_attention_layernorm" : rows.ln2);
+    if (c.input_norm && !c.shared_norm) layer_norm(Slot::ln2_gain, Slot::ln2_bias, rows.ln2);
     if (c.branch_norm) layer_norm(Slot::ln2_post_gain, Slot::ln2_post_bias, rows.ln2_post);
     add_norm(Slot::final_norm_gain, Slot::final_norm_bias, "norm", c.logit_scale);
     add_attention(map, c, rows);
     add_mlp(map, c, rows);
     add_language_head(map, c, "lm_head.weight");
+    if (rows.head_bias)
+        map.rows.push_back({.slot = Slot::unembed_bias,
+                            .names = {"lm_head.bias"},
+                            .shape = {c.vocab_size},
+                            .head = !c.architecture.ends_with("ForCausalLM")});
     return map;
 }
 

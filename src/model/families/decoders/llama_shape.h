@@ -29,9 +29,13 @@ ModelConfig llama_config(const ConfigReader&, const LlamaDefaults& = {});
 struct LlamaRows {
     bool o_bias = false;  ///< biases of q, k, v and of the MLP follow the configuration
     bool norm_bias = false;
-    double gain_plus = 0;  ///< gains are this plus what is stored (Gemma: 1)
-    bool fused = false;    ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
-    std::string_view ln1_post = {}, ln2 = {}, ln2_post = {};  ///< names of norms where they are others than Llama's
+    double gain_plus = 0;    ///< gains are this plus what is stored (Gemma: 1)
+    bool fused = false;      ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
+    bool fused_mlp = false;  ///< only these two (GLM)
+    bool head_bias = false;  ///< of the unembedding
+    std::string_view ln1 = "input_layernorm", ln1_post = {}, ln2 = "post_attention_layernorm", ln2_post = {};
+    std::string_view q_norm = "q_norm", k_norm = "k_norm";
+    std::string_view mlp_in = "gate_proj", mlp_up = "up_proj", mlp_out = "down_proj";  ///< without a gate: mlp_in and mlp_out
 };
 /// Rows for all parts that the configuration enables.
 WeightMap llama_map(const ModelConfig&, const LlamaRows& = {});

@@ -1,43 +1,54 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Mistral: Llama with a sliding window over the keys of every layer. Ministral 3: without the window; its queries are scaled by
-// their position, from rope_parameters.original_max_position_embeddings on.
+// Mistral: Llama with a sliding window over the keys of every layer. Ministral: of the layers that "layer_types" names. Ministral
+// 3: without windows in released files; queries grow with their position.
 #include "model/families/decoders/llama_shape.h"
 
 namespace headlight::model {
 namespace mistral {
 
-/// Queries behind the original context are scaled, which is not computed: it becomes a limit.
-void end_before_scaled_queries(const ConfigReader& json, ModelConfig& c) {
-    const auto rope = json.object("rope_parameters");
-    if (!rope || rope->signed_number({"llama_4_scaling_beta"}, 0) == 0) return;
-    const std::int64_t original = rope->size({"original_max_position_embeddings"}, kMaxContext);
-    if (c.context_length <= original) return;
-    c.context_length = original;
-    c.context_is_hard_limit = true;
+/// "layer_types" without windows in some layers (Ministral), or one window for all.
+void read_windows(const ConfigReader& json, ModelConfig& c) {
+    const bool windows = json.has("sliding_window") || !json.mentions("sliding_window");
+    if (!json.has("layer_types")) return read_window(json, c, 4096);
+    read_layer_types(json, c, windows ? json.size({"sliding_window"}, kMaxContext, 4096) : 0, [](std::int64_t) { return false; });
 }
 
 ModelConfig parse_config(const ConfigReader& json) {
     if (json.has("layer_types")) json.unsupported("layer_types", "no such field: one window for all layers");
-    const bool third = json.text({"model_type"}, "") == "ministral3" || json.architecture().starts_with("Ministral3");
     ModelConfig c = llama_config(json, {.kv_heads = 8, .context = 4096 * 32});
-    read_window(json, c, third ? std::nullopt : std::optional<std::int64_t>(4096));
-    if (third) end_before_scaled_queries(json, c);
+    read_window(json, c, 4096);
     return c;
 }
 
-constexpr std::string_view kArchitectures[] = {"MistralForCausalLM", "MistralModel", "Ministral3ForCausalLM", "Ministral3Model"};
-constexpr std::string_view kTypes[] = {"ministral3"};
+ModelConfig parse_ministral(const ConfigReader& json) {
+    ModelConfig c = llama_config(json, {.kv_heads = 8, .context = 4096 * 32});
+    read_windows(json, c);
+    return c;
+}
+
+ModelConfig parse_ministral3(const ConfigReader& json) {
+    const auto rope = json.object("rope_parameters");
+    if (!rope) json.unsupported("rope_parameters", "an object with llama_4_scaling_beta and the rotation");
+    ModelConfig c = llama_config(json, {.kv_heads = 8,
+                                        .d_head = json.mentions("head_dim") ? std::nullopt : std::optional<std::int64_t>(128),
+                                        .context = 262144,
+                                        .epsilon = 1e-5});
+    read_window(json, c, std::nullopt);
+    c.query_growth.beta = rope->signed_number({"llama_4_scaling_beta"}, 0);
+    if (c.query_growth.any()) c.query_growth.context = rope->size({"original_max_position_embeddings"}, kMaxContext);
+    return c;
+}
+
+constexpr std::string_view kArchitectures[] = {"MistralForCausalLM", "MistralModel"};
+constexpr std::string_view kMinistralNames[] = {"MinistralForCausalLM", "MinistralModel"};
+constexpr std::string_view kMinistral3Names[] = {"Ministral3ForCausalLM", "Ministral3Model"};
 
 }  // namespace mistral
 
-const Family kMistral = {
-    .name = "mistral",
-    .architectures = mistral::kArchitectures,
-    .model_type = "mistral",
-    .parse_config = mistral::parse_config,
-    .weight_map = llama_weights,
-    .spec = llama_spec,
-    .other_types = mistral::kTypes,
-};
+const Family kMistral = {"mistral", mistral::kArchitectures, "mistral", mistral::parse_config, llama_weights, llama_spec};
+const Family kMinistral = {"ministral", mistral::kMinistralNames, "ministral", mistral::parse_ministral, llama_weights,
+                           llama_spec};
+const Family kMinistral3 = {"ministral3", mistral::kMinistral3Names, "ministral3", mistral::parse_ministral3, llama_weights,
+                            llama_spec};
 
 }  // namespace headlight::model

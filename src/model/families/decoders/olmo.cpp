@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OLMo: Llama with LayerNorms that have no parameters, and clipped q, k and v. OLMo 2: RMSNorms of what attention and
-// MLP write instead of what they read, and of the concatenated queries and keys of all heads.
+// MLP write instead of what they read, and of the concatenated queries and keys of all heads. OLMo 3: the same with windows in
+// three of four layers, whose rotation is not stretched.
 #include "model/families/decoders/llama_shape.h"
 
 namespace headlight::model {
@@ -16,12 +17,28 @@ ModelConfig parse_olmo(const ConfigReader& json) {
     return c;
 }
 
-ModelConfig parse_olmo2(const ConfigReader& json) {
-    ModelConfig c = llama_config(json, {.epsilon = 1e-5});
+ModelConfig parse_behind(const ConfigReader& json, double theta) {
+    ModelConfig c = llama_config(json, {.epsilon = 1e-5, .rope_theta = theta});
     c.query_bias = json.flag("attention_bias", false);
     c.input_norm = false;
     c.branch_norm = true;
     c.qk_norm = QkNorm::whole;
+    return c;
+}
+
+ModelConfig parse_olmo2(const ConfigReader& json) { return parse_behind(json, 10000.0); }
+
+ModelConfig parse_olmo3(const ConfigReader& json) {
+    constexpr double theta = 500000.0;
+    ModelConfig c = parse_behind(json, theta);
+    const bool windows = json.has("sliding_window") || !json.mentions("sliding_window");
+    const std::int64_t window = windows ? json.size({"sliding_window"}, kMaxContext, 4096) : 0;
+    read_layer_types(json, c, window, [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
+    const auto rope = json.object("rope_parameters");
+    if (rope && !rope->object_of_kind("full_attention")) json.unsupported("rope_parameters", "an object for each kind of layer");
+    if (!rope) c.local_rope = {.theta = theta};  // what the file says is of global layers alone
+    for (std::int64_t l = 0; l < c.n_layers; ++l)
+        c.layer_rope.push_back(window_of(c, l) > 0 ? LayerRope::local : LayerRope::global);
     return c;
 }
 
@@ -32,10 +49,12 @@ WeightMap olmo2_map(const ModelConfig& c) {
 
 constexpr std::string_view kOlmoNames[] = {"OlmoForCausalLM", "OlmoModel"};
 constexpr std::string_view kOlmo2Names[] = {"Olmo2ForCausalLM", "Olmo2Model"};
+constexpr std::string_view kOlmo3Names[] = {"Olmo3ForCausalLM", "Olmo3Model"};
 
 }  // namespace olmo
 
 const Family kOlmo = {"olmo", olmo::kOlmoNames, "olmo", olmo::parse_olmo, llama_weights, llama_spec};
 const Family kOlmo2 = {"olmo2", olmo::kOlmo2Names, "olmo2", olmo::parse_olmo2, olmo::olmo2_map, llama_spec};
+const Family kOlmo3 = {"olmo3", olmo::kOlmo3Names, "olmo3", olmo::parse_olmo3, olmo::olmo2_map, llama_spec};
 
 }  // namespace headlight::model

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// BART, mBART and Marian, encoder and decoder. BART: post-norm and a norm after the embedding; Marian: without the latter,
-// with sinusoidal positions; mBART: pre-norm and a final norm.
+// BART, mBART, Marian, Pegasus and M2M-100 (NLLB), encoder and decoder. BART: post-norm and a norm after the embedding; Marian:
+// without the latter, with sinusoidal positions; mBART: pre-norm and a final norm; Pegasus and M2M-100: as mBART with sinusoidal
+// positions, those of M2M-100 counted from the padding id on.
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
@@ -10,7 +11,7 @@
 namespace headlight::model {
 namespace bart {
 
-enum class Kin { bart, mbart, marian };
+enum class Kin { bart, mbart, marian, pegasus, m2m };
 
 std::int64_t token_id(const ConfigReader& json, std::string_view field, std::int64_t fallback) {
     return static_cast<std::int64_t>(json.signed_number({field}, static_cast<double>(fallback)));
@@ -27,17 +28,23 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"max_position_embeddings"}, kMaxWidth);
     c.causal = decoder;
-    c.post_norm = kin != Kin::mbart;
-    c.embed_norm = kin != Kin::marian;
-    c.final_norm = kin == Kin::mbart;
+    c.post_norm = kin == Kin::bart || kin == Kin::marian;
+    c.embed_norm = kin == Kin::bart || kin == Kin::mbart;
+    c.final_norm = !c.post_norm;
     c.query_bias = true;
     c.has_unembedding = decoder && generates(json.architecture());
     c.tied_unembedding = c.has_unembedding && json.flag("tie_word_embeddings", true);
-    c.activation = read_activation(json, "activation_function", "gelu");
-    if (json.flag("scale_embedding", false)) c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
+    c.activation = read_activation(json, "activation_function", kin == Kin::m2m ? "relu" : "gelu");
+    if (json.flag("scale_embedding", kin == Kin::m2m)) c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
     c.positions = Positions::learned;
-    c.sinusoidal = kin == Kin::marian;
+    c.sinusoidal = kin == Kin::marian || kin == Kin::pegasus || kin == Kin::m2m;
     c.position_offset = c.sinusoidal ? 0 : 2;
+    if (kin == Kin::m2m) {
+        c.sines_to_end = true;
+        c.position_pad_id = token_id(json, "pad_token_id", 1);
+        c.position_offset = c.position_pad_id + 1;
+        if (c.position_pad_id < 0 || c.d_model < 4) json.wrong("pad_token_id", "a token id", std::to_string(c.position_pad_id));
+    }
     if (!decoder) return c;
     const std::int64_t end = token_id(json, "eos_token_id", 2), begin = token_id(json, "bos_token_id", -1);
     c.start_ids = {token_id(json, "decoder_start_token_id", end)};
@@ -103,6 +110,8 @@ Spec spec(const ModelConfig& c) {
 constexpr std::string_view kBartArchitectures[] = {"BartForConditionalGeneration"};
 constexpr std::string_view kMbartArchitectures[] = {"MBartForConditionalGeneration"};
 constexpr std::string_view kMarianArchitectures[] = {"MarianMTModel"};
+constexpr std::string_view kPegasusArchitectures[] = {"PegasusForConditionalGeneration"};
+constexpr std::string_view kM2mArchitectures[] = {"M2M100ForConditionalGeneration"};
 
 }  // namespace bart
 
@@ -127,5 +136,19 @@ const Family kMarian = {"marian",
                         bart::weight_map,
                         bart::spec,
                         bart::config<bart::Kin::marian, false>};
+const Family kPegasus = {"pegasus",
+                         bart::kPegasusArchitectures,
+                         "pegasus",
+                         bart::config<bart::Kin::pegasus, true>,
+                         bart::weight_map,
+                         bart::spec,
+                         bart::config<bart::Kin::pegasus, false>};
+const Family kM2m100 = {"m2m_100",
+                        bart::kM2mArchitectures,
+                        "m2m_100",
+                        bart::config<bart::Kin::m2m, true>,
+                        bart::weight_map,
+                        bart::spec,
+                        bart::config<bart::Kin::m2m, false>};
 
 }  // namespace headlight::model

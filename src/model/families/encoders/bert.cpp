@@ -15,16 +15,6 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-/// Old checkpoints call gain and bias of a LayerNorm gamma and beta.
-void add_old_names(WeightMap& map) {
-    for (WeightRow& row : map.rows)
-        for (const auto& [name, old] : {std::pair{".weight", ".gamma"}, std::pair{".bias", ".beta"}}) {
-            const std::string& full = row.names.front();
-            const std::string ending = std::string("LayerNorm") + name;
-            if (full.ends_with(ending)) row.names.push_back(full.substr(0, full.size() - std::string(name).size()) + old);
-        }
-}
-
 WeightMap weight_map(const ModelConfig& c) {
     const std::string head = "cls.predictions.";
     WeightMap map{.prefixes = {"bert.", ""},
@@ -40,7 +30,6 @@ WeightMap weight_map(const ModelConfig& c) {
                           .decoder = head + "decoder",
                           .biases = biases,
                           .required = c.architecture == "BertForPreTraining"});
-    add_old_names(map);
     return map;
 }
 

@@ -3,6 +3,7 @@
 
 #include "model/load/config_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -59,7 +60,7 @@ void add_bert_embeddings(WeightMap& map, const ModelConfig& c, const std::string
     if (c.disentangled.by_layer) map.ignored.push_back("*" + at + "position_embeddings.weight");
     if (c.type_vocab_size > 0)
         map.rows.push_back({Slot::token_type_embed, {at + "token_type_embeddings.weight"}, {c.type_vocab_size, e}});
-    add_norm(map, Slot::embed_norm_gain, norm, e);
+    if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, norm, e);
 }
 
 LayerNames bert_layer() {
@@ -70,6 +71,12 @@ LayerNames bert_layer() {
             .o = "attention.output.dense",
             .mlp_in = "intermediate.dense",
             .mlp_out = "output.dense"};
+}
+
+std::vector<std::string> biases_of_head(const ModelConfig& c) {
+    std::vector<std::string> names{"lm_head.bias", "lm_head.decoder.bias"};
+    if (!c.tied_unembedding) std::ranges::reverse(names);
+    return names;
 }
 
 void add_masked_word_head(WeightMap& map, const ModelConfig& c, const MaskedWordHead& names) {
@@ -93,7 +100,7 @@ Spec encoder_spec(const ModelConfig& c) {
     Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {}};
     if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
     if (c.type_vocab_size > 0) s.before.push_back(Block::token_type_embedding);
-    s.before.push_back(Block::embedding_norm);
+    if (c.embed_norm) s.before.push_back(Block::embedding_norm);
     if (c.d_embed > 0) s.before.push_back(Block::embedding_projection);
     if (c.disentangled.any() && !c.disentangled.by_layer) s.before.push_back(Block::relative_positions);
     if (c.convolution.any()) s.layer.push_back(Block::convolution);

@@ -30,6 +30,8 @@ struct MaskedWordHead {
     bool required = false;  ///< even where the architecture is not "…ForMaskedLM"
     bool with_bias = true;  ///< of dense layer and norm
 };
+/// "lm_head.bias" and the decoder's own, which counts where the two are not tied.
+std::vector<std::string> biases_of_head(const ModelConfig&);
 void add_masked_word_head(WeightMap&, const ModelConfig&, const MaskedWordHead&);
 
 /// Embeddings, attention and MLP, and the head, as far as the configuration has them.

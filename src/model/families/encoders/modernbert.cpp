@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ModernBERT: bidirectional, pre-norm, rotary positions, gated MLP; two of three layers have a local window.
+// ModernBERT: bidirectional, pre-norm, rotary positions, gated MLP; two of three layers have a local window. Its decoder (Ettin)
+// is the same with a causal mask, and q, k and v in matrices of their own.
 #include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
+
+#include <algorithm>
 
 namespace headlight::model {
 namespace modernbert {
@@ -42,9 +45,21 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
+ModelConfig parse_decoder(const ConfigReader& json) {
+    ModelConfig c = parse_config(json);
+    c.causal = true;
+    for (std::int64_t& window : c.windows)
+        if (window > 0) --window;  // half the field's number, itself included
+    if (std::ranges::any_of(c.layer_rope, [](LayerRope rope) { return rope == LayerRope::local; }) &&
+        json.size({"local_attention"}, kMaxContext, 128) < 2)
+        json.wrong("local_attention", "at least 2", "1");
+    return c;
+}
+
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model;
-    WeightMap map{.prefixes = {"model.", ""}, .qkv = QkvLayout::thirds, .ignored = {"*inv_freq"}};
+    WeightMap map{
+        .prefixes = {"model.", ""}, .qkv = c.causal ? QkvLayout::separate : QkvLayout::thirds, .ignored = {"*inv_freq"}};
     map.rows = {{Slot::embed, {"embeddings.tok_embeddings.weight"}, {c.vocab_size, d}},
                 {Slot::embed_norm_gain, {"embeddings.norm.weight"}, {d}},
                 {.slot = Slot::ln1_gain, .names = {"layers.#.attn_norm.weight"}, .shape = {d}, .first_layer = 1}};
@@ -52,7 +67,8 @@ WeightMap weight_map(const ModelConfig& c) {
                {.at = "layers.#.",
                 .ln1 = {},
                 .ln2 = "mlp_norm",
-                .qkv = {"attn.Wqkv"},
+                .qkv = c.causal ? std::vector<std::string>{"attn.q_proj", "attn.k_proj", "attn.v_proj"}
+                                : std::vector<std::string>{"attn.Wqkv"},
                 .o = "attn.Wo",
                 .mlp_in = {},
                 .mlp_out = "mlp.Wo",
@@ -60,17 +76,25 @@ WeightMap weight_map(const ModelConfig& c) {
                 .norm_bias = false});
     add_linear(map, Slot::mlp_gate_up_weight, "layers.#.mlp.Wi", 2 * c.d_mlp, d, false);
     add_norm(map, Slot::final_norm_gain, "final_norm", d, false);
-    add_masked_word_head(
-        map, c,
-        {.dense = "head.dense", .norm = "head.norm", .decoder = "decoder", .biases = {"decoder.bias"}, .with_bias = false});
+    const std::string head = c.causal ? "lm_head" : "head";
+    add_masked_word_head(map, c,
+                         {.dense = head + ".dense",
+                          .norm = head + ".norm",
+                          .decoder = "decoder",
+                          .biases = {"decoder.bias"},
+                          .required = c.architecture.ends_with("ForCausalLM"),
+                          .with_bias = false});
     return map;
 }
 
 constexpr std::string_view kArchitectures[] = {"ModernBertModel", "ModernBertForMaskedLM"};
+constexpr std::string_view kDecoderNames[] = {"ModernBertDecoderModel", "ModernBertDecoderForCausalLM"};
 
 }  // namespace modernbert
 
 const Family kModernbert = {
     "modernbert", modernbert::kArchitectures, "modernbert", modernbert::parse_config, modernbert::weight_map, encoder_spec};
+const Family kModernbertDecoder = {"modernbert-decoder",      modernbert::kDecoderNames, "modernbert-decoder",
+                                   modernbert::parse_decoder, modernbert::weight_map,    encoder_spec};
 
 }  // namespace headlight::model

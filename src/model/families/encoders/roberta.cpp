@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RoBERTa, XLM-R and CamemBERT: BERT whose positions start after the padding id. DistilBERT: BERT without token types.
-// ELECTRA: BERT with narrower embeddings.
+// RoBERTa, XLM-R, CamemBERT and data2vec (text): BERT whose positions start after the padding id. DistilBERT: BERT without token
+// types. ELECTRA: BERT with narrower embeddings.
 #include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -19,14 +19,12 @@ ModelConfig parse_roberta(const ConfigReader& json) {
 }
 
 WeightMap roberta_map(const ModelConfig& c) {
-    WeightMap map{.prefixes = {"roberta.", ""}, .ignored = {"*embeddings.position_ids", "*pooler.dense.*"}};
+    WeightMap map{.prefixes = {"roberta.", "data2vec_text.", ""}, .ignored = {"*embeddings.position_ids", "*pooler.dense.*"}};
     add_bert_embeddings(map, c);
     add_layers(map, c, bert_layer());
-    add_masked_word_head(map, c,
-                         {.dense = "lm_head.dense",
-                          .norm = "lm_head.layer_norm",
-                          .decoder = "lm_head.decoder",
-                          .biases = {"lm_head.bias", "lm_head.decoder.bias"}});
+    add_masked_word_head(
+        map, c,
+        {.dense = "lm_head.dense", .norm = "lm_head.layer_norm", .decoder = "lm_head.decoder", .biases = biases_of_head(c)});
     return map;
 }
 
@@ -80,9 +78,10 @@ WeightMap distilbert_map(const ModelConfig& c) {
     return map;
 }
 
-constexpr std::string_view kRobertaNames[] = {"RobertaModel",          "RobertaForMaskedLM", "XLMRobertaModel",
-                                              "XLMRobertaForMaskedLM", "CamembertModel",     "CamembertForMaskedLM"};
-constexpr std::string_view kRobertaTypes[] = {"xlm-roberta", "camembert"};
+constexpr std::string_view kRobertaNames[] = {"RobertaModel",          "RobertaForMaskedLM",     "XLMRobertaModel",
+                                              "XLMRobertaForMaskedLM", "CamembertModel",         "CamembertForMaskedLM",
+                                              "Data2VecTextModel",     "Data2VecTextForMaskedLM"};
+constexpr std::string_view kRobertaTypes[] = {"xlm-roberta", "camembert", "data2vec-text"};
 constexpr std::string_view kElectraNames[] = {"ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining"};
 constexpr std::string_view kDistilbertNames[] = {"DistilBertModel", "DistilBertForMaskedLM"};
 
